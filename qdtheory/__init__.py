@@ -1,0 +1,1 @@
+"""Exact quality-diversity theory for text generators."""

@@ -1,0 +1,24 @@
+"""What every test needs: 64-bit JAX, checked types, and a way to switch them off."""
+
+import jax
+import jaxtyping
+import pytest
+from hypothesis import settings
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_compilation_cache_dir", ".jax_cache")
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
+
+# The first example of a shape compiles, so a deadline would only measure XLA.
+settings.register_profile("qdtheory", deadline=None, derandomize=True)
+settings.load_profile("qdtheory")
+
+
+@pytest.fixture
+def as_a_user():
+    """Switch the type checks off, so that the library's own errors answer."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
