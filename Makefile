@@ -1,0 +1,67 @@
+# `make book` and `make test` do their own set-up: Python >= 3.11 and make are enough.
+# Everything runs as `python -m tool`, so that a path with spaces is no trouble.
+
+PYTHON := .venv/bin/python
+UV := $(PYTHON) -m uv pip
+SYNC := --quiet --python $(PYTHON)
+
+.PHONY: help book site test lab lock clean
+
+help:
+	@echo "make book   bring the notebooks up to date and build the site into _build/html"
+	@echo "make test   run every check: style, types, tests, notebooks, site"
+	@echo "make lab    open JupyterLab on the notebooks"
+	@echo "make lock   resolve requirements/lock.txt anew (for maintainers, needs the network)"
+	@echo "make clean  remove what the other commands built, but not .venv"
+	@echo "The first of them makes .venv and installs the locked packages there."
+
+book: .venv/ready
+	@$(PYTHON) notebooks/build.py
+	@$(MAKE) --no-print-directory site
+
+# Generated API pages and pages of deleted notebooks must not survive a build.
+site: .venv/ready
+	@rm -rf docs/generated _build/html
+	@echo "Building the site"
+	@$(PYTHON) -m sphinx -q -W --keep-going -c docs -d _build/doctrees . _build/html
+	@echo "Open $(CURDIR)/_build/html/docs/index.html"
+
+test: .venv/ready
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m pyright
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory site
+
+lab: .venv/ready
+	@$(PYTHON) -m jupyterlab --notebook-dir notebooks
+
+lock: .venv/ready
+	$(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --all-extras --upgrade pyproject.toml requirements/more.in -o requirements/lock.txt
+
+clean:
+	rm -rf _build docs/generated .jax_cache .pytest_cache .ruff_cache .hypothesis
+
+# The stamp holds the folder it was made for. An environment that was moved, only
+# half made, or whose Python is gone is made anew; a changed lock is synchronised.
+STAMP := $(shell $(PYTHON) -c '' 2>/dev/null && cat .venv/ready 2>/dev/null)
+ifneq ($(STAMP),$(CURDIR))
+.PHONY: .venv/ready
+endif
+
+.venv/ready: requirements/lock.txt pyproject.toml
+ifneq ($(STAMP),$(CURDIR))
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "qdtheory needs Python 3.11 or newer as python3 on PATH." >&2; exit 1; }
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "python3 has no venv module (Debian, Ubuntu: apt-get install python3-venv)." >&2; exit 1; }
+	@echo "Making the virtual environment .venv"
+	@python3 -m venv --clear .venv
+endif
+	@echo "Installing the packages of requirements/lock.txt into .venv"
+	@sed -n '/^uv==/,/# via/p' requirements/lock.txt > .venv/uv.txt
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
+	@$(UV) sync $(SYNC) --compile-bytecode --require-hashes requirements/lock.txt
+	@$(UV) install $(SYNC) --no-deps --no-build-isolation --offline -e .
+	@echo '$(CURDIR)' > $@
