@@ -1,1 +1,64 @@
-"""Exact quality-diversity theory for text generators."""
+"""Exact quality-diversity theory for text generators.
+
+Two wings share one vocabulary: the exact wing computes over every text of a tiny
+space (this namespace), the sample wing over corpora (`qdtheory.text`).
+"""
+
+import importlib
+from importlib.metadata import version as _version
+from types import ModuleType
+
+from qdtheory.distributions import (
+    entropy,
+    fingerprint,
+    mix,
+    normalize,
+    sample,
+    temper,
+)
+from qdtheory.divergences import (
+    bhattacharyya_distance,
+    cross_entropy,
+    hellinger_distance,
+    jensen_shannon_divergence,
+    kl_divergence,
+    total_variation,
+)
+from qdtheory.language_models import LSTMLanguageModel
+from qdtheory.ngrams import (
+    NgramPair,
+    cnd,
+    coverage_rate,
+    negative_repetition_rate,
+    ngram_matrix,
+    ngram_rank,
+)
+from qdtheory.pairs import (
+    CR,
+    CR_NRR,
+    CR_SE,
+    LL,
+    LL_NRR,
+    LL_SE,
+    NRR,
+    SDI,
+    SE,
+    FunctionPair,
+    LinearPair,
+    Pair,
+    Rationality,
+    SeparablePair,
+    Tsallis,
+    check_rationality,
+    single_token_bleu_pair,
+)
+from qdtheory.spaces import TextSpace
+
+__version__ = _version("qdtheory")
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a wing that costs time when it is first used: `qdtheory.text`, ..."""
+    if name in ("plotting", "text"):
+        return importlib.import_module(f"qdtheory.{name}")
+    raise AttributeError(f"module 'qdtheory' has no attribute {name!r}")

@@ -1,0 +1,281 @@
+"""Probability vectors: checked, normalised, tempered, mixed, measured, sampled.
+
+A distribution over N texts is a float64 vector of shape (N,), nonnegative, with
+sum 1. Every public function checks its concrete inputs; inside `jax.jit`,
+`jax.grad` and `jax.vmap` values are unknown, so only shape and type are checked.
+"""
+
+import hashlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+
+
+def require_x64() -> None:
+    """Refuse to compute in 32 bits.
+
+    Raises:
+        RuntimeError: JAX's 64-bit mode is off. In 32 bits the divergence of two
+            close distributions over a million texts is wrong by tens of percent.
+    """
+    if not jax.config.read("jax_enable_x64"):
+        raise RuntimeError(
+            "qdtheory computes in 64 bits, but JAX is in 32-bit mode; run "
+            "jax.config.update('jax_enable_x64', True) before making any array"
+        )
+
+
+def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
+    """Return `x` as a float64 vector, or say what is wrong with its form.
+
+    Args:
+        x: what the caller passed.
+        name: what the caller calls it, for the message.
+        size: the length it must have, if that is known.
+
+    Returns:
+        The same values as a JAX array, shape (N,).
+
+    Raises:
+        TypeError: `x` is not a NumPy or JAX array of float64.
+        ValueError: `x` is not a vector, is empty or has another length.
+        RuntimeError: JAX's 64-bit mode is off.
+    """
+    require_x64()
+    if not isinstance(x, np.ndarray | jax.Array):
+        raise TypeError(
+            f"{name} must be a NumPy or JAX array of float64, got a "
+            f"{type(x).__name__}; convert it with numpy.asarray({name}, dtype=float)"
+        )
+    if x.dtype != np.float64:
+        raise TypeError(
+            f"{name} must have dtype float64, got {x.dtype}; "
+            f"convert it with {name}.astype('float64')"
+        )
+    if x.ndim != 1:
+        raise ValueError(
+            f"{name} must be one vector, got shape {x.shape}; "
+            "use jax.vmap for a batch of them"
+        )
+    if x.size == 0:
+        raise ValueError(f"{name} is empty; a distribution needs at least one text")
+    if size is not None and x.size != size:
+        raise ValueError(
+            f"{name} must have {size} entries, got {x.size}; "
+            "both sides must be over the same texts"
+        )
+    return jnp.asarray(x)
+
+
+def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -> Array:
+    r"""Return `p` as a checked distribution; nothing is repaired.
+
+    The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms.
+
+    Args:
+        p: probabilities, shape (N,), float64, nonnegative, with sum 1.
+        name: what the caller calls it, for the message.
+        size: the length it must have, if that is known.
+
+    Returns:
+        The same values as a JAX array, shape (N,).
+
+    Raises:
+        TypeError: `p` is not a NumPy or JAX array of float64.
+        ValueError: wrong shape or length, a negative, infinite or NaN entry, or
+            a sum that is not 1.
+        RuntimeError: JAX's 64-bit mode is off.
+
+    Example:
+        >>> check_distribution(np.array([0.5, 0.6]))
+        Traceback (most recent call last):
+        ...
+        ValueError: p must sum to 1, got 1.1; call normalize(p) if it holds weights
+    """
+    p = check_vector(p, name, size)
+    if isinstance(p, jax.core.Tracer):
+        return p
+    values = np.asarray(p)
+    _check_finite(values, name)
+    if values.min() < 0:
+        raise ValueError(
+            f"{name} must be nonnegative, got {values.min():.6g} at index "
+            f"{values.argmin()}"
+        )
+    total = values.sum()
+    if abs(total - 1) > 1e-10 + values.size * np.finfo(float).eps:
+        raise ValueError(
+            f"{name} must sum to 1, got {total:.12g}; "
+            f"call normalize({name}) if it holds weights"
+        )
+    return p
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(
+            f"{name} must be finite, got {values[bad][0]} at index {bad.argmax()}"
+        )
+
+
+def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    r"""Divide nonnegative weights by their sum.
+
+    Args:
+        weights: shape (N,), nonnegative, finite, not all zero.
+
+    Returns:
+        The distribution $w_i / \sum_j w_j$, shape (N,).
+
+    Raises:
+        ValueError: a negative, infinite or NaN weight, or a sum of zero.
+
+    Example:
+        >>> normalize(np.array([1.0, 3.0])).tolist()
+        [0.25, 0.75]
+    """
+    weights = check_vector(weights, "weights")
+    if not isinstance(weights, jax.core.Tracer):
+        values = np.asarray(weights)
+        _check_finite(values, "weights")
+        if values.min() < 0:
+            raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
+        if values.max() == 0:
+            raise ValueError("weights are all zero; at least one must be positive")
+    # Dividing by the largest first keeps the sum of huge weights finite.
+    weights = weights / weights.max()
+    return weights / weights.sum()
+
+
+def temper(p: Float[ArrayLike, " texts"], beta: float) -> Float[Array, " texts"]:
+    r"""Raise a distribution over whole texts to a power: $Q_i \propto P_i^\beta$.
+
+    These are the Pareto-optima of the pair LL-SE, with $w = -\beta$; $1/\beta$ is
+    a temperature of whole texts, not of tokens.
+
+    Args:
+        p: distribution, shape (N,).
+        beta: inverse temperature, nonnegative. 0 gives the uniform distribution
+            on the support of `p`, the limit from above.
+
+    Returns:
+        The tempered distribution, shape (N,).
+
+    Raises:
+        ValueError: `p` is not a distribution, or `beta` is negative or not finite.
+
+    References:
+        Li et al. 2020, section 4.2.
+
+    Example:
+        >>> temper(np.array([0.8, 0.2]), 0.5).round(4).tolist()
+        [0.6667, 0.3333]
+    """
+    p = check_distribution(p)
+    if not isinstance(beta, jax.core.Tracer) and not 0 <= beta < np.inf:
+        raise ValueError(f"beta must be finite and nonnegative, got {beta}")
+    support = p > 0
+    log_p = jnp.log(jnp.where(support, p, 1.0))
+    return jax.nn.softmax(jnp.where(support, beta * log_p, -jnp.inf))
+
+
+def mix(
+    p: Float[ArrayLike, " texts"], q: Float[ArrayLike, " texts"], epsilon: float
+) -> Float[Array, " texts"]:
+    r"""Mix two distributions: $(1 - \varepsilon) p + \varepsilon q$.
+
+    Args:
+        p: distribution that $\varepsilon = 0$ gives, shape (N,).
+        q: distribution that $\varepsilon = 1$ gives, shape (N,).
+        epsilon: share of `q`, in [0, 1].
+
+    Returns:
+        The mixture, shape (N,).
+
+    Raises:
+        ValueError: not two distributions of one size, or `epsilon` outside [0, 1].
+
+    Example:
+        >>> mix(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0.2).tolist()
+        [0.9, 0.1]
+    """
+    p = check_distribution(p)
+    q = check_distribution(q, "q", p.size)
+    if not isinstance(epsilon, jax.core.Tracer) and not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}")
+    return (1 - epsilon) * p + epsilon * q
+
+
+def entropy(p: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    r"""Shannon entropy $-\sum_i p_i \log p_i$, in nats.
+
+    Args:
+        p: distribution, shape (N,).
+
+    Returns:
+        A scalar in $[0, \log N]$.
+
+    Raises:
+        ValueError: `p` is not a distribution.
+
+    Example:
+        >>> float(entropy(np.array([0.5, 0.5])).round(6))
+        0.693147
+    """
+    return entr(check_distribution(p)).sum()
+
+
+def sample(
+    key: PRNGKeyArray, p: Float[ArrayLike, " texts"], num_samples: int
+) -> Int[Array, " samples"]:
+    """Draw indices of texts, independently, by inverting the distribution function.
+
+    Args:
+        key: a JAX random key, used once.
+        p: distribution, shape (N,).
+        num_samples: how many to draw, at least 1.
+
+    Returns:
+        Indices in 0 .. N-1, shape (num_samples,); texts of probability 0 never
+        occur.
+
+    Raises:
+        ValueError: `p` is not a distribution, or `num_samples` is below 1.
+
+    Example:
+        >>> sample(jax.random.key(0), np.array([0.0, 1.0]), 3).tolist()
+        [1, 1, 1]
+    """
+    p = check_distribution(p)
+    if num_samples < 1:
+        raise ValueError(f"num_samples must be at least 1, got {num_samples}")
+    cumulative = jnp.cumsum(p)
+    # Uniforms on (0, total]: the first index whose cumulative sum reaches one has
+    # positive probability, also where zeros stand at either end.
+    uniforms = cumulative[-1] * (1 - jax.random.uniform(key, num_samples))
+    return jnp.searchsorted(cumulative, uniforms)
+
+
+def fingerprint(values: ArrayLike) -> str:
+    """Name an array by 8 hex digits of its entries rounded to 6 decimals.
+
+    Printed beside a random object, it tells a changed random stream from a
+    changed result.
+
+    Args:
+        values: any array of numbers.
+
+    Returns:
+        8 hexadecimal digits.
+
+    Example:
+        >>> fingerprint(np.array([0.25, 0.75])) == fingerprint(np.array([0.25, 0.5]))
+        False
+    """
+    # Adding 0.0 turns a rounded -0.0 into 0.0.
+    rounded = np.round(np.asarray(values, dtype=np.float64), 6) + 0.0
+    return hashlib.sha256(rounded.tobytes()).hexdigest()[:8]

@@ -1,0 +1,250 @@
+"""Coverage rate, negative repetition rate and CND, and the n-gram map of a space.
+
+The three metrics take distributions over anything: whole texts, or the n-grams of
+`TextSpace.ngram_distribution`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.distributions import check_distribution
+from qdtheory.pairs import CR_NRR, STATIC, SeparablePair
+from qdtheory.spaces import TextSpace, pool_to_distribution
+
+
+def coverage_rate(
+    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""Coverage rate, a quality: $CR(Q; P) = \sum_i Q_i P_i$.
+
+    The probability that one draw from Q and one from P agree.
+
+    Args:
+        q: the model, a distribution over texts or n-grams, shape (N,).
+        p: the real distribution, shape (N,).
+
+    Returns:
+        A scalar in [0, 1].
+
+    Raises:
+        ValueError: not two distributions of one size.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(coverage_rate(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
+        0.5
+    """
+    q = check_distribution(q, "q")
+    return jnp.vdot(q, check_distribution(p, "p", q.size))
+
+
+def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
+
+    Minus the probability that two draws from Q agree; Simpson's index minus 1.
+
+    Args:
+        q: a distribution over texts or n-grams, shape (N,).
+
+    Returns:
+        A scalar in [-1, -1/N].
+
+    Raises:
+        ValueError: `q` is not a distribution.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(negative_repetition_rate(np.array([0.5, 0.5])))
+        -0.5
+    """
+    q = check_distribution(q, "q")
+    return -jnp.vdot(q, q)
+
+
+def cnd(
+    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""CR-NRR divergence: $CND(Q; P) = \sum_i (Q_i - P_i)^2$.
+
+    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Summed
+    as squares, so it keeps its digits where Q is close to P. On n-grams it is 0
+    iff the n-gram distributions agree, which does not mean Q = P.
+
+    Args:
+        q: the model, a distribution over texts or n-grams, shape (N,).
+        p: the real distribution, shape (N,).
+
+    Returns:
+        A scalar in [0, 2].
+
+    Raises:
+        ValueError: not two distributions of one size.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+        2.0
+    """
+    q = check_distribution(q, "q")
+    difference = q - check_distribution(p, "p", q.size)
+    return jnp.vdot(difference, difference)
+
+
+def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
+    """The linear n-gram map as a matrix: how often each n-gram stands in each text.
+
+    Args:
+        space: the texts.
+        n: order, 1 .. max_length.
+
+    Returns:
+        Counts, shape (vocab_size**n, num_texts); `matrix @ q` is
+        `space.ngram_counts(q, n)`.
+
+    Raises:
+        ValueError: `n` is out of range, or the matrix would not fit.
+
+    Example:
+        >>> ngram_matrix(TextSpace(vocab_size=2, lengths=2), 1).tolist()
+        [[2, 1, 1, 0], [0, 1, 1, 2]]
+    """
+    ngrams = space.ngrams(n)
+    shape = (space.vocab_size**n, space.num_texts)
+    space.refuse_beyond_memory(8 * shape[0] * shape[1], f"matrix of {n}-grams")
+    matrix = np.zeros(shape, dtype=np.int64)
+    texts, positions = np.nonzero(ngrams >= 0)
+    np.add.at(matrix, (ngrams[texts, positions], texts), 1)
+    return matrix
+
+
+def ngram_rank(space: TextSpace, orders: int | Sequence[int]) -> int:
+    r"""Rank of the n-gram map, orders stacked: what n-grams can tell about Q.
+
+    With one length L the rank is $|V|^n$ for every $n \le L$; the kernel, of
+    dimension $|V|^L - |V|^n$, holds the directions in which Q moves unseen.
+
+    Args:
+        space: the texts.
+        orders: one order, or several whose maps are stacked.
+
+    Returns:
+        The rank, at most num_texts.
+
+    Raises:
+        ValueError: an order is out of range, or the matrix would not fit.
+
+    Example:
+        >>> ngram_rank(TextSpace(vocab_size=4, lengths=3), (1, 2))
+        19
+    """
+    orders = (orders,) if isinstance(orders, int) else orders
+    stacked = np.concatenate([ngram_matrix(space, n) for n in orders])
+    return int(np.linalg.matrix_rank(stacked))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NgramPair:
+    """A separable pair applied to n-gram distributions, as a pair on texts.
+
+    Args:
+        space: the texts.
+        n: order, 1 .. max_length.
+        pair: applied to `space.ngram_distribution(q, n)` and that of p.
+        ngrams: the table `space.ngrams(n)`, filled in; an array among the fields,
+            so that compiled functions take it as an argument.
+
+    Raises:
+        ValueError: `n` is out of range.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> pair = NgramPair(space, 1)
+        >>> p = np.array([0.5, 0.0, 0.0, 0.5])
+        >>> float(pair.quality(p, p)), float(pair.diversity(p))
+        (0.5, -0.5)
+    """
+
+    space: TextSpace = field(metadata=STATIC)
+    n: int = field(metadata=STATIC)
+    pair: SeparablePair = CR_NRR
+    ngrams: Int[ArrayLike, "texts positions"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ngrams is None:
+            object.__setattr__(self, "ngrams", self.space.ngrams(self.n))
+
+    @property
+    def name(self) -> str:
+        """The pair's name and the order."""
+        return f"{self.pair.name} on {self.n}-grams"
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        """The pair's quality of the n-grams of `q` against those of `p`.
+
+        Args:
+            q: the model, distribution over texts, shape (num_texts,).
+            p: the real distribution, shape (num_texts,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: not two distributions over this space.
+        """
+        return self.pair.quality(self._distribution(q, "q"), self._distribution(p, "p"))
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        """The pair's diversity of the n-grams of `q`.
+
+        Args:
+            q: the model, distribution over texts, shape (num_texts,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: `q` is no distribution over this space.
+        """
+        return self.pair.diversity(self._distribution(q, "q"))
+
+    def _distribution(self, q: ArrayLike, name: str) -> Array:
+        q = check_distribution(q, name, self.space.num_texts)
+        return pool_to_distribution(self.ngrams, q, self.space.vocab_size**self.n)
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        r"""The score of each text, the mean of f(P_g) over its n-grams.
+
+        Args:
+            p: the real distribution over texts, shape (num_texts,).
+
+        Returns:
+            Scores, shape (num_texts,); `text_quality(p) @ q` is the quality.
+
+        Raises:
+            ValueError: the space has several lengths, so that the quality is a
+                ratio of two linear functions of q and no text has a score.
+        """
+        if len(self.space.lengths) > 1:
+            raise ValueError(
+                "with texts of several lengths the n-gram quality is not linear in q; "
+                "use quality(q, p), or a space of one length"
+            )
+        scores = self.pair.text_quality(self._distribution(p, "p"))
+        return scores[self.ngrams].mean(axis=1)

@@ -1,0 +1,429 @@
+"""What a quality-diversity pair is, and the pairs of the literature.
+
+A pair has `quality(q, p)` and `diversity(q)`: one distribution a call, a scalar
+back; `jax.vmap` makes batches. Pairs whose quality is linear in q also have
+`text_quality(p)`, the score of each text, and `quality = text_quality(p) @ q`.
+Named qualities f and diversities g combine freely: `SeparablePair(LL, NRR)`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.distributions import check_distribution, require_x64
+
+Scalar = Float[ArrayLike, ""]
+ScalarFunction = Callable[[Scalar], Scalar]
+STATIC = {"static": True}
+
+
+@runtime_checkable
+class Pair(Protocol):
+    """Anything with a quality U(Q; P) and a diversity V(Q); more is better."""
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        """U(Q; P), the quality of the model `q` where `p` is real."""
+        ...
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        """V(Q), the diversity of the model `q`."""
+        ...
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FunctionPair:
+    """Any two functions JAX can trace, as a pair.
+
+    Args:
+        quality: U(q, p), two vectors to a scalar.
+        diversity: V(q), one vector to a scalar.
+        name: what to call it.
+
+    Example:
+        >>> pair = FunctionPair(lambda q, p: q @ p, lambda q: 1 - q.max(), "CR-max")
+        >>> float(pair.diversity(np.array([0.75, 0.25])))
+        0.25
+    """
+
+    quality: Callable[[ArrayLike, ArrayLike], ArrayLike] = field(metadata=STATIC)
+    diversity: Callable[[ArrayLike], ArrayLike] = field(metadata=STATIC)
+    name: str = field(default="quality-diversity", metadata=STATIC)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LinearPair:
+    r"""Linear quality, separable diversity: $U = \phi(P) \cdot Q$, $V = \sum_i g(Q_i)$.
+
+    The form that Theorem 2 needs.
+
+    Args:
+        scores: $\phi$, a distribution, shape (N,), to the score of each text,
+            shape (N,); JAX can trace it. A score may be $-\infty$.
+        g: a scalar function on [0, 1] that JAX can trace.
+        name: what to call it.
+
+    Example:
+        >>> pair = LinearPair(lambda p: jnp.arange(2.0), SE, "index-SE")
+        >>> float(pair.quality(np.array([0.25, 0.75]), np.array([0.5, 0.5])))
+        0.75
+    """
+
+    scores: Callable[[Array], Array] = field(metadata=STATIC)
+    g: ScalarFunction = field(metadata=STATIC)
+    name: str = field(default="scores-diversity", metadata=STATIC)
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        r"""The score $\phi_i(P)$ of each text.
+
+        Args:
+            p: the real distribution, shape (N,).
+
+        Returns:
+            Scores, shape (N,), finite or $-\infty$.
+
+        Raises:
+            ValueError: `p` is not a distribution.
+        """
+        return self.scores(check_distribution(p))
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        r"""$U(Q; P) = \sum_i Q_i \phi_i(P)$, with $0 \cdot \infty = 0$.
+
+        Args:
+            q: the model, shape (N,).
+            p: the real distribution, shape (N,).
+
+        Returns:
+            A scalar, $-\infty$ where q puts mass on a text of score $-\infty$.
+
+        Raises:
+            ValueError: not two distributions of one size.
+        """
+        scores = self.text_quality(p)
+        return expected_score(check_distribution(q, "q", scores.size), scores)
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        r"""$V(Q) = \sum_i g(Q_i)$.
+
+        Args:
+            q: the model, shape (N,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: `q` is not a distribution.
+        """
+        return total_diversity(self.g, check_distribution(q, "q"))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SeparablePair:
+    r"""The general form of Li et al.: $U = \sum_i Q_i f(P_i)$, $V = \sum_i g(Q_i)$.
+
+    Args:
+        f: a scalar function on [0, 1] that JAX can trace, applied to P; it may be
+            $-\infty$ at 0.
+        g: a scalar function on [0, 1] that JAX can trace, applied to Q.
+        name: what to call it; the names of f and g by default.
+
+    References:
+        Li et al. 2020, section 3.1.
+
+    Example:
+        >>> SeparablePair(LL, NRR).name
+        'LL-NRR'
+        >>> p = np.array([0.75, 0.25])
+        >>> float(CR_NRR.quality(p, p))
+        0.625
+    """
+
+    f: ScalarFunction = field(metadata=STATIC)
+    g: ScalarFunction = field(metadata=STATIC)
+    name: str = field(default="", metadata=STATIC)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            names = [getattr(h, "__name__", type(h).__name__) for h in (self.f, self.g)]
+            object.__setattr__(self, "name", "-".join(names))
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        """The score f(P_i) of each text; see `LinearPair.text_quality`."""
+        return jax.vmap(self.f)(check_distribution(p))
+
+    # Written once, for every pair with scores and a separable diversity.
+    quality = LinearPair.quality
+    diversity = LinearPair.diversity
+
+
+def expected_score(
+    q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""$\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q.
+
+    Args:
+        q: distribution, shape (N,).
+        scores: shape (N,), finite or $-\infty$.
+
+    Returns:
+        A scalar, finite or $-\infty$.
+    """
+    q, scores = jnp.asarray(q), jnp.asarray(scores)
+    return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
+
+
+def total_diversity(
+    g: ScalarFunction, q: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    """The separable diversity of a distribution; where g(0) is NaN, its limit.
+
+    Args:
+        g: a scalar function on [0, 1] that JAX can trace.
+        q: distribution, shape (N,).
+
+    Returns:
+        A scalar.
+    """
+    q = jnp.asarray(q)
+    if np.isnan(value_at_zero(g)):
+        # A formula such as -x * log(x) is NaN at 0 where its limit is finite.
+        q = jnp.maximum(q, np.finfo(float).tiny)
+    return jax.vmap(g)(q).sum()
+
+
+def value_at_zero(h: ScalarFunction) -> float:
+    """h(0) as a Python float, also while JAX is tracing."""
+    with jax.ensure_compile_time_eval():
+        return float(h(jnp.array(0.0)))
+
+
+# --- Named qualities f and diversities g ---------------------------------------
+# The paper's abbreviations are their names, so they are not lower case.
+
+
+def LL(x: Scalar) -> Scalar:
+    r"""Log-likelihood, $f(x) = \log x$ in nats; the sum is minus a cross-entropy."""
+    return jnp.log(x)
+
+
+def CR(x: Scalar) -> Scalar:
+    """Coverage rate, f(x) = x."""
+    return x
+
+
+def SE(x: Scalar) -> Scalar:
+    r"""Shannon entropy, $g(x) = -x \log x$ in nats."""
+    return entr(x)
+
+
+def NRR(x: Scalar) -> Scalar:
+    """Negative repetition rate, g(x) = -x^2."""
+    return -x * x
+
+
+@dataclass(frozen=True)
+class Tsallis:
+    r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
+
+    Order 2 is Simpson's diversity index SDI = NRR + 1; as a goes to 1 it becomes
+    the Shannon entropy SE.
+
+    Args:
+        order: a, positive and not 1.
+
+    Raises:
+        ValueError: the order is not positive, or is 1 (use `SE`).
+
+    Example:
+        >>> float(Tsallis(2.0)(0.5))
+        0.25
+    """
+
+    order: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.order < np.inf:
+            raise ValueError(f"order must be positive and finite, got {self.order}")
+        if self.order == 1:
+            raise ValueError("order 1 is the Shannon entropy; use qdtheory.SE")
+
+    @property
+    def __name__(self) -> str:
+        return f"Tsallis({self.order:g})"
+
+    def __call__(self, x: Scalar) -> Scalar:
+        """g(x)."""
+        # x**a has a NaN derivative at 0 for a traced exponent, so a stays static.
+        return (x - jnp.asarray(x) ** self.order) / (self.order - 1)
+
+
+@dataclass(frozen=True)
+class _Simpson(Tsallis):
+    order: float = 2.0
+
+    @property
+    def __name__(self) -> str:
+        return "SDI"
+
+
+SDI = _Simpson()
+
+LL_SE = SeparablePair(LL, SE)
+CR_NRR = SeparablePair(CR, NRR)
+LL_NRR = SeparablePair(LL, NRR)
+CR_SE = SeparablePair(CR, SE)
+
+
+def single_token_bleu_pair(
+    num_references: int, num_self_references: int
+) -> SeparablePair:
+    r"""Expected BLEU-1 and negative Self-BLEU-1 of texts of one token.
+
+    $f(x) = 1 - (1 - x)^n$ and $g(x) = -x + x (1 - x)^k$: the chance that a token
+    is among n references drawn from P, or among k drawn from Q.
+
+    Args:
+        num_references: n, at least 1.
+        num_self_references: k, the candidate set's size minus 1, at least 1.
+
+    Returns:
+        The pair. g is convex beyond 2 / (k + 1), so Theorem 2 holds for k = 1 only.
+
+    Raises:
+        ValueError: a number below 1.
+
+    References:
+        Li et al. 2020, section 5.1.
+
+    Example:
+        >>> pair = single_token_bleu_pair(num_references=2, num_self_references=1)
+        >>> float(pair.f(0.5)), float(pair.g(0.5))
+        (0.75, -0.25)
+    """
+    for name, number in (
+        ("num_references", num_references),
+        ("num_self_references", num_self_references),
+    ):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    return SeparablePair(
+        partial(_found, num_references),
+        partial(_repeated, num_self_references),
+        name=f"BLEU-NSBLEU, {num_references} and {num_self_references} references",
+    )
+
+
+def _found(num_references: int, x: Scalar) -> Scalar:
+    """1 - (1 - x)^n with a derivative that survives both ends.
+
+    Near 0 the power loses digits; further up expm1's derivative rounds to 0.
+    """
+    threshold = min(0.5, 1 / num_references)
+    near_zero = num_references * jnp.log1p(-jnp.minimum(x, threshold))
+    power = 1 - (1 - x) ** num_references
+    return jnp.where(x < threshold, -jnp.expm1(near_zero), power)
+
+
+def _repeated(num_self_references: int, x: Scalar) -> Scalar:
+    return -x * _found(num_self_references, x)
+
+
+# --- Theorem 1 -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rationality:
+    """Whether a separable pair rewards what its names say, by Theorem 1.
+
+    Attributes:
+        rational: both properties hold at every pair of probabilities tried.
+        quality_violation: (x1, x2) with x1 > x2 and f(x1) <= f(x2), or None.
+        diversity_violation: (x1, x2) with x1 > x2 and g'(x1) >= g'(x2), or None.
+    """
+
+    rational: bool
+    quality_violation: tuple[float, float] | None
+    diversity_violation: tuple[float, float] | None
+
+
+def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationality:
+    r"""Test the conditions of Theorem 1 on a grid of pairs of probabilities.
+
+    For all $x_1 > x_2 > 0$ with $x_1 + x_2 \le 1$: $f(x_1) > f(x_2)$, and
+    $g'(x_1) < g'(x_2)$; on the line $x_1 + x_2 = 1$ equality of g' is allowed at
+    isolated points. With N >= 3 texts they are necessary and sufficient for
+    "mass moved to a more probable text raises quality" and "mass moved to a
+    text of no smaller probability lowers diversity".
+
+    Args:
+        pair: f and g, differentiable.
+        resolution: the grid is 1/resolution, 2/resolution, ...; a violation that
+            lies between its points goes unseen.
+
+    Returns:
+        The verdict, with the worst violation of each kind. Values equal to
+        within rounding count as a violation unless the derivative shows a strict
+        change between them.
+
+    References:
+        Li et al. 2020, Theorem 1; the exact scope on the line is ours.
+
+    Example:
+        >>> check_rationality(single_token_bleu_pair(1, 3)).rational
+        True
+        >>> check_rationality(single_token_bleu_pair(1, 4)).diversity_violation
+        (0.6669921875, 0.3330078125)
+    """
+    require_x64()
+    quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
+    minus_slope = jax.grad(lambda x: -pair.g(x))
+    diversity = _violation(minus_slope, resolution, isolated_ties_on_line=True)
+    return Rationality(quality is None and diversity is None, quality, diversity)
+
+
+def _violation(
+    h: ScalarFunction, resolution: int, *, isolated_ties_on_line: bool
+) -> tuple[float, float] | None:
+    """Where h fails to increase strictly over pairs with x1 + x2 <= 1."""
+    x = np.arange(1, resolution) / resolution
+    values, slopes = (np.asarray(a) for a in jax.vmap(jax.value_and_grad(h))(x))
+    small, large = np.triu_indices(x.size, k=1)
+    on_line = small + large + 2 == resolution
+    inside = small + large + 2 <= resolution
+    small, large, on_line = small[inside], large[inside], on_line[inside]
+
+    rise = values[large] - values[small]
+    scale = np.maximum(np.abs(values[large]), np.abs(values[small]))
+    tied = np.abs(rise) <= 8 * np.finfo(float).eps * scale
+    # Rounding hides a strict rise where values saturate; a derivative that is
+    # nowhere negative and somewhere positive in between still shows it.
+    positive, negative = (
+        np.concatenate([[0], np.cumsum(s)]) for s in (slopes > 0, slopes < 0)
+    )
+    shown = (positive[large + 1] > positive[small]) & (
+        negative[large + 1] == negative[small]
+    )
+    bad_tie = tied & ~shown
+    if isolated_ties_on_line:
+        ties_on_line = np.sort(large[bad_tie & on_line])
+        isolated = not (np.diff(ties_on_line) == 1).any()
+        bad_tie &= ~on_line | (not isolated)
+    bad = bad_tie | (~tied & (rise < 0)) | np.isnan(rise)
+    if not bad.any():
+        return None
+    worst = np.where(bad)[0][np.argmin(rise[bad])]
+    return float(x[large[worst]]), float(x[small[worst]])
