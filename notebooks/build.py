@@ -1,0 +1,307 @@
+"""Execute the notebooks' sources, compare with what is committed, write what differs.
+
+    python notebooks/build.py [--check] [NAME ...]
+
+`src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
+`solutions/NAME.ipynb` where it holds cells tagged `solution`. A notebook is
+written only if its source, its tags, a number or a figure changed beyond the
+tolerances below, so that rebuilding on another machine changes no file. With
+`--check` nothing is written, and a difference is a failure.
+"""
+
+import argparse
+import base64
+import io
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import jupytext
+import nbformat
+import numpy as np
+from nbclient import NotebookClient
+from nbclient.exceptions import (
+    CellExecutionError,
+    CellTimeoutError,
+    DeadKernelError,
+)
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook
+from PIL import Image
+
+FOLDER = Path(__file__).resolve().parent
+
+# Rounding differs between machines in about the last 10 bits of a long sum;
+# searched and trained numbers drift more, and their cells are tagged `loose`.
+RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
+# Another build of the font renderer moves the grey of a few edge pixels.
+GREY_LEVELS, PIXELS = 32, 1e-3
+CELL_SECONDS = 600
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
+INTEGER = re.compile(r"[-+]?\d+\.?")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+}
+
+
+class CellError(Exception):
+    """A cell failed, or wrote to stderr."""
+
+
+# --- from one source to the notebooks ---------------------------------------
+
+
+def tags(cell: NotebookNode) -> set[str]:
+    """Tags of a cell."""
+    return set(cell.metadata.get("tags", []))
+
+
+def notebook(cells: Sequence[NotebookNode]) -> NotebookNode:
+    """Notebook that holds these cells and no fact of this machine."""
+    book = new_notebook(metadata=METADATA, nbformat_minor=5)
+    for number, cell in enumerate(cells, start=1):
+        kept = NotebookNode(cell | {"id": f"cell-{number}", "metadata": {}})
+        if tags(cell):
+            kept.metadata = NotebookNode(tags=sorted(tags(cell)))
+        book.cells.append(kept)
+    return book
+
+
+def notebooks(source: Path, folder: Path) -> dict[Path, NotebookNode]:
+    """Unexecuted notebooks of a source, each under the path it is written to."""
+    cells = jupytext.read(source, fmt="md:myst").cells
+    name = f"{source.stem}.ipynb"
+    books = {folder / name: notebook([c for c in cells if "solution" not in tags(c)])}
+    if any("solution" in tags(c) for c in cells):
+        title = re.search(r"^# +(.+)", cells[0].source, re.MULTILINE)
+        heading = f"# Solutions: {title[1] if title else source.stem}\n\n"
+        link = f"The exercises of [{source.stem}](../{name}), solved.\n"
+        solved = [c for c in cells if tags(c) & {"setup", "exercise", "solution"}]
+        books[folder / "solutions" / name] = notebook(
+            [new_markdown_cell((heading + link).strip()), *solved]
+        )
+    return books
+
+
+# --- execution --------------------------------------------------------------
+
+
+def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
+    """Environment in which every machine's kernel prints and draws the same."""
+    return os.environ | {
+        # `!qdtheory` finds the command of this interpreter.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        # JAX warns on stderr of a GPU that it cannot use.
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        # The reader's own settings must not change what is printed or drawn.
+        "IPYTHONDIR": ipython,
+        "MATPLOTLIBRC": os.devnull,
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "COLUMNS": "76",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+
+
+def execute(
+    book: NotebookNode, target: Path, cache: Path, progress: Callable[[], None]
+) -> None:
+    """Run a notebook in its own folder; its outputs are put into its cells.
+
+    Raises:
+        CellError: A cell failed, or wrote to stderr.
+    """
+    client = NotebookClient(
+        book,
+        kernel_name="python3",
+        timeout=CELL_SECONDS,
+        record_timing=False,
+        coalesce_streams=True,  # where a stream is cut depends on the clock
+        extra_arguments=["--log-level=ERROR"],
+        on_cell_complete=lambda **_: progress(),
+    )
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as ipython:
+        environment = kernel_environment(cache, ipython)
+        try:
+            client.execute(cwd=str(target.parent), env=environment)
+        except CellExecutionError as error:
+            raise CellError(ANSI.sub("", error.traceback).strip()) from None
+        except (CellTimeoutError, DeadKernelError) as error:
+            raise CellError(str(error).strip()) from None
+    book.metadata = NotebookNode(METADATA)
+    for number, cell in enumerate(book.cells, start=1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                raise CellError(f"cell {number} raised {output.ename}: {output.evalue}")
+            if output.get("name") == "stderr":
+                raise CellError(
+                    f"cell {number} wrote to stderr, where a warning or a log belongs "
+                    f"that a reader should not see:\n{output.text.rstrip()}"
+                )
+
+
+# --- comparison -------------------------------------------------------------
+
+
+def text_difference(old: str, new: str, relative: float) -> str | None:
+    """Tell how two printed texts differ, or None: words exactly, numbers nearly.
+
+    Two integers are counts and must be equal, unless the cell is loose.
+    """
+    words = [" ".join(NUMBER.sub("#", text).split()) for text in (old, new)]
+    if words[0] != words[1]:
+        return f"committed {clip(old)}, now {clip(new)}"
+    for a, b in zip(NUMBER.findall(old), NUMBER.findall(new), strict=True):
+        exact = relative < LOOSE and INTEGER.fullmatch(a) and INTEGER.fullmatch(b)
+        tolerances = (0.0, 0.0) if exact else (relative, ABSOLUTE)
+        if not math.isclose(
+            float(a), float(b), rel_tol=tolerances[0], abs_tol=tolerances[1]
+        ):
+            return f"number {a} committed, now {b}"
+    return None
+
+
+def image_difference(old: str, new: str) -> str | None:
+    """Tell how two PNG images in base64 differ, or None."""
+    a, b = (
+        np.asarray(Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA"))
+        for png in (old, new)
+    )
+    if a.shape != b.shape:
+        return f"figure of {a.shape[1::-1]} pixels committed, now {b.shape[1::-1]}"
+    off = np.abs(a.astype(int) - b.astype(int)).max(axis=-1) > GREY_LEVELS
+    if off.mean() > PIXELS:
+        return f"figure with {off.mean():.2%} of its pixels changed"
+    return None
+
+
+def payloads(cell: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Kind and content of all that a cell shows."""
+    for output in cell.get("outputs", []):
+        if "data" in output:
+            for kind, content in sorted(output.data.items()):
+                is_text = isinstance(content, str)
+                yield kind, content if is_text else json.dumps(content, sort_keys=True)
+        else:
+            yield output.output_type, output.get("text", "")
+
+
+def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
+    """Tell how two cells differ, or None."""
+    if (old.cell_type, old.source) != (new.cell_type, new.source):
+        return f"source {clip(old.source)} committed, now {clip(new.source)}"
+    if tags(old) != tags(new):
+        return f"tags {sorted(tags(old))} committed, now {sorted(tags(new))}"
+    shown = [list(payloads(cell)) for cell in (old, new)]
+    kinds = [[kind for kind, _ in cell] for cell in shown]
+    if kinds[0] != kinds[1]:
+        return f"outputs {kinds[0]} committed, now {kinds[1]}"
+    relative = LOOSE if "loose" in tags(new) else RELATIVE
+    for (kind, a), (_, b) in zip(*shown, strict=True):
+        found = (
+            image_difference(a, b)
+            if kind == "image/png"
+            else text_difference(a, b, relative)
+        )
+        if found:
+            return found
+    return None
+
+
+def differences(old: NotebookNode, new: NotebookNode) -> list[str]:
+    """List how two notebooks differ, cell by cell."""
+    found = [
+        f"cell {number}: {difference}"
+        for number, cells in enumerate(zip(old.cells, new.cells, strict=False), start=1)
+        if (difference := cell_difference(*cells))
+    ]
+    if len(old.cells) != len(new.cells):
+        found.append(f"{len(old.cells)} cells committed, now {len(new.cells)}")
+    return found
+
+
+def clip(text: str, width: int = 300) -> str:
+    """Text in quotes, cut where it gets long."""
+    return repr(text if len(text) <= width else text[:width] + " ...")
+
+
+# --- the command ------------------------------------------------------------
+
+
+def bring_up_to_date(
+    book: NotebookNode, target: Path, cache: Path, *, check: bool
+) -> bool:
+    """Execute, compare, and write where something differs; tell if all is well."""
+    start = time.monotonic()
+    print(f"{target.parent.name}/{target.stem} ", end="", flush=True)
+    try:
+        execute(book, target, cache, progress=lambda: print(".", end="", flush=True))
+    except CellError as error:
+        print(f" failed\n{error}", flush=True)
+        return False
+    if target.exists():
+        found = differences(nbformat.read(target, as_version=4), book)
+    else:
+        found = ["it does not exist"]
+    verdict = "unchanged" if not found else "differs" if check else "written"
+    print(f" {verdict} ({time.monotonic() - start:.0f} s)", flush=True)
+    for difference in found:
+        print(f"  {difference}")
+    if found and not check:
+        nbformat.write(book, target)
+    return not (found and check)
+
+
+def orphans(targets: set[Path], folder: Path) -> list[Path]:
+    """Notebooks that no source makes."""
+    present = {*folder.glob("*.ipynb"), *folder.glob("solutions/*.ipynb")}
+    return sorted(present - targets)
+
+
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
+    """Run the command; the exit status is 1 if anything failed or differs."""
+    parser = argparse.ArgumentParser(description="Bring the notebooks up to date.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, fail on a difference"
+    )
+    options = parser.parse_args(arguments)
+
+    sources = {path.stem: path for path in sorted(folder.glob("src/*.md"))}
+    chosen = [Path(name).stem for name in options.names] or list(sources)
+    if unknown := [name for name in chosen if name not in sources]:
+        parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
+
+    cache = folder.parent / ".jax_cache"
+    well = [
+        bring_up_to_date(book, target, cache, check=options.check)
+        for name in chosen
+        for target, book in notebooks(sources[name], folder).items()
+    ]
+    if not options.names:
+        targets = {t for s in sources.values() for t in notebooks(s, folder)}
+        for path in orphans(targets, folder):
+            print(f"{path.relative_to(folder)} has no source in src/: delete it")
+            well.append(False)
+    return 0 if all(well) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+"""The notebook builder tells a changed number, figure or source from rounding."""
+
+import base64
+import copy
+import importlib.util
+import io
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
+
+BUILD = Path(__file__).parents[1] / "notebooks" / "build.py"
+spec = importlib.util.spec_from_file_location("build", BUILD)
+build = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(build)
+
+SOURCE = """\
+---
+kernelspec:
+  display_name: Python 3 (ipykernel)
+  name: python3
+---
+
+# Count
+
+Set up, count, draw.
+
+```{code-cell} ipython3
+:tags: [setup]
+
+import os
+
+import matplotlib.pyplot as plt
+```
+
+```{code-cell} ipython3
+print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")
+```
+
+```{code-cell} ipython3
+fig, ax = plt.subplots(figsize=(1, 1))
+line = ax.plot([0, 1])
+```
+
++++ {"tags": ["exercise"]}
+
+What is two and two?
+
+```{code-cell} ipython3
+:tags: [stub]
+
+answer = ...
+```
+
+```{code-cell} ipython3
+:tags: [solution]
+
+answer = 4
+print(answer, "third" in globals())
+```
+"""
+
+
+def run(folder, *arguments):
+    return build.main(list(arguments), folder)
+
+
+def write_source(folder, text, name="01_count"):
+    folder.joinpath("src").mkdir(exist_ok=True)
+    folder.joinpath("src", f"{name}.md").write_text(text)
+
+
+def code(*cells):
+    return "\n\n".join(f"```{{code-cell}}\n{cell}\n```" for cell in cells)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A folder with one source and its two notebooks, executed once."""
+    folder = tmp_path_factory.mktemp("project") / "notebooks"
+    folder.mkdir()
+    write_source(folder, SOURCE)
+    assert run(folder) == 0
+    return folder
+
+
+@pytest.fixture
+def book(built):
+    return nbformat.read(built / "01_count.ipynb", as_version=4)
+
+
+def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
+    assert [c.metadata.get("tags") for c in book.cells] == [
+        None,
+        ["setup"],
+        None,
+        None,
+        ["exercise"],
+        ["stub"],
+    ]
+    assert [c.id for c in book.cells] == [f"cell-{n}" for n in range(1, 7)]
+    assert book.metadata == build.METADATA
+    assert book.cells[2].outputs[0].text == (
+        "T1.1  third = 0.333333 of 46656 texts, residual 1.0e-16\n"
+    )
+
+
+def test_solutions_execute_the_setup_and_the_exercises_only(built):
+    solved = nbformat.read(built / "solutions" / "01_count.ipynb", as_version=4)
+    assert [c.metadata.get("tags") for c in solved.cells] == [
+        None,
+        ["setup"],
+        ["exercise"],
+        ["solution"],
+    ]
+    assert solved.cells[0].source.startswith("# Solutions: Count\n")
+    assert "(../01_count.ipynb)" in solved.cells[0].source
+    assert solved.cells[-1].outputs[0].text == "4 False\n"
+
+
+def test_a_source_without_solutions_yields_no_solution_notebook(tmp_path):
+    write_source(tmp_path, "# Nothing to solve")
+    (source,) = tmp_path.glob("src/*.md")
+    assert list(build.notebooks(source, tmp_path)) == [tmp_path / "01_count.ipynb"]
+
+
+def test_rounding_leaves_the_file_untouched(built, capsys):
+    path = built / "01_count.ipynb"
+    committed = path.read_text().replace("0.333333", "0.333334")
+    committed = committed.replace("1.0e-16", "3.9e-17")
+    path.write_text(committed)
+    assert run(built) == 0
+    assert path.read_text() == committed
+    assert capsys.readouterr().out.count("unchanged") == 2
+
+
+def test_check_names_the_falsified_cell_and_build_repairs_it(built, capsys):
+    path = built / "01_count.ipynb"
+    honest = path.read_text()
+    falsified = honest.replace("0.33333", "0.33433")
+    path.write_text(falsified)
+    assert run(built, "--check") == 1
+    assert path.read_text() == falsified
+    assert "cell 3: number 0.33433" in capsys.readouterr().out
+    assert run(built, "src/01_count.md") == 0
+    assert "0.333333" in path.read_text()
+    assert run(built, "--check", "01_count") == 0
+
+
+def edited(book, number, **changes):
+    copied = copy.deepcopy(book)
+    copied.cells[number - 1].update(changes)
+    return copied
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_edited_source_is_a_difference(book, number):
+    other = edited(book, number, source=book.cells[number - 1].source + " ")
+    (found,) = build.differences(book, other)
+    assert found.startswith(f"cell {number}: source")
+
+
+def test_an_edited_tag_an_extra_cell_and_a_lost_output_are_differences(book):
+    other = edited(book, 2, metadata={"tags": ["setup", "loose"]})
+    assert build.differences(book, other) == [
+        "cell 2: tags ['setup'] committed, now ['loose', 'setup']"
+    ]
+    longer = copy.deepcopy(book)
+    longer.cells.append(new_code_cell("1 + 1"))
+    assert build.differences(book, longer) == ["6 cells committed, now 7"]
+    silent = edited(book, 3, outputs=[])
+    assert build.differences(book, silent) == [
+        "cell 3: outputs ['stream'] committed, now []"
+    ]
+
+
+def png(pixels):
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+WHITE = np.full((40, 50, 3), 255, dtype=np.uint8)
+
+
+def marked(count, level):
+    pixels = WHITE.copy()
+    pixels.reshape(-1, 3)[:count] = level
+    return pixels
+
+
+@pytest.mark.parametrize(
+    ("pixels", "message"),
+    [
+        (marked(2, 0), None),  # 1 pixel in 1,000 of 2,000
+        (marked(3, 0), "figure with 0.15% of its pixels changed"),
+        (marked(2000, 255 - 32), None),
+        (marked(2000, 255 - 33), "figure with 100.00% of its pixels changed"),
+        (marked(3, (255, 0, 255)), "figure with 0.15% of its pixels changed"),
+        (WHITE[:-1], "figure of (50, 40) pixels committed, now (50, 39)"),
+    ],
+)
+def test_figures_agree_up_to_a_few_pixels(pixels, message):
+    assert build.image_difference(png(WHITE), png(pixels)) == message
+
+
+def test_a_swapped_figure_is_a_difference(book):
+    output = new_output("display_data", copy.deepcopy(book.cells[3].outputs[0].data))
+    output.data["image/png"] = png(WHITE)
+    (found,) = build.differences(book, edited(book, 4, outputs=[output]))
+    assert found.startswith("cell 4: figure")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same", "same_if_loose"),
+    [
+        ("x = 1.00000", "x = 1.00009", True, True),
+        ("x = 1.00000", "x = 1.00011", False, True),
+        ("x = 1.00000", "x = 1.0101", False, True),
+        ("x = 1.00000", "x = 1.0202", False, False),
+        ("gap 2.2e-16", "gap -9.9e-9", True, True),
+        ("gap 2.2e-16", "gap 1.1e-8", False, False),
+        ("0 of them", "2.2e-16 of them", True, True),
+        ("46656 texts", "46657 texts", False, True),
+        ("46656 texts.", "46657 texts.", False, True),
+        ("3 texts", "4 texts", False, False),
+        ("[1. 2.]", "[1. 2.00001]", True, True),
+        ("a   1.5\n", "a 1.5", True, True),
+        ("T2.1 holds", "T2.2 holds", False, False),
+        ("key 3f2a", "key 3f2b", False, False),
+        ("key 12e4a", "key 13e4a", False, False),
+        ("1.5 1.5", "1.5", False, False),
+        ("nan", "1.0", False, False),
+        ("yes", "no", False, False),
+    ],
+)
+def test_words_are_compared_exactly_and_numbers_nearly(old, new, same, same_if_loose):
+    for tag, expected in (("exact", same), ("loose", same_if_loose)):
+        outputs = [[new_output("stream", text=text)] for text in (old, new)]
+        cells = [
+            new_code_cell("x", outputs=output, metadata={"tags": [tag]})
+            for output in outputs
+        ]
+        books = [new_notebook(cells=[cell]) for cell in cells]
+        assert (build.differences(*books) == []) is expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "messages"),
+    [
+        (
+            ["import warnings", "warnings.warn('old')"],
+            ["cell 2 wrote to stderr", "old"],
+        ),
+        (
+            ["x = 2", "# T9.9\nassert x == 3, 'x is 2'"],
+            ["AssertionError", "x is 2", "# T9.9"],
+        ),
+        (["import os", "os._exit(1)"], ["died"]),
+        ([":tags: [raises-exception]\n1 / 0"], ["cell 1 raised ZeroDivisionError"]),
+    ],
+)
+def test_a_failing_cell_is_shown_and_nothing_is_written(
+    tmp_path, capsys, cells, messages
+):
+    write_source(tmp_path, code(*cells))
+    assert run(tmp_path) == 1
+    printed = capsys.readouterr().out
+    assert all(message in printed for message in messages)
+    assert "\x1b" not in printed
+    assert not list(tmp_path.glob("*.ipynb"))
+
+
+def test_the_kernel_finds_this_interpreters_commands_and_the_notebooks_folder(
+    tmp_path,
+):
+    (tmp_path / "table.csv").write_text("7\n")
+    write_source(tmp_path, code("print(open('table.csv').read())\n!jupytext --version"))
+    assert run(tmp_path) == 0
+    (cell,) = nbformat.read(tmp_path / "01_count.ipynb", as_version=4).cells
+    assert cell.outputs[0].text.startswith("7\n\n1.")
+
+
+def test_an_unknown_name_and_a_notebook_without_source_are_named(tmp_path, capsys):
+    write_source(tmp_path, "# Only text")
+    with pytest.raises(SystemExit):
+        run(tmp_path, "02_none")
+    assert "no source src/02_none.md; there are: 01_count" in capsys.readouterr().err
+    nbformat.write(new_notebook(), tmp_path / "00_old.ipynb")
+    assert run(tmp_path) == 1
+    assert "00_old.ipynb has no source in src/" in capsys.readouterr().out
