@@ -1,0 +1,367 @@
+"""Corpora: sentences as integer token ids, read and prepared in linear time."""
+
+import gzip
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import Literal, TypeAlias, overload
+
+import numpy as np
+from jaxtyping import Int
+
+Token: TypeAlias = str | int | np.integer
+Tokenizer: TypeAlias = Literal["whitespace"] | Callable[[str], Sequence[Token]]
+
+
+@dataclass(frozen=True)
+class Removed:
+    """How many sentences each rule of `prepare` removed, in the order of the rules.
+
+    Attributes:
+        rare: sentences with a rare word (`rare="drop"`).
+        unknown: sentences with more than `max_unknown` unknown words.
+        short: sentences below `min_length` tokens.
+        long: sentences above `max_length` tokens.
+    """
+
+    rare: int = 0
+    unknown: int = 0
+    short: int = 0
+    long: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """Sentences as one flat array of token ids; made by `as_corpus` or `read_corpus`.
+
+    `corpus[i]` is a tuple of tokens. A slice is a corpus that shares the array; an
+    array of positions, or a mask, gives a copied one. Parts keep the whole vocabulary.
+
+    Attributes:
+        tokens: ids of all tokens, sentence after sentence.
+        offsets: sentence i is `tokens[offsets[i]:offsets[i + 1]]`.
+        vocabulary: the token of each id.
+        empty_lines: sentences without a token, which were skipped.
+        removed: what `prepare` removed.
+
+    Example:
+        >>> corpus = as_corpus(["a b a", "b c"])
+        >>> corpus
+        Corpus(2 sentences, 5 tokens, vocab_size=3, empty_lines=0)
+        >>> corpus[0], corpus[1:].num_tokens
+        (('a', 'b', 'a'), 2)
+    """
+
+    tokens: Int[np.ndarray, " tokens"]
+    offsets: Int[np.ndarray, " boundaries"]
+    vocabulary: tuple[Token, ...]
+    empty_lines: int = 0
+    removed: Removed = Removed()
+
+    @property
+    def lengths(self) -> Int[np.ndarray, " sentences"]:
+        """Number of tokens of each sentence."""
+        return np.diff(self.offsets)
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of tokens of all sentences."""
+        return len(self.tokens)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of entries of the vocabulary, used or not."""
+        return len(self.vocabulary)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[tuple[Token, ...]]:
+        return (self[index] for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int | np.integer) -> tuple[Token, ...]: ...
+    @overload
+    def __getitem__(self, index: slice | np.ndarray) -> "Corpus": ...
+    def __getitem__(self, index):
+        if isinstance(index, np.ndarray):
+            return self._take(np.arange(len(self))[index])
+        if not isinstance(index, slice):
+            start = range(len(self))[index]
+            ids = self.tokens[self.offsets[start] : self.offsets[start + 1]]
+            return tuple(map(self.vocabulary.__getitem__, ids.tolist()))
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            return self._take(np.arange(start, stop, step))
+        bounds = self.offsets[start : max(start, stop) + 1]
+        tokens = self.tokens[bounds[0] : bounds[-1]]
+        return Corpus(tokens, bounds - bounds[0], self.vocabulary)
+
+    def _take(self, order: Int[np.ndarray, " chosen"]) -> "Corpus":
+        lengths = self.lengths[order]
+        offsets = _prefix_sums(lengths)
+        shift = np.repeat(self.offsets[order] - offsets[:-1], lengths)
+        tokens = self.tokens[np.arange(offsets[-1]) + shift]
+        return Corpus(tokens, offsets, self.vocabulary)
+
+    def __repr__(self) -> str:
+        removed = "" if self.removed == Removed() else f", removed={self.removed}"
+        return (
+            f"Corpus({len(self)} sentences, {self.num_tokens} tokens, "
+            f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}{removed})"
+        )
+
+
+Texts: TypeAlias = Corpus | Sequence[str] | Sequence[Sequence[Token]]
+
+
+def as_corpus(texts: Texts) -> Corpus:
+    """A corpus from a list of strings or of token lists; a `Corpus` is given back.
+
+    Strings are split at whitespace. Sentences without a token are skipped and counted.
+
+    Args:
+        texts: a `Corpus`, a list of strings, or a list of lists of strings or integers.
+
+    Returns:
+        The corpus; its vocabulary is in order of first occurrence.
+
+    Raises:
+        TypeError: for one string, another container, or tokens of another type.
+        ValueError: when there is no sentence with a token.
+
+    Example:
+        >>> as_corpus([["a", "b"], [], ["b"]])
+        Corpus(2 sentences, 3 tokens, vocab_size=2, empty_lines=1)
+    """
+    if not isinstance(texts, Corpus):
+        texts = _build(_token_lists(texts))
+    if not len(texts):
+        raise ValueError("expected at least one sentence with a token, got none")
+    return texts
+
+
+def read_corpus(
+    path: str | PathLike[str], tokenizer: Tokenizer = "whitespace"
+) -> Corpus:
+    r"""Read one sentence a line from a UTF-8 file, plain or gzip.
+
+    Gzip is recognised by content, not by name. Lines end in `\n` or `\r\n`; no other
+    character ends one (U+2028 does not). A byte-order mark is skipped.
+
+    Args:
+        path: the file.
+        tokenizer: "whitespace" (`str.split`), or a function from a line to its tokens.
+
+    Returns:
+        The corpus; `empty_lines` counts the lines without a token.
+
+    Raises:
+        OSError: when the file cannot be opened.
+        TypeError: when the tokenizer returns no list of tokens.
+        ValueError: naming file and line, when the file is empty or not UTF-8 text.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
+        ...     print("a b\n\nb c d", file=file, flush=True)
+        ...     read_corpus(file.name)
+        Corpus(2 sentences, 5 tokens, vocab_size=4, empty_lines=1)
+    """
+    split = str.split if tokenizer == "whitespace" else tokenizer
+    if not callable(split):
+        raise ValueError(
+            f'tokenizer: expected "whitespace" or a function, got {tokenizer!r}'
+        )
+    corpus = _build(
+        _checked(split(line), f"tokenizer, line {number}")
+        for number, line in enumerate(_lines(Path(path)), start=1)
+    )
+    if not len(corpus):
+        found = "no line has a token" if corpus.empty_lines else "the file is empty"
+        raise ValueError(f"{path}, line 1: {found}; expected one sentence a line")
+    return corpus
+
+
+def prepare(
+    corpus: Texts,
+    *,
+    min_count: int = 1,
+    rare: Literal["drop", "unk"] = "drop",
+    max_unknown: int | None = None,
+    min_length: int = 1,
+    max_length: int | None = None,
+    seed: int | None = None,
+    unknown: str = "<unk>",
+) -> Corpus:
+    """Remove rare words and sentences that are too short or too long.
+
+    The order: words are counted once, on the corpus as given; rare ones are dropped
+    with their sentences, or replaced; then lengths are checked; then the order is
+    shuffled; then the vocabulary shrinks to the words left. Words that became rare by
+    a removal stay: the papers do not iterate.
+
+    Args:
+        corpus: a `Corpus`, or whatever `as_corpus` takes.
+        min_count: a word is rare when it occurs fewer times.
+        rare: "drop" removes the sentences with a rare word (Li et al. 2020); "unk"
+            replaces every rare word by `unknown` (Montahaei et al. 2019).
+        max_unknown: with "unk", sentences with more of these are removed; None: none.
+        min_length: tokens a sentence must have.
+        max_length: tokens a sentence may have; None: any number.
+        seed: shuffles the sentences; None keeps their order.
+        unknown: the token that stands for rare words.
+
+    Returns:
+        A new corpus; its `removed` counts the sentences each rule removed. A sentence
+        that breaks several rules counts for the first.
+
+    Raises:
+        ValueError: for settings that contradict each other, or when nothing is left.
+
+    References:
+        Li et al. 2020, appendix G.2; Montahaei et al. 2019, section 4.1.
+
+    Example:
+        >>> prepare(["a b a", "a c", "a a a a"], min_count=2, max_length=3)
+        Traceback (most recent call last):
+            ...
+        ValueError: no sentence is left: Removed(rare=2, unknown=0, short=0, long=1)
+        >>> list(prepare(["a b a", "a c", "a a a a"], min_count=2, rare="unk"))
+        [('a', '<unk>', 'a'), ('a', '<unk>'), ('a', 'a', 'a', 'a')]
+    """
+    _check_settings(min_count, rare, max_unknown, min_length, max_length)
+    corpus = as_corpus(corpus)
+    is_rare = np.bincount(corpus.tokens, minlength=corpus.vocab_size) < min_count
+    if rare == "unk":  # a corpus may come with unknown words already
+        is_rare |= np.array([word == unknown for word in corpus.vocabulary])
+    num_rare = np.diff(_prefix_sums(is_rare[corpus.tokens])[corpus.offsets])
+    lengths = corpus.lengths
+    allowed = 0 if rare == "drop" else max_unknown
+    too_rare = num_rare > (lengths if allowed is None else allowed)
+    too_short = ~too_rare & (lengths < min_length)
+    too_long = ~too_rare & (lengths > (lengths if max_length is None else max_length))
+    removed = Removed(
+        **{"rare" if rare == "drop" else "unknown": int(too_rare.sum())},
+        short=int(too_short.sum()),
+        long=int(too_long.sum()),
+    )
+    order = np.flatnonzero(~(too_rare | too_short | too_long))
+    if not len(order):
+        raise ValueError(f"no sentence is left: {removed}")
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(order)
+    left = corpus[order]
+    ids = np.where(is_rare, corpus.vocab_size, np.arange(corpus.vocab_size))
+    tokens, vocabulary = _shrink(ids[left.tokens], (*corpus.vocabulary, unknown))
+    return Corpus(tokens, left.offsets, vocabulary, corpus.empty_lines, removed)
+
+
+def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> None:
+    for name, value, least in [
+        ("min_count", min_count, 0),
+        ("max_unknown", 0 if max_unknown is None else max_unknown, 0),
+        ("min_length", min_length, 0),
+        ("max_length", min_length if max_length is None else max_length, min_length),
+    ]:
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name}: expected a number from {least} on, got {value}")
+    if rare not in ("drop", "unk"):
+        raise ValueError(f'rare: expected "drop" or "unk", got {rare!r}')
+    if rare == "drop" and max_unknown is not None:
+        raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
+
+
+def _shrink(ids, vocabulary):
+    """Number the words in use from zero on, in the order of the vocabulary."""
+    used = np.bincount(ids, minlength=len(vocabulary)) > 0
+    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
+    return tokens, tuple(compress(vocabulary, used.tolist()))
+
+
+def _prefix_sums(values) -> Int[np.ndarray, " boundaries"]:
+    return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+
+
+def _build(token_lists: Iterable[Sequence[Token]]) -> Corpus:
+    ids: defaultdict[Token, int] = defaultdict()
+    ids.default_factory = ids.__len__  # a new token gets the next id
+    sizes: list[int] = []
+
+    def flat() -> Iterator[Token]:
+        for tokens in token_lists:
+            sizes.append(len(tokens))
+            yield from tokens
+
+    tokens = np.fromiter(map(ids.__getitem__, flat()), np.int32)
+    lengths = np.array(sizes, np.int64)
+    offsets = _prefix_sums(lengths[lengths > 0])
+    return Corpus(tokens, offsets, tuple(ids), int((lengths == 0).sum()))
+
+
+def _token_lists(texts) -> Iterator[Sequence[Token]]:
+    if isinstance(texts, str | bytes | PathLike):
+        raise TypeError(
+            f"expected a list of sentences, got one {type(texts).__name__}: put the "
+            "sentence in a list, or read a file with read_corpus"
+        )
+    if not isinstance(texts, list | tuple):
+        raise TypeError(
+            "expected a Corpus, a list of strings or a list of token lists, got "
+            f"{type(texts).__name__}"
+        )
+    strings = bool(texts) and isinstance(texts[0], str)
+    for index, text in enumerate(texts):
+        if isinstance(text, str) != strings:
+            raise TypeError(
+                f"text {index} is a {type(text).__name__} and text 0 a "
+                f"{type(texts[0]).__name__}: give strings or token lists, not both"
+            )
+        yield text.split() if strings else _checked(text, f"text {index}")
+
+
+def _checked(tokens, where: str) -> Sequence[Token]:
+    if not isinstance(tokens, list | tuple):
+        raise TypeError(
+            f"{where}: expected a list of tokens, got {type(tokens).__name__}"
+        )
+    for kind in set(map(type, tokens)):
+        if not issubclass(kind, str | Integral):
+            raise TypeError(
+                f"{where}: a token is a {kind.__name__}, expected strings or integers"
+            )
+    return tokens
+
+
+def _lines(path: Path) -> Iterator[str]:
+    number = 0
+    with path.open("rb") as raw:
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        try:
+            file = gzip.GzipFile(fileobj=raw) if packed else raw
+            for number, line in enumerate(file, start=1):
+                yield _decoded(line, f"{path}, line {number}").removeprefix(
+                    "\ufeff" if number == 1 else ""
+                )
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(
+                f"{path}, line {number + 1}: the gzip file is broken: {error}"
+            ) from None
+
+
+def _decoded(line: bytes, where: str) -> str:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{where}: byte 0x{line[error.start]:02x} at position {error.start + 1} "
+            "is not UTF-8; convert the file to UTF-8"
+        ) from None
+    if "\0" in text:
+        raise ValueError(f"{where}: a NUL byte; expected a text file")
+    return text.removesuffix("\n").removesuffix("\r")
