@@ -1,0 +1,65 @@
+"""Sphinx settings: the notebooks as committed, and the reference from docstrings."""
+
+import importlib.util
+import re
+import typing
+from pathlib import Path
+
+# jaxtyping writes `Float[Array, "texts"]` in signatures if this is set before it,
+# or anything that imports it, is loaded.
+typing.GENERATING_DOCUMENTATION = "qdtheory"
+
+project = "qdtheory"
+author = "The qdtheory authors"
+copyright = author
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+]
+
+# The source folder is the repository, so that notebooks stay where they are.
+root_doc = "docs/index"
+include_patterns = ["docs/*.md", "docs/generated/*", "notebooks/**.ipynb"]
+# Absolute: autosummary would look beside the sources, not beside this file.
+templates_path = [str(Path(__file__).parent / "templates")]
+
+nb_execution_mode = "off"
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+html_theme = "sphinx_book_theme"
+html_title = "qdtheory"
+html_show_copyright = False
+html_theme_options = {"show_navbar_depth": 1, "use_download_button": False}
+
+# MathJax comes from a package, so that the site asks nothing of the network.
+(mathjax,) = importlib.util.find_spec(
+    "sphinx-mathjax-offline"
+).submodule_search_locations
+html_static_path = [str(Path(mathjax, "static", "mathjax", "tex-svg-full.js"))]
+mathjax_path = "tex-svg-full.js"
+
+
+def markup(match):
+    """Turn `$...$` into the role of maths, and keep `|V|`, a size, as it is."""
+    formula, size = match.groups()
+    return f":math:`{formula}`" if formula else rf"\|{size}\|"
+
+
+def plain_to_rst(app, what, name, obj, options, lines):
+    """Rewrite a docstring, in place, for Sphinx; a formula may span lines."""
+    text = re.sub(r"\$([^$]+)\$|\|(\w+)\|", markup, "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", plain_to_rst)
