@@ -16,10 +16,11 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         print(version("qdtheory"))
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
@@ -98,7 +99,7 @@ def _count(path: Path, max_order: int, step: Callable[[str], None]):
     return sizes, tables
 
 
-def _scores(tables, reference_tables) -> list[dict[str, float]]:
+def _scores(tables, reference_tables) -> list[dict[str, int | float]]:
     from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
 
     return [
