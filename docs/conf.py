@@ -35,6 +35,8 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # a property listed among the attributes is no duplicate
+napoleon_attr_annotations = False  # `*batch` would begin an emphasis
 
 html_theme = "sphinx_book_theme"
 html_title = "qdtheory"

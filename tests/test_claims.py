@@ -1,0 +1,53 @@
+"""What the notebooks claim is what the tests show by another route."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+TESTS = Path(__file__).parent
+NOTEBOOKS = sorted(TESTS.parent.glob("notebooks/*.ipynb"))
+
+# A claim's line begins with its id: a word, a number, a dot, a number.
+PRINTED_ID = re.compile(r"^([A-Z][A-Za-z]*\d+\.\d+)(?=\s)", re.MULTILINE)
+ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
+
+
+def claims():
+    """(id, source of its cell) of every claim that a notebook prints."""
+    for path in NOTEBOOKS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                for claim in PRINTED_ID.findall(output.get("text", "")):
+                    yield claim, cell.source
+
+
+def marked():
+    """The ids in every `pytest.mark.claim(...)` of the tests."""
+    for path in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "claim"
+            ):
+                yield from (ast.literal_eval(argument) for argument in node.args)
+
+
+CLAIMS = list(claims())
+IDS = [claim for claim, _ in CLAIMS]
+
+
+def test_every_claim_has_a_test_and_every_marked_test_a_claim():
+    assert set(IDS) == set(marked())
+
+
+def test_no_two_cells_claim_the_same():
+    assert sorted(IDS) == sorted(set(IDS))
+
+
+@pytest.mark.parametrize("source", [source for _, source in CLAIMS], ids=IDS)
+def test_the_claims_cell_asserts(source):
+    assert ASSERTION.search(source)

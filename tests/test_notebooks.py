@@ -1,0 +1,36 @@
+"""Every notebook is what its source gives today, and small enough to read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+SOURCES = sorted(path.stem for path in FOLDER.glob("src/*.md"))
+NOTEBOOKS = sorted([*FOLDER.glob("*.ipynb"), *FOLDER.glob("solutions/*.ipynb")])
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_notebook_is_fresh(name):
+    result = subprocess.run(
+        [sys.executable, FOLDER / "build.py", "--check", name],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_notebook_has_a_source():
+    assert {path.stem for path in NOTEBOOKS} == set(SOURCES)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_small(path):
+    assert path.stat().st_size < 300_000
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            lines = cell.source.splitlines()
+            assert len(lines) <= 15, cell.source
+            assert all(len(line) <= 76 for line in lines), cell.source

@@ -1,0 +1,273 @@
+"""The project's files agree with each other, and the package stands alone."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+PAGES = ["README.md", "CONTRIBUTING.md"]
+
+
+def all_requirements():
+    extras = PROJECT["optional-dependencies"].values()
+    return {*PROJECT["dependencies"]}.union(*extras)
+
+
+def tracked_files():
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    return [ROOT / name for name in listing.stdout.split("\0") if name]
+
+
+# --- requirements -------------------------------------------------------------
+
+
+def test_environment_yml_holds_the_packages_of_pyproject():
+    # conda's syntax for `name>=version` is pip's, so one parser reads both lists.
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    conda, pip = entries[:-1], entries[-1]["pip"]
+    assert conda[0] == f"python{PROJECT['requires-python']}"
+    assert [Requirement(entry).name for entry in conda[1:7]] == [
+        "jupyterlab",
+        "numpy",
+        "scipy",
+        "jax",
+        "matplotlib",
+        "seaborn",
+    ]
+    assert conda[-1] == "pip"
+    assert pip[-1] == "-e ."
+    packages = conda[1:-1] + pip[:-1]
+    assert len(packages) == len(set(packages))
+    assert set(packages) == all_requirements()
+    assert set(conda[1:-1]) >= set(PROJECT["dependencies"])
+
+
+def test_environment_yml_gives_a_reason_for_each_package_beyond_the_six():
+    lines = (ROOT / "environment.yml").read_text().splitlines()
+    packages = [line for line in lines if re.match(r"\s+- \w", line)]
+    beyond = packages[packages.index("  - seaborn>=0.13") + 1 :]
+    assert [line for line in beyond if "  # " not in line] == ["  - pip:"]
+
+
+def locked():
+    """Pinned versions by name; one package may have one for each Python."""
+    text = (ROOT / "requirements" / "lock.txt").read_text()
+    versions = {}
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    return versions
+
+
+def test_the_lock_satisfies_every_requirement():
+    more = (ROOT / "requirements" / "more.in").read_text().splitlines()
+    tools = {line for line in more if line and not line.startswith("#")}
+    versions = locked()
+    for requirement in map(Requirement, all_requirements() | tools):
+        found = versions.get(canonicalize_name(requirement.name), [])
+        assert found, f"{requirement} is not in the lock: make lock"
+        assert all(requirement.specifier.contains(version) for version in found)
+
+
+def test_every_locked_package_has_a_hash():
+    text = (ROOT / "requirements" / "lock.txt").read_text()
+    for entry in re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]:
+        assert "--hash=sha256:" in entry, entry.splitlines()[0]
+
+
+# --- tracked files ------------------------------------------------------------
+
+FOREIGN = re.compile(
+    rb"pypi\.org|pythonhosted\.org|anaconda\.org|--(extra-)?index-url|--find-links"
+    rb"|(?<!\w)/(home|root|Users)/\w"
+)
+
+
+def test_no_tracked_file_names_a_registry_or_a_home_folder():
+    assert {
+        f"{path.relative_to(ROOT)}: {found[0].decode()}"
+        for path in tracked_files()
+        if path.exists() and (found := FOREIGN.search(path.read_bytes()))
+    } == set()
+
+
+def test_no_lock_that_holds_addresses_is_tracked():
+    names = {path.name for path in tracked_files()}
+    assert names.isdisjoint({"uv.lock", "pylock.toml", "poetry.lock", "Pipfile.lock"})
+
+
+# --- the pages a newcomer reads -----------------------------------------------
+
+
+def test_the_readmes_example_prints_what_the_readme_says():
+    readme = (ROOT / "README.md").read_text()
+    code, printed = re.search(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL
+    ).groups()
+    assert len(code.strip().splitlines()) <= 12
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, "README.md", "exec"), {})
+    assert out.getvalue() == printed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_commands_of_the_pages_exist(page):
+    whole = (ROOT / page).read_text()
+    text = re.sub(r"`.*?`", "", whole, flags=re.DOTALL)
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = re.findall(r"^make (\w+)|`make (\w+)`", whole, re.MULTILINE)
+    assert {"".join(names) for names in commands} <= set(targets)
+
+
+def test_the_reference_lists_every_public_module():
+    listed = re.findall(
+        r"^   (qdtheory[\w.]+)$", (ROOT / "docs/api.md").read_text(), re.M
+    )
+    present = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "qdtheory").rglob("*.py")
+        if not path.stem.startswith("_")
+    }
+    assert set(listed) == present - {"qdtheory.cli"}  # its reference is --help
+
+
+# --- the package alone ----------------------------------------------------------
+
+
+def run_python(code, *, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def core_closure():
+    """Distributions that the wheel without extras installs, with their own needs."""
+    closure, pending = set(), [Requirement(text) for text in PROJECT["dependencies"]]
+    while pending:
+        requirement = pending.pop()
+        name = canonicalize_name(requirement.name)
+        if name in closure:
+            continue
+        closure.add(name)
+        for text in requires(name) or []:
+            needed = Requirement(text)
+            extras = ["", *requirement.extras]
+            if needed.marker is None or any(
+                needed.marker.evaluate({"extra": extra}) for extra in extras
+            ):
+                pending.append(needed)
+    return closure
+
+
+def modules_outside_the_core():
+    allowed = core_closure() | {"qdtheory"}
+    return sorted(
+        module
+        for module, owners in packages_distributions().items()
+        if allowed.isdisjoint(map(canonicalize_name, owners))
+    )
+
+
+BLOCKER = """
+import sys
+
+class Blocker:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
+
+sys.meta_path.insert(0, Blocker)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+def run_wheel(folder, code):
+    blocked = f"BLOCKED = {modules_outside_the_core()!r}\n"
+    return run_python(blocked + BLOCKER + code, cwd=folder, PYTHONPATH=str(folder))
+
+
+def test_the_blocker_blocks_what_only_an_extra_installs(wheel_folder):
+    assert "matplotlib is not installed" in (
+        run_wheel(wheel_folder, "import matplotlib").stderr
+    )
+
+
+def test_the_wheel_alone_computes(wheel_folder):
+    code = (
+        "import jax; jax.config.update('jax_enable_x64', True)\n"
+        "import qdtheory as qd, qdtheory.text\n"
+        "print(qd.__file__); print(float(qd.entropy(jax.numpy.ones(4) / 4)))"
+    )
+    result = run_wheel(wheel_folder, code)
+    assert result.returncode == 0, result.stderr
+    path, entropy = result.stdout.splitlines()
+    assert Path(path).is_relative_to(wheel_folder)
+    assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
+
+
+def test_the_wheel_alone_runs_its_command(wheel_folder):
+    def command(*arguments):
+        code = f"from qdtheory.cli import app\napp({list(arguments)!r})"
+        return run_wheel(wheel_folder, code)
+
+    result = command("--help")
+    assert result.returncode == 0, result.stderr
+    assert "evaluate" in result.stdout
+    (wheel_folder / "real.txt").write_text("a b c d\na b d c\n")
+    result = command("evaluate", "real.txt", "--references", "real.txt", "--json")
+    assert result.returncode == 0, result.stderr
+    first = json.loads(result.stdout)["candidates"][0]["orders"][0]
+    assert first["cnd"] == pytest.approx(0, abs=1e-15)
+
+
+def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):
+    names = {path.name for path in wheel_folder.iterdir() if path.is_dir()}
+    assert names == {"qdtheory", f"qdtheory-{PROJECT['version']}.dist-info"}
+    assert list(wheel_folder.glob("*.dist-info/licenses/LICENSE"))
+
+
+def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
+    heavy = ["matplotlib", "seaborn", "sympy", "cvxpy", "scipy.optimize", "pandas"]
+    code = (
+        "import sys, qdtheory\n"
+        f"print([m for m in {[*heavy, 'qdtheory.text']!r} if m in sys.modules])"
+    )
+    result = run_python(code, cwd=tmp_path)
+    assert result.stdout.strip() == "[]", result.stderr
