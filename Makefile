@@ -31,7 +31,6 @@ test: .venv/ready
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m pyright
 	$(PYTHON) -m pytest -q -n 2 --dist worksteal
-	@$(MAKE) --no-print-directory site
 
 lab: .venv/ready
 	@$(PYTHON) -m jupyterlab --notebook-dir notebooks
