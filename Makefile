@@ -3,16 +3,18 @@
 
 PYTHON := .venv/bin/python
 UV := $(PYTHON) -m uv pip
+NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 SYNC := --quiet --python $(PYTHON)
 
-.PHONY: help book site test lab lock clean
+.PHONY: help book site test format lab lock clean
 
 help:
-	@echo "make book   bring the notebooks up to date and build the site into _build/html"
-	@echo "make test   run every check: style, types, tests, notebooks, site"
-	@echo "make lab    open JupyterLab on the notebooks"
-	@echo "make lock   resolve requirements/lock.txt anew (for maintainers, needs the network)"
-	@echo "make clean  remove what the other commands built, but not .venv"
+	@echo "make book    bring the notebooks up to date and build the site into _build/html"
+	@echo "make test    run every check: style, types, tests, notebooks, site"
+	@echo "make lab     open JupyterLab on the notebooks"
+	@echo "make format  format the code, that of the notebooks' sources too"
+	@echo "make lock    resolve requirements/lock.txt anew (for maintainers, needs the network)"
+	@echo "make clean   remove what the other commands built, but not .venv"
 	@echo "The first of them makes .venv and installs the locked packages there."
 
 book: .venv/ready
@@ -29,8 +31,15 @@ site: .venv/ready
 test: .venv/ready
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m ruff format --check --line-length 76 $(NOTEBOOKS)
 	$(PYTHON) -m pyright
 	$(PYTHON) -m pytest -q -n 2 --dist worksteal
+
+format: .venv/ready
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+	$(PYTHON) -m jupytext --quiet --pipe '$(PYTHON) -m ruff format --line-length 76 -' \
+	    notebooks/src/*.md
 
 lab: .venv/ready
 	@$(PYTHON) -m jupyterlab --notebook-dir notebooks
