@@ -259,7 +259,7 @@ def bring_up_to_date(
     if target.exists():
         found = differences(nbformat.read(target, as_version=4), book)
     else:
-        found = ["it does not exist"]
+        found = ["not built before"]
     verdict = "unchanged" if not found else "differs" if check else "written"
     print(f" {verdict} ({time.monotonic() - start:.0f} s)", flush=True)
     for difference in found:

@@ -94,7 +94,7 @@ def test_every_locked_package_has_a_hash():
 # --- tracked files ------------------------------------------------------------
 
 FOREIGN = re.compile(
-    rb"pypi\.org|pythonhosted\.org|anaconda\.org|--(extra-)?index-url|--find-links"
+    rb"pypi\.org|pythonhosted\.org|anaconda\.org|--(extra-)?index-url|--find-?links"
     rb"|(?<!\w)/(home|root|Users)/\w"
 )
 
