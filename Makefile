@@ -53,6 +53,8 @@ clean:
 
 # The stamp holds the folder it was made for. An environment that was moved, only
 # half made, or whose Python is gone is made anew; a changed lock is synchronised.
+# What is installed is remembered in .venv/lock.txt: uv asks the network about every
+# package, even one that is there.
 STAMP := $(shell $(PYTHON) -c '' 2>/dev/null && cat .venv/ready 2>/dev/null)
 ifneq ($(STAMP),$(CURDIR))
 .PHONY: .venv/ready
@@ -67,9 +69,12 @@ ifneq ($(STAMP),$(CURDIR))
 	@echo "Making the virtual environment .venv"
 	@python3 -m venv --clear .venv
 endif
-	@echo "Installing the packages of requirements/lock.txt into .venv"
-	@sed -n '/^uv==/,/# via/p' requirements/lock.txt > .venv/uv.txt
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
-	@$(UV) sync $(SYNC) --compile-bytecode --require-hashes requirements/lock.txt
+	@cmp -s requirements/lock.txt .venv/lock.txt || { \
+	    echo "Installing the packages of requirements/lock.txt into .venv" && \
+	    sed -n '/^uv==/,/# via/p' requirements/lock.txt > .venv/uv.txt && \
+	    $(PYTHON) -m pip install --quiet --disable-pip-version-check \
+	        --require-hashes -r .venv/uv.txt && \
+	    $(UV) sync $(SYNC) --compile-bytecode --require-hashes requirements/lock.txt && \
+	    cp requirements/lock.txt .venv/lock.txt; }
 	@$(UV) install $(SYNC) --no-deps --no-build-isolation --offline -e .
 	@echo '$(CURDIR)' > $@
