@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from collections import Counter
+from itertools import combinations, product
+from math import lcm
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qdtheory as qd
@@ -16,6 +18,7 @@ from qdtheory.text import (
     as_corpus,
     cnd,
     coverage_rate,
+    imdb,
     negative_repetition_rate,
     ngram_counts,
 )
@@ -32,7 +35,8 @@ def frequencies(texts, n) -> dict:
     counts = Counter(
         tuple(text[i : i + n]) for text in texts for i in range(len(text) - n + 1)
     )
-    return {ngram: count / counts.total() for ngram, count in counts.items()}
+    total = counts.total()
+    return {ngram: count / total for ngram, count in counts.items()}
 
 
 def assume_long_enough(n, *corpora):
@@ -186,6 +190,7 @@ def corpus_of(space, index):
     return as_corpus([row[row >= 0].tolist() for row in rows])
 
 
+@pytest.mark.claim("N10.5")
 @pytest.mark.parametrize("lengths", [3, (1, 2, 3)])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_equal_to_the_exact_wing_on_the_whole_space(lengths, n):
@@ -253,7 +258,7 @@ def moments(space, q, n):
     return mean, float(((rows - mean[:, None]) ** 2 @ q).sum())
 
 
-@pytest.mark.claim("N10.7")
+@pytest.mark.claim("N10.13")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_plug_in_bias(oracles, n):
     r"""NRR is low by tr Cov / S, CND high by the sum of both sides', CR unbiased."""
@@ -283,6 +288,195 @@ def test_plug_in_bias(oracles, n):
     # The bias is no rounding: without it NRR and CND miss by more than 4 errors.
     bias = np.array([spread_q / size, spread_q / size + spread_p / size_p])
     assert (bias > 8 * error[1:]).all()
+
+
+# -- what spoilt text gets (notebook 10) ---------------------------------------------
+
+
+@pytest.mark.claim("N10.4")
+@given(texts, texts, orders)
+def test_rates_are_the_share_of_equal_pairs(candidates, references, n):
+    assume_long_enough(n, candidates, references)
+
+    def occurrences(texts):
+        return [t[i : i + n] for t in texts for i in range(len(t) - n + 1)]
+
+    ours, theirs = occurrences(candidates), occurrences(references)
+    assert coverage_rate(candidates, references, n) == pytest.approx(
+        np.mean([a == b for a in ours for b in theirs]), rel=40 * EPS
+    )
+    assert -negative_repetition_rate(candidates, n) == pytest.approx(
+        np.mean([a == b for a in ours for b in ours]), rel=40 * EPS
+    )
+
+
+words = st.lists(st.sampled_from("abc"), min_size=3, max_size=3)
+
+
+@pytest.mark.claim("N10.6")
+@settings(max_examples=20)
+@given(st.lists(words, min_size=1, max_size=4), st.integers(1, 3))
+def test_uniform_noise_costs_coverage_linearly_and_cnd_quadratically(references, n):
+    """Every text of the space once is noise; copies set its share."""
+    noise = [list(text) for text in product("abc", repeat=3)]
+    copies = lcm(len(references), len(noise))
+    real, random = (x * (copies // len(x)) for x in (references, noise))
+    assume(cnd(noise, references, n) > 0)
+    rates = []
+    for share in range(5):
+        candidates = real * (4 - share) + random * share
+        cr = coverage_rate(candidates, references, n)
+        ends = [coverage_rate(x, references, n) for x in (references, noise)]
+        assert cr == pytest.approx(np.interp(share, [0, 4], ends), rel=1e-12)
+        value = cnd(candidates, references, n)
+        assert value == pytest.approx(
+            (share / 4) ** 2 * cnd(noise, references, n), rel=1e-12
+        )
+        rates.append((-cr, negative_repetition_rate(candidates, n), value))
+    assert (np.diff(rates, axis=0) > 0).all()
+
+
+@pytest.mark.claim("N10.7")
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("known", [1, 2, 4])
+def test_collapse_keeps_coverage_and_costs_diversity(n, known):
+    """Mean over all choices of k sentences: sampling without replacement."""
+    rng = np.random.default_rng(n)
+    real = [text.tolist() for text in rng.integers(3, size=(8, 4))]
+    found = np.mean(
+        [
+            (coverage_rate(part, real, n), negative_repetition_rate(part, n))
+            for part in map(list, combinations(real, known))
+        ],
+        axis=0,
+    )
+    spread = np.mean([cnd([sentence], real, n) for sentence in real])
+    lost = spread * (8 - known) / (known * 7)
+    assert found[0] == pytest.approx(coverage_rate(real, real, n), rel=1e-12)
+    assert found[1] == pytest.approx(
+        negative_repetition_rate(real, n) - lost, rel=1e-12
+    )
+
+
+@pytest.mark.claim("N10.8")
+@given(st.integers(0, 1000))
+def test_sharpening_raises_coverage_above_that_of_real_text(seed):
+    """Q ~ P^beta beyond beta = 1, over all texts of a space."""
+    p = np.random.default_rng(seed).dirichlet(np.ones(27))
+    sharp = [qd.temper(p, beta) for beta in (1.0, 1.5, 2.0, 4.0)]
+    rates = [
+        (qd.coverage_rate(q, p), -qd.negative_repetition_rate(q), qd.cnd(q, p))
+        for q in sharp
+    ]
+    assert (np.diff(np.array(rates), axis=0) > 0).all()
+
+
+@pytest.mark.claim("N10.9")
+@given(texts, st.randoms(use_true_random=False))
+def test_order_one_is_blind_to_word_order(candidates, random):
+    shuffled = [random.sample(text, len(text)) for text in candidates]
+    assert frequencies(shuffled, 1) == frequencies(candidates, 1)
+    assert cnd(shuffled, candidates, 1) == 0
+    # One exchange of two unlike words is enough for order 2 to see it.
+    assert cnd([["a", "b"]], [["b", "a"]], 2) == 2
+
+
+@pytest.mark.claim("N10.10")
+@given(texts, texts, st.sampled_from([-0.3, -2.0, -7.0]))
+def test_no_candidate_passes_the_frontier(candidates, references, w):
+    """V - w U of any candidates is at most that of the optimum of weight w."""
+    union = sorted(frequencies(candidates + references, 1))
+    assume(len(union) > 1)
+    found = frequencies(references, 1)
+    optimum = qd.pareto_optimum(
+        qd.CR_NRR, np.array([found.get(g, 0.0) for g in union]), w
+    )
+    value = negative_repetition_rate(candidates, 1) - w * coverage_rate(
+        candidates, references, 1
+    )
+    assert value <= optimum.diversity - w * optimum.quality + 100 * EPS
+
+
+@pytest.mark.claim("N10.11")
+@given(st.integers(0, 1000), st.floats(0, 1))
+def test_noisy_text_is_pareto_optimal(seed, share):
+    r"""KKT: inside the simplex, $-2 q_i - w p_i$ is one number, w = -2 (1 - share)."""
+    p = np.random.default_rng(seed).dirichlet(np.full(16, 0.3))
+    q = qd.mix(p, np.full(16, 1 / 16), share)
+    assert np.ptp(-2 * q + 2 * (1 - share) * p) <= 10 * EPS
+
+
+@pytest.mark.claim("N10.12")
+def test_sampling_takes_over_with_the_order():
+    sentences = list(imdb(1))[::-8]
+    ours, theirs = sentences[::2], sentences[1::2]
+    relative, unseen = [], []
+    for n in (1, 2, 3, 4):
+        q, p = frequencies(ours, n), frequencies(theirs, n)
+        norm = sum(x**2 for x in p.values())
+        apart = sum((q.get(g, 0) - p.get(g, 0)) ** 2 for g in q.keys() | p.keys())
+        relative.append(apart / norm)
+        unseen.append(sum(x for g, x in q.items() if g not in p))
+    assert (np.diff(relative) > 0).all()
+    assert (np.diff(unseen) > 0).all()
+
+
+@pytest.mark.claim("N10.14")
+def test_equal_bigrams_and_other_unigrams():
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    aba, bab = np.eye(space.num_texts)[space.index(np.array([[0, 1, 0], [1, 0, 1]]))]
+    values = [
+        float(
+            qd.cnd(space.ngram_distribution(aba, n), space.ngram_distribution(bab, n))
+        )
+        for n in (1, 2, 3)
+    ]
+    assert values == pytest.approx([2 / 9, 0, 2], abs=EPS)
+
+
+@pytest.mark.claim("N10.15")
+@given(texts, texts, st.data())
+def test_exchanged_tails_keep_bigrams(firsts, seconds, data):
+    crossed = []
+    for x, y in zip(firsts, seconds, strict=False):
+        meets = [(i, j) for i, a in enumerate(x) for j, b in enumerate(y) if a == b]
+        i, j = data.draw(st.sampled_from(meets)) if meets else (0, 0)
+        crossed += [x[:i] + y[j:], y[:j] + x[i:]] if meets else [x, y]
+    both = [t for pair in zip(firsts, seconds, strict=False) for t in pair]
+    assert frequencies(crossed, 1) == frequencies(both, 1)
+    assert frequencies(crossed, 2) == frequencies(both, 2)
+
+
+@pytest.mark.claim("N10.16")
+@pytest.mark.parametrize("n", [1, 2])
+def test_scoring_a_resample_on_its_source_halves_the_floor(oracles, n):
+    space, _, p = oracles
+    size, repeats = 25, 400
+    _, spread = moments(space, np.asarray(p), n)
+    rng = np.random.default_rng(n)
+    found = np.empty((repeats, 2))
+    for row in found:
+        references = draw(rng, space, p, size)
+        resampled = references[rng.integers(size, size=size)]
+        row[:] = (
+            cnd(resampled, references, n),
+            cnd(draw(rng, space, p, size), references, n),
+        )
+    # The spread of a sample of S sentences is (S - 1) / S of the source's.
+    expected = spread / size * np.array([(size - 1) / size, 2])
+    error = found.std(axis=0, ddof=1) / repeats**0.5
+    assert (abs(found.mean(axis=0) - expected) <= 4 * error).all()
+
+
+@pytest.mark.claim("N10.17")
+def test_words_and_characters_rank_two_candidates_in_opposite_ways():
+    references, shuffled = ["ab cd"], ["cd ab"]
+    noisy = ["ab cd", "xx yy", "xx yy", "xx yy"]
+    assert cnd(shuffled, references, 2) == 2
+    assert cnd(noisy, references, 2) == 1.125  # 2 (3/4)^2
+    letters = [list(map(list, x)) for x in (references, shuffled, noisy)]
+    assert cnd(letters[1], letters[0], 2) == 0.25  # four of eight, 1/4 apart
+    assert cnd(letters[2], letters[0], 2) == 0.28125  # eight, 3/16 apart
 
 
 # -- bad input -----------------------------------------------------------------------
