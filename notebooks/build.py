@@ -289,9 +289,11 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     if unknown := [name for name in chosen if name not in sources]:
         parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
 
-    cache = folder.parent / ".jax_cache"
+    # One cache a source: JAX writes entries in place, where another kernel that
+    # runs at the same time would read them half written.
+    caches = folder.parent / ".jax_cache"
     well = [
-        bring_up_to_date(book, target, cache, check=options.check)
+        bring_up_to_date(book, target, caches / name, check=options.check)
         for name in chosen
         for target, book in notebooks(sources[name], folder).items()
     ]

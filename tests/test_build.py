@@ -2,20 +2,14 @@
 
 import base64
 import copy
-import importlib.util
 import io
-from pathlib import Path
 
+import build
 import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
-
-BUILD = Path(__file__).parents[1] / "notebooks" / "build.py"
-spec = importlib.util.spec_from_file_location("build", BUILD)
-build = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(build)
 
 SOURCE = """\
 ---
