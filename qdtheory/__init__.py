@@ -24,6 +24,19 @@ from qdtheory.divergences import (
     kl_divergence,
     total_variation,
 )
+from qdtheory.frontier import (
+    Dominance,
+    FrontierSlopes,
+    ParetoFrontier,
+    ParetoOptimum,
+    dominance,
+    frontier_slopes,
+    kkt_residual,
+    pareto_filter,
+    pareto_frontier,
+    pareto_optimum,
+    saturation_weight,
+)
 from qdtheory.language_models import LSTMLanguageModel
 from qdtheory.ngrams import (
     NgramPair,

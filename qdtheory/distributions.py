@@ -10,6 +10,7 @@ import hashlib
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
@@ -96,7 +97,7 @@ def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -
         ValueError: p must sum to 1, got 1.1; call normalize(p) if it holds weights
     """
     p = check_vector(p, name, size)
-    if isinstance(p, jax.core.Tracer):
+    if isinstance(p, Tracer):
         return p
     values = np.asarray(p)
     _check_finite(values, name)
@@ -139,7 +140,7 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         [0.25, 0.75]
     """
     weights = check_vector(weights, "weights")
-    if not isinstance(weights, jax.core.Tracer):
+    if not isinstance(weights, Tracer):
         values = np.asarray(weights)
         _check_finite(values, "weights")
         if values.min() < 0:
@@ -172,11 +173,11 @@ def temper(p: Float[ArrayLike, " texts"], beta: float) -> Float[Array, " texts"]
         Li et al. 2020, section 4.2.
 
     Example:
-        >>> temper(np.array([0.8, 0.2]), 0.5).round(4).tolist()
-        [0.6667, 0.3333]
+        >>> print(temper(np.array([0.8, 0.2]), 0.5).round(4))
+        [0.6667 0.3333]
     """
     p = check_distribution(p)
-    if not isinstance(beta, jax.core.Tracer) and not 0 <= beta < np.inf:
+    if not isinstance(beta, Tracer) and not 0 <= beta < np.inf:
         raise ValueError(f"beta must be finite and nonnegative, got {beta}")
     support = p > 0
     log_p = jnp.log(jnp.where(support, p, 1.0))
@@ -205,7 +206,7 @@ def mix(
     """
     p = check_distribution(p)
     q = check_distribution(q, "q", p.size)
-    if not isinstance(epsilon, jax.core.Tracer) and not 0 <= epsilon <= 1:
+    if not isinstance(epsilon, Tracer) and not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}")
     return (1 - epsilon) * p + epsilon * q
 
@@ -256,7 +257,7 @@ def sample(
     cumulative = jnp.cumsum(p)
     # Uniforms on (0, total]: the first index whose cumulative sum reaches one has
     # positive probability, also where zeros stand at either end.
-    uniforms = cumulative[-1] * (1 - jax.random.uniform(key, num_samples))
+    uniforms = cumulative[-1] * (1 - jax.random.uniform(key, (num_samples,)))
     return jnp.searchsorted(cumulative, uniforms)
 
 

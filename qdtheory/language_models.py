@@ -11,6 +11,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import check_distribution, fingerprint, require_x64
@@ -325,7 +326,7 @@ def _check_end_token(end_token: int | None, vocab_size: int) -> None:
 
 
 def _check_temperature(temperature: float) -> None:
-    if not isinstance(temperature, jax.core.Tracer) and not 0 < temperature < np.inf:
+    if not isinstance(temperature, Tracer) and not 0 < temperature < np.inf:
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
 
 
@@ -468,6 +469,6 @@ def _sample(
             return (state, inputs[token], ended, jnp.array(False)), token
 
         carry = (_zero_state(model), start, jnp.array(False), jnp.array(True))
-        return jax.lax.scan(write, carry, jax.random.uniform(text_key, length))[1]
+        return jax.lax.scan(write, carry, jax.random.uniform(text_key, (length,)))[1]
 
     return jax.lax.map(draw, jax.random.split(key, num_texts), batch_size=BATCH_SIZE)

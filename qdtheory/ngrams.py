@@ -6,6 +6,7 @@ The three metrics take distributions over anything: whole texts, or the n-grams 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -182,7 +183,7 @@ class NgramPair:
     space: TextSpace = field(metadata=STATIC)
     n: int = field(metadata=STATIC)
     pair: SeparablePair = CR_NRR
-    ngrams: Int[ArrayLike, "texts positions"] | None = None
+    ngrams: Any = None
 
     def __post_init__(self) -> None:
         if self.ngrams is None:

@@ -9,7 +9,7 @@ Named qualities f and diversities g combine freely: `SeparablePair(LL, NRR)`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.distributions import check_distribution, require_x64
 
-Scalar = Float[ArrayLike, ""]
-ScalarFunction = Callable[[Scalar], Scalar]
+# A scalar function that JAX can trace.
+ScalarFunction = Callable[[Any], Array]
 STATIC = {"static": True}
 
 
@@ -215,24 +215,24 @@ def value_at_zero(h: ScalarFunction) -> float:
 # The paper's abbreviations are their names, so they are not lower case.
 
 
-def LL(x: Scalar) -> Scalar:
+def LL(x: ArrayLike) -> Array:
     r"""Log-likelihood, $f(x) = \log x$ in nats; the sum is minus a cross-entropy."""
     return jnp.log(x)
 
 
-def CR(x: Scalar) -> Scalar:
+def CR(x: ArrayLike) -> Array:
     """Coverage rate, f(x) = x."""
-    return x
+    return jnp.asarray(x)
 
 
-def SE(x: Scalar) -> Scalar:
+def SE(x: ArrayLike) -> Array:
     r"""Shannon entropy, $g(x) = -x \log x$ in nats."""
-    return entr(x)
+    return entr(jnp.asarray(x))
 
 
-def NRR(x: Scalar) -> Scalar:
+def NRR(x: ArrayLike) -> Array:
     """Negative repetition rate, g(x) = -x^2."""
-    return -x * x
+    return -jnp.square(x)
 
 
 @dataclass(frozen=True)
@@ -265,10 +265,10 @@ class Tsallis:
     def __name__(self) -> str:
         return f"Tsallis({self.order:g})"
 
-    def __call__(self, x: Scalar) -> Scalar:
+    def __call__(self, x: ArrayLike) -> Array:
         """g(x)."""
-        # x**a has a NaN derivative at 0 for a traced exponent, so a stays static.
-        return (x - jnp.asarray(x) ** self.order) / (self.order - 1)
+        x = jnp.asarray(x)
+        return (x - x**self.order) / (self.order - 1)
 
 
 @dataclass(frozen=True)
@@ -327,19 +327,20 @@ def single_token_bleu_pair(
     )
 
 
-def _found(num_references: int, x: Scalar) -> Scalar:
+def _found(num_references: int, x: ArrayLike) -> Array:
     """1 - (1 - x)^n with a derivative that survives both ends.
 
     Near 0 the power loses digits; further up expm1's derivative rounds to 0.
     """
+    x = jnp.asarray(x)
     threshold = min(0.5, 1 / num_references)
     near_zero = num_references * jnp.log1p(-jnp.minimum(x, threshold))
     power = 1 - (1 - x) ** num_references
     return jnp.where(x < threshold, -jnp.expm1(near_zero), power)
 
 
-def _repeated(num_self_references: int, x: Scalar) -> Scalar:
-    return -x * _found(num_self_references, x)
+def _repeated(num_self_references: int, x: ArrayLike) -> Array:
+    return -jnp.asarray(x) * _found(num_self_references, x)
 
 
 # --- Theorem 1 -----------------------------------------------------------------

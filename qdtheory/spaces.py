@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.distributions import check_distribution
@@ -20,7 +20,7 @@ from qdtheory.distributions import check_distribution
 MAX_GIB = 2.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TextSpace:
     r"""All texts over a vocabulary of |V| tokens, of one or several lengths.
 
@@ -47,28 +47,21 @@ class TextSpace:
     """
 
     vocab_size: int
-    lengths: tuple[int, ...] | int
+    lengths: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        lengths = self.lengths if isinstance(self.lengths, tuple) else (self.lengths,)
-        for name, value in (
-            ("vocab_size", self.vocab_size),
-            *(("a length", v) for v in lengths),
-        ):
-            if not isinstance(value, int | np.integer) or isinstance(value, bool):
-                raise TypeError(
-                    f"{name} must be an integer, got {value!r}; "
-                    "give one length or a tuple of lengths"
-                )
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+    def __init__(self, vocab_size: int, lengths: int | tuple[int, ...]) -> None:
+        lengths = lengths if isinstance(lengths, tuple) else (lengths,)
+        _check_size("vocab_size", vocab_size)
+        for length in lengths:
+            _check_size("a length", length)
         if not lengths or any(a >= b for a, b in pairwise(lengths)):
             raise ValueError(
                 f"lengths must increase, got {lengths}; sort them, each once"
             )
-        object.__setattr__(self, "vocab_size", int(self.vocab_size))
-        object.__setattr__(self, "lengths", tuple(int(v) for v in lengths))
-        self.refuse_beyond_memory(4 * self.num_texts * self.max_length, "token table")
+        object.__setattr__(self, "vocab_size", int(vocab_size))
+        object.__setattr__(self, "lengths", tuple(map(int, lengths)))
+        # n-gram tables hold 8 bytes a position.
+        self.refuse_beyond_memory(8 * self.num_texts * self.max_length, "n-gram table")
 
     def refuse_beyond_memory(self, num_bytes: int, what: str) -> None:
         """Raise a ValueError when a table over this space would not fit in memory.
@@ -149,7 +142,7 @@ class TextSpace:
             token = tokens[..., position]
             index = np.where(token >= 0, index * self.vocab_size + token, index)
         shorter = np.cumsum([0] + [self.vocab_size**length for length in self.lengths])
-        return index + shorter[np.searchsorted(self.lengths, lengths)]
+        return np.asarray(index + shorter[np.searchsorted(self.lengths, lengths)])
 
     def ngrams(self, n: int) -> Int[np.ndarray, "texts positions"]:
         """The n-grams of every text, by number; -1 where a text has ended. Read-only.
@@ -273,12 +266,22 @@ def pool_to_distribution(
     """
     counts = pool_counts(ngrams, q, num_ngrams)
     total = counts.sum()
-    if not isinstance(total, jax.core.Tracer) and total == 0:
+    if not isinstance(total, Tracer) and total == 0:
         raise ValueError(
             "every text of positive probability is shorter than n, so there is no "
             "n-gram; take a smaller n"
         )
     return counts / total
+
+
+def _check_size(name: str, value: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise TypeError(
+            f"{name} must be an integer, got {value!r}; "
+            "give one length or a tuple of lengths"
+        )
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
 
 
 @lru_cache(maxsize=16)

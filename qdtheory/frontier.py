@@ -1,0 +1,512 @@
+r"""The Pareto frontier of linear quality and concave separable diversity (Theorem 2).
+
+For a weight $w \le 0$ the Pareto-optimum maximises $V - w U$, with
+$U = \sum_i Q_i \phi_i$ and $V = \sum_i g(Q_i)$: on its support
+$g'(Q_i) = w \phi_i + b$, off it $g'(0) \le w \phi_i + b$. Everything here follows
+from one solver; `regularized_argmax.py` holds it, one way for each kind of g.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Bool, Float
+
+from qdtheory.pairs import (
+    LinearPair,
+    ScalarFunction,
+    SeparablePair,
+    expected_score,
+    total_diversity,
+)
+from qdtheory.regularized_argmax import (
+    first_guess,
+    order_of,
+    order_two_moments,
+    require_concave,
+    slope_at_zero,
+    solver,
+)
+
+# The weight just below 0, where the frontier continues after a jump.
+NEAREST_WEIGHT = -float(np.finfo(float).tiny)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ParetoOptimum:
+    r"""One point of the frontier.
+
+    Attributes:
+        q: the distribution, shape (N,).
+        w: its weight, at most 0; along the frontier dV/dU = w.
+        b: the offset in $g'(Q_i) = w \phi_i + b$; not finite for $w = -\infty$.
+        quality: U.
+        diversity: V.
+        residual: $|\sum_i Q_i - 1|$, the equation that fixes b.
+    """
+
+    q: Float[Array, " texts"]
+    w: Float[Array, ""]
+    b: Float[Array, ""]
+    quality: Float[Array, ""]
+    diversity: Float[Array, ""]
+    residual: Float[Array, ""]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ParetoFrontier:
+    r"""Points of the frontier, from the most diverse to the best in quality.
+
+    Attributes:
+        w: weights, from 0 down to B, or to $-\infty$ where B is.
+        alpha: $w / (w - 1)$, the share of quality in $\alpha U + (1 - \alpha) V$.
+        b: offsets.
+        quality: U of each point, not decreasing.
+        diversity: V of each point, not increasing.
+        residual: the largest $|\sum_i Q_i - 1|$ over the points.
+    """
+
+    w: Float[Array, " points"]
+    alpha: Float[Array, " points"]
+    b: Float[Array, " points"]
+    quality: Float[Array, " points"]
+    diversity: Float[Array, " points"]
+    residual: Float[Array, ""]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FrontierSlopes:
+    """Derivatives with respect to w at one point; diversity / quality = w.
+
+    Attributes:
+        quality: dU/dw.
+        diversity: dV/dw.
+        b: db/dw.
+    """
+
+    quality: Float[Array, ""]
+    diversity: Float[Array, ""]
+    b: Float[Array, ""]
+
+
+def pareto_optimum(
+    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: float
+) -> ParetoOptimum:
+    r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
+
+    Exact for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one sort);
+    other strictly concave g by safeguarded root-finding. Differentiable in p and w,
+    and works under `jax.jit` and `jax.vmap`.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distribution, shape (N,).
+        w: the weight, in $[-\infty, 0]$. 0 gives the maximiser of V, uniform on all
+            texts; $-\infty$ the uniform distribution on the modes.
+
+    Returns:
+        The optimum with both metrics. Texts of score $-\infty$ have probability 0
+        for every w < 0: the frontier jumps at w = 0.
+
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: `p` is not a distribution, w > 0 or NaN, scores that are NaN or
+            $+\infty$, or g not concave.
+
+    References:
+        Li et al. 2020, Theorem 2, completed at both ends; regularised argmax and
+        entmax: Martins & Astudillo 2016, Peters et al. 2019.
+
+    Example:
+        >>> from qdtheory.pairs import LL_SE
+        >>> p = np.array([0.64, 0.36])
+        >>> print(pareto_optimum(LL_SE, p, -0.5).q.round(4))
+        [0.5714 0.4286]
+    """
+    scores = _scores(pair, p)
+    if not isinstance(w, Tracer) and not w <= 0:
+        raise ValueError(
+            f"w must be at most 0, got {w}; for the share alpha of quality use "
+            "w = alpha / (alpha - 1)"
+        )
+    weight = jnp.asarray(w, dtype=float)
+    q, b = _maximise(pair.g, scores, weight)
+    return ParetoOptimum(
+        q=q,
+        w=weight,
+        b=b,
+        quality=expected_score(q, scores),
+        diversity=pair.diversity(q),
+        residual=jnp.abs(q.sum() - 1),
+    )
+
+
+def pareto_frontier(
+    pair: SeparablePair | LinearPair,
+    p: Float[ArrayLike, " texts"],
+    num_points: int = 200,
+) -> ParetoFrontier:
+    r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
+
+    It starts at w = 0 and ends at w = B, or at $w = -\infty$ where B is infinite.
+    Where some text has score $-\infty$, the first point (U = $-\infty$) stands
+    alone and the second is the limit $w \to 0^-$, uniform on the other texts.
+    No more than a few vectors of length N are held at a time.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distribution, shape (N,).
+        num_points: at least 3.
+
+    Returns:
+        Weights, offsets and both metrics; `pareto_optimum(pair, p, w)` gives the
+        distribution at any of the weights. If all finite scores are equal, the
+        points coincide.
+
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: as for `pareto_optimum`, or too few points.
+
+    References:
+        Li et al. 2020, Theorem 2 and figure 1.
+
+    Example:
+        >>> from qdtheory.pairs import CR_NRR
+        >>> frontier = pareto_frontier(CR_NRR, np.array([0.5, 0.3, 0.2]), 3)
+        >>> print(frontier.w.round(4))
+        [  0.      -0.8333 -10.    ]
+        >>> print(frontier.diversity.round(4))
+        [-0.3333 -0.3414 -1.    ]
+    """
+    if num_points < 3:
+        raise ValueError(f"num_points must be at least 3, got {num_points}")
+    scores = _scores(pair, p)
+    w = _weight_grid(scores, _saturation_weight(pair.g, scores), num_points)
+    b, quality, diversity, residual = _sweep(pair.g, scores, w)
+    alpha = jnp.where(jnp.isinf(w), 1.0, w / (w - 1))
+    return ParetoFrontier(w, alpha, b, quality, diversity, residual.max())
+
+
+def saturation_weight(
+    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""B of Theorem 2, the weight below which the optimum no longer moves.
+
+    $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$ with M modes and the two
+    greatest distinct scores.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distribution, shape (N,).
+
+    Returns:
+        B, in $[-\infty, 0)$; $-\infty$ where $g'(0) = \infty$; NaN (undefined) where
+        all finite scores are equal, so that the optimum never moves.
+
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: as for `pareto_optimum`.
+
+    References:
+        Li et al. 2020, Theorem 2 (3).
+
+    Example:
+        >>> from qdtheory.pairs import CR_NRR
+        >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
+        -10.0
+    """
+    return _saturation_weight(pair.g, _scores(pair, p))
+
+
+def frontier_slopes(
+    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: float
+) -> FrontierSlopes:
+    r"""Derivatives of U, V and b along the frontier.
+
+    With $\bar\phi$ the mean of the scores on the support weighted by $1/g''(Q_i)$:
+    $dU/dw = \sum_i (\phi_i - \bar\phi)^2 / g''(Q_i)$, $dV/dw = w\, dU/dw$ and
+    $db/dw = -\bar\phi$.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distribution, shape (N,).
+        w: a finite weight below 0.
+
+    Returns:
+        The three derivatives; one-sided where a text enters or leaves the support.
+
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: as for `pareto_optimum`, or w not in $(-\infty, 0)$.
+
+    References:
+        Li et al. 2020, proof of Theorem 2 (2), gives db/dw.
+
+    Example:
+        >>> from qdtheory.pairs import LL_SE
+        >>> slopes = frontier_slopes(LL_SE, np.array([0.64, 0.36]), -0.5)
+        >>> float((slopes.diversity / slopes.quality).round(6))
+        -0.5
+    """
+    if not isinstance(w, Tracer) and not -np.inf < w < 0:
+        raise ValueError(f"w must be finite and below 0, got {w}")
+    scores = _scores(pair, p)
+    weight = jnp.asarray(w, dtype=float)
+    q, _ = _maximise(pair.g, scores, weight)
+    still = jnp.zeros_like(scores)
+    q_slope, b_slope = _implicit(pair.g, q, weight, scores, still, 1.0)
+    marginal = jax.vmap(jax.grad(pair.g))(q)
+    return FrontierSlopes(
+        quality=expected_score(q_slope, scores),
+        diversity=jnp.where(q > 0, marginal * q_slope, 0.0).sum(),
+        b=b_slope,
+    )
+
+
+def kkt_residual(
+    pair: SeparablePair | LinearPair,
+    p: Float[ArrayLike, " texts"],
+    optimum: ParetoOptimum,
+) -> Float[Array, ""]:
+    r"""How far a point is from the optimality conditions of its weight.
+
+    The largest of $|g'(Q_i) - w \phi_i - b|$ on the support,
+    $g'(0) - w \phi_i - b$ off it, and $|\sum_i Q_i - 1|$. For strictly concave g and
+    w < 0 zero means Pareto-optimal.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$.
+        p: the real distribution, shape (N,).
+        optimum: the point, with finite w and b.
+
+    Returns:
+        A nonnegative scalar, in the units of g'.
+
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: `p` is not a distribution.
+
+    References:
+        Li et al. 2020, Theorem 4 with the multipliers' sign mended.
+    """
+    scores = _scores(pair, p)
+    q = optimum.q
+    # A finite slope stands in for an infinite g'(0): below it, Q_i underflows.
+    tiny = np.finfo(float).tiny
+    slopes = jax.vmap(jax.grad(pair.g))(jnp.maximum(q, tiny))
+    slopes = jnp.where(q > 0, slopes, min(slope_at_zero(pair.g), float(slopes.max())))
+    line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
+    gaps = slopes - line
+    stationarity = jnp.where(q > 0, jnp.abs(gaps), jnp.maximum(gaps, 0.0)).max()
+    return jnp.maximum(stationarity, jnp.abs(q.sum() - 1))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Dominance:
+    """In which of the two ways of Definition 1 one model dominates another.
+
+    Attributes:
+        in_quality: higher quality and no lower diversity.
+        in_diversity: higher diversity and no lower quality.
+        either: dominated at all.
+    """
+
+    in_quality: Bool[Array, "*batch"]
+    in_diversity: Bool[Array, "*batch"]
+
+    @property
+    def either(self) -> Bool[Array, "*batch"]:
+        """Whether one of the two holds."""
+        return self.in_quality | self.in_diversity
+
+
+def dominance(
+    quality: Float[ArrayLike, "*batch"],
+    diversity: Float[ArrayLike, "*batch"],
+    other_quality: Float[ArrayLike, "*batch"],
+    other_diversity: Float[ArrayLike, "*batch"],
+) -> Dominance:
+    """Whether models with the first two metrics dominate those with the others.
+
+    Args:
+        quality: U of the dominating side, any shape.
+        diversity: V of the dominating side.
+        other_quality: U of the side that is perhaps dominated.
+        other_diversity: V of the side that is perhaps dominated.
+
+    Returns:
+        Both kinds, elementwise.
+
+    References:
+        Li et al. 2020, Definition 1.
+
+    Example:
+        >>> beats = dominance(0.5, -0.2, 0.4, -0.2)
+        >>> bool(beats.in_quality), bool(beats.in_diversity)
+        (True, False)
+    """
+    more_quality = jnp.asarray(quality) - jnp.asarray(other_quality)
+    more_diversity = jnp.asarray(diversity) - jnp.asarray(other_diversity)
+    return Dominance(
+        in_quality=(more_quality > 0) & (more_diversity >= 0),
+        in_diversity=(more_quality >= 0) & (more_diversity > 0),
+    )
+
+
+def pareto_filter(
+    quality: Float[ArrayLike, " models"], diversity: Float[ArrayLike, " models"]
+) -> Bool[np.ndarray, " models"]:
+    """Which of many models no other of them dominates, by one sort.
+
+    Args:
+        quality: U of each model, without NaN.
+        diversity: V of each model, without NaN.
+
+    Returns:
+        True for the models to keep; of equal models all or none.
+
+    Raises:
+        ValueError: the two differ in shape, or hold NaN.
+
+    References:
+        Li et al. 2020, Definition 1.
+
+    Example:
+        >>> pareto_filter(np.array([1.0, 2.0, 2.0]), np.array([5.0, 3.0, 4.0])).tolist()
+        [True, False, True]
+    """
+    u, v = np.asarray(quality), np.asarray(diversity)
+    if u.ndim != 1 or u.shape != v.shape:
+        raise ValueError(
+            f"quality and diversity must be vectors of one length, got shapes "
+            f"{u.shape} and {v.shape}"
+        )
+    if np.isnan(u).any() or np.isnan(v).any():
+        raise ValueError("quality and diversity must not hold NaN")
+    _, level = np.unique(-u, return_inverse=True)
+    best = np.full(level.max(initial=-1) + 1, -np.inf)
+    np.maximum.at(best, level, v)
+    best_above = np.concatenate([[-np.inf], np.maximum.accumulate(best)[:-1]])
+    # At V = -inf nothing is strictly above "no model", hence the level test.
+    return (v == best[level]) & ((v > best_above[level]) | (level == 0))
+
+
+# --- The solver --------------------------------------------------------------------
+
+
+def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
+    if not (hasattr(pair, "text_quality") and hasattr(pair, "g")):
+        raise TypeError(
+            "the frontier needs a pair with a score for each text and a diversity "
+            f"that sums g(Q_i), a SeparablePair or LinearPair; got {pair!r}"
+        )
+    require_concave(pair.g)
+    scores = pair.text_quality(p)
+    if not isinstance(scores, Tracer):
+        if bool((jnp.isnan(scores) | (scores == jnp.inf)).any()):
+            raise ValueError(
+                "every text needs a score that is finite or -inf; the pair's quality "
+                "gives NaN or +inf at this p"
+            )
+        if bool((scores == -jnp.inf).all()):
+            raise ValueError("every text has score -inf, so no quality is finite")
+    return scores
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+@partial(jax.jit, static_argnums=0)
+def _maximise(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array]:
+    """(Q, b) of weight w; b follows from the largest probability."""
+    solve = _solver_with_ends(g, scores)
+    (largest, q), _ = solve(w, first_guess(scores))
+    return q, _offset(g, largest, w, scores)
+
+
+@_maximise.defjvp
+def _maximise_jvp(g, primals, tangents):
+    scores, w = primals
+    q, b = _maximise(g, scores, w)
+    return (q, b), _implicit(g, q, w, scores, *tangents)
+
+
+def _implicit(g, q, w, scores, scores_dot, w_dot):
+    r"""Differentiate $g'(Q_i) = w \phi_i + b$ and $\sum_i Q_i = 1$ on the support."""
+    support = (q > 0) & jnp.isfinite(scores)
+    curvature = jax.vmap(jax.grad(jax.grad(g)))(jnp.where(support, q, 0.5))
+    weight = jnp.where(support, 1 / curvature, 0.0)
+    line_dot = jnp.where(support, w * scores_dot + w_dot * scores, 0.0)
+    b_dot = -(weight * line_dot).sum() / weight.sum()
+    return weight * (line_dot + b_dot), b_dot
+
+
+def _solver_with_ends(g: ScalarFunction, scores: Array):
+    """The solver over all of [-inf, 0]: (w, guess) -> ((largest, Q), next guess)."""
+    gaps = scores.max() - scores
+    modes = gaps == 0
+    solve = solver(g, gaps)
+
+    def solve_anywhere(w, guess):
+        at_end = (w == 0) | jnp.isinf(w)
+        largest, q = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
+        ends = [w == 0, jnp.isinf(w)]
+        uniform, on_modes = jnp.full_like(q, 1 / q.size), modes / modes.sum()
+        answer = (
+            jnp.select(ends, [1 / q.size, 1 / modes.sum()], largest),
+            jnp.select(ends, [uniform, on_modes], q),
+        )
+        return answer, (largest, q)
+
+    return solve_anywhere
+
+
+def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array:
+    slope = jnp.vectorize(jax.grad(g))(largest)
+    return slope - jnp.where(w == 0, 0.0, w * scores.max())
+
+
+@partial(jax.jit, static_argnums=0)
+def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
+    """(b, U, V, residual) at every weight, each solved from the one before."""
+    if order_of(g) == 2:
+        largest, quality, squares = order_two_moments(scores, w)
+        linear = g(1.0) + 1  # g(x) = linear * x - x^2, and the Q_i sum to 1
+        b = _offset(g, largest, w, scores)
+        return b, quality, linear - squares, jnp.zeros_like(w)
+    solve = _solver_with_ends(g, scores)
+
+    def point(guess, weight):
+        (largest, q), guess = solve(weight, guess)
+        metrics = expected_score(q, scores), total_diversity(g, q)
+        return guess, (
+            _offset(g, largest, weight, scores),
+            *metrics,
+            jnp.abs(q.sum() - 1),
+        )
+
+    return jax.lax.scan(point, first_guess(scores), w)[1]
+
+
+def _saturation_weight(g: ScalarFunction, scores: Array) -> Array:
+    top = scores.max()
+    num_modes = (scores == top).sum()
+    second = jnp.where(scores < top, scores, -jnp.inf).max()
+    fall = jax.grad(g)(1 / num_modes) - slope_at_zero(g)
+    return jnp.where(second == -jnp.inf, jnp.nan, fall / (top - second))
+
+
+def _weight_grid(scores: Array, lowest: Array, num_points: int) -> Array:
+    alpha_end = jnp.where(jnp.isfinite(lowest), lowest / (lowest - 1), 1.0)
+    jump = (scores == -jnp.inf).any()
+    plain = jnp.linspace(0.0, 1.0, num_points)
+    after_jump = jnp.concatenate([jnp.zeros(1), jnp.linspace(0.0, 1.0, num_points - 1)])
+    alpha = alpha_end * jnp.where(jump, after_jump, plain)
+    w = jnp.where(alpha == 0, 0.0, -alpha / (1 - alpha))
+    w = w.at[1].set(jnp.where(jump, NEAREST_WEIGHT, w[1]))
+    return w.at[-1].set(jnp.where(jnp.isfinite(lowest), lowest, -jnp.inf))

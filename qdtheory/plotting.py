@@ -1,0 +1,96 @@
+"""Figures of what the other modules compute: data in, matplotlib Axes out.
+
+Nothing is computed, shown or saved here, and sizes are the caller's. The style is
+`plt.style.use(qdtheory.plotting.STYLE)`.
+"""
+
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from qdtheory.frontier import ParetoFrontier
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+except ImportError as error:
+    raise ImportError(
+        "plotting needs matplotlib; install it with pip install 'qdtheory[plot]'"
+    ) from error
+
+STYLE = str(files("qdtheory") / "qdtheory.mplstyle")
+
+
+def plot_frontier(
+    frontier: ParetoFrontier, *, ax: Axes | None = None, **kwargs: Any
+) -> Axes:
+    """Draw a Pareto frontier in the plane of quality and diversity.
+
+    Points of infinite quality, the isolated ones before a jump, are left out.
+
+    Args:
+        frontier: from `pareto_frontier`.
+        ax: where to draw; the current axes by default.
+        **kwargs: passed to `Axes.plot`.
+
+    Returns:
+        The axes.
+    """
+    ax = ax or plt.gca()
+    quality, diversity = np.asarray(frontier.quality), np.asarray(frontier.diversity)
+    drawn = np.isfinite(quality)
+    ax.plot(quality[drawn], diversity[drawn], **kwargs)
+    ax.set(xlabel="quality U", ylabel="diversity V")
+    return ax
+
+
+def plot_model(
+    quality: Float[ArrayLike, "*models"],
+    diversity: Float[ArrayLike, "*models"],
+    *,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Mark one or several models in the plane of quality and diversity.
+
+    Args:
+        quality: U, a scalar or a vector.
+        diversity: V, of the same shape.
+        ax: where to draw; the current axes by default.
+        **kwargs: passed to `Axes.plot`; a black star by default, the sign of the
+            real distribution throughout the notebooks.
+
+    Returns:
+        The axes.
+    """
+    ax = ax or plt.gca()
+    style = {"linestyle": "none", "marker": "*", "markersize": 14, "color": "black"}
+    ax.plot(np.atleast_1d(quality), np.atleast_1d(diversity), **(style | kwargs))
+    ax.set(xlabel="quality U", ylabel="diversity V")
+    return ax
+
+
+def plot_sorted_probabilities(
+    p: Float[ArrayLike, " texts"], *, ax: Axes | None = None, **kwargs: Any
+) -> Axes:
+    """Draw the log-probabilities of a distribution in descending order.
+
+    Args:
+        p: distribution, shape (N,); texts of probability 0 are left out.
+        ax: where to draw; the current axes by default.
+        **kwargs: passed to `Axes.plot`.
+
+    Returns:
+        The axes.
+
+    References:
+        Li et al. 2020, figure 7.
+    """
+    ax = ax or plt.gca()
+    descending = np.sort(np.asarray(p))[::-1]
+    positive = descending[descending > 0]
+    ax.plot(np.arange(1, positive.size + 1), np.log(positive), **kwargs)
+    ax.set(xlabel="rank of the text", ylabel="log-probability (nats)")
+    return ax
