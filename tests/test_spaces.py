@@ -1,0 +1,313 @@
+"""Text spaces and their n-grams, against plain loops over every text."""
+
+import tracemalloc
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import qdtheory as qd
+
+# Few shapes, since JAX compiles once per shape; one token and one length included.
+SPACES = [
+    qd.TextSpace(*sizes)
+    for sizes in [
+        (1, 1),
+        (1, 3),
+        (5, 1),
+        (2, 4),
+        (3, 3),
+        (1, (1, 2, 4)),
+        (2, (1, 2, 3)),
+        (3, (2, 4)),
+    ]
+]
+spaces = st.sampled_from(SPACES)
+seeds = st.integers(0, 2**16)
+
+
+def all_texts(space) -> list[tuple[int, ...]]:
+    """Every text, shorter first, then as a dictionary orders them."""
+    vocabulary = range(space.vocab_size)
+    return [
+        text for length in space.lengths for text in product(vocabulary, repeat=length)
+    ]
+
+
+def ngrams_of(text, n) -> list[tuple[int, ...]]:
+    return [text[i : i + n] for i in range(len(text) - n + 1)]
+
+
+def all_ngrams(space, n) -> list[tuple[int, ...]]:
+    return list(product(range(space.vocab_size), repeat=n))
+
+
+def random_distribution(size, seed) -> np.ndarray:
+    """Gamma weights, about a third of them zero."""
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.5, size=size) * (rng.random(size) > 1 / 3)
+    weights[rng.integers(size)] = 1.0
+    return weights / weights.sum()
+
+
+# -- the order of the texts ------------------------------------------------------
+
+
+@pytest.mark.claim("N1.1")
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_texts_are_all_there_in_order(space):
+    texts = all_texts(space)
+    padded = [[*text, *[-1] * (space.max_length - len(text))] for text in texts]
+    assert space.tokens.tolist() == padded
+    assert space.text_lengths.tolist() == [len(text) for text in texts]
+    assert space.num_texts == len(texts)
+    assert space.index(space.tokens).tolist() == list(range(len(texts)))
+
+
+@given(spaces, st.data())
+def test_index_inverts_tokens_in_any_shape(space, data):
+    batch = data.draw(st.sampled_from([(), (3,), (2, 3)]))
+    index = np.random.default_rng(data.draw(seeds)).integers(
+        space.num_texts, size=batch
+    )
+    found = space.index(space.tokens[index])
+    assert found.shape == batch
+    assert np.array_equal(found, index)
+
+
+@given(spaces, seeds)
+def test_what_is_no_text_has_no_index(space, seed):
+    # Every row of -1 .. |V| either is a text, and has its index, or is refused.
+    rng = np.random.default_rng(seed)
+    row = rng.integers(-1, space.vocab_size + 1, size=space.max_length)
+    rows = space.tokens.tolist()
+    if row.tolist() in rows:
+        assert space.index(row) == rows.index(row.tolist())
+    else:
+        with pytest.raises(ValueError, match="is no text of this space"):
+            space.index(row)
+
+
+def test_tables_are_read_only():
+    space = qd.TextSpace(vocab_size=2, lengths=2)
+    for table in (space.tokens, space.ngrams(2)):
+        with pytest.raises(ValueError, match="read-only"):
+            table[0] = 0
+
+
+def test_equal_spaces_are_one_key(as_a_user):
+    same = [qd.TextSpace(3, 2), qd.TextSpace(3, (2,)), qd.TextSpace(np.int64(3), 2)]
+    assert len(set(same)) == 1
+    assert qd.TextSpace(3, (1, 2)) not in same
+    assert qd.TextSpace(2, 3) not in same
+
+
+@pytest.mark.claim("N1.18")
+@pytest.mark.parametrize(
+    ("vocab_size", "lengths", "texts"),
+    [
+        (10, 12, "1,000,000,000,000"),
+        (5000, 20, ","),
+        (10**6, (1, 2), "1,000,001,000,000"),
+    ],
+)
+def test_a_large_space_is_refused_before_allocation(vocab_size, lengths, texts):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"{texts}.* texts .* GiB"):
+        qd.TextSpace(vocab_size=vocab_size, lengths=lengths)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e6  # bytes; one int64 a text would be 8e12
+
+
+# -- n-grams ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_ngram_table_agrees_with_a_loop(space):
+    for n in range(1, space.max_length + 1):
+        number = {ngram: i for i, ngram in enumerate(all_ngrams(space, n))}
+        width = space.max_length - n + 1
+        for row, text in zip(space.ngrams(n).tolist(), all_texts(space), strict=True):
+            numbers = [number[ngram] for ngram in ngrams_of(text, n)]
+            assert row == numbers + [-1] * (width - len(numbers))
+
+
+@pytest.mark.claim("N1.12")
+@given(spaces, st.data())
+def test_pooled_ngrams_agree_with_counting(space, data):
+    n = data.draw(st.integers(1, space.max_length))
+    q = random_distribution(space.num_texts, data.draw(seeds))
+    q[-1] += 1  # a longest text, so that there is an n-gram
+    q = q / q.sum()
+    pooled = Counter()
+    for text, probability in zip(all_texts(space), q.tolist(), strict=True):
+        for ngram in ngrams_of(text, n):
+            pooled[ngram] += probability
+    counts = np.array([pooled[ngram] for ngram in all_ngrams(space, n)])
+    # Sums of at most 84 terms in [0, 4]: rounding stays far below 1e-12.
+    found = space.ngram_counts(q, n)
+    np.testing.assert_allclose(found, counts, rtol=0, atol=1e-12)
+    found = space.ngram_distribution(q, n)
+    np.testing.assert_allclose(found, counts / counts.sum(), rtol=0, atol=1e-12)
+
+
+@given(spaces, st.data())
+def test_a_corpus_has_the_ngrams_of_its_empirical_distribution(space, data):
+    n = data.draw(st.integers(1, space.max_length))
+    rng = np.random.default_rng(data.draw(seeds))
+    draws = [space.num_texts - 1, *rng.integers(space.num_texts, size=20)]
+    texts = all_texts(space)
+    counts = Counter(ngram for i in draws for ngram in ngrams_of(texts[i], n))
+    frequencies = [counts[ngram] / counts.total() for ngram in all_ngrams(space, n)]
+    q = np.bincount(draws, minlength=space.num_texts) / len(draws)
+    found = space.ngram_distribution(q, n)
+    np.testing.assert_allclose(found, frequencies, rtol=0, atol=1e-14)
+
+
+@pytest.mark.claim("N1.13")
+@given(spaces, st.data())
+def test_one_length_is_linear_and_several_weigh_by_length(space, data):
+    n = data.draw(st.integers(1, min(space.lengths)))
+    share = data.draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+    p, q = (random_distribution(space.num_texts, data.draw(seeds)) for _ in range(2))
+    mixed = space.ngram_distribution((1 - share) * p + share * q, n)
+    # The share of q's n-grams among all; its share of texts for one length.
+    t_p, t_q = ((r * (space.text_lengths - n + 1)).sum() for r in (p, q))
+    weight = share * t_q / ((1 - share) * t_p + share * t_q)
+    if len(space.lengths) == 1:
+        assert weight == pytest.approx(share, abs=1e-14)
+    expected = (1 - weight) * space.ngram_distribution(p, n)
+    expected += weight * space.ngram_distribution(q, n)
+    np.testing.assert_allclose(mixed, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.claim("N1.14")
+@given(st.sampled_from([s for s in SPACES if len(s.lengths) > 1 and s.vocab_size > 1]))
+def test_several_lengths_are_not_linear(space):
+    # The shortest text of 0s and the longest of 1s, half each: 1s weigh more.
+    p, q = np.eye(space.num_texts)[[0, -1]]
+    middle = space.ngram_distribution((p + q) / 2, 1)
+    linear = (space.ngram_distribution(p, 1) + space.ngram_distribution(q, 1)) / 2
+    short, long = space.lengths[0], space.lengths[-1]
+    gap = long / (short + long) - 1 / 2
+    np.testing.assert_allclose(np.abs(middle - linear).max(), gap, rtol=0, atol=1e-15)
+    assert gap > 0.1
+
+
+@pytest.mark.parametrize("space", [SPACES[3], SPACES[6]], ids=str)
+def test_ngram_distributions_trace(space):
+    p = np.full(space.num_texts, 1 / space.num_texts)
+    q = random_distribution(space.num_texts, 0)
+
+    def repetition(q):
+        return (space.ngram_distribution(q, 2) ** 2).sum()
+
+    expected = [repetition(p), repetition(q)]
+    np.testing.assert_allclose(jax.jit(repetition)(q), expected[1], rtol=1e-14)
+    found = jax.vmap(repetition)(np.stack([p, q]))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    # The slope at p towards q, against a central difference of error O(h^2).
+    h = 1e-4
+    ahead, behind = (repetition(p + t * (q - p)) for t in (h, -h))
+    slope = jax.grad(repetition)(p) @ (q - p)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=0, atol=1e-6)
+
+
+def test_no_ngram_at_all():
+    space = qd.TextSpace(vocab_size=2, lengths=(1, 2))
+    only_short = np.eye(space.num_texts)[0]
+    with pytest.raises(ValueError, match="shorter than n"):
+        space.ngram_distribution(only_short, 2)
+    assert space.ngram_counts(only_short, 2).tolist() == [0.0] * 4
+
+
+# -- what n-grams can tell ------------------------------------------------------------
+
+
+def exact_rank(rows) -> int:
+    """Rank by elimination in fractions."""
+    rows = [[Fraction(int(x)) for x in row] for row in rows]
+    rank = 0
+    for column in range(len(rows[0])):
+        pivot = next((r for r in rows[rank:] if r[column]), None)
+        if pivot is None:
+            continue
+        rows.remove(pivot)
+        rows.insert(rank, pivot)
+        for i in range(rank + 1, len(rows)):
+            factor = rows[i][column] / pivot[column]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], pivot, strict=True)]
+        rank += 1
+    return rank
+
+
+def counts_by_hand(space, n) -> np.ndarray:
+    """Column x holds the n-gram counts of text x."""
+    columns = [Counter(ngrams_of(text, n)) for text in all_texts(space)]
+    return np.array([[c[ngram] for c in columns] for ngram in all_ngrams(space, n)])
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_ngram_matrix_agrees_with_counting(space):
+    for n in range(1, space.max_length + 1):
+        assert qd.ngram_matrix(space, n).tolist() == counts_by_hand(space, n).tolist()
+
+
+@pytest.mark.claim("N1.15")
+@pytest.mark.parametrize("sizes", [(4, 3), (2, 4), (3, 3), (1, 3), (5, 1)])
+def test_rank_of_one_length(sizes):
+    space = qd.TextSpace(*sizes)
+    for n in range(1, space.max_length + 1):
+        rank = qd.ngram_rank(space, n)
+        assert rank == exact_rank(counts_by_hand(space, n)) == space.vocab_size**n
+
+
+@pytest.mark.parametrize(
+    ("sizes", "orders", "rank"),
+    [
+        ((4, 3), (1, 2), 19),
+        ((4, 3), (1, 2, 3), 64),
+        ((2, 4), (1, 2, 3), 10),
+        ((2, (1, 2, 3)), (1, 2), 6),
+    ],
+)
+def test_rank_of_stacked_orders(sizes, orders, rank):
+    space = qd.TextSpace(*sizes)
+    stacked = np.concatenate([counts_by_hand(space, n) for n in orders])
+    assert qd.ngram_rank(space, orders) == exact_rank(stacked) == rank
+
+
+@pytest.mark.claim("N1.16")
+@given(st.sampled_from([(4, 3), (2, 4), (3, 3)]), seeds)
+def test_moving_along_the_kernel_is_unseen(sizes, seed):
+    space = qd.TextSpace(*sizes)
+    rng = np.random.default_rng(seed)
+    p = np.full(space.num_texts, 1 / space.num_texts)
+    # What is left of a random direction after its part in the row space.
+    rows = qd.ngram_matrix(space, 2).astype(float)
+    direction = rng.normal(size=p.size)
+    direction -= rows.T @ np.linalg.lstsq(rows.T, direction)[0]
+    q = p + direction / (2 * p.size * np.abs(direction).max())
+    assert qd.total_variation(p, q) > 0.01
+    found = [space.ngram_distribution(r, 2) for r in (p, q)]
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-14)
+
+
+@pytest.mark.claim("N1.17")
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_equal_ngrams_of_one_order_and_not_of_a_lower_one(n):
+    # Closed walks through the same edges from two starts: a^(n-1) b a^(n-1) has
+    # each of its n-grams once, and so has every rotation of its cycle.
+    space = qd.TextSpace(vocab_size=2, lengths=2 * n - 1)
+    cycle = [*[0] * (n - 1), 1]
+    texts = [(2 * (cycle[i:] + cycle[:i]))[: 2 * n - 1] for i in range(n)]
+    p, *others = np.eye(space.num_texts)[space.index(np.array(texts))]
+    for q in others:
+        assert qd.cnd(*(space.ngram_distribution(r, n) for r in (p, q))) == 0
+        assert qd.cnd(*(space.ngram_distribution(r, 1) for r in (p, q))) > 0
