@@ -1,0 +1,234 @@
+"""Probability vectors: against SciPy, exact arithmetic and the law of large numbers."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+import qdtheory as qd
+from qdtheory.distributions import check_distribution
+
+EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
+sizes = st.sampled_from([1, 2, 5, 64])
+seeds = st.integers(0, 2**16)
+
+
+def random_distribution(size, seed) -> np.ndarray:
+    """Probabilities over many orders of magnitude, about a third of them zero."""
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.1, size=size) * (rng.random(size) > 1 / 3)
+    weights[rng.integers(size)] = 1.0
+    return weights / weights.sum()
+
+
+distributions = st.builds(random_distribution, sizes, seeds)
+POINT, UNIFORM = np.eye(4)[2], np.full(4, 0.25)
+
+
+def is_distribution(p) -> bool:
+    p = np.asarray(p)
+    return bool((p >= 0).all()) and abs(p.sum() - 1) <= p.size * EPS
+
+
+# -- checking ------------------------------------------------------------------------
+
+
+@given(distributions)
+def test_a_distribution_passes_unchanged(p):
+    assert np.array_equal(check_distribution(p), p)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 10**6])
+def test_the_tolerance_on_the_sum_leaves_room_for_rounding(size):
+    p = np.full(size, 1 / size)
+    off = 2e-10 + 2 * size * EPS
+    check_distribution(p * (1 + 5e-11))
+    for factor in (1 + off, 1 - off):
+        with pytest.raises(ValueError, match="must sum to 1"):
+            check_distribution(p * factor)
+
+
+# -- normalising, tempering, mixing --------------------------------------------------
+
+
+@given(sizes, seeds, st.sampled_from([1e-250, 1.0, 1e307]))
+def test_normalize_agrees_with_fractions(size, seed, scale):
+    weights = random_distribution(size, seed) * scale
+    total = sum(map(Fraction, weights.tolist()))
+    exact = [float(Fraction(w) / total) for w in weights.tolist()]
+    # A sum of N nonnegative terms and two divisions; XLA flushes subnormals to 0.
+    found = qd.normalize(weights)
+    np.testing.assert_allclose(found, exact, rtol=(size + 3) * EPS, atol=TINY)
+
+
+@given(distributions)
+def test_temper_1_changes_nothing(p):
+    # exp(log p) loses |log p| units in the last place, |log p| < 745.
+    np.testing.assert_allclose(qd.temper(p, 1.0), p, rtol=745 * EPS)
+
+
+@given(distributions)
+def test_temper_0_is_uniform_on_the_support(p):
+    support = p > 0
+    np.testing.assert_allclose(qd.temper(p, 0.0), support / support.sum(), rtol=EPS)
+
+
+@given(distributions)
+def test_a_large_power_is_uniform_on_the_modes(p):
+    p = np.round(p * 64 + (p > 0))  # small integers, so that ties are exact
+    modes = p == p.max()
+    found = qd.temper(p / p.sum(), 1e5)
+    # The next weight is at most 64/65 of the greatest: its share is below 1e-300.
+    np.testing.assert_allclose(found, modes / modes.sum(), rtol=1e-12, atol=1e-300)
+
+
+@given(distributions, st.sampled_from([2, 3, 5]))
+def test_temper_agrees_with_fractions(p, power):
+    powers = [Fraction(x) ** power for x in p.tolist()]
+    exact = [float(x / sum(powers)) for x in powers]
+    found = qd.temper(p, float(power))
+    # Exponents up to 5 * 745 carry their rounding into the result.
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-300)
+
+
+@given(distributions, st.sampled_from([0.3, 2.0]), st.sampled_from([0.5, 4.0]))
+def test_powers_compose(p, first, second):
+    twice = qd.temper(qd.temper(p, first), second)
+    np.testing.assert_allclose(twice, qd.temper(p, first * second), atol=1e-12)
+
+
+@given(sizes, seeds, seeds, st.sampled_from([0.0, 0.25, 1.0]))
+def test_mix_is_on_the_line(size, seed_p, seed_q, epsilon):
+    p, q = random_distribution(size, seed_p), random_distribution(size, seed_q)
+    mixed = qd.mix(p, q, epsilon)
+    assert is_distribution(mixed)
+    np.testing.assert_allclose(mixed - p, epsilon * (q - p), rtol=0, atol=2 * EPS)
+    assert np.array_equal(mixed, qd.mix(q, p, 1 - epsilon))
+
+
+@given(distributions, st.sampled_from([0.0, 0.5, 1.0, 7.0]))
+def test_results_are_distributions(p, beta):
+    for q in (qd.normalize(3 * p), qd.temper(p, beta)):
+        assert is_distribution(q)
+        assert ((np.asarray(q) > 0) <= (p > 0)).all()
+
+
+# -- entropy -------------------------------------------------------------------------
+
+
+@given(distributions)
+def test_entropy_agrees_with_scipy(p):
+    expected = scipy.stats.entropy(p)
+    assert float(qd.entropy(p)) == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+def test_entropy_of_point_mass_and_uniform():
+    assert float(qd.entropy(POINT)) == 0
+    assert float(qd.entropy(UNIFORM)) == pytest.approx(np.log(4), rel=EPS)
+    assert float(qd.entropy(np.ones(1))) == 0
+
+
+@given(distributions)
+def test_entropy_is_at_most_log_of_the_support(p):
+    assert -EPS <= float(qd.entropy(p)) <= np.log((p > 0).sum()) + 64 * EPS
+
+
+@given(distributions)
+def test_tempering_flattens(p):
+    # The entropy of P^beta / Z does not rise with beta: its slope is -beta Var(log P).
+    entropies = [float(qd.entropy(qd.temper(p, b))) for b in (0.0, 0.5, 1.0, 2.0, 4.0)]
+    assert (np.diff(entropies) <= 1e-13).all()
+
+
+# -- sampling ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 64])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_frequencies_agree_with_probabilities(size, seed):
+    p = random_distribution(size, seed)
+    num_samples = 100_000
+    draws = np.asarray(qd.sample(jax.random.key(seed), p, num_samples))
+    counts = np.bincount(draws, minlength=size)
+    error = np.sqrt(num_samples * p * (1 - p))
+    # Where fewer than 10 are expected the normal law does not hold: pool those.
+    common = p * num_samples >= 10
+    assert (np.abs(counts - num_samples * p)[common] <= 4 * error[common]).all()
+    rare = num_samples * p[~common].sum()
+    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
+    assert counts[p == 0].sum() == 0
+
+
+@pytest.mark.parametrize("zeros", [[0], [-1], [0, 1, -1], [1, 2]])
+def test_a_text_of_probability_zero_is_never_drawn(zeros):
+    p = np.full(5, 1.0)
+    p[zeros] = 0
+    p /= p.sum()
+    draws = qd.sample(jax.random.key(4), p, 50_000)
+    assert set(np.unique(draws)) == set(np.flatnonzero(p))
+
+
+# -- fingerprints --------------------------------------------------------------------
+
+
+def test_fingerprint_sees_what_is_visible():
+    p = np.array([0.25, 0.75])
+    name = qd.fingerprint(p)
+    assert len(name) == 8
+    assert int(name, 16) >= 0
+    # A changed rule would rename every oracle of the notebooks.
+    assert name == "a084810e"
+    assert qd.fingerprint(p + 4e-7) == name
+    assert qd.fingerprint(p + 6e-7) != name
+    assert qd.fingerprint(p[::-1]) != name
+    assert qd.fingerprint(np.array([-1e-9])) == qd.fingerprint(np.array([0.0]))
+    assert qd.fingerprint(jnp.asarray(p)) == name
+
+
+# -- under JAX's transformations -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        qd.normalize,
+        qd.entropy,
+        lambda p: qd.temper(p, 0.7),
+        lambda p: qd.mix(p, UNIFORM, 0.3),
+        lambda p: qd.sample(jax.random.key(0), p, 8),
+    ],
+    ids=["normalize", "entropy", "temper", "mix", "sample"],
+)
+def test_jit_and_vmap_change_nothing(function):
+    batch = np.stack([POINT, UNIFORM, random_distribution(4, 0)])
+    one_by_one = np.stack([function(p) for p in batch])
+    np.testing.assert_allclose(jax.vmap(function)(batch), one_by_one, rtol=4 * EPS)
+    compiled = np.stack([jax.jit(function)(p) for p in batch])
+    np.testing.assert_allclose(compiled, one_by_one, rtol=4 * EPS)
+
+
+def test_gradients_agree_with_their_formulas():
+    p, beta = np.array([0.5, 0.3, 0.2]), 1.7
+    np.testing.assert_allclose(jax.grad(qd.entropy)(p), -np.log(p) - 1, rtol=4 * EPS)
+    q = np.asarray(qd.temper(p, beta))
+    score = np.log(p) - q @ np.log(p)
+    found = jax.jacobian(qd.temper, argnums=1)(p, beta)
+    np.testing.assert_allclose(found, q * score, rtol=1e-14, atol=1e-16)
+    found = jax.jacobian(qd.temper)(p, beta)
+    expected = beta * (np.diag(q) - np.outer(q, q)) / p
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+    found = jax.jacobian(qd.mix, argnums=2)(p, q, 0.4)
+    np.testing.assert_allclose(found, q - p, rtol=EPS)
+    found = jax.jacobian(qd.normalize)(3 * p)
+    np.testing.assert_allclose(found, (np.eye(3) - p[:, None]) / 3, atol=1e-15)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_tempering_has_finite_gradients_at_zeros(beta):
+    p = np.array([0.5, 0.5, 0.0])
+    assert np.isfinite(jax.jacobian(qd.temper)(p, beta)).all()
