@@ -19,9 +19,9 @@ def claims():
     """(id, source of its cell) of every claim that a notebook prints."""
     for path in NOTEBOOKS:
         for cell in nbformat.read(path, as_version=4).cells:
-            for output in cell.get("outputs", []):
-                for claim in PRINTED_ID.findall(output.get("text", "")):
-                    yield claim, cell.source
+            printed = "".join(o.get("text", "") for o in cell.get("outputs", []))
+            for claim in dict.fromkeys(PRINTED_ID.findall(printed)):
+                yield claim, cell.source
 
 
 def marked():
