@@ -1,0 +1,544 @@
+"""Pairs against plain NumPy sums, and Theorem 1 against transfers of mass."""
+
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise, product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+from qdtheory.pairs import value_at_zero
+
+SIZES = st.sampled_from([1, 2, 3, 7])
+SEEDS = st.integers(0, 2**32 - 1)
+EPS = np.finfo(float).eps
+# Calls that are not compiled take a few milliseconds each.
+few_examples = settings(max_examples=30)
+
+# Each qdtheory function beside the same formula in plain NumPy, 0 log 0 = 0.
+QUALITIES = {
+    "LL": (qd.LL, np.log),
+    "CR": (qd.CR, lambda x: x),
+}
+DIVERSITIES = {
+    "SE": (qd.SE, lambda x: -x * np.log(np.where(x > 0, x, 1))),
+    "NRR": (qd.NRR, lambda x: -(x**2)),
+    "SDI": (qd.SDI, lambda x: x - x**2),
+    "Tsallis(0.5)": (qd.Tsallis(0.5), lambda x: 2 * (np.sqrt(x) - x)),
+    "Tsallis(1.5)": (qd.Tsallis(1.5), lambda x: 2 * (x - x**1.5)),
+    "Tsallis(3)": (qd.Tsallis(3.0), lambda x: (x - x**3) / 2),
+}
+
+
+def distribution(seed, size, *, zeros=0.0):
+    """A random distribution; each entry but the first is 0 with chance `zeros`."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=size) ** 2
+    weights[1:] *= rng.random(size - 1) >= zeros
+    return weights / weights.sum()
+
+
+def line_counterexample(x):
+    """g with g'(3/4) = g'(1/4) that still has property 2."""
+    s = jnp.maximum(x - 0.5, 0.0)
+    return -(x**2) / 2 + s**3 * (16 / 3 - 8 * s)
+
+
+def cubic(a, b, x):
+    return a * x**2 + b * x**3
+
+
+# -- definitions ---------------------------------------------------------------------
+
+
+@pytest.mark.claim("N2.1")
+@pytest.mark.parametrize("name", QUALITIES)
+@few_examples
+@given(size=SIZES, seed=SEEDS)
+def test_quality_is_a_plain_sum_and_linear(name, size, seed):
+    f, f_numpy = QUALITIES[name]
+    pair = qd.SeparablePair(f, qd.SE)
+    p, q = distribution(seed, size), distribution(seed + 1, size, zeros=0.3)
+    scores = f_numpy(p)
+    # Sums of at most 7 terms, each rounded a few times.
+    close = {"rtol": 50 * EPS, "atol": 50 * EPS * np.abs(scores).max()}
+    np.testing.assert_allclose(pair.quality(q, p), (q * scores).sum(), **close)
+    np.testing.assert_allclose(pair.text_quality(p), scores, **close)
+    # Linear: the gradient is the score, also where q_i = 0.
+    np.testing.assert_allclose(jax.grad(pair.quality)(jnp.asarray(q), p), scores)
+    other = distribution(seed + 2, size)
+    mixed = pair.quality(qd.mix(q, other, 0.3), p)
+    np.testing.assert_allclose(
+        mixed, 0.7 * pair.quality(q, p) + 0.3 * pair.quality(other, p), **close
+    )
+
+
+@pytest.mark.claim("N2.1")
+@few_examples
+@given(size=SIZES, seed=SEEDS)
+def test_log_likelihood_is_minus_entropy_minus_divergence(size, seed):
+    p, q = distribution(seed, size), distribution(seed + 1, size, zeros=0.3)
+    likelihood = qd.LL_SE.quality(q, p)
+    np.testing.assert_allclose(likelihood, -qd.cross_entropy(q, p), atol=1e-12)
+    np.testing.assert_allclose(
+        likelihood, -qd.LL_SE.diversity(q) - qd.kl_divergence(q, p), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", DIVERSITIES)
+@few_examples
+@given(size=SIZES, seed=SEEDS)
+def test_diversity_is_a_plain_sum(name, size, seed):
+    g, g_numpy = DIVERSITIES[name]
+    q = distribution(seed, size, zeros=0.3)
+    np.testing.assert_allclose(
+        qd.SeparablePair(qd.CR, g).diversity(q), g_numpy(q).sum(), atol=100 * EPS
+    )
+
+
+@pytest.mark.claim("N2.2")
+@few_examples
+@given(size=SIZES, seed=SEEDS)
+def test_entropy_falls_short_of_the_uniform_one_by_a_divergence(size, seed):
+    q = distribution(seed, size, zeros=0.3)
+    uniform = np.full(size, 1 / size)
+    np.testing.assert_allclose(
+        qd.LL_SE.diversity(q), np.log(size) - qd.kl_divergence(q, uniform), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        jnp.exp(qd.LL_SE.diversity(uniform)), size, rtol=100 * EPS
+    )
+
+
+def test_a_score_of_minus_infinity_counts_only_where_q_has_mass():
+    p = np.array([0.5, 0.5, 0.0])
+    assert qd.LL_SE.quality(p, p) == np.log(0.5)
+    assert qd.LL_SE.quality(np.array([0.5, 0.4, 0.1]), p) == -np.inf
+    assert qd.LL_SE.text_quality(p).tolist() == [np.log(0.5), np.log(0.5), -np.inf]
+    # No NaN reaches the gradient where 0 meets infinity.
+    gradient = jax.grad(qd.LL_SE.quality)(jnp.asarray(p), p)
+    assert gradient[:2].tolist() == [np.log(0.5), np.log(0.5)]
+    assert np.isfinite(gradient[2])
+
+
+@pytest.mark.claim("N2.3")
+@few_examples
+@given(size=SIZES, seed=SEEDS)
+def test_coverage_and_repetition_are_chances_that_two_draws_agree(size, seed):
+    p, q = distribution(seed, size), distribution(seed + 1, size)
+    agree_qp = sum(q[i] * p[j] for i, j in product(range(size), repeat=2) if i == j)
+    agree_qq = sum(q[i] * q[j] for i, j in product(range(size), repeat=2) if i == j)
+    differ = sum(q[i] * q[j] for i, j in product(range(size), repeat=2) if i != j)
+    np.testing.assert_allclose(qd.CR_NRR.quality(q, p), agree_qp, rtol=1e-13)
+    np.testing.assert_allclose(qd.CR_NRR.diversity(q), -agree_qq, rtol=1e-13)
+    simpson = qd.SeparablePair(qd.CR, qd.SDI).diversity(q)
+    np.testing.assert_allclose(simpson, differ, atol=1e-14)
+    np.testing.assert_allclose(simpson, qd.CR_NRR.diversity(q) + 1, atol=1e-14)
+
+
+@pytest.mark.claim("N2.4")
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_tsallis_of_whole_order_is_a_chance_that_draws_are_not_all_equal(order):
+    q = distribution(3, 3)
+    not_all_equal = sum(
+        np.prod(q[list(draws)])
+        for draws in product(range(3), repeat=order)
+        if len(set(draws)) > 1
+    )
+    tsallis = qd.SeparablePair(qd.CR, qd.Tsallis(float(order))).diversity(q)
+    np.testing.assert_allclose(tsallis, not_all_equal / (order - 1), rtol=1e-13)
+
+
+@pytest.mark.claim("N2.5")
+@pytest.mark.parametrize("offset", [1e-2, -1e-2, 1e-4, -1e-4])
+def test_tsallis_goes_to_the_shannon_entropy(offset):
+    q = distribution(5, 7, zeros=0.3)
+    tsallis = qd.SeparablePair(qd.CR, qd.Tsallis(1 + offset)).diversity(q)
+    # By Taylor's formula the gap of each term is (a - 1) x^c log(x)^2 / 2 with c
+    # between 1 and a, at most .3 |a - 1|; below that, a - 1 costs digits.
+    gap = abs(float(tsallis - qd.LL_SE.diversity(q)))
+    assert 0 < gap <= 0.3 * q.size * abs(offset)
+
+
+def test_a_formula_that_is_nan_at_zero_gets_its_limit():
+    def by_formula(x):
+        return -x * jnp.log(x)
+
+    assert np.isnan(value_at_zero(by_formula))
+    q = np.array([0.5, 0.5, 0.0])
+    pair = qd.SeparablePair(qd.LL, by_formula)
+    np.testing.assert_allclose(pair.diversity(q), np.log(2), rtol=4 * EPS)
+    batch = jnp.stack([jnp.asarray(q), jnp.asarray(q)[::-1]])
+    np.testing.assert_allclose(
+        jax.jit(jax.vmap(pair.diversity))(batch), np.log(2), rtol=4 * EPS
+    )
+
+
+# -- the protocol --------------------------------------------------------------------
+
+EVERY_KIND = [
+    qd.LL_SE,
+    qd.single_token_bleu_pair(3, 2),
+    qd.LinearPair(lambda p: -((p - 0.3) ** 2), qd.SE),
+    qd.FunctionPair(lambda q, p: q @ p, lambda q: 1 - q.max(), "CR-max"),
+    qd.NgramPair(qd.TextSpace(2, 2), 1),
+]
+
+
+@pytest.mark.parametrize("pair", EVERY_KIND, ids=lambda pair: pair.name)
+def test_every_pair_follows_the_protocol_and_compiles_as_an_argument(pair):
+    assert isinstance(pair, qd.Pair)
+    q = jnp.stack([jnp.asarray(distribution(seed, 4)) for seed in range(3)])
+    p = jnp.asarray(distribution(9, 4))
+
+    @jax.jit
+    def metrics(pair, q, p):
+        return jax.vmap(lambda row: (pair.quality(row, p), pair.diversity(row)))(q)
+
+    quality, diversity = metrics(pair, q, p)
+    for i in range(3):
+        np.testing.assert_allclose(quality[i], pair.quality(q[i], p), rtol=1e-14)
+        np.testing.assert_allclose(diversity[i], pair.diversity(q[i]), rtol=1e-14)
+
+
+def test_something_with_one_metric_only_is_no_pair():
+    assert not isinstance(qd.SE, qd.Pair)
+
+
+def test_linear_pair_equals_the_separable_pair_of_the_same_scores():
+    p, q = distribution(1, 7), distribution(2, 7)
+    linear = qd.LinearPair(lambda p: jnp.sqrt(p), qd.NRR)
+    separable = qd.SeparablePair(jnp.sqrt, qd.NRR)
+    assert linear.quality(q, p) == separable.quality(q, p)
+    assert linear.diversity(q) == separable.diversity(q)
+
+
+def test_names():
+    assert qd.LL_SE.name == "LL-SE"
+    assert qd.SeparablePair(qd.LL, qd.SDI).name == "LL-SDI"
+    assert qd.SeparablePair(qd.CR, qd.Tsallis(1.5)).name == "CR-Tsallis(1.5)"
+    assert qd.single_token_bleu_pair(2, 3).name == ("BLEU-NSBLEU, 2 and 3 references")
+
+
+BAD = [
+    (lambda: qd.Tsallis(0.0), ValueError, "order must be positive"),
+    (lambda: qd.Tsallis(-1.0), ValueError, "order must be positive"),
+    (lambda: qd.Tsallis(np.inf), ValueError, "positive and finite"),
+    (lambda: qd.Tsallis(1.0), ValueError, "use qdtheory.SE"),
+    (lambda: qd.single_token_bleu_pair(0, 1), ValueError, "num_references"),
+    (lambda: qd.single_token_bleu_pair(1, 0), ValueError, "num_self_references"),
+    (
+        lambda: qd.CR_NRR.quality(np.array([1.0]), np.array([0.5, 0.5])),
+        ValueError,
+        "q must have 2 entries, got 1",
+    ),
+    (lambda: qd.CR_NRR.diversity(np.array([0.5, 0.6])), ValueError, "normalize"),
+    (lambda: qd.CR_NRR.diversity([0.5, 0.5]), TypeError, "NumPy or JAX array"),
+]
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("call", "kind", "message"), BAD)
+def test_bad_input_is_named(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# -- texts of one token ---------------------------------------------------------------
+
+
+@pytest.mark.claim("N2.6")
+@pytest.mark.parametrize(("size", "num_references"), [(2, 1), (3, 2), (3, 4), (4, 3)])
+def test_bleu_of_one_token_is_the_mean_over_all_reference_sets(size, num_references):
+    p, q = distribution(1, size), distribution(2, size)
+    pair = qd.single_token_bleu_pair(num_references, 1)
+    mean = sum(
+        q[candidate] * np.prod(p[list(references)]) * (candidate in references)
+        for candidate in range(size)
+        for references in product(range(size), repeat=num_references)
+    )
+    np.testing.assert_allclose(pair.quality(q, p), mean, rtol=1e-13)
+
+
+@pytest.mark.claim("N2.7")
+@pytest.mark.parametrize(("size", "num_candidates"), [(2, 2), (3, 3), (3, 5), (4, 4)])
+def test_self_bleu_of_one_token_is_the_mean_over_all_candidate_sets(
+    size, num_candidates
+):
+    q = distribution(2, size)
+    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
+    mean = 0.0
+    for candidates in product(range(size), repeat=num_candidates):
+        repeated = [candidates.count(token) > 1 for token in candidates]
+        mean += np.prod(q[list(candidates)]) * np.mean(repeated)
+    np.testing.assert_allclose(pair.diversity(q), -mean, rtol=1e-13)
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 1000])
+def test_chance_of_being_found_keeps_its_digits(number):
+    found = qd.single_token_bleu_pair(number, 1).f
+    for x in (0.0, 1e-300, 1e-9, 1e-3, 0.3, 0.7, 1.0):
+        exact = 1 - (1 - Fraction(x)) ** number
+        slope = number * (1 - Fraction(x)) ** (number - 1)
+        # A power of 1 - x repeats the rounding of its base `number` times.
+        np.testing.assert_allclose(
+            found(x), float(exact), rtol=8 * EPS, atol=number * EPS * float(1 - exact)
+        )
+        np.testing.assert_allclose(
+            jax.grad(found)(x), float(slope), rtol=2 * (number + 4) * EPS, atol=1e-300
+        )
+
+
+# -- Theorem 1: verdicts ---------------------------------------------------------------
+
+
+@pytest.mark.claim("T1.4")
+@pytest.mark.parametrize("f", [f for f, _ in QUALITIES.values()])
+@pytest.mark.parametrize("g", [g for g, _ in DIVERSITIES.values()])
+def test_named_pairs_are_rational(f, g):
+    verdict = qd.check_rationality(qd.SeparablePair(f, g))
+    assert verdict == qd.Rationality(True, None, None)
+
+
+@pytest.mark.claim("T1.5")
+@pytest.mark.parametrize("a", [-2.0, -1.0, -0.1, 0.0, 0.1, 1.0])
+@pytest.mark.parametrize("b", [-2.0, -0.5, 0.0, 0.05, 0.5, 2 / 3, 1.0, 1.5])
+def test_rational_cubics(a, b):
+    # g'(x1) - g'(x2) = (x1 - x2) (2 a + 3 b (x1 + x2)), with x1 + x2 in (0, 1].
+    rational = a <= 0 and 2 * a + 3 * b < -1e-12
+    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, partial(cubic, a, b)))
+    assert verdict.rational == rational
+    assert (verdict.diversity_violation is None) == rational
+
+
+@pytest.mark.claim("T1.6")
+def test_a_rational_diversity_need_not_be_concave():
+    g = partial(cubic, -2.0, 1.0)
+    assert jax.grad(jax.grad(g))(0.9) > 0
+    assert qd.check_rationality(qd.SeparablePair(qd.CR, g)).rational
+    three_candidates = qd.single_token_bleu_pair(1, 2).g
+    x = np.linspace(0, 1, 101)
+    np.testing.assert_allclose(three_candidates(x), g(x), atol=8 * EPS)
+
+
+@pytest.mark.claim("T1.11")
+@few_examples
+@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]), share=st.floats(1e-3, 0.999))
+def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
+    slope = jax.grad(line_counterexample)
+    assert slope(0.75) == slope(0.25)
+    q = np.sort(distribution(seed, size))
+    moved = q.copy()
+    moved[-1] += share * q[-2]
+    moved[-2] -= share * q[-2]
+    assume(share * q[-2] > 1e-4)
+    pair = qd.SeparablePair(qd.CR, line_counterexample)
+    # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
+    assert pair.diversity(moved) < pair.diversity(q)
+
+
+@pytest.mark.claim("T1.11")
+def test_equal_slopes_on_the_line_are_allowed_at_isolated_points_only():
+    assert qd.check_rationality(qd.SeparablePair(qd.CR, line_counterexample)).rational
+    # Equal on the whole line x1 + x2 = 1: the diversity of (x, 1 - x, 0) is constant.
+    flat = partial(cubic, -1.5, 1.0)
+    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, flat))
+    assert sum(verdict.diversity_violation) == 1
+
+
+@pytest.mark.claim("T1.7")
+@pytest.mark.parametrize("num_candidates", range(2, 12))
+def test_self_bleu_of_one_token_is_rational_up_to_four_candidates(num_candidates):
+    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
+    verdict = qd.check_rationality(pair)
+    assert verdict.rational == (num_candidates <= 4)
+    if num_candidates == 5:
+        large, small = verdict.diversity_violation
+        slope = jax.grad(pair.g)
+        # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
+        assert large == pytest.approx(2 / 3, abs=1 / 1024)
+        assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
+
+
+@pytest.mark.claim("T1.7")
+def test_self_bleu_slopes_in_fractions():
+    def slope(k, x):
+        return -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1)
+
+    for x in (Fraction(i, 97) for i in range(98)):
+        assert slope(3, 1 - x) - slope(3, x) == (2 * x - 1) ** 3
+        assert slope(4, 1 - x) - slope(4, x) >= -Fraction(1, 9) or x < Fraction(1, 2)
+    third = Fraction(1, 3)
+    assert slope(4, 2 * third) - slope(4, third) == Fraction(1, 9)
+
+
+SHAPES_OF_F = {
+    "flat from .4 on": (lambda x: jnp.minimum(x, 0.4), False),
+    "flat from .5 on": (lambda x: jnp.minimum(x, 0.5), True),
+    "falls half as fast beyond .5": (lambda x: jnp.minimum(x, 0.75 - x / 2), True),
+    "falls as fast beyond .5": (lambda x: jnp.minimum(x, 1 - x), False),
+    "falls twice as fast beyond .5": (lambda x: jnp.minimum(x, 1.5 - 2 * x), False),
+    "falls": (lambda x: -x, False),
+    "saturates at 1,000 references": (qd.single_token_bleu_pair(1000, 1).f, True),
+}
+
+
+@pytest.mark.claim("T1.10")
+@pytest.mark.parametrize("shape", SHAPES_OF_F)
+def test_shapes_of_f(shape):
+    f, rational = SHAPES_OF_F[shape]
+    verdict = qd.check_rationality(qd.SeparablePair(f, qd.SE))
+    assert verdict.rational == rational
+    assert verdict.diversity_violation is None
+    if not rational:
+        large, small = verdict.quality_violation
+        assert large > small
+        assert large + small <= 1
+        assert f(large) <= f(small)
+
+
+# -- Theorem 1: transfers of mass ------------------------------------------------------
+
+
+def transfer(seed, size):
+    """P, Q, (i, j) with Q_i >= Q_j, and a mass below Q_j."""
+    rng = np.random.default_rng(seed)
+    p, q = (rng.dirichlet(np.full(size, 0.7)) + 1e-3 for _ in range(2))
+    p, q = p / p.sum(), q / q.sum()
+    i, j = rng.permutation(size)[:2]
+    i, j = (i, j) if q[i] >= q[j] else (j, i)
+    return p, q, i, j, rng.uniform(0.05, 0.95) * q[j]
+
+
+def after(q, i, j, mass):
+    moved = q.copy()
+    moved[i] += mass
+    moved[j] -= mass
+    return moved
+
+
+RATIONAL = {
+    "LL-SE": qd.LL_SE,
+    "CR-NRR": qd.CR_NRR,
+    "CR-Tsallis(0.5)": qd.SeparablePair(qd.CR, qd.Tsallis(0.5)),
+    "four candidates": qd.single_token_bleu_pair(2, 3),
+    "cubic": qd.SeparablePair(qd.LL, partial(cubic, -2.0, 1.0)),
+    "f falls beyond .5": qd.SeparablePair(
+        SHAPES_OF_F["falls half as fast beyond .5"][0], qd.SE
+    ),
+}
+
+
+@pytest.mark.claim("T1.1")
+@pytest.mark.claim("T1.2")
+@pytest.mark.parametrize("name", RATIONAL)
+@few_examples
+@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]))
+def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size):
+    pair = RATIONAL[name]
+    p, q, i, j, mass = transfer(seed, size)
+    moved = after(q, i, j, mass)
+    up, down = (i, j) if p[i] > p[j] else (j, i)
+    gain = after(q, up, down, mass * q[down] / max(q[i], q[j]))
+    assume(abs(p[i] - p[j]) > 1e-4)
+    assert pair.quality(gain, p) > pair.quality(q, p)
+    assert pair.diversity(moved) < pair.diversity(q)
+    # By Theorem 1's proof only the two texts matter.
+    change = pair.g(moved[i]) + pair.g(moved[j]) - pair.g(q[i]) - pair.g(q[j])
+    np.testing.assert_allclose(
+        pair.diversity(moved) - pair.diversity(q), change, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        pair.quality(gain, p) - pair.quality(q, p),
+        (gain[up] - q[up]) * (pair.f(p[up]) - pair.f(p[down])),
+        atol=1e-13,
+    )
+
+
+@pytest.mark.claim("T1.3")
+@pytest.mark.parametrize("name", RATIONAL)
+@few_examples
+@given(seed=SEEDS)
+def test_slope_of_diversity_along_a_transfer(name, seed):
+    pair = RATIONAL[name]
+    _, q, i, j, mass = transfer(seed, 3)
+    moved = after(q, i, j, mass)
+    gradient = jax.grad(pair.diversity)(jnp.asarray(moved))
+    slope = jax.grad(pair.g)
+    np.testing.assert_allclose(
+        gradient[i] - gradient[j], slope(moved[i]) - slope(moved[j]), rtol=1e-12
+    )
+
+
+@pytest.mark.claim("T1.8")
+@pytest.mark.parametrize(
+    "pair",
+    [
+        qd.single_token_bleu_pair(1, 4),
+        qd.single_token_bleu_pair(1, 100),
+        qd.SeparablePair(qd.CR, partial(cubic, 1.0, -0.5)),
+        qd.SeparablePair(qd.CR, lambda x: jnp.sin(9 * x)),
+    ],
+    ids=["five candidates", "101 candidates", "cubic", "sine"],
+)
+def test_a_diversity_violation_gives_a_transfer_that_raises_diversity(pair):
+    large, small = qd.check_rationality(pair).diversity_violation
+    assert large > small > 0
+    assert large + small <= 1
+    slope = jax.grad(pair.g)
+    assert slope(large) > slope(small)
+    step = small * 1e-3
+    q = np.array([large, small, 1 - large - small])
+    moved = after(q, 0, 1, step)
+    assert pair.diversity(moved) > pair.diversity(q)
+
+
+@pytest.mark.claim("T1.10")
+@pytest.mark.parametrize("shape", [s for s, (_, ok) in SHAPES_OF_F.items() if not ok])
+def test_a_quality_violation_gives_a_transfer_that_does_not_raise_quality(shape):
+    pair = qd.SeparablePair(SHAPES_OF_F[shape][0], qd.SE)
+    large, small = qd.check_rationality(pair).quality_violation
+    p = np.array([large, small, 1 - large - small])
+    q = np.array([0.25, 0.5, 0.25])
+    assert pair.quality(after(q, 0, 1, 0.25), p) <= pair.quality(q, p)
+
+
+@pytest.mark.claim("T1.9")
+@few_examples
+@given(seed=SEEDS)
+def test_two_texts_do_not_see_the_odd_part_of_a_diversity(seed):
+    def g(x):
+        return -(x**2) - 4 * (x - 0.5) ** 3
+
+    pair = qd.SeparablePair(qd.CR, g)
+    assert not qd.check_rationality(pair).rational
+    q = distribution(seed, 2)
+    np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
+    # With a third text the slopes rise wherever x1 + x2 < 5/6.
+    rising = np.array([0.3, 0.2, 0.5])
+    moved = after(rising, 0, 1, 0.1)
+    assert pair.diversity(moved) > pair.diversity(rising)
+
+
+@pytest.mark.claim("N2.12")
+@few_examples
+@given(seed=SEEDS)
+def test_a_text_of_probability_zero_hides_every_gain_in_likelihood(seed):
+    p = np.append(distribution(seed, 3), 0.0)
+    q = distribution(seed + 1, 4)
+    best = int(p.argmax())
+    halved = after(q, best, 3, q[3] / 2)
+    assert qd.LL_SE.quality(q, p) == qd.LL_SE.quality(halved, p) == -np.inf
+    assert qd.CR_NRR.quality(halved, p) > qd.CR_NRR.quality(q, p)
+
+
+def test_each_named_diversity_falls_along_a_chain_of_transfers():
+    chain = [np.array([0.25 + s, 0.25 - s, 0.25, 0.25]) for s in np.linspace(0, 0.25)]
+    for g, _ in DIVERSITIES.values():
+        values = [float(qd.SeparablePair(qd.CR, g).diversity(q)) for q in chain]
+        assert all(a > b for a, b in pairwise(values))
