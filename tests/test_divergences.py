@@ -1,0 +1,286 @@
+"""Divergences: against published values, SciPy, dit and exact arithmetic."""
+
+from decimal import Decimal, localcontext
+
+import dit
+import dit.divergences as theirs
+import jax
+import numpy as np
+import pytest
+import scipy.spatial.distance
+import scipy.special
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+
+EPS = np.finfo(float).eps
+LOG2 = np.log(2)
+DIVERGENCES = [
+    qd.kl_divergence,
+    qd.jensen_shannon_divergence,
+    qd.total_variation,
+    qd.hellinger_distance,
+    qd.bhattacharyya_distance,
+]
+SYMMETRIC = DIVERGENCES[1:]
+by_name = pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda d: d.__name__)
+
+
+def random_distribution(size, seed, zeros) -> np.ndarray:
+    """Gamma weights; a share `zeros` of them is zero."""
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
+    weights[rng.integers(size)] += 1.0
+    return weights / weights.sum()
+
+
+@st.composite
+def pairs(draw, zeros=(0.0, 0.4)):
+    size = draw(st.sampled_from([1, 2, 5, 64]))
+    seeds, zeros = st.integers(0, 2**16), st.sampled_from(zeros)
+    return tuple(random_distribution(size, draw(seeds), draw(zeros)) for _ in "ab")
+
+
+# -- values of others ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("divergence", "a", "b", "bits"),
+    [
+        (qd.kl_divergence, (0.5, 0.5, 0), (1 / 3, 1 / 3, 1 / 3), 0.5849625007),
+        (qd.kl_divergence, (0.5, 0.5), (0.4, 0.6), 0.0294468445),
+        (qd.kl_divergence, (0.4, 0.6), (0.5, 0.5), 0.0290494055),
+        (qd.jensen_shannon_divergence, (0.5, 0.5, 0), (0, 0.5, 0.5), 0.5),
+        (qd.total_variation, (0.5, 0.5), (0.25, 0.75), 0.25 / LOG2),
+        (qd.bhattacharyya_distance, (0.5, 0.5), (0.25, 0.75), -np.log2(0.9659258263)),
+    ],
+)
+def test_published_values(divergence, a, b, bits):
+    found = float(divergence(np.array(a), np.array(b))) / LOG2
+    assert found == pytest.approx(bits, abs=1e-10)  # digits given
+
+
+@given(pairs())
+def test_agree_with_scipy(ab):
+    a, b = ab
+    expected = {
+        qd.kl_divergence: scipy.special.rel_entr(a, b).sum(),
+        qd.cross_entropy: scipy.stats.entropy(a) + scipy.stats.entropy(a, b),
+        qd.jensen_shannon_divergence: scipy.spatial.distance.jensenshannon(a, b) ** 2,
+        qd.total_variation: scipy.spatial.distance.cityblock(a, b) / 2,
+        qd.hellinger_distance: scipy.spatial.distance.euclidean(*np.sqrt(ab)) / 2**0.5,
+    }
+    for divergence, value in expected.items():
+        # Sums of at most 64 terms of both signs, none above about 10.
+        assert float(divergence(a, b)) == pytest.approx(value, rel=1e-12, abs=1e-13)
+
+
+@settings(max_examples=15)  # dit builds its objects slowly
+@given(pairs())
+def test_agree_with_dit(ab):
+    texts = [str(i) for i in range(ab[0].size)]
+    a, b = (dit.Distribution(texts, x) for x in ab)
+    expected = {  # dit computes in bits
+        qd.kl_divergence: theirs.kullback_leibler_divergence(a, b) * LOG2,
+        qd.cross_entropy: theirs.cross_entropy(a, b) * LOG2,
+        qd.jensen_shannon_divergence: theirs.jensen_shannon_divergence([a, b]) * LOG2,
+        qd.total_variation: theirs.variational_distance(a, b),
+    }
+    for divergence, value in expected.items():
+        assert float(divergence(*ab)) == pytest.approx(value, rel=1e-12, abs=1e-13)
+    # dit takes the square root of 1 - sum sqrt(a b), which loses half of the digits.
+    found = float(qd.hellinger_distance(*ab)) ** 2
+    assert found == pytest.approx(theirs.hellinger_distance(a, b) ** 2, abs=1e-13)
+    found = float(np.exp(-qd.bhattacharyya_distance(*ab)))
+    assert found == pytest.approx(theirs.bhattacharyya_coefficient(a, b), abs=1e-13)
+
+
+# -- digits of close distributions ---------------------------------------------------
+
+# Multiples of 2^-52 with sum 1, so that 64 bits hold both distributions exactly.
+UNITS = 2**52
+
+
+@st.composite
+def close_pairs(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    size = draw(st.sampled_from([2, 5, 64]))
+    a = rng.integers(UNITS // 4 // size, UNITS // 2 // size, size=size)
+    step = 2 ** draw(st.sampled_from([0, 10, 20, 30]))
+    moved = rng.integers(-step, step + 1, size=size)
+    moved[0] += step
+    for move in (a, moved):
+        move[-1] += UNITS * (move is a) - move.sum()
+    assert (a + moved > 0).all()
+    return a / UNITS, (a + moved) / UNITS
+
+
+def in_50_digits(a, b) -> dict:
+    """The divergences of two vectors, from exact decimals."""
+    with localcontext() as context:
+        context.prec = 50
+        a, b = ([Decimal(x) for x in vector.tolist()] for vector in (a, b))
+
+        def kl(a, b):
+            return sum(x * (x / y).ln() for x, y in zip(a, b, strict=True))
+
+        m = [(x + y) / 2 for x, y in zip(a, b, strict=True)]
+        overlap = sum((x * y).sqrt() for x, y in zip(a, b, strict=True))
+        exact = {
+            qd.kl_divergence: kl(a, b),
+            qd.jensen_shannon_divergence: (kl(a, m) + kl(b, m)) / 2,
+            qd.hellinger_distance: (1 - overlap).sqrt(),
+            qd.bhattacharyya_distance: -overlap.ln(),
+        }
+        return {divergence: float(value) for divergence, value in exact.items()}
+
+
+@given(close_pairs())
+def test_close_distributions_keep_their_digits(ab):
+    for divergence, value in in_50_digits(*ab).items():
+        assert float(divergence(*ab)) == pytest.approx(value, rel=1e-9), divergence
+
+
+@pytest.mark.claim("N1.19")
+def test_a_million_close_texts_keep_their_digits():
+    # b = a (1 + e s) with signs s that cancel: KL = -sum a log(1 + e s), in exact form.
+    size, e = 10**6, 1e-7
+    signs = np.where(np.arange(size) % 2, 1.0, -1.0)
+    a = np.full(size, 1 / size)
+    with localcontext() as context:
+        context.prec = 50
+        exact = float(-(1 - Decimal(e) ** 2).ln() / 2)
+    found = float(qd.kl_divergence(a, a * (1 + e * signs)))
+    assert found == pytest.approx(exact, rel=1e-8)  # 1 + e rounds by 1e-9 of e
+
+
+# -- named edge cases ----------------------------------------------------------------
+
+
+@by_name
+@pytest.mark.parametrize("p", [np.ones(1), np.eye(3)[1], np.full(4, 0.25)], ids=str)
+def test_equal_distributions(divergence, p):
+    assert float(divergence(p, p)) == 0
+
+
+def test_disjoint_supports():
+    a, b = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
+    assert float(qd.kl_divergence(a, b)) == np.inf
+    assert float(qd.cross_entropy(a, b)) == np.inf
+    assert float(qd.bhattacharyya_distance(a, b)) == np.inf
+    assert float(qd.total_variation(a, b)) == 1
+    assert float(qd.hellinger_distance(a, b)) == pytest.approx(1, rel=2 * EPS)
+    assert float(qd.jensen_shannon_divergence(a, b)) == pytest.approx(LOG2, rel=4 * EPS)
+
+
+def test_zeros_of_the_first_cost_nothing():
+    a, b = np.array([1.0, 0.0]), np.array([0.25, 0.75])
+    assert float(qd.kl_divergence(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
+    assert float(qd.cross_entropy(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
+    assert float(qd.kl_divergence(b, a)) == np.inf
+
+
+# -- inequalities --------------------------------------------------------------------
+
+SLACK = 1e-14  # rounding of sums of at most 64 terms, none above 1
+
+
+@given(pairs())
+def test_gibbs(ab):
+    assert float(qd.kl_divergence(*ab)) >= 0
+    assert float(qd.cross_entropy(*ab)) >= float(qd.entropy(ab[0])) - SLACK
+
+
+@given(pairs())
+def test_positive_unless_equal(ab):
+    for divergence in DIVERGENCES:
+        assert (float(divergence(*ab)) > 0) == (not np.array_equal(*ab))
+
+
+@given(pairs())
+def test_symmetry(ab):
+    a, b = ab
+    for divergence in SYMMETRIC:
+        assert float(divergence(a, b)) == pytest.approx(float(divergence(b, a)), 1e-13)
+
+
+@given(pairs())
+def test_pinsker(ab):
+    tv = float(qd.total_variation(*ab))
+    assert 2 * tv**2 <= float(qd.kl_divergence(*ab)) + SLACK
+
+
+@given(pairs())
+def test_bretagnolle_huber(ab):
+    tv = float(qd.total_variation(*ab))
+    assert tv <= np.sqrt(-np.expm1(-float(qd.kl_divergence(*ab)))) + SLACK
+
+
+@given(pairs())
+def test_jensen_shannon_is_at_most_log_2_times_total_variation(ab):
+    js, tv = (float(d(*ab)) for d in (qd.jensen_shannon_divergence, qd.total_variation))
+    assert js <= tv * LOG2 + SLACK <= LOG2 + SLACK
+
+
+@given(pairs())
+def test_hellinger_bounds_total_variation(ab):
+    h, tv = (float(d(*ab)) for d in (qd.hellinger_distance, qd.total_variation))
+    assert h**2 - SLACK <= tv <= h * np.sqrt(2 - h**2) + SLACK
+
+
+@given(pairs())
+def test_bhattacharyya_is_at_most_half_of_kl(ab):
+    distance = float(qd.bhattacharyya_distance(*ab))
+    assert distance <= float(qd.kl_divergence(*ab)) / 2 + SLACK
+
+
+@given(pairs(), st.integers(0, 2**16))
+def test_data_processing(ab, seed):
+    # Texts are merged into two groups, so that hypothesis compiles one shape.
+    group = np.random.default_rng(seed).integers(2, size=ab[0].size)
+    merged = [np.bincount(group, weights=x, minlength=2) for x in ab]
+    for divergence in DIVERGENCES:
+        assert float(divergence(*merged)) <= float(divergence(*ab)) + SLACK
+
+
+# -- under JAX's transformations -----------------------------------------------------
+
+
+@by_name
+def test_jit_and_vmap_change_nothing(divergence):
+    a = np.stack([random_distribution(5, seed, 0.4) for seed in range(4)])
+    b = np.stack([random_distribution(5, seed, 0.4) for seed in range(4, 8)])
+    expected = [float(divergence(x, y)) for x, y in zip(a, b, strict=True)]
+    found = jax.vmap(divergence)(a, b)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(jax.jit(divergence)(a[0], b[0]), expected[0], rtol=1e-14)
+
+
+@by_name
+def test_gradients_in_the_interior(divergence):
+    a, b, c = (random_distribution(5, s, 0.0) / 2 + 0.1 for s in (1, 2, 3))
+    towards, h = c - a, 1e-5
+    ahead, behind = (float(divergence(a + t * towards, b)) for t in (h, -h))
+    slope = jax.grad(divergence)(a, b) @ towards
+    # A central difference: error O(h^2), rounding EPS / h.
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-7, atol=1e-9)
+
+
+@by_name
+def test_gradients_vanish_at_equal_distributions(divergence):
+    # Along directions of sum zero; where the derivative jumps, its middle is taken.
+    p, towards = np.array([0.5, 0.3, 0.2, 0.0]), np.array([1.0, -2.0, 1.0, 0.0])
+    for argnums in (0, 1):
+        slope = jax.grad(divergence, argnums)(p, p) @ towards
+        np.testing.assert_allclose(slope, 0, atol=4 * EPS)
+
+
+@pytest.mark.parametrize("divergence", [*DIVERGENCES, qd.cross_entropy])
+@pytest.mark.parametrize("argnums", [0, 1])
+def test_gradients_at_zeros_are_finite(divergence, argnums):
+    zero_in_both = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])
+    zero_in_first = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+    for a, b in (zero_in_both, zero_in_first):
+        assert np.isfinite(jax.grad(divergence, argnums)(a, b)).all()
