@@ -1,12 +1,16 @@
 """What every test needs: 64-bit JAX, checked types, and a way to switch them off."""
 
+import os
+
 import jax
 import jaxtyping
 import pytest
 from hypothesis import settings
 
 jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_compilation_cache_dir", ".jax_cache")
+# One cache a worker: entries are written in place, and a reader beside them warns.
+worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+jax.config.update("jax_compilation_cache_dir", f".jax_cache/{worker}")
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")

@@ -12,7 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.scipy.special import entr
-from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
+
+# A real number, perhaps traced.
+Number = int | float | Real[Array, ""]
 
 
 def require_x64() -> None:
@@ -152,7 +155,7 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
     return weights / weights.sum()
 
 
-def temper(p: Float[ArrayLike, " texts"], beta: float) -> Float[Array, " texts"]:
+def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"]:
     r"""Raise a distribution over whole texts to a power: $Q_i \propto P_i^\beta$.
 
     These are the Pareto-optima of the pair LL-SE, with $w = -\beta$; $1/\beta$ is
@@ -185,7 +188,7 @@ def temper(p: Float[ArrayLike, " texts"], beta: float) -> Float[Array, " texts"]
 
 
 def mix(
-    p: Float[ArrayLike, " texts"], q: Float[ArrayLike, " texts"], epsilon: float
+    p: Float[ArrayLike, " texts"], q: Float[ArrayLike, " texts"], epsilon: Number
 ) -> Float[Array, " texts"]:
     r"""Mix two distributions: $(1 - \varepsilon) p + \varepsilon q$.
 

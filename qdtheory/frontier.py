@@ -15,6 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from qdtheory.distributions import Number
 from qdtheory.pairs import (
     LinearPair,
     ScalarFunction,
@@ -38,7 +39,7 @@ NEAREST_WEIGHT = -float(np.finfo(float).tiny)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParetoOptimum:
-    r"""One point of the frontier.
+    r"""One point of the frontier; under `jax.vmap` a batch of them.
 
     Attributes:
         q: the distribution, shape (N,).
@@ -49,18 +50,18 @@ class ParetoOptimum:
         residual: $|\sum_i Q_i - 1|$, the equation that fixes b.
     """
 
-    q: Float[Array, " texts"]
-    w: Float[Array, ""]
-    b: Float[Array, ""]
-    quality: Float[Array, ""]
-    diversity: Float[Array, ""]
-    residual: Float[Array, ""]
+    q: Float[Array, "*batch texts"]
+    w: Float[ArrayLike, "*batch"]
+    b: Float[Array, "*batch"]
+    quality: Float[Array, "*batch"]
+    diversity: Float[Array, "*batch"]
+    residual: Float[Array, "*batch"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParetoFrontier:
-    r"""Points of the frontier, from the most diverse to the best in quality.
+    r"""Points of the frontier, from the most diverse to the best in quality; or a batch.
 
     Attributes:
         w: weights, from 0 down to B, or to $-\infty$ where B is.
@@ -71,12 +72,12 @@ class ParetoFrontier:
         residual: the largest $|\sum_i Q_i - 1|$ over the points.
     """
 
-    w: Float[Array, " points"]
-    alpha: Float[Array, " points"]
-    b: Float[Array, " points"]
-    quality: Float[Array, " points"]
-    diversity: Float[Array, " points"]
-    residual: Float[Array, ""]
+    w: Float[Array, "*batch points"]
+    alpha: Float[Array, "*batch points"]
+    b: Float[Array, "*batch points"]
+    quality: Float[Array, "*batch points"]
+    diversity: Float[Array, "*batch points"]
+    residual: Float[Array, "*batch"]
 
 
 @jax.tree_util.register_dataclass
@@ -90,13 +91,13 @@ class FrontierSlopes:
         b: db/dw.
     """
 
-    quality: Float[Array, ""]
-    diversity: Float[Array, ""]
-    b: Float[Array, ""]
+    quality: Float[Array, "*batch"]
+    diversity: Float[Array, "*batch"]
+    b: Float[Array, "*batch"]
 
 
 def pareto_optimum(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: float
+    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
 ) -> ParetoOptimum:
     r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
 
@@ -225,7 +226,7 @@ def saturation_weight(
 
 
 def frontier_slopes(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: float
+    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
 ) -> FrontierSlopes:
     r"""Derivatives of U, V and b along the frontier.
 
@@ -318,20 +319,20 @@ class Dominance:
         either: dominated at all.
     """
 
-    in_quality: Bool[Array, "*batch"]
-    in_diversity: Bool[Array, "*batch"]
+    in_quality: Bool[Array, "..."]
+    in_diversity: Bool[Array, "..."]
 
     @property
-    def either(self) -> Bool[Array, "*batch"]:
+    def either(self) -> Bool[Array, "..."]:
         """Whether one of the two holds."""
         return self.in_quality | self.in_diversity
 
 
 def dominance(
-    quality: Float[ArrayLike, "*batch"],
-    diversity: Float[ArrayLike, "*batch"],
-    other_quality: Float[ArrayLike, "*batch"],
-    other_diversity: Float[ArrayLike, "*batch"],
+    quality: Float[ArrayLike, "..."],
+    diversity: Float[ArrayLike, "..."],
+    other_quality: Float[ArrayLike, "..."],
+    other_diversity: Float[ArrayLike, "..."],
 ) -> Dominance:
     """Whether models with the first two metrics dominate those with the others.
 
@@ -352,11 +353,12 @@ def dominance(
         >>> bool(beats.in_quality), bool(beats.in_diversity)
         (True, False)
     """
-    more_quality = jnp.asarray(quality) - jnp.asarray(other_quality)
-    more_diversity = jnp.asarray(diversity) - jnp.asarray(other_diversity)
+    u, v, other_u, other_v = (
+        jnp.asarray(x) for x in (quality, diversity, other_quality, other_diversity)
+    )
     return Dominance(
-        in_quality=(more_quality > 0) & (more_diversity >= 0),
-        in_diversity=(more_quality >= 0) & (more_diversity > 0),
+        in_quality=(u > other_u) & (v >= other_v),
+        in_diversity=(u >= other_u) & (v > other_v),
     )
 
 

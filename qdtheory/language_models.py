@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
-from qdtheory.distributions import check_distribution, fingerprint, require_x64
+from qdtheory.distributions import Number, check_distribution, fingerprint, require_x64
 from qdtheory.spaces import TextSpace
 
 START_TOKEN = 0
@@ -183,7 +183,7 @@ class LSTMLanguageModel:
     def probabilities(
         self,
         space: TextSpace,
-        temperature: float = 1.0,
+        temperature: Number = 1.0,
         length_probabilities: Float[ArrayLike, " lengths"] | None = None,
     ) -> Float[Array, " texts"]:
         """The exact probability of every text, by one pass over the prefix tree.
@@ -228,7 +228,7 @@ class LSTMLanguageModel:
         return _tree_probabilities(self, space.lengths, temperature, weights)
 
     def log_probability(
-        self, tokens: Int[ArrayLike, "texts length"], temperature: float = 1.0
+        self, tokens: Int[ArrayLike, "texts length"], temperature: Number = 1.0
     ) -> Float[Array, " texts"]:
         """Log-probability of given texts, in nats.
 
@@ -254,7 +254,7 @@ class LSTMLanguageModel:
         key: PRNGKeyArray,
         num_texts: int,
         length: int,
-        temperature: float = 1.0,
+        temperature: Number = 1.0,
     ) -> Int[Array, "texts length"]:
         """Draw texts independently.
 
@@ -325,7 +325,7 @@ def _check_end_token(end_token: int | None, vocab_size: int) -> None:
         )
 
 
-def _check_temperature(temperature: float) -> None:
+def _check_temperature(temperature: Number) -> None:
     if not isinstance(temperature, Tracer) and not 0 < temperature < np.inf:
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
 
