@@ -107,27 +107,31 @@ def test_optimum_satisfies_kkt(quality, diversity):
 @pytest.mark.claim("T2.2")
 @pytest.mark.claim("L2.1")
 def test_optimum_is_the_convex_programs(quality, diversity):
-    # Clarabel is asked for more digits than it promises, hence the filter. On
-    # exponential and power cones it now and then stops short of 1e-6 in Q; the
-    # metrics are flat there, and its objective is never above ours.
+    # Asked for more digits than it promises, Clarabel may stop early and says so
+    # (hence the filter): the best of its answers is taken. On exponential cones even
+    # that is now and then 3e-6 off in Q, where the objective is flat.
+    distances = []
     concave = DIVERSITIES[diversity][1]
     pair = pair_of(quality, diversity)
-    distances = []
     for p, w in problems(50, seed=1, weights=(0.05, 0.2, 0.5, 1, 2)):
         scores = np.asarray(pair.text_quality(p))
         support = np.isfinite(scores)
         q = cp.Variable(int(support.sum()), nonneg=True)
         u, v = scores[support] @ q, cp.sum(concave(q))
         program = cp.Problem(cp.Maximize(v - w * u), [cp.sum(q) == 1])
-        program.solve(
-            solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-10
-        )
+        answers = []
+        for gap in (1e-9, 1e-10, 1e-11, 1e-12):
+            value = program.solve(
+                solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=1e-10
+            )
+            answers.append((value, q.value, u.value, v.value))
+        best, best_q, best_u, best_v = max(answers, key=lambda answer: answer[0])
         optimum = qd.pareto_optimum(pair, p, w)
-        distances.append(np.abs(np.asarray(optimum.q)[support] - q.value).max())
-        assert abs(optimum.quality - u.value) <= 1e-6
-        assert abs(optimum.diversity - v.value) <= 1e-6
+        distances.append(np.abs(np.asarray(optimum.q)[support] - best_q).max())
+        assert abs(optimum.quality - best_u) <= 1e-6
+        assert abs(optimum.diversity - best_v) <= 1e-6
         # Infeasible by 1e-10, Clarabel may come out ahead by |w phi + b| times that.
-        assert optimum.diversity - w * optimum.quality >= program.value - 1e-8
+        assert optimum.diversity - w * optimum.quality >= best - 1e-8
     assert np.quantile(distances, 0.9) <= 1e-6
     assert np.max(distances) <= 1e-5
 
