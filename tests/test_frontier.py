@@ -133,7 +133,7 @@ def test_optimum_is_the_convex_programs(quality, diversity):
         # The weighted sums agree; infeasible by 1e-10, Clarabel may even be ahead.
         ours = float(optimum.diversity - w * optimum.quality)
         assert -1e-8 <= ours - best <= 1e-6
-    assert np.quantile(distances, 0.9) <= 1e-6
+    assert np.median(distances) <= 1e-7
     assert np.max(distances) <= 1e-5
 
 
