@@ -372,8 +372,9 @@ def test_gradients_agree_with_a_difference():
     def moved(t):
         return jax.tree.map(lambda a, b: a + t * b, model, towards)
 
-    products = jax.tree.map(jnp.vdot, jax.grad(entropy)(model), towards)
-    slope, h = sum(jax.tree.leaves(products)), 1e-5
+    gradient, h = jax.grad(entropy)(model), 1e-5
+    leaves = zip(jax.tree.leaves(gradient), jax.tree.leaves(towards), strict=True)
+    slope = sum(jnp.vdot(a, b) for a, b in leaves)
     # A central difference: error O(h^2), rounding EPS / h.
     difference = (entropy(moved(h)) - entropy(moved(-h))) / (2 * h)
     np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-9)
