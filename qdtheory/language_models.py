@@ -7,6 +7,7 @@ written once; texts are scored, sampled and enumerated with it.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isqrt
 
 import jax
 import jax.numpy as jnp
@@ -188,7 +189,8 @@ class LSTMLanguageModel:
     ) -> Float[Array, " texts"]:
         """The exact probability of every text, by one pass over the prefix tree.
 
-        Every prefix is read once, so the cost is that of N |V| / (|V| - 1) steps.
+        Every prefix is read once: (N - 1) / (|V| - 1) steps for N texts of one length,
+        where one pass a text would take N L.
 
         Args:
             space: texts over the model's words. A model with an end token needs
@@ -458,11 +460,8 @@ def _sample(
         def write(carry, uniform):
             state, gate_input, ended, first = carry
             state = _step(model, state, gate_input)
-            cumulative = jnp.cumsum(
-                jnp.exp(_log_next(model, state[0], temperature, first))
-            )
-            # Uniforms on (0, total], so that a token of probability 0 never comes.
-            token = jnp.searchsorted(cumulative, cumulative[-1] * (1 - uniform))
+            log_next = _log_next(model, state[0], temperature, first)
+            token = _invert(jnp.exp(log_next), uniform)
             if model.end_token is not None:
                 ended |= token == model.end_token
             token = jnp.where(ended, -1, token)
@@ -472,3 +471,19 @@ def _sample(
         return jax.lax.scan(write, carry, jax.random.uniform(text_key, (length,)))[1]
 
     return jax.lax.map(draw, jax.random.split(key, num_texts), batch_size=BATCH_SIZE)
+
+
+def _invert(p: Array, uniform: Array) -> Array:
+    """The first index whose cumulative sum reaches (1 - uniform) of the total.
+
+    By blocks of about the square root of the size: XLA's cumulative sums are slow.
+    """
+    width = isqrt(p.size - 1) + 1
+    blocks = jnp.pad(p, (0, width * width - p.size)).reshape(width, width)
+    totals = jnp.cumsum(blocks.sum(axis=1))
+    # In (0, total], so that a token of probability 0 never comes.
+    target = totals[-1] * (1 - uniform)
+    block = jnp.searchsorted(totals, target)
+    inside = jnp.cumsum(blocks[block])
+    rest = target - jnp.where(block > 0, totals[block - 1], 0.0)
+    return block * width + jnp.searchsorted(inside, jnp.minimum(rest, inside[-1]))
