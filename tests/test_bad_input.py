@@ -1,0 +1,327 @@
+"""Bad input, and the one error it gets: what was expected, what came, what to do."""
+
+import subprocess
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import qdtheory as qd
+
+P, UNIFORM3 = np.array([0.5, 0.3, 0.2]), np.full(3, 1 / 3)
+SPACE = qd.TextSpace(vocab_size=2, lengths=3)
+MIXED = qd.TextSpace(vocab_size=2, lengths=(1, 2))
+UNIFORM8 = np.full(8, 0.125)
+KEY = jax.random.key(0)
+LSTM = qd.LSTMLanguageModel
+random_model = partial(LSTM.random, KEY)
+MODEL = random_model(vocab_size=2, embedding_size=3, hidden_size=3)
+ENDING = random_model(vocab_size=3, embedding_size=3, hidden_size=3, end_token=2)
+FUNCTION_PAIR = qd.FunctionPair(lambda q, p: q @ p, lambda q: q.max(), "any")
+
+
+def arrays(**changed) -> list[np.ndarray]:
+    """SeqGAN's 15 arrays for 2 tokens, embedding 3 and hidden 4."""
+    gate = [(3, 4), (4, 4), (4,)]
+    shapes = [(2, 3), *4 * gate, (4, 2), (2,)]
+    return [changed.get(f"at_{i}", np.zeros(shape)) for i, shape in enumerate(shapes)]
+
+
+# -- a vector that is no distribution, wherever one is asked for ----------------------
+
+BAD_VECTORS = {
+    "negative": ([1.5, -0.5, 0.0], ValueError, "nonnegative, got -0.5 at index 1"),
+    "nan": ([0.5, np.nan, 0.5], ValueError, "finite, got nan at index 1"),
+    "infinite": ([0.5, np.inf, 0.5], ValueError, "finite, got inf at index 1"),
+    "unnormalised": ([0.5, 0.5, 0.1], ValueError, r"sum to 1, got 1.1; .*normalize\("),
+    "all zero": ([0.0, 0.0, 0.0], ValueError, "sum to 1, got 0"),
+    "wrong length": ([0.25] * 4, ValueError, "must have 3 entries, got 4"),
+    "empty": ([], ValueError, "is empty"),
+    "matrix": ([[0.5, 0.3, 0.2]], ValueError, r"one vector, got shape \(1, 3\).*vmap"),
+    "scalar": (1.0, ValueError, r"one vector, got shape \(\)"),
+}
+BAD_KINDS = {
+    "integers": (np.array([1, 0, 0]), TypeError, "float64, got int64; .*astype"),
+    "booleans": (np.array([True, False, False]), TypeError, "float64, got bool"),
+    "32 bits": (P.astype(np.float32), TypeError, "float64, got float32"),
+    "complex": (P + 0j, TypeError, "float64, got complex128"),
+    "text": (np.array(["a", "b", "c"]), TypeError, "float64, got <U1"),
+    "list": ([0.5, 0.3, 0.2], TypeError, "got a list; .*numpy.asarray"),
+    "tuple": ((0.5, 0.3, 0.2), TypeError, "got a tuple"),
+    "number": (1.0, TypeError, "got a float"),
+    "none": (None, TypeError, "got a NoneType"),
+    "jax integers": (jnp.array([1, 0, 0]), TypeError, "float64, got int64"),
+}
+VECTORS = BAD_KINDS | {
+    name: (np.array(values), error, message)
+    for name, (values, error, message) in BAD_VECTORS.items()
+}
+# Each takes the vector beside a good distribution over 3 texts.
+BESIDE = {
+    "kl_divergence": lambda x: qd.kl_divergence(P, x),
+    "cross_entropy": lambda x: qd.cross_entropy(P, x),
+    "jensen_shannon_divergence": lambda x: qd.jensen_shannon_divergence(P, x),
+    "total_variation": lambda x: qd.total_variation(P, x),
+    "hellinger_distance": lambda x: qd.hellinger_distance(P, x),
+    "bhattacharyya_distance": lambda x: qd.bhattacharyya_distance(P, x),
+    "mix": lambda x: qd.mix(P, x, 0.5),
+    "coverage_rate": lambda x: qd.coverage_rate(P, x),
+    "cnd": lambda x: qd.cnd(P, x),
+    "quality": lambda x: qd.LL_SE.quality(x, P),
+    "linear quality": lambda x: qd.LinearPair(lambda p: p, qd.SE).quality(x, P),
+}
+# Each takes it alone, or first.
+ALONE = {
+    "entropy": lambda x: qd.entropy(x),
+    "temper": lambda x: qd.temper(x, 2.0),
+    "sample": lambda x: qd.sample(KEY, x, 3),
+    "negative_repetition_rate": lambda x: qd.negative_repetition_rate(x),
+    "diversity": lambda x: qd.CR_SE.diversity(x),
+    "text_quality": lambda x: qd.CR_SE.text_quality(x),
+    "pareto_optimum": lambda x: qd.pareto_optimum(qd.CR_NRR, x, -1.0),
+    "pareto_frontier": lambda x: qd.pareto_frontier(qd.LL_SE, x),
+    "saturation_weight": lambda x: qd.saturation_weight(qd.CR_NRR, x),
+    "frontier_slopes": lambda x: qd.frontier_slopes(qd.LL_SE, x, -1.0),
+}
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("call", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("vector", VECTORS)
+def test_vector_beside_a_distribution(call, vector):
+    value, error, message = VECTORS[vector]
+    with pytest.raises(error, match=message):
+        call(value)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("call", ALONE.values(), ids=ALONE)
+@pytest.mark.parametrize("vector", [name for name in VECTORS if name != "wrong length"])
+def test_vector_alone(call, vector):
+    value, error, message = VECTORS[vector]
+    with pytest.raises(error, match=message):
+        call(value)
+
+
+# -- everything else, one row a mistake -----------------------------------------------
+
+TABLE = [
+    # Text spaces.
+    (lambda: qd.TextSpace(0, 3), ValueError, "vocab_size must be at least 1, got 0"),
+    (lambda: qd.TextSpace(-2, 3), ValueError, "vocab_size must be at least 1"),
+    (lambda: qd.TextSpace(2, 0), ValueError, "length must be at least 1, got 0"),
+    (lambda: qd.TextSpace(2, ()), ValueError, r"lengths must increase, got \(\)"),
+    (lambda: qd.TextSpace(2, (2, 1)), ValueError, r"increase, got \(2, 1\); sort"),
+    (lambda: qd.TextSpace(2, (2, 2)), ValueError, "each once"),
+    (lambda: qd.TextSpace(2.0, 3), TypeError, "must be an integer, got 2.0"),
+    (lambda: qd.TextSpace(2, 3.0), TypeError, "a length must be an integer, got 3.0"),
+    (lambda: qd.TextSpace(2, [1, 2]), TypeError, "one length or a tuple"),
+    (lambda: qd.TextSpace(True, 3), TypeError, "must be an integer, got True"),
+    (
+        lambda: qd.TextSpace(10, 12),
+        ValueError,
+        "1,000,000,000,000 texts is too large .* GiB .*fewer tokens or shorter",
+    ),
+    (lambda: SPACE.ngrams(0), ValueError, r"n must lie in 1 \.\. 3.*, got 0"),
+    (lambda: SPACE.ngrams(4), ValueError, r"n must lie in 1 \.\. 3.*, got 4"),
+    (lambda: SPACE.ngram_counts(P, 1), ValueError, "q must have 8 entries, got 3"),
+    (lambda: SPACE.ngram_distribution(P, 1), ValueError, "q must have 8 entries"),
+    (lambda: SPACE.ngram_distribution(UNIFORM8, 4), ValueError, "n must lie in"),
+    (lambda: MIXED.ngram_distribution(np.eye(6)[0], 2), ValueError, "a smaller n"),
+    (lambda: SPACE.index(np.array([0, 1])), ValueError, r"3 tokens .*shape \(2,\)"),
+    (lambda: SPACE.index(np.array(0)), ValueError, r"3 tokens .*shape \(\)"),
+    (lambda: SPACE.index(np.array([0, 2, 0])), ValueError, r"\[0, 2, 0\] is no text"),
+    (lambda: SPACE.index(np.array([0, 1, -1])), ValueError, "is no text"),
+    (lambda: MIXED.index(np.array([[0, 1], [-1, 0]])), ValueError, r"\[-1, 0\] is no"),
+    # n-gram maps and pairs.
+    (lambda: qd.ngram_matrix(SPACE, 4), ValueError, "n must lie in"),
+    (
+        lambda: qd.ngram_matrix(qd.TextSpace(2, 20), 20),
+        ValueError,
+        "matrix of 20-grams",
+    ),
+    (lambda: qd.ngram_rank(SPACE, (1, 4)), ValueError, "n must lie in"),
+    (lambda: qd.NgramPair(SPACE, 0), ValueError, "n must lie in"),
+    (lambda: qd.NgramPair(SPACE, 2).diversity(P), ValueError, "q must have 8 entries"),
+    (
+        lambda: qd.NgramPair(SPACE, 2).quality(UNIFORM8, P),
+        ValueError,
+        "p must have 8 entries, got 3",
+    ),
+    (
+        lambda: qd.NgramPair(MIXED, 1).text_quality(np.full(6, 1 / 6)),
+        ValueError,
+        "not linear in q; use quality",
+    ),
+    # Distributions.
+    (lambda: qd.normalize(np.zeros(3)), ValueError, "all zero"),
+    (lambda: qd.normalize(np.array([1.0, -1.0])), ValueError, "nonnegative, got -1"),
+    (lambda: qd.normalize(np.array([1.0, np.nan])), ValueError, "finite, got nan"),
+    (lambda: qd.normalize(np.array([1.0, np.inf])), ValueError, "finite, got inf"),
+    (lambda: qd.normalize(np.array([])), ValueError, "empty"),
+    (lambda: qd.normalize([1.0, 2.0]), TypeError, "got a list"),
+    (lambda: qd.normalize(np.array([1, 2])), TypeError, "float64, got int64"),
+    (lambda: qd.temper(P, -1.0), ValueError, "beta .*nonnegative, got -1"),
+    (lambda: qd.temper(P, np.inf), ValueError, "beta must be finite"),
+    (lambda: qd.temper(P, np.nan), ValueError, "beta must be finite"),
+    (lambda: qd.mix(P, UNIFORM3, 1.5), ValueError, r"lie in \[0, 1\], got 1.5"),
+    (lambda: qd.mix(P, UNIFORM3, np.nan), ValueError, r"lie in \[0, 1\], got nan"),
+    (lambda: qd.mix(np.array([0.5, 0.6]), P, 0.5), ValueError, "p must sum to 1"),
+    (lambda: qd.sample(KEY, P, 0), ValueError, "num_samples must be at least 1"),
+    (lambda: jax.vmap(qd.entropy)(np.ones((2, 2, 2))), ValueError, "one vector"),
+    (lambda: jax.jit(qd.entropy)(np.ones(2, int)), TypeError, "float64, got int64"),
+    # Pairs and the frontier.
+    (lambda: qd.Tsallis(-1.0), ValueError, "order must be positive"),
+    (lambda: qd.Tsallis(1.0), ValueError, "Shannon entropy; use qdtheory.SE"),
+    (lambda: qd.single_token_bleu_pair(0, 1), ValueError, "num_references .*got 0"),
+    (
+        lambda: qd.pareto_optimum(qd.LL_SE, P, 0.5),
+        ValueError,
+        "at most 0, got 0.5; .*al",
+    ),
+    (lambda: qd.pareto_optimum(qd.LL_SE, P, np.nan), ValueError, "at most 0, got nan"),
+    (lambda: qd.pareto_optimum(FUNCTION_PAIR, P, -1.0), TypeError, "SeparablePair or"),
+    (
+        lambda: qd.pareto_optimum(qd.single_token_bleu_pair(2, 5), P, -1.0),
+        ValueError,
+        "strictly concave",
+    ),
+    (
+        lambda: qd.pareto_optimum(qd.SeparablePair(qd.CR, qd.CR), P, -1.0),
+        ValueError,
+        "it is linear",
+    ),
+    (
+        lambda: qd.pareto_optimum(qd.LinearPair(jnp.sqrt, qd.SE), -P, -1.0),
+        ValueError,
+        "nonnegative",
+    ),
+    (
+        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: p / 0, qd.SE), P),
+        ValueError,
+        r"finite or -inf; .*NaN or \+inf",
+    ),
+    (
+        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: -p / 0, qd.SE), P),
+        ValueError,
+        "every text has score -inf",
+    ),
+    (lambda: qd.pareto_frontier(qd.LL_SE, P, 2), ValueError, "num_points .*least 3"),
+    (lambda: qd.frontier_slopes(qd.LL_SE, P, 0.0), ValueError, "below 0, got 0"),
+    (lambda: qd.frontier_slopes(qd.LL_SE, P, -np.inf), ValueError, "must be finite"),
+    (lambda: qd.pareto_filter(P, UNIFORM8), ValueError, r"\(3,\) and \(8,\)"),
+    (lambda: qd.pareto_filter(P * np.nan, P), ValueError, "must not hold NaN"),
+    # Language models.
+    (lambda: random_model(vocab_size=0), ValueError, "vocab_size must be at least 1"),
+    (
+        lambda: random_model(2, hidden_size=0),
+        ValueError,
+        "hidden_size must be at least",
+    ),
+    (lambda: random_model(2, embedding_size=0), ValueError, "embedding_size must be"),
+    (lambda: random_model(2, sigma=0.0), ValueError, "sigma must be positive .*got 0"),
+    (lambda: random_model(2, sigma=np.nan), ValueError, "sigma must be .*got nan"),
+    (lambda: random_model(3, end_token=1), ValueError, "end_token .* 2, got 1"),
+    (lambda: random_model(1, end_token=0), ValueError, "last of at least 2 tokens"),
+    (lambda: LSTM.from_arrays(arrays()[:14]), ValueError, "SeqGAN's 15 .*got 14"),
+    (lambda: LSTM.from_arrays(arrays(), end_token=0), ValueError, "end_token"),
+    (
+        lambda: LSTM.from_arrays(arrays(at_3=np.zeros(5))),
+        ValueError,
+        r"b_input must have shape \(4,\), got \(5,\)",
+    ),
+    (lambda: MODEL.probabilities(qd.TextSpace(3, 2)), ValueError, "over 2 tokens.*3"),
+    (
+        lambda: MODEL.probabilities(SPACE, 0.0),
+        ValueError,
+        "temperature must be positive",
+    ),
+    (lambda: MODEL.probabilities(SPACE, np.inf), ValueError, "temperature .*finite"),
+    (lambda: MODEL.probabilities(MIXED), ValueError, "pass length_probabilities, or"),
+    (
+        lambda: MODEL.probabilities(MIXED, length_probabilities=P),
+        ValueError,
+        "length_probabilities must have 2 entries, got 3",
+    ),
+    (
+        lambda: MODEL.probabilities(MIXED, length_probabilities=np.array([0.5, 0.6])),
+        ValueError,
+        "length_probabilities must sum to 1",
+    ),
+    (lambda: ENDING.probabilities(SPACE), ValueError, r"use lengths \(1, 2, 3\), got"),
+    (
+        lambda: ENDING.probabilities(qd.TextSpace(3, 1)),
+        ValueError,
+        "end token is not c",
+    ),
+    (
+        lambda: ENDING.probabilities(MIXED, length_probabilities=np.full(2, 0.5)),
+        ValueError,
+        "for models without an end token",
+    ),
+    (
+        lambda: MODEL.sample(KEY, 0, 3),
+        ValueError,
+        "num_texts must be at least 1, got 0",
+    ),
+    (lambda: MODEL.sample(KEY, 3, 0), ValueError, "length must be at least 1, got 0"),
+    (lambda: MODEL.sample(KEY, 3, 3, -1.0), ValueError, "temperature must be positive"),
+    (lambda: MODEL.log_probability(np.array([0, 1])), ValueError, r"table.*\(2,\)"),
+    (lambda: MODEL.log_probability(np.zeros((2, 0), int)), ValueError, "table"),
+    (lambda: MODEL.log_probability(np.array([[0, 2]])), ValueError, r"0 \.\. 1, got 2"),
+    (lambda: MODEL.log_probability(np.array([[0, -2]])), ValueError, "got -2"),
+    (lambda: MODEL.log_probability(np.array([[0, -1]])), ValueError, "without -1"),
+    (lambda: ENDING.log_probability(np.array([[-1, -1]])), ValueError, "at least one"),
+    (lambda: ENDING.log_probability(np.array([[0, -1, 1]])), ValueError, "only after"),
+    (
+        lambda: ENDING.log_probability(np.array([[0, 2]])),
+        ValueError,
+        r"0 \.\. 1, got 2",
+    ),
+]
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("call", "error", "message"), TABLE)
+def test_mistake(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# -- 64-bit mode off ------------------------------------------------------------------
+
+IN_32_BITS = """
+import jax, numpy as np, qdtheory as qd
+p, calls = np.array([0.5, 0.5]), 0
+space = qd.TextSpace(vocab_size=2, lengths=1)
+for call in (
+    lambda: qd.entropy(p),
+    lambda: qd.normalize(p),
+    lambda: qd.kl_divergence(p, p),
+    lambda: qd.cnd(p, p),
+    lambda: space.ngram_distribution(p, 1),
+    lambda: qd.CR_NRR.quality(p, p),
+    lambda: qd.pareto_frontier(qd.LL_SE, p),
+    lambda: qd.check_rationality(qd.LL_SE),
+    lambda: qd.LSTMLanguageModel.random(jax.random.key(0), vocab_size=2),
+    lambda: qd.LSTMLanguageModel.from_arrays([]),
+):
+    try:
+        call()
+    except RuntimeError as error:
+        assert "jax.config.update('jax_enable_x64', True)" in str(error), error
+        calls += 1
+print(calls)
+"""
+
+
+def test_64_bit_mode_off():
+    # In a process of its own: the switch belongs before the first array.
+    result = subprocess.run(
+        [sys.executable, "-c", IN_32_BITS], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "10\n"
