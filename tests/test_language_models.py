@@ -112,6 +112,7 @@ def test_probabilities_sum_to_1(size, sigma, temperature, seed):
     assert float(p.sum()) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.claim("N1.12")
 @given(st.sampled_from([(2, (1, 2, 4)), (3, (2, 3))]), sigmas, seeds)
 def test_length_probabilities_weigh_the_lengths(size, sigma, seed):
     space = qd.TextSpace(*size)
@@ -248,6 +249,7 @@ def test_first_tokens_follow_the_probabilities(vocab_size):
     assert_frequencies(np.ravel(draws), p)
 
 
+@pytest.mark.claim("N1.17")
 def test_a_fresh_draw_at_seqgan_size():
     # 24 fresh draws had 5.93 +- .08; 5.75 belongs to SeqGAN's parameter file.
     model = qd.LSTMLanguageModel.random(jax.random.key(0), vocab_size=5000)
@@ -266,6 +268,7 @@ def test_a_high_temperature_is_uniform(size, seed):
     np.testing.assert_allclose(p * space.num_texts, 1, atol=1e-6)
 
 
+@pytest.mark.claim("N1.8")
 @given(sizes, seeds)
 def test_a_low_temperature_takes_the_likeliest_token_each_time(size, seed):
     vocab_size, length = size
