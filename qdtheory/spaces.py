@@ -5,6 +5,7 @@ length: the index of a text is its value as a base-|V| number plus the number of
 shorter texts. n-grams are numbered the same way, 0 .. |V|^n - 1.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -72,9 +73,10 @@ class TextSpace:
         """
         if num_bytes > MAX_GIB * 2**30:
             raise ValueError(
-                f"a space of {self.num_texts:,} texts is too large to enumerate: its "
-                f"{what} alone would take {num_bytes / 2**30:,.1f} GiB (limit "
-                f"{MAX_GIB:g}); take fewer tokens or shorter texts"
+                f"a space of {_magnitude(self.num_texts)} texts is too large to "
+                f"enumerate: its {what} alone would take "
+                f"{_magnitude(num_bytes // 2**30)} GiB (limit {MAX_GIB:g}); take fewer "
+                "tokens or shorter texts"
             )
 
     @property
@@ -272,6 +274,11 @@ def pool_to_distribution(
             "n-gram; take a smaller n"
         )
     return counts / total
+
+
+def _magnitude(number: int) -> str:
+    """All digits, or for sizes beyond counting (and beyond floats) a power of ten."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.1f}"
 
 
 def _check_size(name: str, value: int) -> None:
