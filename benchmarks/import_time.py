@@ -1,0 +1,48 @@
+"""Time `import qdtheory` against JAX's own import, and list what it brings in.
+
+    python benchmarks/import_time.py
+
+Each run is a fresh process that imports JAX, then qdtheory, and reads the clock in
+between; so both times come from the same process.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+
+RUNS = 9
+TIMED = """
+import json, resource, sys, time
+start = time.perf_counter()
+import jax, jax.numpy
+middle = time.perf_counter()
+import qdtheory
+end = time.perf_counter()
+heavy = ("qdtheory.text", "qdtheory.plotting", "matplotlib", "seaborn", "sympy",
+         "cvxpy", "scipy.optimize", "typer")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([middle - start, end - middle, peak,
+                  [name for name in heavy if name in sys.modules]]))
+"""
+
+
+def main() -> None:
+    runs = []
+    for _ in range(RUNS):
+        # -P: only the installed package counts, not the current folder.
+        output = subprocess.check_output([sys.executable, "-P", "-c", TIMED], text=True)
+        runs.append(json.loads(output))
+    jax, added, peak, heavy = zip(*runs, strict=True)
+    median = statistics.median(added)
+    print(
+        f"import: jax {statistics.median(jax):.2f} s, qdtheory adds {median:.2f} s "
+        f"({min(added):.2f} to {max(added):.2f}); peak memory {max(peak):.0f} MB"
+    )
+    print(f"heavy modules brought in: {', '.join(heavy[0]) or 'none'}")
+    assert median < 0.5
+    assert not any(heavy)
+
+
+if __name__ == "__main__":
+    main()
