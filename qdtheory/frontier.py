@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from qdtheory.distributions import Number
 from qdtheory.pairs import (
@@ -61,7 +61,7 @@ class ParetoOptimum:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParetoFrontier:
-    r"""Points of the frontier, from the most diverse to the best in quality; or a batch.
+    r"""Points of the frontier, from the most diverse to the best in quality.
 
     Attributes:
         w: weights, from 0 down to B, or to $-\infty$ where B is.
@@ -329,10 +329,10 @@ class Dominance:
 
 
 def dominance(
-    quality: Float[ArrayLike, "..."],
-    diversity: Float[ArrayLike, "..."],
-    other_quality: Float[ArrayLike, "..."],
-    other_diversity: Float[ArrayLike, "..."],
+    quality: Real[ArrayLike, "..."],
+    diversity: Real[ArrayLike, "..."],
+    other_quality: Real[ArrayLike, "..."],
+    other_diversity: Real[ArrayLike, "..."],
 ) -> Dominance:
     """Whether models with the first two metrics dominate those with the others.
 
@@ -363,7 +363,7 @@ def dominance(
 
 
 def pareto_filter(
-    quality: Float[ArrayLike, " models"], diversity: Float[ArrayLike, " models"]
+    quality: Real[ArrayLike, " models"], diversity: Real[ArrayLike, " models"]
 ) -> Bool[np.ndarray, " models"]:
     """Which of many models no other of them dominates, by one sort.
 
