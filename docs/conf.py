@@ -47,7 +47,11 @@ html_theme_options = {"show_navbar_depth": 1, "use_download_button": False}
 (mathjax,) = importlib.util.find_spec(
     "sphinx-mathjax-offline"
 ).submodule_search_locations
-html_static_path = [str(Path(mathjax, "static", "mathjax", "tex-svg-full.js"))]
+html_static_path = [
+    "static",
+    str(Path(mathjax, "static", "mathjax", "tex-svg-full.js")),
+]
+html_css_files = ["site.css"]
 mathjax_path = "tex-svg-full.js"
 
 

@@ -45,8 +45,8 @@ class ParetoOptimum:
         q: the distribution, shape (N,).
         w: its weight, at most 0; along the frontier dV/dU = w.
         b: the offset in $g'(Q_i) = w \phi_i + b$; not finite for $w = -\infty$.
-        quality: U.
-        diversity: V.
+        quality: the value of U.
+        diversity: the value of V.
         residual: $|\sum_i Q_i - 1|$, the equation that fixes b.
     """
 
