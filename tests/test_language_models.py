@@ -268,7 +268,6 @@ def test_a_high_temperature_is_uniform(size, seed):
     np.testing.assert_allclose(p * space.num_texts, 1, atol=1e-6)
 
 
-@pytest.mark.claim("N1.8")
 @given(sizes, seeds)
 def test_a_low_temperature_takes_the_likeliest_token_each_time(size, seed):
     vocab_size, length = size
@@ -282,6 +281,25 @@ def test_a_low_temperature_takes_the_likeliest_token_each_time(size, seed):
     p = model.probabilities(space, temperature=1e-8)
     assert float(p[space.index(np.array(path))]) == pytest.approx(1, abs=1e-12)
     assert (np.asarray(model.sample(jax.random.key(0), 3, length, 1e-8)) == path).all()
+
+
+@pytest.mark.claim("N1.8")
+def test_the_greedy_text_need_not_be_the_likeliest():
+    space = qd.TextSpace(vocab_size=3, lengths=3)
+    differ = 0
+    for seed in range(40):
+        arrays = seqgan_arrays(seed, 3)
+        log_p = [
+            log_probability_by_hand(arrays, text)
+            for text in product(range(3), repeat=3)
+        ]
+        mode = int(np.argmax(log_p))
+        model = qd.LSTMLanguageModel.from_arrays(arrays)
+        assert int(qd.temper(model.probabilities(space), 1e4).argmax()) == mode
+        greedy = int(model.probabilities(space, temperature=1e-8).argmax())
+        assert (greedy == mode) or log_p[greedy] < log_p[mode]
+        differ += greedy != mode
+    assert 0 < differ < 40
 
 
 @pytest.mark.claim("N1.9")
