@@ -263,6 +263,41 @@ def test_the_optimum_stops_moving_at_b(diversity):
     assert qd.pareto_optimum(pair, p, 0.9 * lowest).q[2] > 1e-3
 
 
+@pytest.mark.claim("T2.13")
+@pytest.mark.parametrize("diversity", ["NRR", "Tsallis(1.5)", "Tsallis(3)"])
+def test_the_runner_up_has_multiplier_zero_at_b(diversity):
+    _, _, slope, slope_at_zero = DIVERSITIES[diversity]
+    rng = np.random.default_rng(13)
+    for _ in range(20):
+        p = np.sort(rng.dirichlet(np.ones(5)))[::-1]
+        lowest = (slope(1.0) - slope_at_zero) / (p[0] - p[1])
+        # Just above B the runner-up has mass, at B none and the level is g'(0).
+        assert qd.pareto_optimum(pair_of("CR", diversity), p, 0.9 * lowest).q[1] > 0
+        optimum = qd.pareto_optimum(pair_of("CR", diversity), p, lowest)
+        assert optimum.q[1] <= 1e-12
+        level = lowest * p[1] + float(optimum.b)
+        assert level == pytest.approx(slope_at_zero, abs=1e-12 * abs(lowest))
+
+
+@pytest.mark.claim("T2.14")
+def test_offsets_are_unique_unless_the_inverse_is_clipped_at_one():
+    p = np.array([0.5, 0.3, 0.2])
+    lowest = -2 / (p[0] - p[1])
+    for w in (0.5 * lowest, 2 * lowest):
+        offsets = np.linspace(-2 - w * p[0] - 4, 4 - w * p[1], 20_001)
+        levels = -(w * p[:, None] + offsets) / 2  # g'^{-1} of NRR, not clipped
+        for clipped, expected in ((False, 1), (True, 1 if w > lowest else 100)):
+            q = np.clip(levels, 0, 1 if clipped else np.inf)
+            step = offsets[1] - offsets[0]
+            fitting = np.abs(q.sum(axis=0) - 1) <= step / 2
+            assert fitting.sum() >= expected
+            if expected == 1:
+                # As many grid points as one root of slope 1/2 or more can hold.
+                assert 1 <= fitting.sum() <= 3
+                b = float(qd.pareto_optimum(qd.CR_NRR, p, w).b)
+                assert np.abs(offsets[fitting] - b).max() <= 2 * step
+
+
 @pytest.mark.claim("T2.7")
 def test_infinite_slope_never_reaches_the_modes():
     p = np.array([0.3, 0.3, 0.25, 0.15])
