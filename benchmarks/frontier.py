@@ -5,7 +5,7 @@
 The baseline is what one writes from Theorem 2: for each weight, `brentq` finds b
 with sum(Q) = 1, where Q = g'^-1(min(g'(0), w phi + b)) is one vectorised NumPy
 expression. It runs on some of the weights and its time is scaled to all of them.
-Peak memory is that of our side, read before the baseline starts.
+Peak memory is that of our side with all imports, read before the baseline starts.
 """
 
 import resource
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import brentq
 
@@ -21,11 +22,13 @@ import qdtheory as qd
 
 jax.config.update("jax_enable_x64", True)
 NUM_WEIGHTS = 200
+# The baseline runs on every tenth weight.
+EVERY, RUNS = 10, 3
 
 
 def entropy_and_repetition(x):
     """g(x) = -x^2 - x log x, whose derivative has no closed inverse."""
-    return qd.NRR(x) + qd.SE(x)
+    return -(x**2) - x * jnp.log(x)
 
 
 def invert_nrr(slopes: np.ndarray) -> np.ndarray:
@@ -71,40 +74,48 @@ def by_brentq(
     return b, float(invert(line + b) @ scores)
 
 
+def seconds(function: Callable) -> tuple[float, object]:
+    start = time.perf_counter()
+    result = jax.block_until_ready(function())
+    return time.perf_counter() - start, result
+
+
 def compare(
     name: str,
     pair: qd.SeparablePair,
     num_texts: int,
     invert: Callable,
     slope: Callable,
-    every: int,
-    runs: int,
     bar: float,
 ) -> None:
     p = np.random.default_rng(0).exponential(size=num_texts)
     p /= p.sum()
-    times = []
-    for _ in range(runs + 1):
-        start = time.perf_counter()
-        frontier = jax.block_until_ready(qd.pareto_frontier(pair, p, NUM_WEIGHTS))
-        times.append(time.perf_counter() - start)
-    first, warm = times[0], times[1:]
+    first, frontier = seconds(lambda: qd.pareto_frontier(pair, p, NUM_WEIGHTS))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     scores = np.asarray(pair.text_quality(p))
     w, quality = np.asarray(frontier.w), np.asarray(frontier.quality)
-    chosen = [i for i in range(every // 2, NUM_WEIGHTS, every) if -np.inf < w[i] < 0]
-    start = time.perf_counter()
-    points = [by_brentq(invert, slope, scores, w[i]) for i in chosen]
-    baseline = (time.perf_counter() - start) * NUM_WEIGHTS / len(chosen)
+    chosen = [i for i in range(EVERY // 2, NUM_WEIGHTS, EVERY) if -np.inf < w[i] < 0]
+
+    # Interleaved, so that other load on the machine meets both.
+    ours, theirs = [], []
+    for _ in range(RUNS):
+        ours += [
+            seconds(lambda: qd.pareto_frontier(pair, p, NUM_WEIGHTS))[0]
+            for _ in range(3)
+        ]
+        time_taken, points = seconds(
+            lambda: [by_brentq(invert, slope, scores, w[i]) for i in chosen]
+        )
+        theirs.append(time_taken * NUM_WEIGHTS / len(chosen))
     np.testing.assert_allclose([u for _, u in points], quality[chosen], rtol=1e-9)
 
-    ours = float(np.median(warm))
     print(
-        f"{name}, N = {num_texts:,}: ours {ours:.2f} s ({min(warm):.2f} to "
-        f"{max(warm):.2f}; first call {first:.2f} s), brentq {baseline:.0f} s, scaled "
-        f"from {len(chosen)} weights, ratio {baseline / ours:.0f} (bar {bar:g}); "
-        f"peak memory {peak:.0f} MB",
+        f"{name}, N = {num_texts:,}: ours {np.median(ours):.2f} s (least "
+        f"{min(ours):.2f}; first call {first:.1f}), brentq {np.median(theirs):.0f} s "
+        f"(least {min(theirs):.0f}; scaled from {len(chosen)} weights), ratio "
+        f"{np.median(theirs) / np.median(ours):.0f} (of the least "
+        f"{min(theirs) / min(ours):.0f}; bar {bar:g}); peak memory {peak:.0f} MB",
         flush=True,
     )
 
@@ -117,8 +128,6 @@ def main(case: str) -> None:
             1_000_000,
             invert_nrr,
             lambda q: -2 * q,
-            every=10,
-            runs=5,
             bar=100,
         )
     else:
@@ -129,8 +138,6 @@ def main(case: str) -> None:
                 100_000,
                 invert_by_newton,
                 slope,
-                every=10,
-                runs=3,
                 bar=10,
             )
 
