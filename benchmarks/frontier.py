@@ -16,7 +16,6 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import brentq
 
 import qdtheory as qd
 
@@ -65,6 +64,8 @@ def by_brentq(
     invert: Callable, slope: Callable, scores: np.ndarray, w: float
 ) -> tuple[float, float]:
     """(b, U) at one weight."""
+    from scipy.optimize import brentq  # late: it is no part of our peak memory
+
     line = w * scores
     # The largest probability lies in [1/N, 1]: that brackets b.
     low, high = (slope(q) - line.min() for q in (1.0, 1 / scores.size))
