@@ -1,0 +1,234 @@
+"""Formulas of one variable x, read from text that is never run as code."""
+
+import ast
+import math
+import operator
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike
+
+# The variable "x", an exact number, or an operation's name and its operands.
+Tree = str | Fraction | tuple
+
+ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
+FUNCTIONS = ("log", "exp", "sqrt")
+ARITHMETIC: dict[str, Callable] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "plus": operator.pos,
+    "minus": operator.neg,
+}
+OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.UAdd: "plus",
+    ast.USub: "minus",
+}
+# At most two digits of exponent: 1e999999999 would fill the memory as a fraction.
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d\d?)?", re.ASCII)
+
+MAX_CHARACTERS = 200
+MAX_NODES = 80
+MAX_NUMBER = 10**6
+# Powers within powers multiply, and a computer algebra system may expand them.
+MAX_POWER = 32
+MAX_DENOMINATOR = 1000
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A function of x given as text, for JAX and for SymPy.
+
+    The text is read by an allow-list and never run. Two expressions are equal if
+    their texts are.
+
+    Args:
+        text: x, numbers, log, exp, sqrt, + - * / ** and parentheses, at most 200
+            characters and 80 terms. Numbers are at most 1,000,000 in size. The
+            exponent of a power is a number of size at most 32, with a denominator
+            of at most 1,000; powers within powers multiply.
+
+    Raises:
+        TypeError: `text` is not a string.
+        ValueError: anything else than the above, or a number such as log(-1).
+
+    Example:
+        >>> g = Expression("-x*log(x)")
+        >>> round(float(g(0.5)), 6)
+        0.346574
+        >>> Expression("__import__('os')")
+        Traceback (most recent call last):
+        ...
+        ValueError: __import__('os') is not allowed in an expression; use x, numbers, \
+log, exp, sqrt, + - * / ** and parentheses
+    """
+
+    text: str
+    _tree: Tree = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_tree", _parse(self.text))
+
+    @property
+    def __name__(self) -> str:
+        return self.text
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """The value at each entry of `x`; JAX can trace, map and differentiate it.
+
+        Args:
+            x: numbers of any shape.
+
+        Returns:
+            An array of the shape of `x`, NaN or infinite outside the domain.
+        """
+        x = jnp.asarray(x, float)
+        functions = {"log": jnp.log, "exp": jnp.exp, "sqrt": jnp.sqrt}
+        value = _evaluate(self._tree, x, float, functions)
+        return jnp.broadcast_to(value, x.shape)
+
+    def symbolic(self, x: Any) -> Any:
+        """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
+
+        Args:
+            x: the SymPy symbol to write it in.
+
+        Returns:
+            A SymPy expression in `x`.
+
+        Example:
+            >>> import sympy
+            >>> Expression("0.1*x + x**0.5").symbolic(sympy.Symbol("x"))
+            sqrt(x) + x/10
+        """
+        import sympy
+
+        functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
+        return _evaluate(self._tree, x, sympy.Rational, functions)
+
+
+def _parse(text: str) -> Tree:
+    if not isinstance(text, str):
+        raise TypeError(f"an expression is a string, got a {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"an expression has at most {MAX_CHARACTERS} characters, got {len(text)}"
+        )
+    if not (text.isascii() and text.isprintable()) or "#" in text:
+        raise ValueError(f"a character of {text!a} is not allowed; {ALLOWED}")
+    text = text.strip()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of literals such as 1if
+            node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"{text!r} is not an expression; {ALLOWED}") from None
+    size = sum(isinstance(part, ast.expr) for part in ast.walk(node))
+    if size > MAX_NODES:
+        raise ValueError(f"an expression has at most {MAX_NODES} terms, got {size}")
+    tree = _read(node, text)
+    if (power := _power(tree)) > MAX_POWER:
+        raise ValueError(
+            f"powers are at most {MAX_POWER}, multiplied where they are nested, "
+            f"got {power} in {text}"
+        )
+    return tree
+
+
+def _read(node: ast.expr, text: str) -> Tree:
+    """Translate a syntax tree, refusing all that is not on the list."""
+    piece = text[node.col_offset : node.end_col_offset]
+    match node:
+        case ast.Name("x"):
+            return "x"
+        case ast.Constant() if NUMBER.fullmatch(piece):
+            tree = Fraction(piece)
+            if tree > MAX_NUMBER:
+                raise ValueError(f"numbers are at most {MAX_NUMBER}, got {piece}")
+            return tree
+        case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
+            tree = (OPERATORS[type(op)], _read(operand, text))
+        case ast.BinOp(base, ast.Pow(), exponent):
+            tree = ("**", _read(base, text), _exponent(exponent, text))
+        case ast.BinOp(left, op, right) if type(op) in OPERATORS:
+            tree = (OPERATORS[type(op)], _read(left, text), _read(right, text))
+        case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
+            tree = (name, _read(argument, text))
+        case _:
+            raise ValueError(f"{piece} is not allowed in an expression; {ALLOWED}")
+    if "x" not in _parts(tree) and not _is_finite(tree):
+        raise ValueError(f"{piece} is not a finite real number")
+    return tree
+
+
+def _exponent(node: ast.expr, text: str) -> Fraction:
+    tree = _read(node, text)
+    operations = {part for part in _parts(tree) if isinstance(part, str)}
+    if operations <= ARITHMETIC.keys():
+        exponent = _evaluate(tree, None, Fraction, {})
+        if exponent.denominator <= MAX_DENOMINATOR:
+            return exponent
+    piece = text[node.col_offset : node.end_col_offset]
+    raise ValueError(
+        "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of "
+        f"at most {MAX_DENOMINATOR}, got {piece}"
+    )
+
+
+def _evaluate(
+    tree: Tree, x: Any, number: Callable[[Fraction], Any], functions: dict[str, Any]
+) -> Any:
+    """The value of a tree in whatever arithmetic x, the numbers and functions have."""
+    match tree:
+        case "x":
+            return x
+        case Fraction():
+            return number(tree)
+        case ("**", base, exponent):
+            # JAX and SymPy know more of a power if its exponent is an int.
+            whole = exponent.denominator == 1
+            power = int(exponent) if whole else number(exponent)
+            return _evaluate(base, x, number, functions) ** power
+    name, *operands = tree
+    operation = ARITHMETIC[name] if name in ARITHMETIC else functions[name]
+    return operation(*(_evaluate(part, x, number, functions) for part in operands))
+
+
+def _is_finite(tree: Tree) -> bool:
+    """Whether a tree without x has a finite value in floating point."""
+    functions = {name: getattr(math, name) for name in FUNCTIONS}
+    try:
+        value = _evaluate(tree, None, float, functions)
+    except ArithmeticError:  # division by 0, overflow
+        return False
+    except ValueError:  # log or sqrt of a negative number
+        return False
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _parts(tree: Tree) -> Iterator[str | Fraction]:
+    """The names and numbers of a tree."""
+    if isinstance(tree, tuple):
+        for part in tree:
+            yield from _parts(part)
+    else:
+        yield tree
+
+
+def _power(tree: Tree) -> Fraction:
+    """The largest product of exponents on a way down the tree, each at least 1."""
+    match tree:
+        case ("**", base, exponent):
+            return _power(base) * max(Fraction(1), abs(exponent))
+        case (_, *operands):
+            return max(map(_power, operands))
+    return Fraction(1)
