@@ -535,6 +535,11 @@ def test_a_text_of_probability_zero_hides_every_gain_in_likelihood(seed):
     halved = after(q, best, 3, q[3] / 2)
     assert qd.LL_SE.quality(q, p) == qd.LL_SE.quality(halved, p) == -np.inf
     assert qd.CR_NRR.quality(halved, p) > qd.CR_NRR.quality(q, p)
+    # Nor does LL see a transfer between two texts of positive probability.
+    worst = int(p[:3].argmin())
+    better = after(q, best, worst, q[worst] / 2)
+    assert qd.LL_SE.quality(better, p) == -np.inf
+    assert qd.CR_NRR.quality(better, p) > qd.CR_NRR.quality(q, p)
 
 
 def test_each_named_diversity_falls_along_a_chain_of_transfers():
