@@ -397,6 +397,24 @@ def test_no_candidate_passes_the_frontier(candidates, references, w):
     assert value <= optimum.diversity - w * optimum.quality + 100 * EPS
 
 
+@pytest.mark.claim("N10.10")
+@given(st.integers(0, 1000), st.floats(0, 1))
+def test_noise_slides_along_the_frontier(seed, share):
+    r"""From $q_0$ near p it stays within $(1 - share)^2 CND(q_0, p)$ of the optimum.
+
+    The frontier's gap V - w U is $\Vert q - Q(w)\Vert^2$, and Q(w) is p with noise.
+    """
+    rng = np.random.default_rng(seed)
+    q, p = rng.dirichlet(np.full(16, 0.3), size=2)
+    noisy = qd.mix(q, np.full(16, 1 / 16), share)
+    w = -2 * (1 - share)
+    best = qd.pareto_optimum(qd.CR_NRR, p, w)
+    gap = (best.diversity - w * best.quality) - (
+        qd.negative_repetition_rate(noisy) - w * qd.coverage_rate(noisy, p)
+    )
+    assert gap == pytest.approx((1 - share) ** 2 * float(qd.cnd(q, p)), abs=20 * EPS)
+
+
 @pytest.mark.claim("N10.11")
 @given(st.integers(0, 1000), st.floats(0, 1))
 def test_noisy_text_is_pareto_optimal(seed, share):
