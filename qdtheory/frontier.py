@@ -24,6 +24,7 @@ from qdtheory.pairs import (
     total_diversity,
 )
 from qdtheory.regularized_argmax import (
+    TINY,
     first_guess,
     order_of,
     order_two_moments,
@@ -189,7 +190,7 @@ def pareto_frontier(
         raise ValueError(f"num_points must be at least 3, got {num_points}")
     scores = _scores(pair, p)
     w = _weight_grid(scores, _saturation_weight(pair.g, scores), num_points)
-    b, quality, diversity, residual = _sweep(pair.g, scores, w)
+    b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, w / (w - 1))
     return ParetoFrontier(w, alpha, b, quality, diversity, residual.max())
 
@@ -298,10 +299,8 @@ def kkt_residual(
     """
     scores = _scores(pair, p)
     q = optimum.q
-    # A finite slope stands in for an infinite g'(0): below it, Q_i underflows.
-    tiny = np.finfo(float).tiny
-    slopes = jax.vmap(jax.grad(pair.g))(jnp.maximum(q, tiny))
-    slopes = jnp.where(q > 0, slopes, min(slope_at_zero(pair.g), float(slopes.max())))
+    # Where Q_i counts as 0, the slope at the least probability stands for g'(0).
+    slopes = jax.vmap(jax.grad(pair.g))(jnp.maximum(q, TINY))
     line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
     gaps = slopes - line
     stationarity = jnp.where(q > 0, jnp.abs(gaps), jnp.maximum(gaps, 0.0)).max()
@@ -473,9 +472,19 @@ def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array
     return slope - jnp.where(w == 0, 0.0, w * scores.max())
 
 
+def _descending(scores: Array) -> Array:
+    """The scores in an order that changes no metric; on a CPU XLA sorts slowly."""
+    if isinstance(scores, Tracer):
+        return jnp.sort(scores, descending=True)
+    return jnp.asarray(np.sort(np.asarray(scores))[::-1])
+
+
 @partial(jax.jit, static_argnums=0)
 def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
-    """(b, U, V, residual) at every weight, each solved from the one before."""
+    """(b, U, V, residual) at every weight, each solved from the one before.
+
+    The scores come in descending order.
+    """
     if order_of(g) == 2:
         largest, quality, squares = order_two_moments(scores, w)
         linear = g(1.0) + 1  # g(x) = linear * x - x^2, and the Q_i sum to 1
@@ -483,16 +492,19 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
         return b, quality, linear - squares, jnp.zeros_like(w)
     solve = _solver_with_ends(g, scores)
 
-    def point(guess, weight):
-        (largest, q), guess = solve(weight, guess)
+    def point(last_two, weight):
+        (largest, q), solution = solve(weight, jax.tree.map(_next, *last_two))
+        b = _offset(g, largest, weight, scores)
         metrics = expected_score(q, scores), total_diversity(g, q)
-        return guess, (
-            _offset(g, largest, weight, scores),
-            *metrics,
-            jnp.abs(q.sum() - 1),
-        )
+        return (last_two[1], solution), (b, *metrics, jnp.abs(q.sum() - 1))
 
-    return jax.lax.scan(point, first_guess(scores), w)[1]
+    start = first_guess(scores)
+    return jax.lax.scan(point, (start, start), w)[1]
+
+
+def _next(before: Array, last: Array) -> Array:
+    """Continue a smooth positive sequence by one term: the last ratio again."""
+    return jnp.where(before > 0, last * (last / before), last)
 
 
 def _saturation_weight(g: ScalarFunction, scores: Array) -> Array:

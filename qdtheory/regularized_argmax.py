@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from qdtheory.pairs import NRR, SE, ScalarFunction, Tsallis
 
-TINY = float(np.finfo(float).tiny)
+# The least probability told from 0; its square, which g'' may need, is a float too.
+TINY = float(np.sqrt(np.finfo(float).tiny))
 EPS = float(np.finfo(float).eps)
 MAX_STEPS = 100
 
@@ -57,7 +58,7 @@ def solver(g: ScalarFunction, gaps: Float[Array, " texts"]) -> Solver:
     if order == 1:
         return lambda w, guess: _softmax(w * gaps)
     if order in (1.5, 2):
-        table = _sorted_sums(gaps)
+        table = _prefix_sums(jnp.sort(gaps))
         threshold = _threshold_2 if order == 2 else _threshold_15
         return lambda w, guess: threshold(w, gaps, table)
     inverse = _tsallis_inverse(order) if order else _newton_inverse(g)
@@ -88,9 +89,8 @@ def _softmax(scores: Array) -> Solution:
 # All sums below have nonnegative terms, so that no digits cancel.
 
 
-def _sorted_sums(gaps: Array) -> tuple[Array, Array, Array]:
-    """Sorted gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
-    e = jnp.sort(gaps)
+def _prefix_sums(e: Array) -> tuple[Array, Array, Array]:
+    """Rising gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
     finite = jnp.isfinite(e)
     last = jnp.where(finite, e, 0.0)
     step = jnp.where(finite, jnp.diff(last, prepend=0.0), 0.0)
@@ -135,10 +135,10 @@ def order_two_moments(
 ) -> tuple[Float[Array, " points"], Float[Array, " points"], Float[Array, " points"]]:
     r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
 
-    By one sort of the scores and one look-up a weight; no distribution is formed.
+    By one look-up a weight; no distribution is formed.
 
     Args:
-        scores: shape (N,), finite or -inf.
+        scores: in descending order, shape (N,), finite or -inf.
         w: weights in [-inf, 0], both ends included.
 
     Returns:
@@ -146,7 +146,7 @@ def order_two_moments(
     """
     top = scores.max()
     gaps = top - scores
-    table = e, c, d = _sorted_sums(gaps)
+    table = e, c, d = _prefix_sums(gaps)
     t = jnp.where((w == 0) | jnp.isinf(w), 1.0, -w / 2)
     last, r = _support_2(t, table)
     e_k, tc = e[last], t * c[last]
@@ -185,13 +185,10 @@ def _newton_inverse(g: ScalarFunction) -> Inverse:
     """
     at_zero = slope_at_zero(g)
     in_logs = np.isinf(at_zero)
-    slope_and_curvature = jax.vmap(jax.value_and_grad(jax.grad(g)))
     floor = jnp.log(TINY) if in_logs else 0.0
 
-    def evaluate(z: Array, target: Array) -> tuple[Array, Array]:
-        q = jnp.exp(z) if in_logs else z
-        slope, curvature = slope_and_curvature(q)
-        return slope - target, curvature * q if in_logs else curvature
+    def slope(z: Array) -> Array:
+        return jax.vmap(jax.grad(g))(jnp.exp(z) if in_logs else z)
 
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
         target = jax.grad(g)(m) + costs
@@ -203,22 +200,27 @@ def _newton_inverse(g: ScalarFunction) -> Inverse:
         entering = (target - at_zero) / jax.grad(jax.grad(g))(0.0)
         for other in (entering, m / 2):
             guess = jnp.where(guess > 0, jnp.minimum(guess, m), other)
+        # Roots that are known already: no cost, or beyond g'(0) and not wanted.
+        guess = jnp.where(inside & (costs > 0), guess, m)
 
         def step(state):
             z, low, high, last_step, _, steps = state
-            excess, derivative = evaluate(z, target)
+            value, derivative = jax.jvp(slope, (z,), (jnp.ones_like(z),))
+            excess = value - target
             low = jnp.where(excess >= 0, z, low)
             high = jnp.where(excess <= 0, z, high)
             newton = z - excess / derivative
             middle = (low + high) / 2
             new = _newton_or_else(middle, z, newton, low, high, last_step)
-            noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(target + excess))
+            noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(value))
             settled = (jnp.abs(excess) <= noise) | (high - low <= 2 * EPS * jnp.abs(z))
-            # An infinite derivative makes a step of 0 that proves nothing.
-            no_step = jnp.abs(excess) <= 2 * EPS * jnp.abs(derivative * z)
-            settled |= no_step & jnp.isfinite(derivative)
             new = jnp.where(settled, z, new)
-            return new, low, high, jnp.abs(new - z), ~settled.all(), steps + 1
+            # Newton's error after a step is of the order of its square. (An infinite
+            # derivative makes a step of 0 that proves nothing.)
+            last = (jnp.abs(newton - z) <= 1e-9 * jnp.abs(z)) & jnp.isfinite(derivative)
+            new = jnp.where(last & ~settled, newton, new)
+            going = ~(settled | last).all()
+            return new, low, high, jnp.abs(new - z), going, steps + 1
 
         def unfinished(state):
             return state[4] & (state[5] < MAX_STEPS)
