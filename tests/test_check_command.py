@@ -1,0 +1,246 @@
+"""`qdtheory check`: the library's verdict, and one line for whatever is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import qdtheory as qd
+from qdtheory import cli
+from qdtheory.compatibility import check_compatibility
+
+METRICS = """
+import jax, jax.numpy as jnp, numpy as np
+
+def quality(q, p):
+    return jnp.log(p) @ q
+
+def diversity(q):
+    return -(q @ q)
+
+def numpy_only(q):
+    return -np.sum(np.square(q))
+
+def broken(q):
+    raise RuntimeError("first line\\nsecond line")
+
+def vector(q):
+    return q
+
+def number_of_texts(q):
+    return q.size
+
+def uniform_only(q):
+    if not isinstance(q, jax.core.Tracer) and q[0] != q[1]:
+        raise KeyError("uniform")
+    return -(q @ q)
+
+not_a_function = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path(jax.config.jax_compilation_cache_dir).mkdir(parents=True)  # it is relative
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("my_metrics.py").write_text(METRICS)
+    Path("my_exit.py").write_text("raise SystemExit('stop')")
+    Path("my_syntax.py").write_text("def f(:")
+    Path("p.txt").write_text("0.1\n0.2\n0.3\n0.4\n")
+    Path("word.txt").write_text("0.5\nhalf\n")
+    Path("weights.txt").write_text("1\n2\n")
+    Path("zero.txt").write_text("0.5\n0.5\n0\n")
+    Path("empty.txt").touch()
+    Path("latin.txt").write_bytes(b"0.5 \xff")
+    np.save("p.npy", np.full(9, 1 / 9))
+    np.save("single.npy", np.full(4, 0.25, dtype=np.float32))
+    Path("bad.npy").write_bytes(b"no array")
+    yield tmp_path
+    for module in ("my_metrics", "my_exit", "my_syntax"):
+        sys.modules.pop(module, None)
+
+
+def call(*arguments):
+    result = CliRunner().invoke(cli.app, ["check", *arguments], env={"COLUMNS": "80"})
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+# --- verdicts --------------------------------------------------------------------
+
+
+def test_a_compatible_pair(folder):
+    result = call("--f", "log(x)", "--g", "-x*log(x)")
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, reason, *rows = result.stdout.splitlines()
+    assert first == "compatible: f = log(x), g = -x*log(x)"
+    verdict = check_compatibility(qd.LL_SE)
+    assert reason.startswith("Theorem 3")
+    shown = dict(row.strip().split("  ", 1) for row in rows)
+    # g' = -log x - 1: w0 = -1, b0 = -1, alpha = 1/2.
+    assert {name: float(shown[name]) for name in ("w0", "b0", "alpha")} == {
+        "w0": -1,
+        "b0": -1,
+        "alpha": 0.5,
+    }
+    assert shown["divergence"].strip() == verdict.divergence
+    assert float(shown["residual"]) <= 1e-12
+
+
+@pytest.mark.parametrize("name", ["LL-SE", "CR-NRR", "LL-NRR", "CR-SE", "CR-SDI"])
+def test_json_holds_the_librarys_verdict(folder, name):
+    result = call("--pair", name, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    f, g = (getattr(qd, part) for part in name.split("-"))
+    verdict = check_compatibility(qd.SeparablePair(f, g))
+    report = json.loads(result.stdout)
+    assert report.pop("pair") == name
+    witness = report.pop("witness")
+    assert report == {key: getattr(verdict, key) for key in report}
+    if verdict.witness is None:
+        assert witness is None
+        return
+    # The witness stands on its own.
+    p, q = np.array(witness["p"]), np.array(witness["q"])
+    pair = qd.SeparablePair(f, g)
+    for gain, change in (
+        ("quality_gain", pair.quality(q, p) - pair.quality(p, p)),
+        ("diversity_gain", pair.diversity(q) - pair.diversity(p)),
+    ):
+        assert change > 0
+        assert witness[gain] == pytest.approx(float(change), rel=1e-6)
+
+
+def test_a_users_functions_are_beaten_at_their_p(folder):
+    functions = "--quality", "my_metrics:quality", "--diversity", "my_metrics:diversity"
+    result = call(*functions, "--p", "p.txt")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "incompatible: my_metrics:quality and my_metrics:diversity"
+    shown = dict(line.strip().split("  ", 1) for line in lines[2:])
+    assert shown["real P"].strip() == "0.1 0.2 0.3 0.4"
+    assert float(shown["quality gain"]) > 0
+    assert float(shown["diversity gain"]) > 0
+    # Many texts are shortened for people and whole in JSON.
+    sizes = "--vocab-size", "4", "--length", "2"
+    assert "... (16 texts)" in call(*functions, *sizes).stdout
+    report = json.loads(call(*functions, *sizes, "--json").stdout)
+    assert len(report["witness"]["q"]) == 16
+
+
+def test_uniform_p_from_a_binary_file_is_undecided(folder):
+    result = call(
+        *("--quality", "my_metrics:quality", "--diversity", "my_metrics:diversity"),
+        *("--p", "p.npy"),
+    )
+    assert result.exit_code == 0
+    assert result.stdout.startswith("undecided: ")
+
+
+# --- bad input -------------------------------------------------------------------
+
+FORMULAS = ["--f", "x", "--g", "-x**2"]
+
+
+def own(quality="quality", diversity="diversity", p="p.txt"):
+    return [
+        *("--quality", f"my_metrics:{quality}"),
+        *("--diversity", f"my_metrics:{diversity}", "--p", p),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give --f and --g, or --pair, or --quality and --diversity"),
+        (["--f", "x"], "give --f and --g, or --pair"),
+        ([*FORMULAS, "--pair", "LL-SE"], "give --f and --g, or --pair"),
+        (["--f", "__import__('os')", "--g", "x"], "__import__('os') is not allowed in"),
+        (["--f", "x", "--g", "x +"], "'x +' is not an expression; use x, numbers"),
+        (["--pair", "LL"], "no pair is called LL; there are LL-SE, LL-NRR, LL-SDI, CR"),
+        (["--pair", "SE-LL"], "no pair is called SE-LL"),
+        ([*FORMULAS, "--length", "2"], "give --p, or both --vocab-size and --length"),
+        (
+            [*FORMULAS, "--vocab-size", "0", "--length", "2"],
+            "--vocab-size and --length",
+        ),
+        (
+            [*FORMULAS, "--vocab-size", "10", "--length", "9" * 400],
+            "10**9999",
+        ),
+        ([*FORMULAS, "--p", "none.txt"], "none.txt: No such file or directory"),
+        ([*FORMULAS, "--p", "."], ".: Is a directory"),
+        ([*FORMULAS, "--p", "word.txt"], "word.txt: could not convert string to float"),
+        (
+            [*FORMULAS, "--p", "weights.txt"],
+            "weights.txt: P must sum to 1, got 3; call",
+        ),
+        ([*FORMULAS, "--p", "empty.txt"], "empty.txt: P is empty"),
+        ([*FORMULAS, "--p", "latin.txt"], "latin.txt: 'utf-8' codec can't decode"),
+        ([*FORMULAS, "--p", "single.npy"], "single.npy: P must have dtype float64"),
+        ([*FORMULAS, "--p", "bad.npy"], "bad.npy: "),
+        ([*FORMULAS, "--p", "zero.txt"], "p must be positive everywhere"),
+        (own()[:-2], "functions are tested at a P: add --p, or --vocab-size and"),
+        (own(diversity="missing"), "my_metrics has no function missing"),
+        (own(diversity="not_a_function"), "my_metrics has no function not_a_function"),
+        (own(diversity="broken"), "my_metrics:broken failed: RuntimeError: first line"),
+        (own(diversity="vector"), "my_metrics:vector must return one float, got float"),
+        (
+            own(diversity="number_of_texts"),
+            "my_metrics:number_of_texts must return one",
+        ),
+        (
+            own(diversity="numpy_only"),
+            "JAX cannot trace my_metrics:numpy_only; use jax.numpy for numpy: Tracer",
+        ),
+        (own(quality="diversity"), "my_metrics:diversity failed: TypeError"),
+        (
+            [*own(diversity="uniform_only")[:-2], "--vocab-size", "4", "--length", "1"],
+            "my_metrics:quality and my_metrics:uniform_only failed: KeyError: 'uniform'",
+        ),
+        (["--quality", "a", *own()[2:]], "a: expected MODULE:FUNCTION, such as"),
+        (
+            ["--quality", "no_such:f", *own()[2:]],
+            "no_such cannot be imported: ModuleNotFoundError: No module",
+        ),
+        (["--quality", "my_exit:f", *own()[2:]], "my_exit cannot be imported: System"),
+        (
+            ["--quality", "my_syntax:f", *own()[2:]],
+            "my_syntax cannot be imported: Synt",
+        ),
+        (["--quality", ".:f", *own()[2:]], ". cannot be imported: "),
+    ],
+)
+def test_bad_input_gets_one_line(folder, arguments, message):
+    result = call(*arguments)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"qdtheory: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_help_shows_an_example():
+    assert 'qdtheory check --f "log(x)" --g "-x*log(x)"' in call("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("f", "code", "first"),
+    [
+        ("log(x)", 0, "compatible: "),
+        ("__import__('os')", 1, "qdtheory: __import__('os')"),
+    ],
+)
+def test_the_installed_command(folder, f, code, first):
+    command = Path(sys.executable).with_name("qdtheory")
+    done = subprocess.run(
+        [command, "check", "--f", f, "--g", "-x*log(x)"], capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert (done.stderr if code else done.stdout).startswith(first)
+    assert "Traceback" not in done.stderr
