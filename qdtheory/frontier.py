@@ -300,7 +300,7 @@ def kkt_residual(
     scores = _scores(pair, p)
     q = optimum.q
     # Where Q_i counts as 0, the slope at the least probability stands for g'(0).
-    slopes = jax.vmap(jax.grad(pair.g))(jnp.maximum(q, TINY))
+    slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, TINY))
     line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
     gaps = slopes - line
     stationarity = jnp.where(q > 0, jnp.abs(gaps), jnp.maximum(gaps, 0.0)).max()
