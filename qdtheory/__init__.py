@@ -8,6 +8,7 @@ import importlib
 from importlib.metadata import version as _version
 from types import ModuleType
 
+from qdtheory.compatibility import Verdict, Witness, check_compatibility
 from qdtheory.distributions import (
     entropy,
     fingerprint,
@@ -24,6 +25,7 @@ from qdtheory.divergences import (
     kl_divergence,
     total_variation,
 )
+from qdtheory.expressions import Expression
 from qdtheory.frontier import (
     Dominance,
     FrontierSlopes,

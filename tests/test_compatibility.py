@@ -1,0 +1,279 @@
+"""Verdicts against Theorem 3, its known exceptions, and witnesses checked by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import qdtheory as qd
+from qdtheory.compatibility import check_compatibility, fit_theorem_3
+
+
+def beta_quality(a):
+    return lambda x: (x ** (a - 1) - 1) / (a - 1)
+
+
+def itakura_saito():
+    return qd.SeparablePair(lambda x: -1 / x, jnp.log, "Itakura-Saito")
+
+
+def cubic_pair():
+    return qd.SeparablePair(qd.CR, lambda x: -((x - 1 / 3) ** 4) / 4)
+
+
+def sine_pair():
+    """f and g' on a plane cubic's arc; g is strictly concave everywhere."""
+    return qd.SeparablePair(
+        lambda x: jnp.sin(2 * (x - 1 / 3)), lambda x: jnp.log(jnp.cos(x - 1 / 3))
+    )
+
+
+def bumpy_pair():
+    """g'' = -f' exactly, but f falls on a narrow stretch beyond .62."""
+    width = 0.01
+
+    def f(x):
+        return x + 0.25 * jnp.exp(-(((x - 0.62) / width) ** 2))
+
+    def g(x):
+        area = jnp.sqrt(jnp.pi) / 2 * jax.scipy.special.erf((x - 0.62) / width)
+        return -(x**2) / 2 - 0.25 * width * area
+
+    return qd.SeparablePair(f, g)
+
+
+def assert_beats(pair, witness, quality=None, diversity=None):
+    """The witness holds, with the metrics computed by plain NumPy if given."""
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    for x in (p, q):
+        assert x.min() >= 0
+        assert abs(x.sum() - 1) <= 1e-12
+    quality = quality or (lambda q, p: float(pair.quality(q, p)))
+    diversity = diversity or (lambda q: float(pair.diversity(q)))
+    gains = quality(q, p) - quality(p, p), diversity(q) - diversity(p)
+    assert min(gains) > 0
+    # Two sums of the same terms in another order.
+    np.testing.assert_allclose(
+        gains, (witness.quality_gain, witness.diversity_gain), rtol=1e-3, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize(
+    ("pair", "w0", "b0"),
+    [
+        (qd.LL_SE, -1, -1),
+        (qd.CR_NRR, -2, 0),
+        (qd.SeparablePair(qd.CR, qd.SDI), -2, 1),
+        (qd.single_token_bleu_pair(1, 1), -2, 0),
+        (itakura_saito(), -1, 0),
+        (qd.SeparablePair(beta_quality(1.7), qd.Tsallis(1.7)), -1.7, -1),
+        (qd.SeparablePair(beta_quality(3.0), qd.Tsallis(3.0)), -3, -1),
+        (
+            qd.SeparablePair(lambda x: 5 * x - 2, lambda x: 3 - 4 * x * x + x),
+            -1.6,
+            -2.2,
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_matched_pairs_are_compatible(pair, w0, b0):
+    for num_texts in (None, 2, 3, 4, 50):
+        verdict = check_compatibility(pair, num_texts=num_texts)
+        assert verdict.compatible
+        assert verdict.w0 == pytest.approx(w0, rel=1e-9)
+        assert verdict.b0 == pytest.approx(b0, rel=1e-9, abs=1e-9)
+        assert verdict.alpha == pytest.approx(w0 / (w0 - 1), rel=1e-9)
+        assert verdict.residual <= 1e-9
+        assert "Theorem 3" in verdict.reason
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        # Psi is greatest at P, against models near and far.
+        p = jnp.asarray(rng.dirichlet(np.ones(6)) * 0.94 + 0.01)
+        for q in (*rng.dirichlet(np.ones(6), 20), 0.99 * p + 0.01 / 6):
+            q = jnp.asarray(q) * 0.94 + 0.01
+            psi = [
+                verdict.alpha * pair.quality(x, p)
+                + (1 - verdict.alpha) * pair.diversity(x)
+                for x in (p, q)
+            ]
+            assert psi[0] >= psi[1]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        qd.LL_NRR,
+        qd.CR_SE,
+        qd.single_token_bleu_pair(1, 2),
+        qd.single_token_bleu_pair(2, 1),
+        qd.single_token_bleu_pair(10, 10),
+        qd.SeparablePair(qd.LL, qd.Tsallis(1.5)),
+        bumpy_pair(),
+        cubic_pair(),
+        sine_pair(),
+    ],
+    ids=lambda pair: pair.name,
+)
+def test_other_separable_pairs_are_beaten(pair):
+    verdict = check_compatibility(pair)
+    assert verdict.compatible is False
+    assert verdict.w0 is None
+    assert_beats(pair, verdict.witness)
+
+
+def test_witnesses_hold_in_plain_numpy():
+    def repetition(q):
+        return -(q**2).sum()
+
+    def likelihood(q, p):
+        return q @ np.log(p)
+
+    witness = check_compatibility(qd.LL_NRR).witness
+    assert_beats(qd.LL_NRR, witness, likelihood, repetition)
+
+
+def test_two_hundred_perturbed_diversities_are_beaten():
+    rng = np.random.default_rng(1)
+    for i in range(200):
+        f, base = ((qd.LL, qd.SE), (qd.CR, qd.NRR))[i % 2]
+        weights = rng.normal(size=4) / np.arange(1, 5) ** 2
+
+        def g(x, base=base, weights=weights):
+            waves = [jnp.sin((k + 1) * jnp.pi * x) for k in range(4)]
+            return base(x) + 0.01 * sum(a * b for a, b in zip(weights, waves))
+
+        pair = qd.SeparablePair(f, g)
+        verdict = check_compatibility(pair)
+        assert verdict.compatible is False
+        assert_beats(pair, verdict.witness)
+
+
+@pytest.mark.parametrize("pair", [cubic_pair(), sine_pair()], ids=["cubic", "sine"])
+def test_two_and_three_texts_admit_more_pairs(pair):
+    for num_texts in (2, 3):
+        verdict = check_compatibility(pair, num_texts=num_texts)
+        assert verdict.compatible
+        assert "N = 4" in verdict.reason
+    # Brute force at N = 3: no model on a fine grid of the simplex beats P.
+    rng = np.random.default_rng(2)
+    i, j = np.meshgrid(np.arange(61), np.arange(61))
+    i, j = i[i + j <= 60], j[i + j <= 60]
+    grid = jnp.asarray(np.stack([i, j, 60 - i - j], axis=1) / 60)
+    diversity = jax.vmap(pair.diversity)(grid)
+    for p in rng.dirichlet(np.ones(3), 10):
+        quality = jax.vmap(lambda q, p=p: pair.quality(q, p))(grid)
+        beats = qd.dominance(
+            quality, diversity, pair.quality(p, p) + 1e-12, pair.diversity(p) + 1e-12
+        )
+        assert not beats.either.any()
+
+
+def test_two_texts_and_an_irrational_pair():
+    # Quality that falls: the less probable text is "better", and evenness is free.
+    pair = qd.SeparablePair(lambda x: -x, qd.NRR)
+    verdict = check_compatibility(pair, num_texts=2)
+    assert verdict.compatible is False
+    assert_beats(pair, verdict.witness)
+
+
+def test_verdict_at_one_p():
+    p = np.array([0.3, 0.3, 0.2, 0.2])  # two values: every pair fits a line there
+    verdict = check_compatibility(qd.LL_NRR, p)
+    assert verdict.compatible
+    assert "at the given P" in verdict.reason
+    spread = check_compatibility(qd.LL_NRR, np.array([0.4, 0.3, 0.2, 0.1]))
+    assert spread.compatible is False
+    np.testing.assert_array_equal(spread.witness.p, [0.4, 0.3, 0.2, 0.1])
+
+
+def test_narrow_bump_at_the_known_p():
+    verdict = check_compatibility(bumpy_pair(), np.array([0.627, 0.3, 0.073]))
+    assert verdict.compatible is False
+    assert "Second-order" in verdict.reason
+    assert_beats(bumpy_pair(), verdict.witness)
+
+
+def kernel_pair(kernel):
+    kernel = jnp.asarray(kernel)
+    return qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
+
+
+def test_kernel_pairs_by_second_order():
+    # One-reference kernels have antiparallel gradients everywhere.
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(5, 5))
+    safe = check_compatibility(kernel_pair(root @ root.T), num_texts=5)
+    assert safe.compatible is None  # the tests cannot settle it, and say so
+    assert "proves nothing" in safe.reason
+    # Two negative eigenvalues on zero-sum vectors: beaten everywhere.
+    zero_sum = np.linalg.svd(np.ones((1, 5)))[2][1:]
+    bad = zero_sum.T @ np.diag([1.0, 2.0, -1.0, -0.5]) @ zero_sum + 1
+    verdict = check_compatibility(kernel_pair(bad), rng.dirichlet(np.full(5, 5.0)))
+    assert verdict.compatible is False
+    assert_beats(kernel_pair(bad), verdict.witness)
+
+
+def test_ngram_pairs_are_settled_at_a_given_p():
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    p = np.random.default_rng(4).dirichlet(np.ones(8))
+    assert check_compatibility(qd.NgramPair(space, 2), p).compatible
+    mismatched = qd.NgramPair(space, 2, qd.LL_NRR)
+    verdict = check_compatibility(mismatched, p)
+    assert verdict.compatible is False
+    assert_beats(mismatched, verdict.witness)
+
+
+def test_first_order_witness_agrees_with_linear_programming():
+    # A direction that improves both to first order exists iff this program has a
+    # positive optimum; the verdict must find one exactly then.
+    rng = np.random.default_rng(5)
+    for pair in (qd.LL_NRR, qd.CR_SE, qd.CR_NRR):
+        p = rng.dirichlet(np.ones(5))
+        u = np.asarray(jax.grad(lambda q, pair=pair, p=p: pair.quality(q, p))(p))
+        v = np.asarray(jax.grad(pair.diversity)(p))
+        # Maximise t subject to u.d >= t, v.d >= t, sum d = 0, |d_i| <= 1.
+        rows = np.array([[*-u, 1.0], [*-v, 1.0]])
+        best = linprog(
+            [0] * 5 + [-1.0], rows, [0, 0], [[1.0] * 5 + [0]], [0],
+            bounds=[(-1, 1)] * 5 + [(None, None)],
+        )  # fmt: skip
+        beaten = -best.fun > 1e-9
+        assert (check_compatibility(pair, p).compatible is False) == beaten
+
+
+def test_fit_reports_the_deviation():
+    w0, b0, residual = fit_theorem_3(qd.LL, qd.SE)
+    assert (w0, b0) == (-1.0, -1.0)
+    assert residual <= 1e-12
+    assert fit_theorem_3(qd.LL, qd.NRR)[2] > 0.1
+    assert fit_theorem_3(lambda x: 0 * x, qd.NRR)[2] == np.inf
+
+
+def test_one_text():
+    assert check_compatibility(qd.LL_NRR, num_texts=1).compatible
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: check_compatibility(kernel_pair(np.eye(3))), "pass p or num_texts"),
+        (lambda: check_compatibility(qd.LL_SE, np.array([0.5, 0.5, 0.0])), "positive"),
+        (lambda: check_compatibility(qd.LL_SE, num_texts=0), "at least 1"),
+        (
+            lambda: check_compatibility(qd.LL_SE, np.array([0.5, 0.5]), num_texts=3),
+            "must have 3 entries",
+        ),
+        (lambda: check_compatibility(qd.LL_SE, np.array([0.5, 0.6])), "sum to 1"),
+        (
+            lambda: check_compatibility(
+                qd.FunctionPair(lambda q, p: q @ jnp.log(p - p), lambda q: -(q @ q)),
+                np.array([0.5, 0.5]),
+            ),
+            "not finite",
+        ),
+    ],
+)
+def test_bad_input(as_a_user, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
