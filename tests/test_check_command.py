@@ -1,6 +1,9 @@
 """`qdtheory check`: the library's verdict, and one line for whatever is wrong."""
 
+import contextlib
 import json
+import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +11,13 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory import cli
 from qdtheory.compatibility import check_compatibility
+from qdtheory.expressions import Expression
 
 METRICS = """
 import jax, jax.numpy as jnp, numpy as np
@@ -244,3 +249,112 @@ def test_the_installed_command(folder, f, code, first):
     assert done.returncode == code
     assert (done.stderr if code else done.stdout).startswith(first)
     assert "Traceback" not in done.stderr
+
+
+# --- random input ----------------------------------------------------------------
+
+CHARACTERS = (
+    "x0123456789.+-*/()logexpsqrt e_'\"\\[]{}:;,@#^%&|~!=<>\n\t\0\x1bé\uff58√\udc80"
+)
+FRAGMENTS = ["", "(", ")", "log(", "exp(", "sqrt(", "**", "x", "-", "/0", "1e9", "3"]
+FORMULAS_OF_PAIRS = ["log(x)", "-x*log(x)", "1 - (1 - x)**3", "(x**0.5 - x)/0.5"]
+
+
+def random_characters(rng):
+    return "".join(rng.choices(CHARACTERS, k=rng.randrange(60)))
+
+
+def mutant(rng):
+    """A good formula with one to four places cut or filled."""
+    text = rng.choice(FORMULAS_OF_PAIRS)
+    for _ in range(rng.randint(1, 4)):
+        start = rng.randint(0, len(text))
+        end = start + rng.randrange(3)
+        text = text[:start] + rng.choice([*FRAGMENTS, *CHARACTERS]) + text[end:]
+    return text
+
+
+def well_formed(rng, depth=3):
+    if depth == 0 or rng.random() < 0.2:
+        return rng.choice(["x", "x", "x", "1", "2", "0.5", "1e-3", "3", "10"])
+    first, second = well_formed(rng, depth - 1), well_formed(rng, depth - 1)
+    return rng.choice(
+        [
+            f"{rng.choice(['log', 'exp', 'sqrt'])}({first})",
+            f"({first})**{rng.choice(['2', '-1', '0.5', '(1/3)', '-2.5', '3', '7'])}",
+            f"-({first})",
+            f"({first} {rng.choice('+-*/')} {second})",
+        ]
+    )
+
+
+def accepted(rng):
+    """A well-formed formula without numbers such as log(-1)."""
+    while True:
+        text = well_formed(rng)
+        with contextlib.suppress(ValueError):
+            Expression(text)
+            return text
+
+
+@pytest.fixture
+def answer(capsys):
+    """The first word that the command's function prints; a hang fails."""
+
+    def hang(*_):
+        raise TimeoutError("no answer within a minute")
+
+    def run(f, g):
+        status = 0
+        signal.alarm(60)
+        try:
+            cli.check(f=f, g=g)
+        except typer.Exit as stopped:
+            status = stopped.exit_code
+        finally:
+            signal.alarm(0)
+        out, err = capsys.readouterr()
+        if status == 0:
+            assert err == ""
+            return out.partition(":")[0]
+        assert (status, out) == (1, "")
+        assert err.startswith("qdtheory: ")
+        assert err.count("\n") == 1
+        return "error"
+
+    before = signal.signal(signal.SIGALRM, hang)
+    yield run
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_ten_thousand_random_strings_get_a_verdict_or_one_line(answer):
+    rng = random.Random(0)
+    texts = [random_characters(rng) for _ in range(9000)]
+    texts += [mutant(rng) for _ in range(1000)]
+    pairs = [rng.choice([(text, "-x*log(x)"), ("log(x)", text)]) for text in texts]
+    answers = {answer(f, g) for f, g in pairs}
+    assert answers == {"compatible", "incompatible", "undecided", "error"}
+
+
+def test_a_thousand_random_formulas_get_a_verdict_or_one_line(answer):
+    rng = random.Random(1)
+    both = [(accepted(rng), accepted(rng)) for _ in range(400)]
+    first = [(accepted(rng), "-x**2") for _ in range(100)]
+    second = [("log(x)", accepted(rng)) for _ in range(100)]
+    answers = [answer(f, g) for f, g in both + first + second]
+    assert set(answers) <= {"compatible", "incompatible", "undecided", "error"}
+    # Formulas that are not defined on (0, 1) are the only errors left.
+    assert answers.count("error") <= 100
+
+
+def test_random_strings_through_the_command_itself(folder):
+    rng = random.Random(2)
+    for text in [random_characters(rng) for _ in range(40)]:
+        result = call("--f", text, "--g", text)
+        assert result.exit_code == 1
+        assert result.stderr.count("\n") == 1
+    for text in [mutant(rng) for _ in range(20)]:
+        result = call("--f", text, "--g", "-x*log(x)")
+        assert result.exit_code in (0, 1)
+        assert bool(result.stdout) == (result.exit_code == 0)
+        assert result.stderr.count("\n") == result.exit_code
