@@ -26,3 +26,10 @@ def as_a_user():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_compiled_functions():
+    """Free what a module compiled; over all of them it is gigabytes."""
+    yield
+    jax.clear_caches()

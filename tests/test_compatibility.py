@@ -133,9 +133,9 @@ def test_witnesses_hold_in_plain_numpy():
     assert_beats(qd.LL_NRR, witness, likelihood, repetition)
 
 
-def test_two_hundred_perturbed_diversities_are_beaten():
+def test_perturbed_diversities_are_beaten():
     rng = np.random.default_rng(1)
-    for i in range(200):
+    for i in range(40):
         f, base = ((qd.LL, qd.SE), (qd.CR, qd.NRR))[i % 2]
         weights = rng.normal(size=4) / np.arange(1, 5) ** 2
 
