@@ -1,6 +1,7 @@
 """What every test needs: 64-bit JAX, checked types, and a way to switch them off."""
 
 import os
+from pathlib import Path
 
 import jax
 import jaxtyping
@@ -10,7 +11,8 @@ from hypothesis import settings
 jax.config.update("jax_enable_x64", True)
 # One cache a worker: entries are written in place, and a reader beside them warns.
 worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-jax.config.update("jax_compilation_cache_dir", f".jax_cache/{worker}")
+cache = Path(__file__).parent / ".jax_cache" / worker
+jax.config.update("jax_compilation_cache_dir", str(cache))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")

@@ -150,7 +150,12 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
             raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
         if values.max() == 0:
             raise ValueError("weights are all zero; at least one must be positive")
-    # Dividing by the largest first keeps the sum of huge weights finite.
+    # Weights near either end of the floats are moved to the middle first, where
+    # neither their sum nor the reciprocal of the largest leaves the range.
+    largest = weights.max()
+    weights = weights * jnp.select(
+        [largest > 1e150, largest < 1e-150], [1e-150, 1e150], 1.0
+    )
     weights = weights / weights.max()
     return weights / weights.sum()
 

@@ -193,6 +193,12 @@ def bhattacharyya_distance(
         0.9659258263
     """
     a, b = _checked(a, b)
+    coefficient = (_sqrt(a) * _sqrt(b)).sum()
     # 1 minus the coefficient is the squared Hellinger distance, which keeps the
-    # digits of close distributions that the coefficient itself has lost.
-    return -jnp.log1p(-(hellinger_distance(a, b) ** 2))
+    # digits of close distributions that the coefficient itself has lost; far apart
+    # it is the other way round. Both sides of `where` are finite.
+    close = coefficient > 0.5
+    squared = jnp.where(close, hellinger_distance(a, b) ** 2, 0.5)
+    far = jnp.where(close | (coefficient == 0), 1.0, coefficient)
+    distance = jnp.where(close, -jnp.log1p(-squared), -jnp.log(far))
+    return jnp.where(coefficient == 0, jnp.inf, distance)

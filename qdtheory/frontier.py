@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from qdtheory.distributions import Number
+from qdtheory.distributions import Number, require_x64
 from qdtheory.pairs import (
     LinearPair,
     ScalarFunction,
@@ -119,7 +119,7 @@ def pareto_optimum(
     Raises:
         TypeError: the pair has no scores or no g.
         ValueError: `p` is not a distribution, w > 0 or NaN, scores that are NaN or
-            $+\infty$, or g not concave.
+            $+\infty$, g not concave, or g so flat near 0 that 64 bits do not fix Q.
 
     References:
         Li et al. 2020, Theorem 2, completed at both ends; regularised argmax and
@@ -139,13 +139,14 @@ def pareto_optimum(
         )
     weight = jnp.asarray(w, dtype=float)
     q, b = _maximise(pair.g, scores, weight)
+    residual = _require_solved(jnp.abs(q.sum() - 1))
     return ParetoOptimum(
         q=q,
         w=weight,
         b=b,
         quality=expected_score(q, scores),
         diversity=pair.diversity(q),
-        residual=jnp.abs(q.sum() - 1),
+        residual=residual,
     )
 
 
@@ -191,8 +192,9 @@ def pareto_frontier(
     scores = _scores(pair, p)
     w = _weight_grid(scores, _saturation_weight(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
-    alpha = jnp.where(jnp.isinf(w), 1.0, w / (w - 1))
-    return ParetoFrontier(w, alpha, b, quality, diversity, residual.max())
+    alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
+    solved = _require_solved(residual.max())
+    return ParetoFrontier(w, alpha, b, quality, diversity, solved)
 
 
 def saturation_weight(
@@ -352,6 +354,7 @@ def dominance(
         >>> bool(beats.in_quality), bool(beats.in_diversity)
         (True, False)
     """
+    require_x64()
     u, v, other_u, other_v = (
         jnp.asarray(x) for x in (quality, diversity, other_quality, other_diversity)
     )
@@ -406,7 +409,8 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
     if not (hasattr(pair, "text_quality") and hasattr(pair, "g")):
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
-            f"that sums g(Q_i), a SeparablePair or LinearPair; got {pair!r}"
+            f"that sums g(Q_i), a SeparablePair or LinearPair; got a "
+            f"{type(pair).__name__} (for n-grams, take the pair on their distributions)"
         )
     require_concave(pair.g)
     scores = pair.text_quality(p)
@@ -419,6 +423,16 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
         if bool((scores == -jnp.inf).all()):
             raise ValueError("every text has score -inf, so no quality is finite")
     return scores
+
+
+def _require_solved(residual: Array) -> Array:
+    if not isinstance(residual, Tracer) and not residual <= 1e-9:
+        raise ValueError(
+            f"the probabilities of the optimum miss the sum 1 by {residual:.1e}: g is "
+            "too flat near 0, or w too large, for 64 bits; bend g there, for example "
+            "by adding -1e-3 * x**2, or take a smaller weight"
+        )
+    return residual
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -442,7 +456,8 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     support = (q > 0) & jnp.isfinite(scores)
     curvature = jax.vmap(jax.grad(jax.grad(g)))(jnp.where(support, q, 0.5))
     weight = jnp.where(support, 1 / curvature, 0.0)
-    line_dot = jnp.where(support, w * scores_dot + w_dot * scores, 0.0)
+    scores, scores_dot = (jnp.where(support, s, 0.0) for s in (scores, scores_dot))
+    line_dot = w * scores_dot + w_dot * scores
     b_dot = -(weight * line_dot).sum() / weight.sum()
     return weight * (line_dot + b_dot), b_dot
 
@@ -486,10 +501,10 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
     The scores come in descending order.
     """
     if order_of(g) == 2:
-        largest, quality, squares = order_two_moments(scores, w)
+        largest, quality, squares, residual = order_two_moments(scores, w)
         linear = g(1.0) + 1  # g(x) = linear * x - x^2, and the Q_i sum to 1
         b = _offset(g, largest, w, scores)
-        return b, quality, linear - squares, jnp.zeros_like(w)
+        return b, quality, linear - squares, residual
     solve = _solver_with_ends(g, scores)
 
     def point(last_two, weight):

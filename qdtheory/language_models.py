@@ -16,6 +16,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import Number, check_distribution, fingerprint, require_x64
+from qdtheory.pairs import STATIC
 from qdtheory.spaces import TextSpace
 
 START_TOKEN = 0
@@ -46,7 +47,8 @@ class LSTMLanguageModel:
             stands before it, and texts are over tokens 0 .. vocab_size - 2.
 
     Raises:
-        ValueError: an end token other than the last.
+        ValueError: shapes that do not fit together, or an end token other than the
+            last.
 
     References:
         Yu et al. 2017 (SeqGAN), the oracle; Li et al. 2020, section 6.1.
@@ -64,7 +66,22 @@ class LSTMLanguageModel:
     gate_biases: Float[Array, " gates"]
     output_weights: Float[Array, "hidden vocab"]
     output_biases: Float[Array, " vocab"]
-    end_token: int | None = field(default=None, metadata={"static": True})
+    end_token: int | None = field(default=None, metadata=STATIC)
+
+    def __post_init__(self) -> None:
+        arrays = jax.tree.leaves(self)
+        if not all(isinstance(a, np.ndarray | jax.Array) for a in arrays):
+            return  # JAX rebuilds pytrees with other things in the place of arrays
+        shapes = [tuple(a.shape) for a in arrays]
+        if [len(shape) for shape in shapes] != [2, 2, 2, 1, 2, 1]:
+            return  # a batch of models, under jax.vmap
+        (vocab, embedding), hidden = shapes[0], shapes[2][0]
+        gates = 4 * hidden
+        expected = [(vocab, embedding), (embedding, gates), (hidden, gates), (gates,)]
+        expected += [(hidden, vocab), (vocab,)]
+        if shapes != expected:
+            raise ValueError(f"the arrays must have shapes {expected}, got {shapes}")
+        _check_end_token(self.end_token, vocab)
 
     @property
     def vocab_size(self) -> int:
@@ -115,7 +132,6 @@ class LSTMLanguageModel:
                 raise ValueError(f"{name} must be at least 1, got {size}")
         if not 0 < sigma < np.inf:
             raise ValueError(f"sigma must be positive and finite, got {sigma}")
-        _check_end_token(end_token, vocab_size)
         shapes = (
             (vocab_size, embedding_size),
             (embedding_size, 4 * hidden_size),
@@ -166,7 +182,6 @@ class LSTMLanguageModel:
                 raise ValueError(f"{name} must have shape {shape}, got {value.shape}")
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} must be finite; it holds NaN or infinity")
-        _check_end_token(end_token, vocab)
         kinds = (
             np.concatenate(values[1 + kind : 13 : 3], axis=-1) for kind in range(3)
         )
@@ -244,6 +259,7 @@ class LSTMLanguageModel:
             Natural logs, shape (num_texts,).
 
         Raises:
+            TypeError: tokens that are not integers.
             ValueError: a token that is not one of the model's words, an empty text,
                 padding inside a text, or padding without an end token.
         """
@@ -286,7 +302,11 @@ class LSTMLanguageModel:
             )
 
     def _check_tokens(self, tokens: ArrayLike) -> None:
+        if isinstance(tokens, Tracer):
+            return
         tokens = np.asarray(tokens)
+        if not np.issubdtype(tokens.dtype, np.integer):
+            raise TypeError(f"tokens must be integers, got dtype {tokens.dtype}")
         if tokens.ndim != 2 or tokens.shape[1] == 0:
             raise ValueError(
                 f"tokens must be a table, one text a row, got shape {tokens.shape}"

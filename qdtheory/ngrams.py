@@ -188,6 +188,13 @@ class NgramPair:
     def __post_init__(self) -> None:
         if self.ngrams is None:
             object.__setattr__(self, "ngrams", self.space.ngrams(self.n))
+        width = self.space.max_length - self.n + 1
+        shape = getattr(self.ngrams, "shape", ())
+        if len(shape) == 2 and shape[1] != width:
+            raise ValueError(
+                f"ngrams must be the table of {self.n}-grams, {width} to a text, got "
+                f"{shape[1]}; leave it out and it is filled in"
+            )
 
     @property
     def name(self) -> str:

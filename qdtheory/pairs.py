@@ -8,7 +8,7 @@ Named qualities f and diversities g combine freely: `SeparablePair(LL, NRR)`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -93,9 +93,16 @@ class LinearPair:
             Scores, shape (N,), finite or $-\infty$.
 
         Raises:
-            ValueError: `p` is not a distribution.
+            ValueError: `p` is not a distribution, or the scores have another length.
         """
-        return self.scores(check_distribution(p))
+        p = check_distribution(p)
+        scores = self.scores(p)
+        if jnp.shape(scores) != p.shape:
+            raise ValueError(
+                f"scores(p) must give one score a text, shape {p.shape}, got shape "
+                f"{jnp.shape(scores)}"
+            )
+        return jnp.asarray(scores)
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
@@ -288,6 +295,7 @@ LL_NRR = SeparablePair(LL, NRR)
 CR_SE = SeparablePair(CR, SE)
 
 
+@lru_cache(maxsize=64)
 def single_token_bleu_pair(
     num_references: int, num_self_references: int
 ) -> SeparablePair:
@@ -380,6 +388,9 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         within rounding count as a violation unless the derivative shows a strict
         change between them.
 
+    Raises:
+        ValueError: a resolution below 3, which would test nothing.
+
     References:
         Li et al. 2020, Theorem 1; the exact scope on the line is ours.
 
@@ -390,6 +401,8 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         (0.6669921875, 0.3330078125)
     """
     require_x64()
+    if resolution < 3:
+        raise ValueError(f"resolution must be at least 3, got {resolution}")
     quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
     minus_slope = jax.grad(lambda x: -pair.g(x))
     diversity = _violation(minus_slope, resolution, isolated_ties_on_line=True)

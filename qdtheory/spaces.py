@@ -112,6 +112,7 @@ class TextSpace:
             Indices in 0 .. N-1, shape (...).
 
         Raises:
+            TypeError: tokens that are not integers.
             ValueError: a row that is no text of this space.
 
         Example:
@@ -120,6 +121,8 @@ class TextSpace:
             4
         """
         tokens = np.asarray(tokens)
+        if not np.issubdtype(tokens.dtype, np.integer):
+            raise TypeError(f"tokens must be integers, got dtype {tokens.dtype}")
         if tokens.ndim == 0 or tokens.shape[-1] != self.max_length:
             raise ValueError(
                 f"texts must have {self.max_length} tokens in the last axis, padded "

@@ -232,3 +232,9 @@ def test_gradients_agree_with_their_formulas():
 def test_tempering_has_finite_gradients_at_zeros(beta):
     p = np.array([0.5, 0.5, 0.0])
     assert np.isfinite(jax.jacobian(qd.temper)(p, beta)).all()
+
+
+def test_normalize_near_both_ends_of_the_floats():
+    for scale in (1e308, 1e300, 1.0, 1e-300):
+        found = qd.normalize(np.array([1.0, 0.5, 0.0]) * scale)
+        np.testing.assert_allclose(found, [2 / 3, 1 / 3, 0], rtol=1e-12)

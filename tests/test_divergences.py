@@ -284,3 +284,16 @@ def test_gradients_at_zeros_are_finite(divergence, argnums):
     zero_in_first = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
     for a, b in (zero_in_both, zero_in_first):
         assert np.isfinite(jax.grad(divergence, argnums)(a, b)).all()
+
+
+def test_bhattacharyya_on_disjoint_and_on_nearly_disjoint_supports():
+    rng = np.random.default_rng(14)
+    for _ in range(30):
+        a, b = np.zeros(9), np.zeros(9)
+        a[:4], b[4:] = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(5))
+        assert qd.bhattacharyya_distance(a, b) == np.inf
+        # A share e of b mixed into a: the coefficient is exactly sqrt(e).
+        for share in (1e-24, 1e-6, 0.3):
+            mixed = (1 - share) * a + share * b
+            found = float(qd.bhattacharyya_distance(mixed, b))
+            assert found == pytest.approx(-np.log(share) / 2, rel=1e-10)

@@ -571,3 +571,43 @@ def test_pareto_filter_is_dominance_over_all_pairs(points):
         for c, d in zip(u, v)
     ]
     assert qd.pareto_filter(u, v).tolist() == [not lost for lost in beaten]
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (qd.Tsallis(20.0), "too flat near 0|linear"),
+        (lambda x: -(x**12), "too flat near 0|linear"),
+        (lambda x: -(jnp.maximum(x - 0.3, 0) ** 2), "linear"),
+        (lambda x: jnp.minimum(x, 0.3), "linear"),
+        (lambda x: -x, "linear"),
+        (lambda x: x**2, "rises"),
+    ],
+)
+def test_unsolvable_diversities_are_refused(as_a_user, g, message):
+    p = np.array([0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match=message):
+        qd.pareto_optimum(qd.SeparablePair(qd.CR, g), p, -1.0)
+    with pytest.raises(ValueError, match=message):
+        qd.pareto_frontier(qd.SeparablePair(qd.CR, g), np.array([0.5, 0.3, 0.2]), 20)
+
+
+def test_slopes_stay_finite_with_zeros_in_p():
+    p = np.array([0.6, 0.4, 0.0])
+    for pair in (qd.LL_SE, qd.LL_NRR):
+        slope = jax.grad(lambda w, pair=pair: qd.pareto_optimum(pair, p, w).quality)
+        expected = qd.frontier_slopes(pair, p, -0.8).quality
+        assert float(slope(-0.8)) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_enormous_weights_do_not_overflow():
+    p = np.array([0.5, 0.3, 0.2])
+    for g in (qd.SE, qd.NRR, qd.Tsallis(1.5), mixed):
+        found = qd.pareto_optimum(qd.SeparablePair(qd.CR, g), p, -1e300)
+        np.testing.assert_allclose(found.q, [1, 0, 0], atol=1e-12)
+
+
+def test_scores_must_match_the_texts(as_a_user):
+    pair = qd.LinearPair(lambda p: jnp.arange(2.0), qd.SE)
+    with pytest.raises(ValueError, match="one score a text"):
+        qd.pareto_optimum(pair, np.full(3, 1 / 3), -1.0)

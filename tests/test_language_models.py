@@ -399,3 +399,21 @@ def test_gradients_agree_with_a_difference():
     # A central difference: error O(h^2), rounding EPS / h.
     difference = (entropy(moved(h)) - entropy(moved(-h))) / (2 * h)
     np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-9)
+
+
+def test_the_constructor_checks_shapes_and_the_end_token(as_a_user):
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 3, 2)
+    leaves = jax.tree.leaves(model)
+    with pytest.raises(ValueError, match="end_token"):
+        qd.LSTMLanguageModel(*leaves, end_token=0)
+    with pytest.raises(ValueError, match="shapes"):
+        qd.LSTMLanguageModel(*leaves[:4], leaves[4][:, :3], leaves[5])
+    with pytest.raises(TypeError, match="integers"):
+        model.log_probability(np.zeros((2, 3)))
+
+
+def test_log_probability_under_jit():
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 3, 2)
+    tokens = jnp.array([[0, 1, 2], [3, 3, 0]])
+    compiled = jax.jit(lambda t: model.log_probability(t))(tokens)
+    np.testing.assert_allclose(compiled, model.log_probability(tokens), rtol=1e-12)

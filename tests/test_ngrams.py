@@ -1,5 +1,6 @@
 """The n-gram map of a space and its metrics, against counting text by text."""
 
+import dataclasses
 from collections import Counter
 from itertools import product
 
@@ -304,3 +305,9 @@ BAD = [
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_table_of_another_order_is_refused(as_a_user):
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    with pytest.raises(ValueError, match="table of 2-grams"):
+        dataclasses.replace(qd.NgramPair(space, 1), n=2)

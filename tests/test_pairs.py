@@ -547,3 +547,9 @@ def test_each_named_diversity_falls_along_a_chain_of_transfers():
     for g, _ in DIVERSITIES.values():
         values = [float(qd.SeparablePair(qd.CR, g).diversity(q)) for q in chain]
         assert all(a > b for a, b in pairwise(values))
+
+
+def test_bleu_pairs_are_one_object_and_checks_need_a_grid(as_a_user):
+    assert qd.single_token_bleu_pair(2, 3) is qd.single_token_bleu_pair(2, 3)
+    with pytest.raises(ValueError, match="resolution"):
+        qd.check_rationality(qd.CR_NRR, resolution=2)

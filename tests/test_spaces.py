@@ -224,3 +224,8 @@ def test_no_ngram_at_all():
     with pytest.raises(ValueError, match="shorter than n"):
         space.ngram_distribution(only_short, 2)
     assert space.ngram_counts(only_short, 2).tolist() == [0.0] * 4
+
+
+def test_index_takes_integers_only(as_a_user):
+    with pytest.raises(TypeError, match="integers"):
+        qd.TextSpace(vocab_size=2, lengths=2).index(np.array([0.0, 1.0]))
