@@ -69,7 +69,7 @@ def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
     if size is not None and x.size != size:
         raise ValueError(
             f"{name} must have {size} entries, got {x.size}; "
-            "both sides must be over the same texts"
+            "what is compared must be over the same texts"
         )
     return jnp.asarray(x)
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from qdtheory.distributions import Number, require_x64
+from qdtheory.distributions import Number, check_distribution, require_x64
 from qdtheory.pairs import (
     LinearPair,
     ScalarFunction,
@@ -294,13 +294,13 @@ def kkt_residual(
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: `p` is not a distribution.
+        ValueError: `p` is not a distribution, or the optimum is over other texts.
 
     References:
-        Li et al. 2020, Theorem 4 with the multipliers' sign mended.
+        Li et al. 2020, Theorem 4 (the conditions), in Lemma 2's notation.
     """
     scores = _scores(pair, p)
-    q = optimum.q
+    q = check_distribution(optimum.q, "optimum.q", scores.size)
     # Where Q_i counts as 0, the slope at the least probability stands for g'(0).
     slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, TINY))
     line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
