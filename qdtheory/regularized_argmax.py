@@ -258,7 +258,7 @@ def _find_root(
         # Newton's step for m, and what it does to q to first order.
         newton = m - excess / rise.sum()
         predicted = jnp.maximum(q + rise * (newton - m), 0.0)
-        done = (jnp.abs(excess) < 1e-9) & (jnp.abs(predicted.sum() - 1) < 1e-13)
+        done = (jnp.abs(excess) < 1e-7) & (jnp.abs(predicted.sum() - 1) < 1e-13)
         middle = jnp.sqrt(low * high)
         new = _newton_or_else(middle, m, newton, low, high, last_step)
         q = jnp.where(done | (new == newton), predicted, q)
