@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 import typer
@@ -52,7 +51,6 @@ not_a_function = 3
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path(jax.config.jax_compilation_cache_dir).mkdir(parents=True)  # it is relative
     monkeypatch.setattr(sys, "path", [*sys.path])
     Path("my_metrics.py").write_text(METRICS)
     Path("my_exit.py").write_text("raise SystemExit('stop')")
