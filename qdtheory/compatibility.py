@@ -159,10 +159,8 @@ def _check_separable(
     small = _check_few_texts(pair, num_texts) if num_texts in (2, 3) else None
     if small is not None:
         return small
-    if p is not None:
-        points = _points(p, p.size)
-    else:
-        points = _suspects(pair, num_texts or 4, w0)
+    suspects = _suspects(pair, num_texts or 4)
+    points = suspects if p is None else _points(p, p.size)
     verdict = _check_at_points(pair, points, one_point=p is not None)
     return Verdict(
         verdict.compatible,
@@ -185,10 +183,7 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
         $w_0$, $b_0$ and the largest relative deviation of g'' from $w_0 f'$ over
         1,000 points of (0, 1), infinite where a derivative is not finite.
     """
-    x = _grid()
-    f_slope, g_bend = (
-        np.asarray(jax.vmap(h)(x)) for h in (jax.grad(f), jax.grad(jax.grad(g)))
-    )
+    x, f_slope, g_bend = _derivatives(f, g)
     if not (np.isfinite(f_slope).all() and np.isfinite(g_bend).all()):
         return np.nan, np.nan, np.inf
     middle = x.size // 2
@@ -202,6 +197,15 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
     # Where g' is steep, b0 is a small difference: -0.0 and rounding become 0.
     b0 = 0.0 if abs(b0) <= RESIDUAL_TOLERANCE * abs(w0) else b0
     return w0, b0, float(deviation.max())
+
+
+def _derivatives(
+    f: ScalarFunction, g: ScalarFunction
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The points of the grid, f' and g'' there."""
+    x = _grid()
+    slope, bend = jax.vmap(jax.grad(f))(x), jax.vmap(jax.grad(jax.grad(g)))(x)
+    return x, np.asarray(slope), np.asarray(bend)
 
 
 def _grid() -> np.ndarray:
@@ -229,11 +233,8 @@ def _check_few_texts(pair: SeparablePair, num_texts: int | None) -> Verdict | No
             "move oppositely. Theorem 3 does not hold for it from N = 4 on.",
         )
     residual, slopes = _chord_law(pair)
-    try:
-        require_concave(pair.g)
-    except ValueError:
-        return None
-    if residual > RESIDUAL_TOLERANCE or slopes.max() >= 0:
+    falling = residual <= RESIDUAL_TOLERANCE and slopes.max() < 0
+    if not (falling and _is_strictly_concave(pair.g)):
         return None
     return Verdict(
         True,
@@ -273,13 +274,9 @@ def _points(p: Array | None, num_texts: int) -> Iterator[Array]:
         yield jnp.asarray(draw / draw.sum())
 
 
-def _suspects(pair: SeparablePair, num_texts: int, w0: float) -> Iterator[Array]:
+def _suspects(pair: SeparablePair, num_texts: int) -> Iterator[Array]:
     """Interior P for a pair outside Theorem 3, the likeliest to be beaten first."""
-    x = _grid()
-    f_slope, g_bend = (
-        np.asarray(jax.vmap(h)(x))
-        for h in (jax.grad(pair.f), jax.grad(jax.grad(pair.g)))
-    )
+    x, f_slope, g_bend = _derivatives(pair.f, pair.g)
     with np.errstate(invalid="ignore"):
         wrong = (f_slope <= 0) | (g_bend >= 0)
     places = np.linspace(0, wrong.sum() - 1, 8).astype(int) if wrong.any() else []
@@ -413,8 +410,12 @@ def _is_concave(pair: Pair) -> bool:
         pair = pair.pair
     if not isinstance(pair, SeparablePair | LinearPair):
         return False
+    return _is_strictly_concave(pair.g)
+
+
+def _is_strictly_concave(g: ScalarFunction) -> bool:
     try:
-        require_concave(pair.g)
+        require_concave(g)
     except ValueError:
         return False
     return True
