@@ -9,6 +9,7 @@ from importlib.metadata import version as _version
 from types import ModuleType
 
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
+from qdtheory.discrepancy import Discrepancy, quality_discrepancy
 from qdtheory.distributions import (
     entropy,
     fingerprint,

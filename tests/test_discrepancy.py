@@ -1,0 +1,290 @@
+"""QDisc and DRate against searches that share nothing with the exact solutions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize
+
+import qdtheory as qd
+from qdtheory.discrepancy import inflection_point, quality_discrepancy
+
+
+def search(scores, g, slope, p, rng, num_starts=25):
+    """The best feasible gain by SLSQP from many starts, P among them."""
+    n, least, best = p.size, g(p).sum(), 0.0
+    constraints = [
+        {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: np.ones(n)},
+        {"type": "ineq", "fun": lambda q: g(q).sum() - least, "jac": slope},
+    ]
+    starts = [rng.dirichlet(np.full(n, rng.choice([0.2, 1, 3]))) for _ in range(25)]
+    corners = 0.9 * np.eye(n) + 0.1 / n
+    for start in (p, *corners, *starts[:num_starts]):
+        found = minimize(
+            lambda q: -q @ scores,
+            start,
+            jac=lambda q: -scores,
+            constraints=constraints,
+            bounds=[(0, 1)] * n,
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-15},
+        ).x
+        q = np.clip(found, 0, 1)
+        q /= q.sum()
+        if g(q).sum() >= least - 1e-12:
+            best = max(best, float((q - p) @ scores))
+    return best
+
+
+def assert_feasible(pair, p, found):
+    q = np.asarray(found.q)
+    assert q.min() >= 0
+    assert abs(q.sum() - 1) <= 1e-14
+    assert pair.diversity(q) >= pair.diversity(p)
+    gain = float(pair.quality(q, p) - pair.quality(p, p))
+    assert gain == pytest.approx(found.qdisc, abs=1e-14)
+
+
+def repeated(k):
+    """g and g' of single-token NSBLEU with k references."""
+    return (
+        lambda x: -x + x * (1 - x) ** k,
+        lambda x: -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1),
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_s_shaped_equals_search_on_single_token_bleu(seed):
+    rng = np.random.default_rng(seed)
+    size = (3, 4, 5, 6, 8, 11, 16, 21)[seed % 8]
+    n, num_references = int(rng.integers(3, 7)), int(rng.choice([1, 2, 5, 10]))
+    p = rng.dirichlet(np.full(n, rng.choice([0.5, 1, 3])))
+    pair = qd.single_token_bleu_pair(num_references, size - 1)
+    found = quality_discrepancy(pair, p)
+    best = search(1 - (1 - p) ** num_references, *repeated(size - 1), p, rng)
+    # SLSQP stops within 1e-11 of V(P).
+    assert found.qdisc == pytest.approx(best, abs=1e-8)
+    assert found.dominated_in == "quality"
+    assert_feasible(pair, p, found)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_s_shaped_equals_search_with_infinite_slope_and_ties(seed):
+    rng = np.random.default_rng(seed)
+    a, n = rng.uniform(0.6, 4), int(rng.integers(3, 7))
+    p = rng.dirichlet(np.full(n, rng.choice([0.5, 1, 3])))
+    scores = [np.log(p), p, rng.choice([0.0, 1.0, 2.0], n)][seed % 3]
+    pair = qd.LinearPair(
+        lambda p: jnp.asarray(scores), lambda x: jax.scipy.special.entr(x) + a * x**2
+    )
+    found = quality_discrepancy(pair, p)
+    best = search(
+        scores,
+        lambda x: -x * np.log(np.maximum(x, 1e-300)) + a * x**2,
+        lambda x: -np.log(np.maximum(x, 1e-300)) - 1 + 2 * a * x,
+        p,
+        rng,
+    )
+    assert found.qdisc == pytest.approx(best, abs=1e-8)
+    assert_feasible(pair, p, found)
+
+
+@pytest.mark.parametrize(
+    ("pair", "g", "slope"),
+    [
+        (qd.LL_NRR, lambda x: -(x**2), lambda x: -2 * x),
+        (qd.CR_SE, lambda x: -x * np.log(x + 1e-300), lambda x: -np.log(x + 1e-300)),
+        (
+            qd.SeparablePair(qd.LL, qd.Tsallis(1.5)),
+            lambda x: 2 * (x - x**1.5),
+            lambda x: 2 - 3 * np.sqrt(x),
+        ),
+        (
+            qd.SeparablePair(qd.CR, lambda x: -(x**4) - x**2),
+            lambda x: -(x**4) - x**2,
+            lambda x: -4 * x**3 - 2 * x,
+        ),
+    ],
+    ids=["LL-NRR", "CR-SE", "LL-Tsallis", "CR-quartic"],
+)
+def test_concave_equals_search(pair, g, slope):
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        p = rng.dirichlet(np.ones(int(rng.choice([3, 5]))))
+        found = quality_discrepancy(pair, p)
+        scores = np.asarray(pair.text_quality(p))
+        best = search(scores, g, slope, p, rng, num_starts=3)
+        assert found.qdisc == pytest.approx(best, abs=1e-8)
+        assert_feasible(pair, p, found)
+        assert found.upper_bound == found.qdisc
+        assert found.status == "exact"
+        mean = float(pair.quality(np.full(p.size, 1 / p.size), p))
+        assert found.quality_range == pytest.approx(scores.max() - mean, rel=1e-12)
+        assert found.drate == pytest.approx(found.qdisc / found.quality_range)
+
+
+def test_cr_se_equals_its_closed_form():
+    # The frontier of CR-SE is softmax(beta P): match the entropy in beta.
+    p = np.random.default_rng(2).dirichlet(np.ones(64))
+
+    def model(beta):
+        q = np.exp(beta * (p - p.max()))
+        return q / q.sum()
+
+    def entropy(q):
+        return -(q * np.log(q)).sum()
+
+    beta = brentq(lambda b: entropy(model(b)) - entropy(p), 1e-6, 1e4, xtol=1e-12)
+    gain = (model(beta) - p) @ p
+    assert quality_discrepancy(qd.CR_SE, p).qdisc == pytest.approx(gain, abs=1e-13)
+
+
+@pytest.mark.parametrize("pair", [qd.LL_SE, qd.CR_NRR], ids=lambda pair: pair.name)
+def test_compatible_pairs_leave_nothing(pair):
+    rng = np.random.default_rng(3)
+    for n in (2, 3, 5, 64):
+        for _ in range(10):
+            p = rng.dirichlet(np.ones(n)) * 0.99 + 0.01 / n
+            found = quality_discrepancy(pair, p)
+            assert found.qdisc <= 1e-12
+            assert found.dominated_in is None
+
+
+def test_optimality_conditions_hold_beyond_the_inflection():
+    p = np.random.default_rng(4).dirichlet(np.ones(64))
+    for k in (2, 10, 30, 1000):
+        pair = qd.single_token_bleu_pair(10, k)
+        q = np.asarray(quality_discrepancy(pair, p).q)
+        scores = np.asarray(pair.text_quality(p))
+        # Repair may leave traces of 1e-17 on the other texts.
+        slopes, on = repeated(k)[1](q), q > 1e-12
+        # g'(q) is affine in the score on the support and below the line off it.
+        fit = np.polynomial.Polynomial.fit(scores[on], slopes[on], 1)
+        assert np.abs(fit(scores) - slopes)[on].max() <= 1e-8
+        assert (0 <= fit(scores[~on]) + 1e-8).all()
+        c = inflection_point(pair.g)
+        assert c == pytest.approx(2 / (k + 1), rel=1e-9)
+        assert (q > c * (1 + 1e-9)).sum() <= 1
+
+
+def test_never_two_beyond_the_inflection():
+    # By search alone: maximisers put at most one text where g is convex.
+    rng = np.random.default_rng(5)
+    p = np.array([0.55, 0.4, 0.03, 0.02])
+    for k in (6, 10, 20):
+        g, slope = repeated(k)
+        grid = rng.dirichlet(np.full(4, 0.4), 200_000)
+        feasible = grid[g(grid).sum(axis=1) >= g(p).sum()]
+        two = (feasible > 2 / (k + 1)).sum(axis=1) == 2
+        best = search(p, g, slope, p, rng)
+        assert two.any()
+        assert ((feasible[two] - p) @ p).max() < best
+
+
+@pytest.mark.parametrize("size", [40, 75, 76, 300, 1001])
+def test_most_diverse_collapses_beyond_75(size):
+    p = np.random.default_rng(6).dirichlet(np.ones(64))
+    pair = qd.single_token_bleu_pair(10, size - 1)
+    q = np.asarray(quality_discrepancy(pair, p).most_diverse)
+    g, _ = repeated(size - 1)
+    # All distributions with two levels and one text on top.
+    tops = np.linspace(1 / 64, 1, 200_001)
+    best = (g(tops) + 63 * g((1 - tops) / 63)).max()
+    assert g(q).sum() >= best - 1e-15
+    assert g(q).sum() == pytest.approx(best, abs=1e-8)
+    assert q.argmax() == p.argmax() if size > 75 else np.ptp(q) == 0
+
+
+def test_uniform_real_distribution_is_dominated_in_diversity_only():
+    p = np.full(64, 1 / 64)
+    pair = qd.single_token_bleu_pair(10, 1000)
+    found = quality_discrepancy(pair, p)
+    assert found.qdisc <= 1e-15
+    assert found.dominated_in == "diversity"
+    assert found.drate is None
+    assert "range is 0" in found.reason
+    assert float(found.q @ p - p @ p) == pytest.approx(0, abs=1e-16)
+    assert pair.diversity(found.q) > pair.diversity(p) + 0.02
+    # With fewer references the uniform distribution is the most diverse.
+    calm = quality_discrepancy(qd.single_token_bleu_pair(10, 10), p)
+    assert (calm.qdisc, calm.dominated_in, calm.drate) == (0, None, None)
+
+
+def test_real_distribution_that_maximises_diversity_on_the_wrong_text():
+    pair = qd.LinearPair(lambda p: jnp.array([0.0, 1.0, 3.0]), repeated(10)[0])
+    q = np.asarray(quality_discrepancy(pair, np.array([0.2, 0.3, 0.5])).most_diverse)
+    assert q.argmax() == 2
+    found = quality_discrepancy(pair, q[[2, 1, 0]])
+    assert found.qdisc == pytest.approx(3 * (q[2] - q[0]), rel=1e-9)
+    assert found.dominated_in == "quality"
+
+
+def test_diversity_so_low_that_quality_is_unbounded():
+    # Scores that have nothing to do with P: the best text alone is diverse enough.
+    pair = qd.LinearPair(lambda p: jnp.array([0.0, 1.0, 1.0]), qd.NRR)
+    found = quality_discrepancy(pair, np.array([0.9, 0.1, 0.0]))
+    assert found.qdisc == pytest.approx(0.9, rel=1e-15)
+    np.testing.assert_array_equal(found.q, [0, 0.5, 0.5])
+    assert found.drate == pytest.approx(0.9 / (1 - 2 / 3))
+
+
+def test_zeros_in_p_make_the_quality_range_infinite():
+    p = np.array([0.6, 0.3, 0.1, 0.0])
+    for g in (qd.NRR, repeated(4)[0]):
+        found = quality_discrepancy(qd.SeparablePair(qd.LL, g), p)
+        inside = quality_discrepancy(qd.SeparablePair(qd.LL, g), p[:3])
+        assert found.qdisc == pytest.approx(inside.qdisc, rel=1e-9)
+        assert found.q[3] == 0
+        assert found.drate is None
+        assert "infinite" in found.reason
+
+
+def test_one_text():
+    for pair in (qd.LL_SE, qd.single_token_bleu_pair(2, 5)):
+        found = quality_discrepancy(pair, np.ones(1))
+        assert (found.qdisc, found.drate, found.dominated_in) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (lambda x: x**2, "concave up to one point and convex beyond"),
+        (lambda x: -x, "linear"),
+        (lambda x: jnp.sin(9 * x), "concave up to one point and convex beyond"),
+    ],
+    ids=["convex", "linear", "wave"],
+)
+def test_other_shapes_are_refused(g, message):
+    with pytest.raises(ValueError, match=message):
+        quality_discrepancy(qd.SeparablePair(qd.CR, g), np.array([0.6, 0.4]))
+
+
+def test_bad_input(as_a_user):
+    p = np.array([0.6, 0.4])
+    with pytest.raises(ValueError, match="must be nonnegative|sum"):
+        quality_discrepancy(qd.LL_SE, p - 0.5)
+    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Function"):
+        quality_discrepancy(qd.FunctionPair(lambda q, p: q @ p, jnp.max), p)
+    for scores in ([-np.inf, 0.0], [np.nan, 0.0], [np.inf, 0.0]):
+        pair = qd.LinearPair(lambda p, scores=scores: jnp.array(scores), qd.NRR)
+        with pytest.raises(ValueError, match="the quality of P itself must be finite"):
+            quality_discrepancy(pair, p)
+
+
+@pytest.mark.parametrize("slope", ["cubic", "sine"])
+def test_three_texts_are_compatible_where_four_are_not(slope):
+    if slope == "cubic":
+        pair = qd.SeparablePair(qd.CR, lambda x: -((x - 1 / 3) ** 4) / 4)
+    else:
+        pair = qd.SeparablePair(
+            lambda x: jnp.sin(2 * (x - 1 / 3)), lambda x: jnp.log(jnp.cos(x - 1 / 3))
+        )
+    rng = np.random.default_rng(7)
+    worst = max(
+        quality_discrepancy(pair, rng.dirichlet(np.ones(3))).qdisc for _ in range(200)
+    )
+    assert worst <= 1e-11
+    four = max(
+        quality_discrepancy(pair, rng.dirichlet(np.ones(4))).qdisc for _ in range(60)
+    )
+    assert four > {"cubic": 0.01, "sine": 1e-4}[slope]
