@@ -101,7 +101,7 @@ def quality_discrepancy(pair: Pair, p: Float[ArrayLike, " texts"]) -> Discrepanc
         >>> from qdtheory.pairs import CR_NRR, LL_NRR
         >>> p = np.array([0.6, 0.3, 0.1])
         >>> print(f"{quality_discrepancy(LL_NRR, p).qdisc:.6f}")
-        0.030437
+        0.013566
         >>> quality_discrepancy(CR_NRR, p).dominated_in is None
         True
     """
@@ -341,7 +341,7 @@ def _table(
 def _polished(
     g: ScalarFunction, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
 ) -> tuple[np.ndarray, float]:
-    r"""Newton's method for $g'(q_i) = w \phi_i + b$, $\sum q_i = 1$ and V = `diversity`.
+    r"""Newton's method for $g'(q_i) = w \phi_i + b$, the sum 1 and a given V.
 
     Texts whose probability falls to 0 stay there.
     """

@@ -161,7 +161,7 @@ def test_optimality_conditions_hold_beyond_the_inflection():
         # g'(q) is affine in the score on the support and below the line off it.
         fit = np.polynomial.Polynomial.fit(scores[on], slopes[on], 1)
         assert np.abs(fit(scores) - slopes)[on].max() <= 1e-8
-        assert (0 <= fit(scores[~on]) + 1e-8).all()
+        assert fit(scores[~on]).min(initial=0) >= -1e-8
         c = inflection_point(pair.g)
         assert c == pytest.approx(2 / (k + 1), rel=1e-9)
         assert (q > c * (1 + 1e-9)).sum() <= 1
@@ -261,10 +261,10 @@ def test_other_shapes_are_refused(g, message):
 
 def test_bad_input(as_a_user):
     p = np.array([0.6, 0.4])
-    with pytest.raises(ValueError, match="must be nonnegative|sum"):
+    with pytest.raises(ValueError, match="nonnegative"):
         quality_discrepancy(qd.LL_SE, p - 0.5)
-    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Function"):
-        quality_discrepancy(qd.FunctionPair(lambda q, p: q @ p, jnp.max), p)
+    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Ngram"):
+        quality_discrepancy(qd.NgramPair(qd.TextSpace(2, 1), 1), p)
     for scores in ([-np.inf, 0.0], [np.nan, 0.0], [np.inf, 0.0]):
         pair = qd.LinearPair(lambda p, scores=scores: jnp.array(scores), qd.NRR)
         with pytest.raises(ValueError, match="the quality of P itself must be finite"):
