@@ -8,10 +8,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache, lru_cache, partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory import pairs
+from qdtheory.jets import Jet, jet_functions
+from qdtheory.pairs import CR, LL, NRR, SE, ScalarFunction, Tsallis
 
 # The variable "x", an exact number, or an operation's name and its operands.
 Tree = str | Fraction | tuple
@@ -43,6 +50,9 @@ MAX_NUMBER = 10**6
 # Powers within powers multiply, and a computer algebra system may expand them.
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
+
+# Of the named functions without parameters; a function is its own only key.
+NAMED = ((LL, "log(x)"), (CR, "x"), (SE, "-x*log(x)"), (NRR, "-x**2"))
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,72 @@ log, exp, sqrt, + - * / ** and parentheses
         value = _evaluate(self._tree, x, float, functions)
         return jnp.broadcast_to(value, x.shape)
 
+    def value(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The value in NumPy, which compiles nothing.
+
+        Args:
+            x: numbers of any shape.
+
+        Returns:
+            An array of the shape of `x`, NaN or infinite outside the domain.
+        """
+        functions = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt}
+        with np.errstate(all="ignore"):
+            return np.zeros_like(x) + _evaluate(self._tree, x, np.float64, functions)
+
+    def jet(self, x: Float[np.ndarray, "..."]) -> Jet:
+        """The value and two derivatives in NumPy, which compiles nothing.
+
+        Args:
+            x: numbers of any shape.
+
+        Returns:
+            A jet of arrays of the shape of `x`, NaN or infinite outside the domain.
+
+        Example:
+            >>> Expression("x**2").jet(np.array([3.0])).slope
+            array([6.])
+        """
+        zero, zeros = np.float64(0), np.zeros_like(x)
+
+        def number(exact: Fraction) -> Jet:
+            return Jet(np.float64(exact), zero, zero)
+
+        functions = jet_functions(np.log, np.exp, np.sqrt)
+        start = Jet(x, zeros + 1, zeros)
+        with np.errstate(all="ignore"):
+            jet = _evaluate(self._tree, start, number, functions)
+        return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
+
+    def enclosure(self, x: Fraction) -> Jet:
+        """Intervals that hold the exact value and two derivatives, to 60 digits.
+
+        Args:
+            x: an exact number.
+
+        Returns:
+            A jet of mpmath intervals.
+
+        Raises:
+            ValueError: a part of it is not a bounded interval of real numbers.
+        """
+        arithmetic = _intervals()
+
+        zero = arithmetic.mpf(0)
+
+        def number(exact: Fraction) -> Jet:
+            value = arithmetic.mpf(exact.numerator) / exact.denominator
+            return Jet(value, zero, zero)
+
+        functions = jet_functions(arithmetic.log, arithmetic.exp, arithmetic.sqrt)
+        start = Jet(number(x).value, zero + 1, zero)
+        jet = _evaluate(self._tree, start, number, functions)
+        for part in (jet.value, jet.slope, jet.bend):
+            # Complex intervals have no width.
+            if not (hasattr(part, "delta") and part.delta < arithmetic.inf):
+                raise ValueError(f"{self.text} has no bounded enclosure at {x}")
+        return jet
+
     def symbolic(self, x: Any) -> Any:
         """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
 
@@ -115,6 +191,61 @@ log, exp, sqrt, + - * / ** and parentheses
 
         functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
         return _evaluate(self._tree, x, sympy.Rational, functions)
+
+
+def formula_of(h: ScalarFunction) -> Expression | None:
+    """The formula of a named f or g, which has it in code only.
+
+    Args:
+        h: an expression, or any other scalar function.
+
+    Returns:
+        The formula, or None where it is not known.
+
+    Example:
+        >>> formula_of(Tsallis(1.5))
+        Expression(text='(x - x**1.5)/(1.5 - 1)')
+    """
+    if isinstance(h, Expression):
+        return h
+    match h:
+        case Tsallis(order=a):
+            text = f"(x - x**{a})/({a} - 1)"
+        case partial(func=pairs._found, args=(n,)):
+            text = f"1 - (1 - x)**{n}"
+        case partial(func=pairs._repeated, args=(k,)):
+            text = f"-x*(1 - (1 - x)**{k})"
+        case _:
+            text = next((text for known, text in NAMED if known is h), None)
+    try:
+        return Expression(text) if text else None
+    except ValueError:  # a power beyond the bound or an order of many digits
+        return None
+
+
+def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
+    """The value and two derivatives of any scalar function, at many points.
+
+    Args:
+        h: a scalar function; JAX differentiates it where no formula is known.
+        x: numbers of any shape.
+
+    Returns:
+        A jet of NumPy arrays of the shape of `x`.
+    """
+    formula = formula_of(h)
+    if formula is not None:
+        return formula.jet(x)
+    return Jet(*(np.asarray(part).reshape(x.shape) for part in _compiled(h)(x.ravel())))
+
+
+@lru_cache(maxsize=128)
+def _compiled(h: ScalarFunction) -> Callable:
+    def derivatives(x: Array) -> tuple[Array, Array, Array]:
+        value, slope = jax.value_and_grad(h)(x)
+        return value, slope, jax.grad(jax.grad(h))(x)
+
+    return jax.jit(jax.vmap(derivatives))
 
 
 def _parse(text: str) -> Tree:
@@ -201,6 +332,16 @@ def _evaluate(
     name, *operands = tree
     operation = ARITHMETIC[name] if name in ARITHMETIC else functions[name]
     return operation(*(_evaluate(part, x, number, functions) for part in operands))
+
+
+@cache
+def _intervals() -> Any:
+    """An interval arithmetic of our own, as mpmath's shared one has one precision."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    arithmetic = MPIntervalContext()
+    arithmetic.prec = 200
+    return arithmetic
 
 
 def _is_finite(tree: Tree) -> bool:
