@@ -25,7 +25,6 @@ from qdtheory.pairs import (
 )
 from qdtheory.regularized_argmax import (
     TINY,
-    first_guess,
     order_of,
     order_two_moments,
     require_concave,
@@ -35,6 +34,8 @@ from qdtheory.regularized_argmax import (
 
 # The weight just below 0, where the frontier continues after a jump.
 NEAREST_WEIGHT = -float(np.finfo(float).tiny)
+# So many weights before one are extrapolated to guess its optimum.
+NUM_NODES = 4
 
 
 @jax.tree_util.register_dataclass
@@ -439,9 +440,12 @@ def _require_solved(residual: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def _maximise(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array]:
     """(Q, b) of weight w; b follows from the largest probability."""
-    solve = _solver_with_ends(g, scores)
-    (largest, q), _ = solve(w, first_guess(scores))
-    return q, _offset(g, largest, w, scores)
+    gaps = scores.max() - scores
+    solve, guess = solver(g, gaps)
+    at_end = (w == 0) | jnp.isinf(w)
+    q, _ = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
+    q = jnp.select([w == 0, jnp.isinf(w)], _ends(gaps), q)
+    return q, _offset(g, q.max(), w, scores)
 
 
 @_maximise.defjvp
@@ -462,24 +466,10 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     return weight * (line_dot + b_dot), b_dot
 
 
-def _solver_with_ends(g: ScalarFunction, scores: Array):
-    """The solver over all of [-inf, 0]: (w, guess) -> ((largest, Q), next guess)."""
-    gaps = scores.max() - scores
+def _ends(gaps: Array) -> tuple[Array, Array]:
+    """Q at w = 0, uniform on all texts, and at w = -infinity, on the modes."""
     modes = gaps == 0
-    solve = solver(g, gaps)
-
-    def solve_anywhere(w, guess):
-        at_end = (w == 0) | jnp.isinf(w)
-        largest, q = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
-        ends = [w == 0, jnp.isinf(w)]
-        uniform, on_modes = jnp.full_like(q, 1 / q.size), modes / modes.sum()
-        answer = (
-            jnp.select(ends, [1 / q.size, 1 / modes.sum()], largest),
-            jnp.select(ends, [uniform, on_modes], q),
-        )
-        return answer, (largest, q)
-
-    return solve_anywhere
+    return jnp.full_like(gaps, 1 / gaps.size), modes / modes.sum()
 
 
 def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array:
@@ -496,30 +486,43 @@ def _descending(scores: Array) -> Array:
 
 @partial(jax.jit, static_argnums=0)
 def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
-    """(b, U, V, residual) at every weight, each solved from the one before.
+    """(b, U, V, residual) at every weight of a grid from one end to the other.
 
     The scores come in descending order.
     """
+    gaps = scores[0] - scores
+
+    def metrics(q):
+        residual = jnp.abs(q.sum() - 1)
+        return q.max(), expected_score(q, scores), total_diversity(g, q), residual
+
     if order_of(g) == 2:
-        largest, quality, squares, residual = order_two_moments(scores, w)
+        largest, quality, squares, residual = order_two_moments(scores, w[1:-1])
         linear = g(1.0) + 1  # g(x) = linear * x - x^2, and the Q_i sum to 1
-        b = _offset(g, largest, w, scores)
-        return b, quality, linear - squares, residual
-    solve = _solver_with_ends(g, scores)
+        points = largest, quality, linear - squares, residual
+    else:
+        solve, guess = solver(g, gaps)
 
-    def point(last_two, weight):
-        (largest, q), solution = solve(weight, jax.tree.map(_next, *last_two))
-        b = _offset(g, largest, weight, scores)
-        metrics = expected_score(q, scores), total_diversity(g, q)
-        return (last_two[1], solution), (b, *metrics, jnp.abs(q.sum() - 1))
+        def point(past, now):
+            (nodes, guesses), (weight, oldest) = past, now
+            q, guess = solve(weight, _interpolate(nodes, guesses, weight))
+            past = nodes.at[oldest].set(weight), guesses.at[oldest].set(guess)
+            return past, metrics(q)
 
-    start = first_guess(scores)
-    return jax.lax.scan(point, (start, start), w)[1]
+        # As if the optimum had been uniform at some weights above 0.
+        past = jnp.arange(1.0, NUM_NODES + 1), jnp.tile(guess, (NUM_NODES, 1))
+        inner = w[1:-1], jnp.arange(w.size - 2) % NUM_NODES
+        points = jax.lax.scan(point, past, inner)[1]
+    first, last = (metrics(q) for q in _ends(gaps))
+    largest, *rest = (jnp.hstack(values) for values in zip(first, points, last))
+    return _offset(g, largest, w, scores), *rest
 
 
-def _next(before: Array, last: Array) -> Array:
-    """Continue a smooth positive sequence by one term: the last ratio again."""
-    return jnp.where(before > 0, last * (last / before), last)
+def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
+    """At w the polynomial through values at nodes that differ (Lagrange)."""
+    itself = jnp.eye(nodes.size, dtype=bool)
+    apart = jnp.where(itself, 1.0, nodes[:, None] - nodes)
+    return jnp.where(itself, 1.0, (w - nodes) / apart).prod(axis=1) @ values
 
 
 def _saturation_weight(g: ScalarFunction, scores: Array) -> Array:

@@ -9,6 +9,7 @@ root-finding.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import jax
@@ -18,14 +19,13 @@ from jaxtyping import Array, Float
 
 from qdtheory.pairs import NRR, SE, ScalarFunction, Tsallis
 
-# The least probability told from 0; its square, which g'' may need, is a float too.
-TINY = float(np.sqrt(np.finfo(float).tiny))
+# The least probability told from 0; its cube, which g''' may need, is a float too.
+TINY = 1e-100
 EPS = float(np.finfo(float).eps)
 MAX_STEPS = 100
 
-# (largest, q) at one weight, and as the guess for the next.
-Solution = tuple[Array, Array]
-Solver = Callable[[Array, Solution], Solution]
+# (w, guess) -> (q, guess for the next weight)
+Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def order_of(g: ScalarFunction) -> float | None:
@@ -44,7 +44,9 @@ def order_of(g: ScalarFunction) -> float | None:
     return g.order if isinstance(g, Tsallis) else None
 
 
-def solver(g: ScalarFunction, gaps: Float[Array, " texts"]) -> Solver:
+def solver(
+    g: ScalarFunction, gaps: Float[Array, " texts"]
+) -> tuple[Solver, Float[Array, " texts"]]:
     """The solver for one g and one vector of gaps, for any finite w < 0.
 
     Args:
@@ -52,35 +54,24 @@ def solver(g: ScalarFunction, gaps: Float[Array, " texts"]) -> Solver:
         gaps: nonnegative, shape (N,), the least is 0; infinite ones get no mass.
 
     Returns:
-        A function (w, guess) -> (m, q); only the root-finder reads the guess.
+        A function (w, guess) -> (q, a guess for weights nearby), and the guess to
+        start from. Only the root-finder reads guesses; they are smooth in w, so that
+        those of several weights extrapolate.
     """
+    uniform = jnp.full_like(gaps, 1 / gaps.size)
     order = order_of(g)
     if order == 1:
-        return lambda w, guess: _softmax(w * gaps)
+        return _without_guess(lambda w: jax.nn.softmax(w * gaps)), uniform
     if order in (1.5, 2):
         table = _prefix_sums(jnp.sort(gaps))
         threshold = _threshold_2 if order == 2 else _threshold_15
-        return lambda w, guess: threshold(w, gaps, table)
-    inverse = _tsallis_inverse(order) if order else _newton_inverse(g)
-    return lambda w, guess: _find_root(g, inverse, -w * gaps, guess)
+        return _without_guess(lambda w: threshold(w, gaps, table)), uniform
+    unknown, inverse = _tsallis_inverse(order) if order else _halley_inverse(g)
+    return _root_finder(g, unknown, inverse, gaps), unknown.of(uniform)
 
 
-def first_guess(gaps: Float[Array, " texts"]) -> Solution:
-    """Where the root-finder starts when nothing is known.
-
-    Args:
-        gaps: shape (N,); only the shape counts.
-
-    Returns:
-        (m, q).
-    """
-    uniform = jnp.full_like(gaps, 1 / gaps.size)
-    return uniform[0], uniform
-
-
-def _softmax(scores: Array) -> Solution:
-    q = jax.nn.softmax(scores)
-    return q.max(), q
+def _without_guess(closed_form: Callable[[Array], Array]) -> Solver:
+    return lambda w, guess: (closed_form(w), guess)
 
 
 # --- Orders 1.5 and 2: one sort for all weights -----------------------------------
@@ -109,16 +100,15 @@ def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Arra
     return last, (1 - t * c[last]) / k
 
 
-def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Solution:
+def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 2
     last, r = _support_2(t, table)
     e_k = table[0][last]
     inside = gaps <= e_k
-    q = jnp.where(inside, r + t * jnp.where(inside, e_k - gaps, 0.0), 0.0)
-    return r + t * e_k, q
+    return jnp.where(inside, r + t * jnp.where(inside, e_k - gaps, 0.0), 0.0)
 
 
-def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Solution:
+def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 3
     e, c, d = table
     k = jnp.searchsorted(jnp.sqrt(d), 1 / t)  # the support is where t^2 d_k < 1
@@ -126,8 +116,7 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> S
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
     r = room / (tc + jnp.sqrt(tc * tc + k * room))
     inside = gaps <= e_k
-    q = jnp.where(inside, (r + t * jnp.where(inside, e_k - gaps, 0.0)) ** 2, 0.0)
-    return (r + t * e_k) ** 2, q
+    return jnp.where(inside, (r + t * jnp.where(inside, e_k - gaps, 0.0)) ** 2, 0.0)
 
 
 def order_two_moments(
@@ -139,140 +128,169 @@ def order_two_moments(
 
     Args:
         scores: in descending order, shape (N,), finite or -inf.
-        w: weights in [-inf, 0], both ends included.
+        w: finite weights below 0.
 
     Returns:
         These and $|\sum_i Q_i - 1|$: four vectors, one entry a weight.
     """
     top = scores.max()
-    gaps = top - scores
-    table = e, c, d = _prefix_sums(gaps)
-    t = jnp.where((w == 0) | jnp.isinf(w), 1.0, -w / 2)
+    table = e, c, d = _prefix_sums(top - scores)
+    t = -w / 2
     last, r = _support_2(t, table)
-    e_k, tc = e[last], t * c[last]
-    k = last + 1
-    num_modes = (gaps == 0).sum()
-    ends = [w == 0, jnp.isinf(w)]
-    largest = jnp.select(ends, [1 / scores.size, 1 / num_modes], r + t * e_k)
-    quality = jnp.select(
-        ends, [scores.mean(), top], top - e_k + r * c[last] + t * d[last]
+    e_k, tc, k = e[last], t * c[last], last + 1
+    return (
+        r + t * e_k,
+        top - e_k + r * c[last] + t * d[last],
+        k * r * r + 2 * r * tc + t * t * d[last],
+        jnp.abs(k * r + tc - 1),
     )
-    residual = jnp.abs(k * r + tc - 1)
-    squares = k * r * r + 2 * r * tc + t * t * d[last]
-    squares = jnp.select(ends, [1 / scores.size, 1 / num_modes], squares)
-    return largest, quality, squares, jnp.where((w == 0) | jnp.isinf(w), 0.0, residual)
 
 
 # --- Any other g: a root in m, with g' inverted at every step -----------------------
 
-# (m, costs, guess) -> q with g'(q_i) = g'(m) + cost_i, or 0 beyond g'(0).
+
+@dataclass(frozen=True)
+class _Unknown:
+    """What root-finding solves for in place of q; q is 0 at or below the floor."""
+
+    of: Callable[[Array], Array]
+    back: Callable[[Array], Array]
+    floor: float
+
+    def probability(self, z: Array) -> Array:
+        """The probabilities that z stands for."""
+        return jnp.where(z > self.floor, self.back(z), 0.0)
+
+
+LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(TINY)))
+ITSELF = _Unknown(jnp.asarray, jnp.asarray, 0.0)
+
+# (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i, at the floor beyond g'(0).
 Inverse = Callable[[Array, Array, Array], Array]
 
 
-def _tsallis_inverse(order: float) -> Inverse:
+def _tsallis_inverse(order: float) -> tuple[_Unknown, Inverse]:
     power = order - 1
 
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
         return jnp.maximum(m**power - power / order * costs, 0.0) ** (1 / power)
 
-    return inverse
+    return ITSELF, inverse
 
 
-def _newton_inverse(g: ScalarFunction) -> Inverse:
-    """Invert g' at many points by Newton steps kept inside shrinking brackets.
+def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
+    """Invert g' at many points by Halley steps kept inside shrinking brackets.
 
     Where g'(0) is infinite the unknown is log q, in which such g' are close to
     linear and probabilities of any size keep their digits; else it is q itself.
     """
     at_zero = slope_at_zero(g)
-    in_logs = np.isinf(at_zero)
-    floor = jnp.log(TINY) if in_logs else 0.0
+    unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
+    lowest = jax.grad(g)(TINY) if np.isinf(at_zero) else at_zero
 
     def slope(z: Array) -> Array:
-        return jax.vmap(jax.grad(g))(jnp.exp(z) if in_logs else z)
+        return jax.vmap(jax.grad(g))(unknown.back(z))
+
+    def slope_and_derivative(z: Array) -> tuple[Array, Array]:
+        return jax.jvp(slope, (z,), (jnp.ones_like(z),))
 
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
-        target = jax.grad(g)(m) + costs
-        lowest = jax.grad(g)(TINY) if in_logs else at_zero
-        inside = target < lowest
-        target = jnp.where(inside, target, jax.grad(g)(m))
-        ceiling = jnp.log(m) if in_logs else m
+        level, ceiling = jax.grad(g)(m), unknown.of(m)
+        inside = level + costs < lowest
+        target = jnp.where(inside, level + costs, level)
         # A text that enters the support is best guessed from the slope at 0.
         entering = (target - at_zero) / jax.grad(jax.grad(g))(0.0)
-        for other in (entering, m / 2):
-            guess = jnp.where(guess > 0, jnp.minimum(guess, m), other)
+        for other in (entering, unknown.of(m / 2)):
+            guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
         # Roots that are known already: no cost, or beyond g'(0) and not wanted.
-        guess = jnp.where(inside & (costs > 0), guess, m)
+        start = jnp.where(inside & (costs > 0), guess, ceiling)
+
+        def halley(z):
+            (value, first), (_, second) = jax.jvp(
+                slope_and_derivative, (z,), (jnp.ones_like(z),)
+            )
+            newton = (target - value) / first
+            change = newton / (1 + newton * second / (2 * first))
+            # An infinite derivative makes a step of 0 that proves nothing.
+            finite = jnp.isfinite(first) & jnp.isfinite(second)
+            return jnp.where(finite, z + change, jnp.nan), value
+
+        def close(new, z):
+            # The error after Halley's step is of the order of its cube.
+            return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
 
         def step(state):
             z, low, high, last_step, _, steps = state
-            value, derivative = jax.jvp(slope, (z,), (jnp.ones_like(z),))
-            excess = value - target
-            low = jnp.where(excess >= 0, z, low)
-            high = jnp.where(excess <= 0, z, high)
-            newton = z - excess / derivative
-            middle = (low + high) / 2
-            new = _newton_or_else(middle, z, newton, low, high, last_step)
+            new, value = halley(z)
+            low = jnp.where(value >= target, z, low)
+            high = jnp.where(value <= target, z, high)
+            last = close(new, z)
+            safe = _newton_or_else((low + high) / 2, z, new, low, high, last_step)
+            new = jnp.where(last, new, safe)
             noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(value))
-            settled = (jnp.abs(excess) <= noise) | (high - low <= 2 * EPS * jnp.abs(z))
+            settled = jnp.abs(value - target) <= noise
+            settled |= high - low <= 2 * EPS * jnp.abs(z)
             new = jnp.where(settled, z, new)
-            # Newton's error after a step is of the order of its square. (An infinite
-            # derivative makes a step of 0 that proves nothing.)
-            last = (jnp.abs(newton - z) <= 1e-9 * jnp.abs(z)) & jnp.isfinite(derivative)
-            new = jnp.where(last & ~settled, newton, new)
             going = ~(settled | last).all()
             return new, low, high, jnp.abs(new - z), going, steps + 1
 
         def unfinished(state):
             return state[4] & (state[5] < MAX_STEPS)
 
-        start = jnp.log(guess) if in_logs else guess
-        low = jnp.full_like(start, floor)
-        high = jnp.full_like(start, ceiling)
-        last_step = jnp.full_like(start, jnp.inf)
-        state = (start, low, high, last_step, jnp.array(True), 0)
-        z = jax.lax.while_loop(unfinished, step, state)[0]
-        q = jnp.where(inside, jnp.exp(z) if in_logs else z, 0.0)
-        return jnp.where(costs == 0, m, q)
+        def in_brackets(z):
+            low = jnp.full_like(z, unknown.floor)
+            high = jnp.full_like(z, ceiling)
+            state = (z, low, high, jnp.full_like(z, jnp.inf), jnp.array(True), 0)
+            return jax.lax.while_loop(unfinished, step, state)[0]
 
-    return inverse
+        # Along a frontier one step from the guess is nearly always enough.
+        z, _ = halley(start)
+        z = jax.lax.cond(close(z, start).all(), lambda _: z, in_brackets, start)
+        return jnp.where(costs == 0, ceiling, jnp.where(inside, z, unknown.floor))
+
+    return unknown, inverse
 
 
-def _find_root(
-    g: ScalarFunction, inverse: Inverse, costs: Array, guess: Solution
-) -> Solution:
+def _root_finder(
+    g: ScalarFunction, unknown: _Unknown, inverse: Inverse, gaps: Array
+) -> Solver:
     """Find m with sum q(m) = 1 by Newton steps inside a bracket that holds it."""
     curvature = jax.grad(jax.grad(g))
+    top = jnp.argmin(gaps)
     # Each q_i is at most m, and the texts without cost have exactly m.
-    low = 1 / jnp.isfinite(costs).sum()
-    high = 1 / (costs == 0).sum()
+    lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1 / (gaps == 0).sum()
 
-    def step(state):
-        m, q, low, high, last_step, _, steps = state
-        q = inverse(m, costs, q)
-        excess = q.sum() - 1
-        low = jnp.where(excess <= 0, m, low)
-        high = jnp.where(excess >= 0, m, high)
-        ratio = curvature(m) / jax.vmap(curvature)(jnp.where(q > 0, q, m))
-        rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
-        # Newton's step for m, and what it does to q to first order.
-        newton = m - excess / rise.sum()
-        predicted = jnp.maximum(q + rise * (newton - m), 0.0)
-        done = (jnp.abs(excess) < 1e-7) & (jnp.abs(predicted.sum() - 1) < 1e-13)
-        middle = jnp.sqrt(low * high)
-        new = _newton_or_else(middle, m, newton, low, high, last_step)
-        q = jnp.where(done | (new == newton), predicted, q)
-        new = jnp.where(done, newton, new)
-        done |= high - low <= 2 * EPS * high
-        return new, q, low, high, jnp.abs(new - m), ~done, steps + 1
+    def solve(w: Array, guess: Array) -> tuple[Array, Array]:
+        def step(state):
+            m, z, _, low, high, last_step, _, steps = state
+            z = inverse(m, -w * gaps, z)
+            q, scale = jax.jvp(unknown.probability, (z,), (jnp.ones_like(z),))
+            excess = q.sum() - 1
+            low = jnp.where(excess <= 0, m, low)
+            high = jnp.where(excess >= 0, m, high)
+            ratio = curvature(m) / jax.vmap(curvature)(jnp.where(q > 0, q, m))
+            rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
+            newton = m - excess / rise.sum()
+            new = _newton_or_else(jnp.sqrt(low * high), m, newton, low, high, last_step)
+            near = jnp.abs(excess) < 1e-7
+            # What Newton's step for m does to z, to first order.
+            change = jnp.where(near | (new == newton), newton - m, 0.0)
+            z += jnp.where(q > 0, rise / scale, 0.0) * change
+            q = unknown.probability(z)
+            done = near & (jnp.abs(q.sum() - 1) < 1e-13)
+            done |= high - low <= 2 * EPS * high
+            return new, z, q, low, high, jnp.abs(new - m), ~done, steps + 1
 
-    def unfinished(state):
-        return state[5] & (state[6] < MAX_STEPS)
+        def unfinished(state):
+            return state[6] & (state[7] < MAX_STEPS)
 
-    m = jnp.clip(guess[0], low, high)
-    state = (m, guess[1], low, high, jnp.array(jnp.inf), jnp.array(True), 0)
-    m, q, *_ = jax.lax.while_loop(unfinished, step, state)
-    return m, q
+        m = jnp.clip(unknown.back(guess[top]), lowest, highest)
+        state = (m, guess, guess, lowest, highest, jnp.inf, True, 0)
+        state = jax.tree.map(jnp.asarray, state)
+        _, z, q, *_ = jax.lax.while_loop(unfinished, step, state)
+        return q, z
+
+    return solve
 
 
 def _newton_or_else(

@@ -94,8 +94,8 @@ def test_optimum_satisfies_kkt(quality, diversity):
             line = w * np.asarray(pair.text_quality(p)) + b
         on = q > 0
         assert np.abs(slope(q[on]) - line[on]).max() <= 1e-10
-        # Where g'(0) is infinite, probabilities below 1e-154 may count as 0.
-        assert (line[~on] >= min(slope_at_zero, 350)).all()
+        # Where g'(0) is infinite, probabilities below 1e-100 may count as 0.
+        assert (line[~on] >= min(slope_at_zero, 228)).all()
         assert abs(q.sum() - 1) <= 1e-12
         assert q.min() >= 0
         assert qd.kkt_residual(pair, p, optimum) <= 1e-10
