@@ -33,7 +33,6 @@ from qdtheory.pairs import (
     ScalarFunction,
     SeparablePair,
     expected_score,
-    total_diversity,
 )
 from qdtheory.regularized_argmax import EPS, require_concave, slope_at_zero
 
@@ -156,7 +155,7 @@ def _best_model(
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None]:
     """The feasible model of greatest quality, its gain, and how it beats P."""
     start = float(pair.diversity(p))
-    noise = NOISE * float(total_diversity(lambda x: jnp.abs(pair.g(x)), p))
+    noise = NOISE * np.abs(_values(pair.g, p)[0]).sum()
     finite = np.isfinite(scores)
     inner = _spread(pair.g, inflection, scores, finite)
     on_modes = _spread(pair.g, inflection, scores, scores == scores.max())
@@ -244,7 +243,7 @@ def _spread(
     for top in (1.0, *_balanced(g, inflection, n - 1)):
         q = np.where(chosen, (1 - top) / (n - 1), 0.0)
         q[first] = top
-        if total_diversity(g, q) >= total_diversity(g, best):
+        if _values(g, q)[0].sum() >= _values(g, best)[0].sum():
             best = q
     return best
 
@@ -255,7 +254,7 @@ def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
         return []
 
     def excess(top):
-        return slopes_at(g, (1 - top) / others)[0] - slopes_at(g, top)[0]
+        return _values(g, (1 - top) / others)[1] - _values(g, top)[1]
 
     # Each of the others is at most c.
     return _roots(excess, max(inflection, 1 - others * inflection), 1.0)
@@ -332,9 +331,8 @@ def _table(
     even = np.linspace(0, inflection, 2049)
     large = np.linspace(inflection, 1, 2049)
     x = np.unique(np.concatenate([even, small, large]))
-    slopes = slopes_at(g, x)[0]
+    values, slopes, _ = _values(g, x)
     slopes[0] = slope_at_zero(g)
-    values = np.asarray(jax.jit(jax.vmap(g))(np.maximum(x, np.finfo(float).tiny)))
     return x, slopes, values
 
 
@@ -348,9 +346,9 @@ def _polished(
     top = q.argmax()
     others = np.isfinite(scores) & (np.arange(q.size) != top)
     gaps = np.where(others, scores - scores[top], 0.0)
-    b = slopes_at(g, q)[0][top]
+    b = _values(g, q)[1][top]
     for _ in range(20):
-        slope, bend = slopes_at(g, q)
+        value, slope, bend = _values(g, q)
         # The others follow from w and b; the top's g'' may be 0, so its step is kept.
         free = others & (q > 0)
         slack = np.where(free, (w * gaps + b - slope) / np.where(free, bend, 1), 0.0)
@@ -365,7 +363,7 @@ def _polished(
         lacking = [
             b - slope[top],
             1 - q.sum() - slack.sum(),
-            diversity - float(total_diversity(g, q)) - slack @ marginal,
+            diversity - value.sum() - slack @ marginal,
         ]
         top_step, w_step, b_step = np.linalg.solve(system, lacking)
         step = slack + by_w * w_step + by_b * b_step
@@ -406,16 +404,22 @@ def _roots(
     return roots
 
 
+def _values(
+    g: ScalarFunction, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """g, with its limit at 0, g' and g'' at each entry of a vector."""
+    # Few sizes, as each is compiled; g may be NaN at 0, as -x * log(x) is.
+    size = max(1024, 1 << (x.size - 1).bit_length())
+    padded = np.full(size, 0.5)
+    padded[: x.size] = np.maximum(x, np.finfo(float).tiny)
+    value, slope, bend = (np.array(y) for y in _compiled_values(g, padded))
+    return value[: x.size], slope[: x.size], bend[: x.size]
+
+
 @partial(jax.jit, static_argnums=0)
-def _slopes(g: ScalarFunction, x: Array) -> tuple[Array, Array]:
+def _compiled_values(g: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
     slope = jax.grad(g)
-    return jax.vmap(slope)(x), jax.vmap(jax.grad(slope))(x)
-
-
-def slopes_at(g: ScalarFunction, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first two derivatives at each entry of a vector."""
-    slope, bend = _slopes(g, x)
-    return np.array(slope), np.array(bend)
+    return jax.vmap(g)(x), jax.vmap(slope)(x), jax.vmap(jax.grad(slope))(x)
 
 
 @lru_cache(maxsize=128)
@@ -442,7 +446,7 @@ def inflection_point(g: ScalarFunction) -> float:
     else:
         return 1.0
     x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
-    slopes = slopes_at(g, x)[0]
+    slopes = _values(g, x)[1]
     least = int(slopes.argmin())
     noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
@@ -451,4 +455,4 @@ def inflection_point(g: ScalarFunction) -> float:
             f"{refusal}. QDisc is exact for g that is strictly concave, or concave "
             "up to one point and convex beyond"
         ) from None
-    return _roots(lambda x: slopes_at(g, x)[1], x[least - 1], x[least + 1])[0]
+    return _roots(lambda x: _values(g, x)[2], x[least - 1], x[least + 1])[0]

@@ -170,7 +170,7 @@ class SeparablePair:
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         """The score f(P_i) of each text; see `LinearPair.text_quality`."""
-        return jax.vmap(self.f)(check_distribution(p))
+        return _apply(self.f, check_distribution(p))
 
     # Written once, for every pair with scores and a separable diversity.
     quality = LinearPair.quality
@@ -209,13 +209,19 @@ def total_diversity(
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0 where its limit is finite.
         q = jnp.maximum(q, np.finfo(float).tiny)
-    return jax.vmap(g)(q).sum()
+    return _apply(g, q).sum()
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(h: ScalarFunction, x: Array) -> Array:
+    """h at each entry, compiled as a whole: one by one, operations compile slowly."""
+    return jax.vmap(h)(x)
 
 
 def value_at_zero(h: ScalarFunction) -> float:
     """h(0) as a Python float, also while JAX is tracing."""
     with jax.ensure_compile_time_eval():
-        return float(h(jnp.array(0.0)))
+        return float(_apply(h, jnp.zeros(1))[0])
 
 
 # --- Named qualities f and diversities g ---------------------------------------
