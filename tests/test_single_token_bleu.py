@@ -1,0 +1,478 @@
+"""BLEU of one token, and pairs that are no sums over texts, by plain NumPy."""
+
+from collections import Counter
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from math import comb
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import fsolve, minimize
+from scipy.spatial import ConvexHull
+
+import qdtheory as qd
+
+
+def score(n, x):
+    return 1 - (1 - x) ** n
+
+
+def missing(q, k):
+    """1 + V: the chance that a draw from q is none of k earlier ones."""
+    return (q * (1 - q) ** k).sum()
+
+
+def missing_slope(q, k):
+    return (1 - q) ** (k - 1) * (1 - (k + 1) * q)
+
+
+def topped(t, size):
+    """One text of probability t, the others equal."""
+    q = np.full(size, (1 - t) / (size - 1))
+    q[0] = t
+    return q
+
+
+def seen_sets(q, draws):
+    """The chance of each set of texts seen in a number of draws, by recursion."""
+    chances = {frozenset(): 1.0}
+    for _ in range(draws):
+        after = Counter()
+        for seen, chance in chances.items():
+            for text, share in enumerate(q):
+                after[seen | {text}] += chance * share
+        chances = after
+    return chances
+
+
+def ascend(height, slope, start, *constraints):
+    end = minimize(
+        lambda q: -height(q),
+        start,
+        jac=lambda q: -slope(q),
+        method="SLSQP",
+        bounds=[(0, 1)] * start.size,
+        constraints=[{"type": "eq", "fun": lambda q: q.sum() - 1}, *constraints],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return np.clip(end.x, 0, 1) / np.clip(end.x, 0, 1).sum()
+
+
+# -- verdicts and their evidence ---------------------------------------------------
+
+
+@pytest.mark.claim("N6.1")
+@pytest.mark.parametrize(
+    ("f", "g", "f_numpy", "g_numpy"),
+    [
+        (
+            "1 - (1 - x)**5",
+            "-x*log(x)",
+            lambda x: score(5, x),
+            lambda x: -x * np.log(x),
+        ),
+        ("x", "log(1 + 20*x)", lambda x: x, lambda x: np.log(1 + 20 * x)),
+        ("sqrt(x)", "-x**2", np.sqrt, lambda x: -(x**2)),
+        ("x - x**2", "-x**2", lambda x: x - x**2, lambda x: -(x**2)),
+    ],
+)
+def test_a_witness_gains_by_the_formulas_in_numpy(f, g, f_numpy, g_numpy):
+    verdict = qd.check_compatibility(
+        qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+    )
+    assert verdict.compatible is False
+    p, q = (np.asarray(x) for x in (verdict.witness.p, verdict.witness.q))
+    gains = (q - p) @ f_numpy(p), g_numpy(q).sum() - g_numpy(p).sum()
+    assert min(gains) > 0
+    stated = verdict.witness.quality_gain, verdict.witness.diversity_gain
+    np.testing.assert_allclose(stated, gains, rtol=1e-6)
+
+
+@pytest.mark.claim("N6.1")
+@pytest.mark.parametrize("n", range(1, 7))
+def test_a_divergence_is_the_gap_of_the_weighted_sum(n):
+    f, g = (qd.Expression(f"1 - (1 - x)**{m}") for m in (n, n + 1))
+    verdict = qd.check_compatibility(qd.SeparablePair(f, g))
+    a = verdict.alpha
+    assert a == pytest.approx((n + 1) / (n + 2), rel=1e-12)
+    rng = np.random.default_rng(n)
+    for p, q in zip(rng.dirichlet([1.0] * 6, 50), rng.dirichlet([1.0] * 6, 50)):
+        psi = [a * x @ score(n, p) + (1 - a) * score(n + 1, x).sum() for x in (p, q)]
+        # F with F' = f, and its gap above the tangent at P.
+        area_p, area_q = (x + (1 - x) ** (n + 1) / (n + 1) for x in (p, q))
+        gap = a * (area_q - area_p - score(n, p) * (q - p)).sum()
+        assert psi[0] - psi[1] == pytest.approx(gap, abs=1e-14)
+        assert gap > 0
+
+
+@pytest.mark.claim("N6.2")
+@pytest.mark.parametrize("n", range(1, 8))
+def test_distinct_texts_fit_bleu(n):
+    q = np.random.default_rng(n).dirichlet([1.0] * 5)
+    pair = qd.SeparablePair(
+        qd.single_token_bleu_pair(n, 1).f, qd.Expression(f"1 - (1 - x)**{n + 1}")
+    )
+    distinct = sum(len(seen) * c for seen, c in seen_sets(q, n + 1).items())
+    assert float(pair.diversity(q)) == pytest.approx(distinct, abs=1e-13)
+    # g'' / f' by differences of the counts.
+    x, h = np.linspace(0.1, 0.9, 9), 1e-4
+    bend = np.diff([score(n + 1, x + d) for d in (-h, 0, h)], 2, axis=0)[0] / h**2
+    slope = (score(n, x + h) - score(n, x - h)) / (2 * h)
+    # Rounding of a second difference is 1e-16 / h^2; its slope is at least n / 10^6.
+    clear = slope > 1e-2
+    np.testing.assert_allclose((bend / slope)[clear], -(n + 1), rtol=1e-4)
+
+
+@pytest.mark.claim("N6.3")
+@pytest.mark.parametrize("seed", range(4))
+def test_qdisc_of_bleu_and_entropy_is_that_of_a_search(seed):
+    p = np.random.default_rng(seed).dirichlet([1.0] * 8)
+    scores, entropy = score(5, p), qd.entropy(p)
+    floor = {
+        "type": "ineq",
+        "fun": lambda q: -(q * np.log(q + 1e-300)).sum() - entropy,
+        "jac": lambda q: -np.log(q + 1e-300) - 1,
+    }
+    q = ascend(lambda q: q @ scores, lambda q: scores, p, floor)
+    f = qd.Expression("1 - (1 - x)**5")
+    pair = qd.SeparablePair(f, qd.SE)
+    found = qd.quality_discrepancy(pair, p)
+    # SLSQP stops within about 1e-8 of the constraint and of the optimum.
+    assert found.qdisc == pytest.approx((q - p) @ scores, abs=1e-6)
+    assert found.qdisc > 1e-4
+    fitting = qd.SeparablePair(f, qd.Expression("-(1 - x)**6"))
+    assert qd.quality_discrepancy(fitting, p).qdisc <= 1e-12
+
+
+# -- Theorem 3 and Theorem 1 -------------------------------------------------------
+
+
+@pytest.mark.claim("N6.4")
+def test_only_one_reference_and_two_candidates_are_compatible():
+    x = sympy.Symbol("x")
+    constant = []
+    for n, k in product(range(1, 8), range(1, 8)):
+        f, g = 1 - (1 - x) ** n, -x + x * (1 - x) ** k
+        if sympy.cancel(g.diff(x, 2) / f.diff(x)).is_constant():
+            constant.append((n, k))
+    assert constant == [(1, 1)]
+    for n, k in ((1, 1), (1, 4), (5, 1), (5, 5), (40, 7)):
+        verdict = qd.check_compatibility(qd.single_token_bleu_pair(n, k))
+        assert verdict.compatible is ((n, k) == (1, 1))
+        if witness := verdict.witness:
+            p, q = np.asarray(witness.p), np.asarray(witness.q)
+            assert (q - p) @ score(n, p) > 0
+            assert missing(q, k) > missing(p, k)
+
+
+@pytest.mark.claim("N6.5")
+@given(
+    weights=st.lists(st.integers(1, 50), min_size=2, max_size=6), n=st.integers(1, 9)
+)
+def test_one_candidate_leaves_quality_alone(weights, n):
+    p = [Fraction(w, sum(weights)) for w in weights]
+    best = max(score(n, x) for x in p)
+    # One candidate has no other: Self-BLEU is 0 whatever the model.
+    assert sum(-x + x * (1 - x) ** 0 for x in p) == 0
+    beaten = best > sum(x * score(n, x) for x in p)
+    assert beaten == (len(set(p)) > 1)
+
+
+@pytest.mark.claim("N6.6")
+def test_self_bleu_rewards_a_transfer_to_the_likelier_text():
+    def diversity(k, q):
+        return sum(-x + x * (1 - x) ** k for x in q)
+
+    for k in range(2, 400):
+        m = Fraction(2, k + 1)
+        step = m / 1000
+        change = diversity(k, (1 - m + step, m - step)) - diversity(k, (1 - m, m))
+        # For k = 2 the mass goes to the less likely text, for k = 3 they are equal.
+        assert (change > 0) == (k != 3)
+        assert (1 - m > m) == (k > 3)
+
+
+# -- missing mass and the most diverse distribution ---------------------------------
+
+
+@pytest.mark.claim("N6.7")
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=30))
+def test_self_bleu_of_a_sample_is_one_minus_its_singletons(texts):
+    total = Fraction(0)
+    for i, text in enumerate(texts):
+        others = texts[:i] + texts[i + 1 :]
+        # Precision of one unigram, clipped at its greatest count in one reference.
+        total += min(1, max(int(other == text) for other in others))
+    singletons = sum(number == 1 for number in Counter(texts).values())
+    assert total / len(texts) == 1 - Fraction(singletons, len(texts))
+
+
+@pytest.mark.claim("N6.7")
+@pytest.mark.parametrize("k", range(1, 8))
+def test_negative_self_bleu_is_a_missing_mass(k):
+    q = np.random.default_rng(k).dirichlet([0.5] * 5)
+    unseen = sum(
+        chance * (1 - q[list(seen)].sum()) for seen, chance in seen_sets(q, k).items()
+    )
+    pair = qd.single_token_bleu_pair(1, k)
+    assert 1 + float(pair.diversity(q)) == pytest.approx(unseen, abs=1e-13)
+
+
+@pytest.mark.claim("N6.8")
+@pytest.mark.parametrize("k", [2, 3, 5, 10, 50, 400])
+def test_the_concave_envelope_leaves_g_at_one_over_k(k):
+    x = np.linspace(0, 1, 20_001)
+    heights = x * (1 - x) ** k
+    hull = ConvexHull(np.stack([x, heights], axis=1), qhull_options="Qt")
+    corners = np.sort(hull.vertices)
+    top = corners[heights[corners] > 0]
+    # Up to the next grid point, and the hull's own rounding.
+    assert x[top].max() == pytest.approx(1 / k, abs=1e-3 / k + 2 * x[1])
+    line = (1 - x) / (1 - 1 / k) * (1 - 1 / k) ** k / k
+    assert (heights <= line + 1e-15)[x >= 1 / k].all()
+
+
+@pytest.mark.claim("N6.9")
+@pytest.mark.parametrize("size", [3, 4, 6])
+def test_no_ascent_passes_two_levels(size):
+    rng = np.random.default_rng(size)
+    pair_p = rng.dirichlet([3.0] * size)
+    for k in (2, size, size + 3, 3 * size, 40):
+        t = np.linspace(1 / size, 1, 20_001)
+        rest = (1 - t) / (size - 1)
+        two_levels = (t * (1 - t) ** k + (1 - t) * (1 - rest) ** k).max()
+        ends = [
+            ascend(partial(missing, k=k), partial(missing_slope, k=k), start)
+            for start in rng.dirichlet([0.5] * size, 15)
+        ]
+        best = max(missing(q, k) for q in ends)
+        # The grid's step is 5e-5, and the mass is flat at its maximum.
+        assert two_levels == pytest.approx(best, abs=1e-6)
+        found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, k), pair_p)
+        q = np.asarray(found.most_diverse)
+        assert missing(q, k) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.claim("N6.10")
+@pytest.mark.parametrize(
+    ("size", "top", "v"),
+    [(75, 1 / 64, -0.688195), (76, 0.171, -0.693025), (1001, 0.937, -0.976835)],
+)
+def test_the_most_diverse_distribution_collapses(size, top, v):
+    p = np.random.default_rng(10).dirichlet([1.0] * 64)
+    found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, size - 1), p)
+    q = np.asarray(found.most_diverse)
+    assert q.max() == pytest.approx(top, abs=5e-4)
+    assert missing(q, size - 1) - 1 == pytest.approx(v, abs=1e-6)
+
+
+@pytest.mark.claim("N6.11")
+def test_the_threshold_solves_two_equations():
+    rests = []
+    for power in range(3, 17):
+        n = 2**power
+
+        def conditions(at, n=n):
+            k, t = at
+            rest = (1 - t) / (n - 1)
+            collapsed = t * (1 - t) ** k + (1 - t) * (1 - rest) ** k
+            slopes = [(1 - x) ** (k - 1) * (1 - (k + 1) * x) for x in (t, rest)]
+            # Scaled so that both are of order 1 beside the threshold.
+            level = (collapsed - (1 - 1 / n) ** k) * n
+            return level, (slopes[0] - slopes[1]) * np.sqrt(n)
+
+        start = n + np.sqrt(2 * n), np.sqrt(2 / n)
+        (k, t), _, flag, _ = fsolve(conditions, start, full_output=True, xtol=1e-12)
+        assert flag == 1
+        rests.append(k - n - np.sqrt(2 * n))
+        assert t > 2 / n
+    assert np.max(np.abs(rests)) < 0.5
+    assert (np.diff(rests) > 0).all()
+    assert t / np.sqrt(2 / n) == pytest.approx(1, abs=5e-3)
+
+
+@pytest.mark.claim("N6.12")
+@pytest.mark.parametrize(("n", "size"), [(1, 2), (1, 3), (10, 3), (1, 6), (5, 11)])
+def test_qdisc_of_bleu_is_that_of_a_search(n, size):
+    k, rng = size - 1, np.random.default_rng(size)
+    p = rng.dirichlet([1.0] * 6)
+    scores, floor = score(n, p), missing(p, k)
+    constraint = {
+        "type": "ineq",
+        "fun": lambda q: missing(q, k) - floor,
+        "jac": lambda q: missing_slope(q, k),
+    }
+    best = 0.0
+    for start in (*rng.dirichlet([0.5] * 6, 30), p, topped(0.6, 6), topped(0.9, 6)):
+        q = ascend(lambda q: q @ scores, lambda q: scores, start, constraint)
+        if missing(q, k) >= floor - 1e-9:
+            best = max(best, (q - p) @ scores)
+    found = qd.quality_discrepancy(qd.single_token_bleu_pair(n, k), p)
+    assert missing(np.asarray(found.q), k) >= floor - 1e-12
+    # The constraint may be missed by 1e-9, which quality can turn into 1e-7.
+    assert found.qdisc == pytest.approx(best, abs=1e-6)
+
+
+# -- pairs that are no sums over texts ----------------------------------------------
+
+
+def differing(vocab_size, length):
+    """In how many tokens each two texts differ."""
+    texts = np.array(list(product(range(vocab_size), repeat=length)))
+    return (texts[:, None] != texts[None]).sum(-1)
+
+
+def matching(quality, diversity):
+    K, J = jnp.asarray(quality, float), jnp.asarray(diversity, float)
+    return qd.FunctionPair(lambda q, p: q @ K @ p, lambda q: -q @ J @ q)
+
+
+def centred(vector):
+    return vector - vector.mean()
+
+
+@pytest.mark.claim("N6.13")
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
+def test_two_gradients_give_a_witness(shape):
+    distance = differing(*shape)
+    near, size = (distance <= 1) * 1.0, len(distance)
+    p = np.random.default_rng(size).dirichlet([3.0] * size)
+    u, v = centred(near @ p), centred(-2 * p)
+    u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
+    d, step = u + v, 1e-5
+    for metric, unit, norm in (
+        (lambda q: q @ near @ p, u, np.linalg.norm(centred(near @ p))),
+        (lambda q: -q @ q, v, np.linalg.norm(centred(2 * p))),
+    ):
+        rise = (metric(p + step * d) - metric(p - step * d)) / (2 * step)
+        # Both are at most quadratic, so the quotient errs by rounding only.
+        assert rise == pytest.approx(norm * (1 + u @ v), abs=1e-9)
+        assert rise == pytest.approx(norm * (unit @ d), abs=1e-9)
+    verdict = qd.check_compatibility(matching(near, distance == 0), p)
+    q = np.asarray(verdict.witness.q)
+    assert (q - p) @ near @ p > 0
+    assert q @ q < p @ p
+
+
+@pytest.mark.claim("N6.14")
+@pytest.mark.parametrize("shape", [(3, 2), (2, 4), (4, 2), (3, 3)])
+def test_a_match_within_one_token_is_beaten_everywhere(shape):
+    vocab_size, length = shape
+    near = (differing(*shape) <= 1) * 1.0
+    size = len(near)
+    # Kronecker sums: 1 + L (|V| - 1) - |V| j, C(L, j) (|V| - 1)^j times.
+    spectrum = [
+        1 + length * (vocab_size - 1) - vocab_size * j
+        for j in range(length + 1)
+        for _ in range(comb(length, j) * (vocab_size - 1) ** j)
+    ]
+    values, vectors = np.linalg.eigh(near)
+    np.testing.assert_allclose(values, sorted(spectrum), atol=1e-12)
+    negative = vectors[:, values < -0.5]
+    assert negative.shape[1] >= 2
+    for p in np.random.default_rng(size).dirichlet([2.0] * size, 20):
+        u = near @ p
+        d = negative @ np.linalg.svd((u @ negative)[None])[2][-1]
+        q = p + p.min() / np.abs(d).max() * d
+        assert q @ u == pytest.approx(p @ u, abs=1e-15)
+        assert q @ near @ q < p @ near @ p
+    assert qd.check_compatibility(matching(near, near), p).compatible is False
+
+
+@pytest.mark.claim("N6.15")
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
+def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
+    vocab_size, length = shape
+    texts = np.array(list(product(range(vocab_size), repeat=length)))
+    # How often a token occurs at least j times: K is a sum of their products.
+    features = np.stack(
+        [
+            (texts == token).sum(1) >= j
+            for token, j in product(range(vocab_size), range(1, length + 1))
+        ],
+        axis=1,
+    ).astype(float)
+    counts = [Counter(text.tolist()) for text in texts]
+    shared = [[(a & b).total() for b in counts] for a in counts]
+    np.testing.assert_array_equal(features @ features.T, shared)
+
+    fading = 0.5 ** differing(*shape)
+    one_token = 0.5 * (np.eye(vocab_size) + 1)
+    power = one_token
+    for _ in range(length - 1):
+        power = np.kron(power, one_token)
+    np.testing.assert_allclose(fading, power)
+
+    rng = np.random.default_rng(length)
+    for K in (np.array(shared, float), fading):
+        p, *models = rng.dirichlet([1.0] * len(texts), 300)
+        for q in models:
+            gain_u, gain_v = (q - p) @ K @ p, p @ K @ p - q @ K @ q
+            form = (q - p) @ K @ (q - p)
+            assert gain_u + gain_v / 2 == pytest.approx(-form / 2, abs=1e-14)
+            assert form > 0
+        assert qd.check_compatibility(matching(K, K), p).compatible is None
+
+
+# -- where it breaks ----------------------------------------------------------------
+
+
+@pytest.mark.claim("N6.16")
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_a_locally_optimal_distribution_is_beaten_from_afar(size):
+    # A little past the collapse, at a P that is a little off uniform.
+    k = int(np.ceil(size + np.sqrt(2 * size)))
+    p = topped(1.05 / size, size)
+    assert p.max() < 2 / (k + 1)  # in the concave part: a maximum, locally
+    u, v = centred(p), centred(missing_slope(p, k))
+    assert u @ v == pytest.approx(-np.linalg.norm(u) * np.linalg.norm(v), rel=1e-9)
+    t = np.linspace(p.max(), 1, 2000)
+    mass = np.array([missing(topped(x, size), k) for x in t])
+    far = topped(t[100:][np.argmax(mass[100:])], size)
+    assert far @ p > p @ p
+    assert missing(far, k) > missing(p, k)
+    pair = qd.single_token_bleu_pair(1, k)
+    assert "locally optimal" in qd.check_compatibility(pair, p).reason
+    assert qd.quality_discrepancy(pair, p).qdisc >= (far - p) @ p
+
+
+@pytest.mark.claim("N6.17")
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 8])
+def test_two_texts_are_compatible_up_to_four_candidates(size):
+    k = size - 1
+    x = np.arange(1, 200) / 200
+    mass = x * (1 - x) ** k + (1 - x) * x**k
+    for n in (1, 5):
+        quality = np.outer(x, score(n, x)) + np.outer(1 - x, score(n, 1 - x))
+        at_p = np.diag(quality)
+        # Row q, column p; ties of mirror images differ by rounding.
+        better = (quality > at_p + 1e-12) & (mass[:, None] >= mass - 1e-15)
+        assert better.any() == (size > 4)
+        pair = qd.single_token_bleu_pair(n, k)
+        verdict = qd.check_compatibility(pair, num_texts=2)
+        assert (verdict.compatible is True) == (size <= 4)
+
+
+@pytest.mark.claim("N6.17")
+def test_three_texts_spare_the_cubic_and_four_do_not():
+    def diversity(q):
+        return -((q - 1 / 3) ** 4).sum(-1)
+
+    grid = np.arange(121) / 120
+    a, b = np.meshgrid(grid, grid)
+    models = np.stack([a, b, 1 - a - b], axis=-1)[a + b <= 1]
+    rng = np.random.default_rng(17)
+    for p in rng.dirichlet([2.0] * 3, 20):
+        better = (models @ p > p @ p) & (diversity(models) > diversity(p))
+        assert not better.any()
+    pair = qd.SeparablePair(qd.CR, lambda x: -((x - 1 / 3) ** 4))
+    assert qd.check_compatibility(pair, num_texts=3).compatible is True
+    witness = qd.check_compatibility(pair, num_texts=4).witness
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    assert q @ p > p @ p
+    assert diversity(q) > diversity(p)
