@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,8 +13,10 @@ import zipfile
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import jupytext
 import pytest
 import yaml
+from jupytext.config import load_jupytext_configuration_file
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -94,8 +97,8 @@ def test_every_locked_package_has_a_hash():
 # --- tracked files ------------------------------------------------------------
 
 FOREIGN = re.compile(
-    rb"pypi\.org|pythonhosted\.org|anaconda\.org|--(extra-)?index-url|--find-?links"
-    rb"|(?<!\w)/(home|root|Users)/\w"
+    rb"\b(pypi|pythonhosted|anaconda|npmjs)[.](org|com)"
+    rb"|--(extra-)?index-url|--find-?links|(?<!\w)/(home|root|Users)/\w"
 )
 
 
@@ -110,6 +113,136 @@ def test_no_tracked_file_names_a_registry_or_a_home_folder():
 def test_no_lock_that_holds_addresses_is_tracked():
     names = {path.name for path in tracked_files()}
     assert names.isdisjoint({"uv.lock", "pylock.toml", "poetry.lock", "Pipfile.lock"})
+
+
+def test_formatting_the_notebooks_sources_changes_none():
+    # The other half of `make format`, ruff's, is checked on the executed notebooks.
+    config = load_jupytext_configuration_file(str(ROOT / "pyproject.toml"))
+    for path in (ROOT / "notebooks" / "src").glob("*.md"):
+        text = path.read_text()
+        book = jupytext.reads(text, fmt="md:myst")
+        assert jupytext.writes(book, fmt="md:myst", config=config) == text, path.name
+
+
+# --- what make sets up ----------------------------------------------------------
+
+# Stands for every Python: makes no environment but a copy of itself, installs
+# nothing, notes what it was asked to run, and fails where FAILING says.
+STUB = """#!/bin/sh
+case "$*" in
+    "-m venv "*) rm -rf .venv && mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+esac
+case "$*" in "-m "*) echo "$2 $3 $4" >> "$CALLS" ;; esac
+case "$*" in *"$FAILING"*) exit 1 ;; esac
+"""
+MAKE_VENV = "venv --clear .venv"
+INSTALL_PACKAGES = ["pip install --quiet", "uv pip sync"]
+INSTALL_PROJECT = "uv pip install"
+OPEN_LAB = "jupyterlab --notebook-dir notebooks"
+FROM_NOTHING = [MAKE_VENV, *INSTALL_PACKAGES, INSTALL_PROJECT, OPEN_LAB]
+
+
+class Checkout:
+    """A folder with what set-up reads, and a stub as the only Python."""
+
+    def __init__(self, folder):
+        self.folder, self.tools = folder / "a checkout", folder / "tools"
+        self.calls = folder / "calls"
+        (self.folder / "requirements").mkdir(parents=True)
+        self.tools.mkdir()
+        python = self.tools / "python3"
+        python.write_text(STUB)
+        python.chmod(0o755)
+        shutil.copy(ROOT / "Makefile", self.folder)
+        for name in ("pyproject.toml", "requirements/lock.txt"):
+            self.write(name, "first")
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def lab(self, failing="nothing"):
+        """What `make lab` ran, and what it printed."""
+        self.calls.write_text("")
+        ours = {"CALLS": str(self.calls), "FAILING": failing}
+        path = os.pathsep.join([str(self.tools), os.environ["PATH"]])
+        outer = {k: v for k, v in os.environ.items() if "MAKE" not in k}
+        result = subprocess.run(
+            ["make", "lab"],
+            cwd=self.folder,
+            env={**outer, **ours, "PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert (result.returncode == 0) is (failing == "nothing"), result.stderr
+        # Later writes are newer by more than a clock tick.
+        for made in [self.folder / ".venv" / "ready", *self.inputs()]:
+            if made.exists():
+                os.utime(made, (made.stat().st_mtime - 10,) * 2)
+        return self.calls.read_text().splitlines(), result.stdout + result.stderr
+
+    def inputs(self):
+        return [self.folder / "pyproject.toml", self.folder / "requirements/lock.txt"]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    checkout = Checkout(tmp_path)
+    calls, printed = checkout.lab()
+    assert calls == FROM_NOTHING
+    assert printed.splitlines() == [
+        "Making the virtual environment .venv",
+        "Installing the packages of requirements/lock.txt into .venv",
+    ]
+    return checkout
+
+
+def test_a_second_run_sets_nothing_up_and_prints_nothing(checkout):
+    assert checkout.lab() == ([OPEN_LAB], "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "calls"),
+    [
+        ("requirements/lock.txt", [*INSTALL_PACKAGES, INSTALL_PROJECT, OPEN_LAB]),
+        ("pyproject.toml", [INSTALL_PROJECT, OPEN_LAB]),
+    ],
+)
+def test_a_changed_requirement_is_installed_once(checkout, changed, calls):
+    checkout.write(changed, "second")
+    assert checkout.lab()[0] == calls
+    assert checkout.lab() == ([OPEN_LAB], "")
+
+
+def test_a_moved_folder_is_set_up_anew(checkout):
+    checkout.folder = checkout.folder.rename(checkout.folder.parent / "moved")
+    assert checkout.lab()[0] == FROM_NOTHING
+    assert checkout.lab() == ([OPEN_LAB], "")
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(checkout):
+    (checkout.folder / ".venv" / "bin" / "python").unlink()
+    assert checkout.lab()[0] == FROM_NOTHING
+
+
+@pytest.mark.parametrize("failing", ["-m venv", "pip install", "pip sync", "-e ."])
+def test_an_environment_half_made_is_made_anew(tmp_path, failing):
+    checkout = Checkout(tmp_path)
+    calls, _ = checkout.lab(failing)
+    assert OPEN_LAB not in calls
+    assert checkout.lab()[0] == FROM_NOTHING
+
+
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [
+        ("sys.version_info", "qdtheory needs Python 3.11 or newer"),
+        ("import ensurepip", "python3 has no venv module"),
+    ],
+)
+def test_a_python_that_will_not_do_is_refused(tmp_path, failing, message):
+    calls, printed = Checkout(tmp_path).lab(failing)
+    assert calls == []
+    assert message in printed
 
 
 # --- the pages a newcomer reads -----------------------------------------------
