@@ -4,7 +4,7 @@ Oracle, trained model and generator are one class. One step of the recurrence is
 written once; texts are scored, sampled and enumerated with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import isqrt
@@ -440,30 +440,44 @@ def _tree_probabilities(
     return jnp.concatenate(levels)
 
 
+def _along_a_text(
+    model: LSTMLanguageModel,
+    temperature: ArrayLike,
+    choose: Callable[[Array, Array, Array], tuple[Array, Array, Array]],
+) -> Callable[[Array], Array]:
+    """Scan one text, from one entry a position to one output a position.
+
+    `choose` maps the log-probabilities of the next token, whether the text ended
+    before it, and the entry to the token, whether the text has ended, and the output.
+    """
+    inputs, start = _inputs(model), _start(model)
+
+    def position(carry, entry):
+        state, gate_input, ended, first = carry
+        state = _step(model, state, gate_input)
+        log_next = _log_next(model, state[0], temperature, first)
+        token, ended, output = choose(log_next, ended, entry)
+        return (state, inputs[token], ended, jnp.array(False)), output
+
+    carry = (_zero_state(model), start, jnp.array(False), jnp.array(True))
+    return lambda entries: jax.lax.scan(position, carry, entries)[1]
+
+
 @jax.jit
 def _log_probability(
     model: LSTMLanguageModel, tokens: Array, temperature: ArrayLike
 ) -> Array:
-    inputs, start = _inputs(model), _start(model)
+    def read(log_next, ended, token):
+        # After the last token a model with an end token predicts the end, once.
+        target = (
+            token
+            if model.end_token is None
+            else jnp.where(token < 0, model.end_token, token)
+        )
+        return token, token < 0, jnp.where(ended, 0.0, log_next[target])
 
-    def score(text: Array) -> Array:
-        def read(carry, token):
-            state, gate_input, ended, first = carry
-            state = _step(model, state, gate_input)
-            log_next = _log_next(model, state[0], temperature, first)
-            # After the last token a model with an end token predicts the end, once.
-            target = (
-                token
-                if model.end_token is None
-                else jnp.where(token < 0, model.end_token, token)
-            )
-            term = jnp.where(ended, 0.0, log_next[target])
-            return (state, inputs[token], token < 0, jnp.array(False)), term
-
-        carry = (_zero_state(model), start, jnp.array(False), jnp.array(True))
-        return jax.lax.scan(read, carry, text)[1].sum()
-
-    return jax.lax.map(score, tokens, batch_size=BATCH_SIZE)
+    terms = _along_a_text(model, temperature, read)
+    return jax.lax.map(lambda text: terms(text).sum(), tokens, batch_size=BATCH_SIZE)
 
 
 @partial(jax.jit, static_argnums=(2, 3))
@@ -474,23 +488,19 @@ def _sample(
     length: int,
     temperature: ArrayLike,
 ) -> Array:
-    inputs, start = _inputs(model), _start(model)
+    def write(log_next, ended, uniform):
+        token = _invert(jnp.exp(log_next), uniform)
+        if model.end_token is not None:
+            ended |= token == model.end_token
+        token = jnp.where(ended, -1, token)
+        return token, ended, token
 
-    def draw(text_key: PRNGKeyArray) -> Array:
-        def write(carry, uniform):
-            state, gate_input, ended, first = carry
-            state = _step(model, state, gate_input)
-            log_next = _log_next(model, state[0], temperature, first)
-            token = _invert(jnp.exp(log_next), uniform)
-            if model.end_token is not None:
-                ended |= token == model.end_token
-            token = jnp.where(ended, -1, token)
-            return (state, inputs[token], ended, jnp.array(False)), token
-
-        carry = (_zero_state(model), start, jnp.array(False), jnp.array(True))
-        return jax.lax.scan(write, carry, jax.random.uniform(text_key, (length,)))[1]
-
-    return jax.lax.map(draw, jax.random.split(key, num_texts), batch_size=BATCH_SIZE)
+    text = _along_a_text(model, temperature, write)
+    return jax.lax.map(
+        lambda text_key: text(jax.random.uniform(text_key, (length,))),
+        jax.random.split(key, num_texts),
+        batch_size=BATCH_SIZE,
+    )
 
 
 def _invert(p: Array, uniform: Array) -> Array:

@@ -1,5 +1,6 @@
 """Bad input, and the one error it gets: what was expected, what came, what to do."""
 
+import dataclasses
 import subprocess
 import sys
 from functools import partial
@@ -145,6 +146,17 @@ TABLE = [
     ),
     (lambda: qd.ngram_rank(SPACE, (1, 4)), ValueError, "n must lie in"),
     (lambda: qd.NgramPair(SPACE, 0), ValueError, "n must lie in"),
+    (lambda: qd.NgramPair(SPACE, 4), ValueError, "n must lie in"),
+    (
+        lambda: dataclasses.replace(qd.NgramPair(SPACE, 1), n=2),
+        ValueError,
+        "table of 2-grams",
+    ),
+    (
+        lambda: qd.NgramPair(MIXED, 2).diversity(np.eye(6)[0]),
+        ValueError,
+        "shorter than n",
+    ),
     (lambda: qd.NgramPair(SPACE, 2).diversity(P), ValueError, "q must have 8 entries"),
     (
         lambda: qd.NgramPair(SPACE, 2).quality(UNIFORM8, P),
@@ -174,9 +186,13 @@ TABLE = [
     (lambda: jax.vmap(qd.entropy)(np.ones((2, 2, 2))), ValueError, "one vector"),
     (lambda: jax.jit(qd.entropy)(np.ones(2, int)), TypeError, "float64, got int64"),
     # Pairs and the frontier.
+    (lambda: qd.Tsallis(0.0), ValueError, "order must be positive"),
     (lambda: qd.Tsallis(-1.0), ValueError, "order must be positive"),
+    (lambda: qd.Tsallis(np.inf), ValueError, "positive and finite"),
     (lambda: qd.Tsallis(1.0), ValueError, "Shannon entropy; use qdtheory.SE"),
     (lambda: qd.single_token_bleu_pair(0, 1), ValueError, "num_references .*got 0"),
+    (lambda: qd.single_token_bleu_pair(1, 0), ValueError, "num_self_references"),
+    (lambda: qd.check_rationality(qd.CR_NRR, 2), ValueError, "resolution"),
     (
         lambda: qd.pareto_optimum(qd.LL_SE, P, 0.5),
         ValueError,

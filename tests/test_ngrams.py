@@ -1,6 +1,5 @@
 """The n-gram map of a space and its metrics, against counting text by text."""
 
-import dataclasses
 from collections import Counter
 from itertools import product
 
@@ -272,42 +271,3 @@ def test_metrics_are_the_means_over_sampled_texts():
         == (bigrams[second, rng.integers(2, size=num)])
     )
     assert abs(agree.mean() + pair.diversity(q)) <= 4 * agree.std() / np.sqrt(num)
-
-
-BAD = [
-    (lambda: qd.NgramPair(SPACES["4^3"], 0), "n must lie in 1 .. 3"),
-    (lambda: qd.NgramPair(SPACES["4^3"], 4), "n must lie in 1 .. 3"),
-    (lambda: qd.ngram_matrix(SPACES["4^3"], 4), "n must lie in 1 .. 3"),
-    (lambda: qd.ngram_matrix(qd.TextSpace(10, 5), 5), "matrix of 5-grams"),
-    (
-        lambda: qd.NgramPair(SPACES["4^3"], 1).diversity(np.array([0.5, 0.5])),
-        "q must have 64 entries, got 2",
-    ),
-    (
-        lambda: qd.NgramPair(SPACES["lengths 1 to 3"], 1).text_quality(
-            np.full(39, 1 / 39)
-        ),
-        "not linear in q",
-    ),
-    (
-        lambda: qd.NgramPair(SPACES["lengths 2 and 4"], 3).diversity(np.eye(20)[0]),
-        "shorter than n",
-    ),
-    (
-        lambda: qd.cnd(np.array([1.0]), np.array([0.5, 0.5])),
-        "p must have 1 entries, got 2",
-    ),
-]
-
-
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("call", "message"), BAD)
-def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_a_table_of_another_order_is_refused(as_a_user):
-    space = qd.TextSpace(vocab_size=2, lengths=3)
-    with pytest.raises(ValueError, match="table of 2-grams"):
-        dataclasses.replace(qd.NgramPair(space, 1), n=2)
