@@ -1,0 +1,393 @@
+r"""Expected BLEU in closed form: a short sum of powers.
+
+For a candidate c and one reference r let m(c, r) be the clipped counts
+$\min(count_c(g), count_r(g))$ of the candidate's n-grams g. With n references the
+clipped counts are the largest of the n vectors, their join. For independent
+references from P the chance that the join is at most s is $F_c(s)^n$ with
+$F_c(s) = \Pr(m(c, r) \le s)$, and Moebius inversion over the joins gives
+$E\,BLEU(c) = \sum_s w_c(s) F_c(s)^n$ with weights that depend on neither P nor n.
+
+A vector of clipped counts is written as bits, count_r(g) ones for each n-gram: the
+join is OR, at most is "no further bit". With texts of several lengths the brevity
+penalty needs the length that is closest to the candidate's: a few more bits, set by
+how close a reference's length is. Candidates that are equal up to the names of their
+tokens share their joins and weights.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.distributions import Number, check_distribution
+from qdtheory.pairs import STATIC
+from qdtheory.spaces import TextSpace
+
+# NLTK's smoothing method 1: what a count of 0 becomes.
+EPSILON = 0.1
+BLOCK = 64
+Smoothing = Literal["epsilon"] | None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BleuTable:
+    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c.
+
+    Attributes:
+        sets: the K sets S of texts, a row of 0 and 1 each, in blocks of 64 rows that
+            fit into a processor's cache as float64; the last is filled with zeros.
+        text: the candidate of each term, in rising order.
+        set_index: the set of each term, below K.
+        weight: the weight of each term.
+        num_sets: K.
+    """
+
+    sets: Int[ArrayLike, "blocks 64 texts"]
+    text: Int[ArrayLike, " terms"]
+    set_index: Int[ArrayLike, " terms"]
+    weight: Float[ArrayLike, " terms"]
+    num_sets: int = field(metadata=STATIC)
+
+
+def text_bleu(
+    table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
+) -> Float[Array, " texts"]:
+    """Expected BLEU of each text as the candidate, references drawn from `p`.
+
+    Args:
+        table: of the space, `bleu_table(space, max_order)`.
+        p: distribution of the references, shape (N,).
+        num_references: n; may be traced, so that one compiled function serves all.
+
+    Returns:
+        Values in [0, 1], shape (N,).
+    """
+    p = jnp.asarray(p)
+    # Checkpointed, or the derivative would keep a copy of all sets in float64.
+    chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
+    chances = jax.lax.map(chance_of_block, jnp.asarray(table.sets)).ravel()
+    terms = table.weight * (chances**num_references)[table.set_index]
+    zeros = jnp.zeros(p.shape)
+    return zeros.at[table.text].add(terms, indices_are_sorted=True)
+
+
+def expected_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: Number = 2,
+    smoothing: Smoothing = None,
+) -> Float[Array, ""]:
+    r"""Expected BLEU of one candidate from `q` and independent references from `p`.
+
+    Sentence BLEU as NLTK computes it: the geometric mean of the clipped precisions
+    of orders 1 to max_order, times the brevity penalty for the reference length
+    closest to the candidate's (ties to the shorter). A text without a matching n-gram
+    of some order, such as one shorter than that order, has BLEU 0; with
+    `smoothing="epsilon"` a count of 0 becomes 0.1 (and a text without any matching
+    token keeps BLEU 0).
+
+    Args:
+        space: the texts, of one or several lengths.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: n, at least 1; may be traced.
+        smoothing: None, or "epsilon" (NLTK's method 1).
+
+    Returns:
+        A scalar in [0, 1].
+
+    Raises:
+        ValueError: not two distributions over the space, a number below 1, or a space
+            whose table would not fit into memory.
+
+    References:
+        Li et al. 2020, section 5.1; the closed form is ours.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> p = np.array([0.5, 0.5])
+        >>> float(expected_bleu(space, p, p, max_order=1, num_references=2))
+        0.75
+    """
+    table = bleu_table(space, max_order, smoothing)
+    _check_references("num_references", num_references)
+    q = check_distribution(q, "q", space.num_texts)
+    p = check_distribution(p, "p", space.num_texts)
+    return q @ text_bleu(table, p, num_references)
+
+
+def expected_self_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: Number = 2,
+    smoothing: Smoothing = None,
+) -> Float[Array, ""]:
+    """Expected Self-BLEU of num_references + 1 independent texts from `q`.
+
+    Args:
+        space: the texts, of one or several lengths.
+        q: the model, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: k, the number of texts minus 1, at least 1; may be traced.
+        smoothing: as in `expected_bleu`.
+
+    Returns:
+        A scalar in [0, 1]; less is more diverse.
+
+    Raises:
+        ValueError: as in `expected_bleu`.
+
+    References:
+        Li et al. 2020, section 5.1.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> float(expected_self_bleu(space, np.array([1.0, 0.0]), max_order=1))
+        1.0
+    """
+    return expected_bleu(space, q, q, max_order, num_references, smoothing)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BleuPair:
+    """Expected BLEU against expected negative Self-BLEU.
+
+    Args:
+        space: the texts, of one or several lengths.
+        max_order: highest order of the n-grams.
+        num_references: n, drawn from P for the quality.
+        num_self_references: k, drawn from Q for the diversity.
+        smoothing: None, or "epsilon".
+        table: filled in from the space; an array field, so that compiled code takes
+            it as an argument.
+
+    Raises:
+        ValueError: as in `expected_bleu`.
+
+    References:
+        Li et al. 2020, section 5.1.
+
+    Example:
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), max_order=1)
+        >>> p = np.array([0.5, 0.5])
+        >>> float(pair.quality(p, p)), float(pair.diversity(p))
+        (0.75, -0.75)
+    """
+
+    space: TextSpace = field(metadata=STATIC)
+    max_order: int = field(default=2, metadata=STATIC)
+    num_references: Number = 2
+    num_self_references: Number = 2
+    smoothing: Smoothing = field(default=None, metadata=STATIC)
+    table: Any = None
+
+    def __post_init__(self) -> None:
+        _check_references("num_references", self.num_references)
+        _check_references("num_self_references", self.num_self_references)
+        if self.table is None:
+            table = bleu_table(self.space, self.max_order, self.smoothing)
+            object.__setattr__(self, "table", table)
+
+    @property
+    def name(self) -> str:
+        """The order of both metrics."""
+        return f"BLEU-NSBLEU of order {self.max_order}"
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        """The expected BLEU of each text, shape (num_texts,); `p` is real."""
+        p = check_distribution(p, "p", self.space.num_texts)
+        return text_bleu(self.table, p, self.num_references)
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        """Expected BLEU of the model `q` where `p` is real."""
+        return check_distribution(q, "q", self.space.num_texts) @ self.text_quality(p)
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        """Minus the expected Self-BLEU of the model `q`."""
+        q = check_distribution(q, "q", self.space.num_texts)
+        return -q @ text_bleu(self.table, q, self.num_self_references)
+
+
+def _check_references(name: str, number: Number) -> None:
+    if not isinstance(number, jax.Array) and not number >= 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+
+
+# --- The table ---------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def bleu_table(
+    space: TextSpace, max_order: int, smoothing: Smoothing = None
+) -> BleuTable:
+    """The sets and weights of the closed form, built once for each space and order.
+
+    Args:
+        space: the texts.
+        max_order: highest order; beyond the longest text BLEU is 0 without smoothing.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        The table, for any distributions and any number of references.
+
+    Raises:
+        ValueError: max_order below 1, another smoothing, or a table beyond 2 GiB.
+
+    Example:
+        >>> space = TextSpace(vocab_size=4, lengths=3)
+        >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
+        [13, 155, 65]
+    """
+    if max_order < 1:
+        raise ValueError(f"max_order must be at least 1, got {max_order}")
+    if smoothing not in (None, "epsilon"):
+        raise ValueError(f'smoothing must be None or "epsilon", got {smoothing!r}')
+    space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
+    # A set is known by the sum of random numbers of its members.
+    names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
+    known: dict[int, int] = {}
+    rows, text, set_index, weight = [], [], [], []
+    joins: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+    for candidate in range(space.num_texts):
+        clipped, segments = _clipped_counts(space, max_order, candidate)
+        pattern = _pattern(space.tokens[candidate])
+        if pattern not in joins:
+            length = int(space.text_lengths[candidate])
+            joins[pattern] = _join_weights(
+                np.unique(clipped), segments, length, space.lengths, smoothing
+            )
+        tops, weights = joins[pattern]
+        kinds, kind = np.unique(clipped, return_inverse=True)
+        sums = np.zeros(kinds.size, "u8")
+        np.add.at(sums, kind, names)
+        below = (kinds & ~tops[:, None]) == 0
+        for top, row, value in zip(tops, np.where(below, sums, 0).sum(axis=1), weights):
+            if int(row) not in known:
+                known[int(row)] = len(rows)
+                space.refuse_beyond_memory(
+                    (len(rows) + 1) * space.num_texts, "BLEU table"
+                )
+                rows.append((clipped & ~top) == 0)
+            text.append(candidate)
+            set_index.append(known[int(row)])
+            weight.append(value)
+    sets = np.zeros((-(-len(rows) // BLOCK) * BLOCK, space.num_texts), np.int8)
+    for row, members in enumerate(rows):
+        sets[row] = members
+    return BleuTable(
+        sets=sets.reshape(-1, BLOCK, space.num_texts),
+        text=np.array(text, np.int32),
+        set_index=np.array(set_index, np.int32),
+        weight=np.array(weight, float),
+        num_sets=len(rows),
+    )
+
+
+def _pattern(tokens: np.ndarray) -> tuple[int, ...]:
+    """The tokens renamed in order of appearance."""
+    order: dict[int, int] = {}
+    return tuple(order.setdefault(int(t), len(order)) for t in tokens if t >= 0)
+
+
+# (first bit, number of bits) of each order's counts, then of the length.
+Segments = tuple[tuple[int, int], ...]
+
+
+def _clipped_counts(
+    space: TextSpace, max_order: int, candidate: int
+) -> tuple[np.ndarray, Segments]:
+    """The bits of m(candidate, r) for every reference r."""
+    bits = np.zeros(space.num_texts, np.int64)
+    segments, first = [], 0
+    for n in range(1, max_order + 1):
+        start = first
+        grams = space.ngrams(n)[candidate] if n <= space.max_length else np.empty(0)
+        for gram in dict.fromkeys(grams[grams >= 0].tolist()):
+            counts = _count_table(space, n)[gram].astype(np.int64)
+            count = int(counts[candidate])
+            bits |= ((1 << np.minimum(counts, count)) - 1) << first
+            first += count
+        segments.append((start, first - start))
+    order = _by_closeness(space.lengths, int(space.text_lengths[candidate]))
+    steps = len(order) - 1
+    closeness = steps - np.array([order.index(n) for n in space.lengths])
+    # The texts are in the order of their lengths.
+    each = np.repeat(closeness, [space.vocab_size**n for n in space.lengths])
+    bits |= ((1 << each) - 1) << first
+    return bits, (*segments, (first, steps))
+
+
+@lru_cache(maxsize=8)
+def _count_table(space: TextSpace, n: int) -> np.ndarray:
+    """How often each text holds each n-gram, shape (ngrams, texts)."""
+    ngrams = space.ngrams(n)
+    num_ngrams = space.vocab_size**n
+    space.refuse_beyond_memory(num_ngrams * space.num_texts, "n-gram count table")
+    counts = np.zeros((num_ngrams, space.num_texts), np.uint8)
+    texts, _ = np.nonzero(ngrams >= 0)
+    np.add.at(counts, (ngrams[ngrams >= 0], texts), 1)
+    counts.setflags(write=False)
+    return counts
+
+
+def _join_weights(
+    clipped: np.ndarray,
+    segments: Segments,
+    length: int,
+    lengths: tuple[int, ...],
+    smoothing: Smoothing,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The joins with weights that are not 0: Moebius inversion of the BLEU values."""
+    from scipy.linalg import solve_triangular
+
+    joins = clipped[:1]
+    for bits in clipped[1:]:
+        joins = np.union1d(joins, np.append(joins | bits, bits))
+    joins = joins[np.argsort(np.bitwise_count(joins), kind="stable")]
+    values = _bleu(joins, segments, length, lengths, smoothing)
+    # v(s) = sum of w(t) over t >= s, so that the weights come from the top down.
+    at_most = (joins[:, None] & ~joins) == 0
+    weights = solve_triangular(at_most.astype(float), values, unit_diagonal=True)
+    # The weights are sums of a few BLEU values, in [0, 1].
+    kept = np.abs(weights) > 1e-12
+    return joins[kept], weights[kept]
+
+
+def _bleu(
+    clipped: np.ndarray,
+    segments: Segments,
+    length: int,
+    lengths: tuple[int, ...],
+    smoothing: Smoothing,
+) -> np.ndarray:
+    """BLEU of a candidate of some length, from the bits of its clipped counts."""
+    *orders, (first, steps) = segments
+    log_precision = np.zeros(clipped.size)
+    matched = (clipped & ((1 << orders[0][1]) - 1)) > 0  # some token
+    for n, (start, size) in enumerate(orders, start=1):
+        found = np.bitwise_count(clipped >> start & ((1 << size) - 1)).astype(float)
+        if smoothing == "epsilon":
+            found = np.where(found == 0, EPSILON, found)
+        with np.errstate(divide="ignore"):
+            log_precision += np.log(found / max(1, length - n + 1)) / len(orders)
+    closeness = np.bitwise_count(clipped >> first & ((1 << steps) - 1)).astype(int)
+    closest = np.array(_by_closeness(lengths, length))[steps - closeness]
+    brevity = np.minimum(1.0, np.exp(1 - closest / length))
+    return np.where(matched, brevity * np.exp(log_precision), 0.0)
+
+
+def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:
+    """The lengths from the closest to the farthest, of two the shorter first."""
+    return sorted(lengths, key=lambda other: (abs(other - length), other))
