@@ -10,17 +10,38 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from threading import Timer
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
+from typer.core import TyperGroup
 
 QUALITIES = ("LL", "CR")
 DIVERSITIES = ("SE", "NRR", "SDI")
 MAX_TEXTS = 10**6
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+# Typer names the class of its errors by this subclass only.
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+
+
+class Commands(TyperGroup):
+    """Answers a wrong option as any other bad input: one line, exit status 1."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; the command alone shows its help."""
+        return super().parse_args(ctx, args or ["--help"])
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        """Run the command."""
+        try:
+            status = super().main(*args, **options | {"standalone_mode": False})
+        except UsageError as error:
+            path = error.ctx.command_path if error.ctx else "qdtheory"
+            _complain(f"{error.format_message().rstrip('.')}; see {path} --help")
+            status = 1
+        sys.exit(status)
+
+
+app = typer.Typer(cls=Commands, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -338,7 +359,11 @@ def _print_verdict(name: str, verdict) -> None:
     answers = {True: "compatible", False: "incompatible", None: "undecided"}
     print(f"{answers[verdict.compatible]}: {name}")
     print(verdict.reason)
-    rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha", "divergence")}
+    rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha")}
+    for key, exact in (verdict.exact or {}).items():
+        value = f"{rows[key]:.6g}"
+        rows[key] = exact if exact == value else f"{exact} = {value}"
+    rows |= {"Psi": verdict.psi, "Psi(P) - Psi(Q)": verdict.divergence}
     if verdict.witness is not None:
         witness = verdict.witness
         rows |= {
@@ -351,7 +376,7 @@ def _print_verdict(name: str, verdict) -> None:
     for label, value in rows.items():
         if value is not None:
             shown = f"{value:.6g}" if isinstance(value, float) else value
-            print(f"  {label:14}  {shown}")
+            print(f"  {label:15}  {shown}")
 
 
 def _shortened(vector) -> str:
@@ -380,7 +405,11 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
             bar.stop()
 
 
-def _fail(message: str) -> NoReturn:
+def _complain(message: str) -> None:
     first_line, *_ = message.splitlines() or [""]
     print(f"qdtheory: {first_line}", file=sys.stderr)
+
+
+def _fail(message: str) -> NoReturn:
+    _complain(message)
     raise typer.Exit(1)

@@ -134,9 +134,16 @@ def check_compatibility(
 def _check_separable(
     pair: SeparablePair, p: np.ndarray | None, num_texts: int | None
 ) -> Verdict:
-    _require_derivatives(pair)
+    slope, bend = _derivatives(pair)
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
+    if not (slope.any() and bend.any()):
+        metric = "diversity, as g is linear" if slope.any() else "quality, as f is flat"
+        return Verdict(
+            None,
+            f"All models have the same {metric}: none improves both, and P is Pareto-"
+            "optimal if it is best in the other metric.",
+        )
     w0, b0, residual = fit_theorem_3(pair.f, pair.g)
     fits = w0 < 0 and residual <= RESIDUAL_TOLERANCE
     increasing = _is_increasing(pair.f)
@@ -162,14 +169,14 @@ def _check_separable(
         failure = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
     else:
         failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
-    scope = f" The condition of Theorem 3, necessary from 4 texts on, fails: {failure}."
+    scope = f" The hypotheses of Theorem 3 fail: {failure}."
     if num_texts not in (2, 3):
-        scope += " With 2 or 3 texts more pairs are compatible."
+        scope += " With 2 or 3 texts more pairs are compatible than it says."
     return replace(verdict, reason=verdict.reason + scope, residual=residual)
 
 
-def _require_derivatives(pair: SeparablePair) -> None:
-    """Refuse f or g where it, or a derivative that the theorem needs, is not finite."""
+def _derivatives(pair: SeparablePair) -> tuple[np.ndarray, np.ndarray]:
+    """Check that all the theorem needs is finite; return f' and g'' on the grid."""
     x = grid()
     f, g = jet_of(pair.f, x), jet_of(pair.g, x)
     needed = [(f.value, "f"), (f.slope, "f'")]
@@ -180,17 +187,17 @@ def _require_derivatives(pair: SeparablePair) -> None:
                 f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g must be "
                 "defined and smooth on all of (0, 1)"
             )
+    return f.slope, g.bend
 
 
 def _proved(proof: Proof) -> Verdict:
     increasing = "proved symbolically" if proof.increasing else AT_POINTS
-    w0 = float(proof.w0)
     return Verdict(
         True,
         THEOREM.format("proved symbolically", increasing),
-        w0,
+        float(proof.w0),
         float(proof.b0),
-        w0 / (w0 - 1),
+        float(proof.alpha),
         {name: str(getattr(proof, name)) for name in ("w0", "b0", "alpha")},
         f"({proof.alpha}) U + ({proof.rest}) V",
         proof.divergence,
@@ -217,9 +224,7 @@ def _fitted(w0: float, b0: float, residual: float, *, tried_to_prove: bool) -> V
 
 def _is_increasing(f: ScalarFunction) -> bool:
     jet = jet_of(f, grid())
-    return bool(
-        (jet.slope >= 0).all() and (np.diff(jet.value) >= 0).all() and jet.slope.any()
-    )
+    return bool((jet.slope >= 0).all() and (np.diff(jet.value) >= 0).all())
 
 
 def _check_few_texts(pair: SeparablePair, num_texts: int | None) -> Verdict | None:
@@ -274,8 +279,8 @@ def _points(num_texts: int) -> Iterator[np.ndarray]:
 
 def _suspects(pair: SeparablePair, num_texts: int) -> Iterator[np.ndarray]:
     """Interior P for a pair outside Theorem 3, the likeliest to be beaten first."""
-    x = grid()
-    wrong = (jet_of(pair.f, x).slope <= 0) | (jet_of(pair.g, x).bend >= 0)
+    x, (slope, bend) = grid(), _derivatives(pair)
+    wrong = (slope <= 0) | (bend >= 0)
     places = np.linspace(0, wrong.sum() - 1, 8).astype(int) if wrong.any() else []
     rng = np.random.default_rng(1)
     for x1 in x[wrong][places]:

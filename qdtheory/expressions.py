@@ -25,6 +25,7 @@ Tree = str | Fraction | tuple
 
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
 FUNCTIONS = ("log", "exp", "sqrt")
+JET_FUNCTIONS = jet_functions(np.log, np.exp, np.sqrt)
 ARITHMETIC: dict[str, Callable] = {
     "+": operator.add,
     "-": operator.sub,
@@ -133,15 +134,11 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("x**2").jet(np.array([3.0])).slope
             array([6.])
         """
-        zero, zeros = np.float64(0), np.zeros_like(x)
-
-        def number(exact: Fraction) -> Jet:
-            return Jet(np.float64(exact), zero, zero)
-
-        functions = jet_functions(np.log, np.exp, np.sqrt)
-        start = Jet(x, zeros + 1, zeros)
+        zeros = np.zeros_like(x)
         with np.errstate(all="ignore"):
-            jet = _evaluate(self._tree, start, number, functions)
+            jet = _evaluate(
+                self._tree, Jet(x, zeros + 1, zeros), _constant_jet, JET_FUNCTIONS
+            )
         return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
 
     def enclosure(self, x: Fraction) -> Jet:
@@ -156,16 +153,8 @@ log, exp, sqrt, + - * / ** and parentheses
         Raises:
             ValueError: a part of it is not a bounded interval of real numbers.
         """
-        arithmetic = _intervals()
-
-        zero = arithmetic.mpf(0)
-
-        def number(exact: Fraction) -> Jet:
-            value = arithmetic.mpf(exact.numerator) / exact.denominator
-            return Jet(value, zero, zero)
-
-        functions = jet_functions(arithmetic.log, arithmetic.exp, arithmetic.sqrt)
-        start = Jet(number(x).value, zero + 1, zero)
+        arithmetic, number, functions = _intervals()
+        start = number(x) + Jet(0, 1, 0)
         jet = _evaluate(self._tree, start, number, functions)
         for part in (jet.value, jet.slope, jet.bend):
             # Complex intervals have no width.
@@ -334,14 +323,28 @@ def _evaluate(
     return operation(*(_evaluate(part, x, number, functions) for part in operands))
 
 
+def _constant_jet(exact: Fraction) -> Jet:
+    return Jet(np.float64(exact), np.float64(0), np.float64(0))
+
+
 @cache
-def _intervals() -> Any:
-    """An interval arithmetic of our own, as mpmath's shared one has one precision."""
+def _intervals() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
+    """Intervals in a context of our own, with jets of numbers and their functions.
+
+    The one that all users of mpmath share has one precision for all.
+    """
     from mpmath.ctx_iv import MPIntervalContext
 
-    arithmetic = MPIntervalContext()
+    arithmetic: Any = MPIntervalContext()
     arithmetic.prec = 200
-    return arithmetic
+    zero = arithmetic.mpf(0)
+
+    def number(exact: Fraction) -> Jet:
+        value = arithmetic.mpf(exact.numerator) / exact.denominator
+        return Jet(value, zero, zero)
+
+    functions = jet_functions(arithmetic.log, arithmetic.exp, arithmetic.sqrt)
+    return arithmetic, number, functions
 
 
 def _is_finite(tree: Tree) -> bool:

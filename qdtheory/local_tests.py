@@ -215,8 +215,9 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
             )
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    floor = 1e-12 * p.size
-    if norm_u <= floor or norm_v <= floor:
+    # What is left of a constant vector is rounding, at most about 1e-15 of it.
+    norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
+    if norm_u <= 1e-13 * norms[0] or norm_v <= 1e-13 * norms[1]:
         return Finding("A gradient vanishes, which leaves it open")
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)

@@ -1,17 +1,25 @@
 """Verdicts against Theorem 3, its known exceptions, and witnesses checked by hand."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sympy
 from scipy.optimize import linprog
 
 import qdtheory as qd
-from qdtheory.compatibility import check_compatibility, fit_theorem_3
+from qdtheory.compatibility import check_compatibility
+from qdtheory.theorem_3 import fit_theorem_3, refute_theorem_3
 
 
 def beta_quality(a):
     return lambda x: (x ** (a - 1) - 1) / (a - 1)
+
+
+def separable(f, g):
+    return qd.SeparablePair(qd.Expression(f), qd.Expression(g))
 
 
 def itakura_saito():
@@ -84,8 +92,11 @@ def test_matched_pairs_are_compatible(pair, w0, b0):
         assert verdict.w0 == pytest.approx(w0, rel=1e-9)
         assert verdict.b0 == pytest.approx(b0, rel=1e-9, abs=1e-9)
         assert verdict.alpha == pytest.approx(w0 / (w0 - 1), rel=1e-9)
-        assert verdict.residual <= 1e-9
+        assert verdict.exact is not None or verdict.residual <= 1e-9
         assert "Theorem 3" in verdict.reason
+        assert "interior P" in verdict.reason
+        assert "any number of texts" in verdict.reason
+        assert "strictly concave" in verdict.reason
     rng = np.random.default_rng(0)
     for _ in range(5):
         # Psi is greatest at P, against models near and far.
@@ -134,16 +145,30 @@ def test_witnesses_hold_in_plain_numpy():
 
 
 def test_perturbed_diversities_are_beaten():
+    """A smooth change of g by 1 % of its size, as a formula."""
     rng = np.random.default_rng(1)
-    for i in range(40):
-        f, base = ((qd.LL, qd.SE), (qd.CR, qd.NRR))[i % 2]
-        weights = rng.normal(size=4) / np.arange(1, 5) ** 2
+    x = np.linspace(0.01, 1, 100)
+    waves = ["exp(-{k}*x)", "log(1 + {k}*x)", "(x - 0.5)**{k}", "1/(1 + {k}*x)"]
+    for i in range(200):
+        f, base = (("log(x)", "-x*log(x)"), ("x", "-x**2"))[i % 2]
+        # Not quadratic: with f = x that would fit again.
+        wave = waves[i // 2 % 4].format(k=rng.integers(3, 9))
+        size = np.ptp(qd.Expression(base).value(x)) / np.ptp(
+            qd.Expression(wave).value(x)
+        )
+        scale = f"{0.01 * size * rng.choice([-1, 1]):.6f}"
+        pair = separable(f, f"{base} + ({scale})*({wave})")
+        verdict = check_compatibility(pair)
+        assert verdict.compatible is False
+        assert_beats(pair, verdict.witness)
 
-        def g(x, base=base, weights=weights):
-            waves = [jnp.sin((k + 1) * jnp.pi * x) for k in range(4)]
-            return base(x) + 0.01 * sum(a * b for a, b in zip(weights, waves))
 
-        pair = qd.SeparablePair(f, g)
+def test_perturbations_known_by_code_only_are_beaten():
+    for base in (qd.SE, qd.NRR):
+        f = qd.LL if base is qd.SE else qd.CR
+        pair = qd.SeparablePair(
+            f, lambda x, base=base: base(x) + 0.01 * jnp.sin(3 * jnp.pi * x)
+        )
         verdict = check_compatibility(pair)
         assert verdict.compatible is False
         assert_beats(pair, verdict.witness)
@@ -206,6 +231,7 @@ def test_kernel_pairs_by_second_order():
     safe = check_compatibility(kernel_pair(root @ root.T), num_texts=5)
     assert safe.compatible is None  # the tests cannot settle it, and say so
     assert "proves nothing" in safe.reason
+    assert "locally optimal" in safe.reason
     # Two negative eigenvalues on zero-sum vectors: beaten everywhere.
     zero_sum = np.linalg.svd(np.ones((1, 5)))[2][1:]
     bad = zero_sum.T @ np.diag([1.0, 2.0, -1.0, -0.5]) @ zero_sum + 1
@@ -242,9 +268,170 @@ def test_first_order_witness_agrees_with_linear_programming():
         assert (check_compatibility(pair, p).compatible is False) == beaten
 
 
+# --- formulas: proofs and refutations ------------------------------------------------
+
+PROVED = {
+    # (f, g): w0, b0 and the divergence's terms, by hand.
+    ("log(x)", "-x*log(x)"): ("-1", "-1", lambda q, p: q * np.log(q / p) / 2),
+    ("x", "3 - 4*x - x**2/3"): ("-2/3", "-4", lambda q, p: (q - p) ** 2 / 5),
+    ("-1/x", "log(x)"): (
+        "-1", "0", lambda q, p: (q / p - np.log(q / p) - 1) / 2,
+    ),
+    ("log(x)/log(2)", "-x*log(x)"): (
+        "-log(2)", "-1", lambda q, p: q * np.log(q / p) / (1 + np.log(2)),
+    ),
+    ("x**2", "3*x**2 - (x + 1)**3"): (
+        "-3", "-3", lambda q, p: (q - p) ** 2 * (q + 2 * p) / 4,
+    ),
+    ("x**0.5", "-x**1.5"): (
+        "-3/2", "0", lambda q, p: (q**1.5 - p**1.5 - 1.5 * p**0.5 * (q - p)) * 2 / 5,
+    ),
+    ("log(x/(1 - x))", "-x*log(x) - (1 - x)*log(1 - x)"): (
+        "-1", "0",
+        lambda q, p: (q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))) / 2,
+    ),
+    # In float64, f' and g' drown in the rounding of terms of size 1e12.
+    ("(x + 1000000)**3 - 1000000**3 - 3*x*1000000*(x + 1000000)", "-x**4/4"): (
+        "-1", "0", lambda q, p: (q**4 / 4 - p**4 / 4 - p**3 * (q - p)) / 2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("formulas", "expected"), PROVED.items())
+def test_formulas_are_proved_with_exact_constants(formulas, expected):
+    verdict = check_compatibility(separable(*formulas))
+    w0, b0, terms = expected
+    exact_w0 = sympy.sympify(w0)
+    assert verdict.compatible
+    assert verdict.reason.count("proved symbolically") == 2
+    assert (verdict.exact["w0"], verdict.exact["b0"]) == (w0, b0)
+    alpha = sympy.sympify(verdict.exact["alpha"])
+    assert sympy.simplify(alpha - exact_w0 / (exact_w0 - 1)) == 0
+    for name in ("w0", "b0", "alpha"):
+        assert getattr(verdict, name) == float(sympy.sympify(verdict.exact[name]))
+    assert verdict.residual is None
+    # The text of the divergence is the sum of these terms, near P and far from it.
+    rng = np.random.default_rng(3)
+    for p, q in rng.dirichlet(np.ones(5), (20, 2)):
+        for model in (q, 0.999 * p + 0.001 * q):
+            assert evaluate_text(verdict.divergence, model, p) == pytest.approx(
+                terms(model, p).sum(), abs=1e-12
+            )
+
+
+def evaluate_text(divergence, q, p):
+    """The number that the printed formula has, read by SymPy."""
+    head, body = divergence.split("sum_i [", 1)
+    body, definitions = body.rsplit("]", 1)
+    x = sympy.Symbol("x")
+    functions = {}
+    for name, text in re.findall(r"([fF])\(x\) = (.*?)(?=, F|$)", definitions):
+        functions[name] = sympy.Lambda(x, sympy.sympify(text))
+    body = re.sub(r"\) \(", ") * (", body)
+    term = sympy.lambdify(
+        sympy.symbols("Q_i P_i"), sympy.sympify(body, locals=functions)
+    )
+    return float(sympy.sympify(head + "1")) * sum(map(term, q, p))
+
+
+def test_what_sympy_cannot_prove_rests_on_the_residual():
+    # Too many terms to expand: g = -h**8 and f = (h**8)'.
+    h = "(x + log(1 + x) + exp(x) + sqrt(1 + x) + 1/(1 + x))"
+    slope = "(1 + 1/(1 + x) + exp(x) + 0.5/sqrt(1 + x) - 1/(1 + x)**2)"
+    verdict = check_compatibility(separable(f"8*{h}**7*{slope}", f"-{h}**8"))
+    assert verdict.compatible
+    assert verdict.exact is None
+    assert "no symbolic proof was found" in verdict.reason
+    assert verdict.residual <= 1e-9
+    assert verdict.w0 == pytest.approx(-1, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "why"),
+    [
+        ("log(x)", "-x**2", "g''/f' differs between x = 137/1000 and x = 207/500"),
+        ("x", "-x**2 + 1e-20*x**3", "g''/f' differs between"),
+        ("-x", "-x**2", "f falls at x = 137/1000"),
+        ("x", "x**2", "g is convex at x = 137/1000"),
+        ("log(x)", "-x*log(x)", None),
+        ("x", "x", None),
+        ("sqrt(x - x) + x", "-x**2", None),  # intervals cannot tell
+    ],
+)
+def test_refutations_by_intervals(f, g, why):
+    found = refute_theorem_3(qd.Expression(f), qd.Expression(g))
+    assert (found is None) == (why is None)
+    if why is not None:
+        assert found.startswith(why)
+
+
+def test_a_refuted_pair_without_a_witness_stays_open():
+    verdict = check_compatibility(separable("x", "-x**2 + 1e-9*x**3"))
+    assert verdict.compatible is None
+    assert "by interval arithmetic" in verdict.reason
+
+
+@pytest.mark.parametrize(("f", "g"), [("3", "-x**2"), ("log(x)", "2*x - 1")])
+def test_a_metric_that_ranks_nothing_is_named(f, g):
+    verdict = check_compatibility(separable(f, g))
+    assert verdict.compatible is None
+    assert "All models have the same" in verdict.reason
+
+
+def test_an_f_that_increases_only_up_to_one_half():
+    # g'' = -f' holds, so that gradients cancel at every P; the theorem is silent.
+    verdict = check_compatibility(separable("x - x**2", "x**3/3 - x**2/2"))
+    assert verdict.compatible is None
+    assert "f falls at x = 691/1000" in verdict.reason
+    assert "locally optimal" in verdict.reason
+
+
+def test_witnesses_of_formulas_hold_exactly():
+    """With 60 digits and the last probability as 1 minus the others."""
+    for f, g in (("log(x)", "-x**2"), ("x", "-x**2 + 0.0001*x**3")):
+        witness = check_compatibility(separable(f, g)).witness
+        x = sympy.Symbol("x")
+        p, q = (
+            [sympy.Rational(float(v)) for v in side] for side in (witness.p, witness.q)
+        )
+        p[-1], q[-1] = 1 - sum(p[:-1]), 1 - sum(q[:-1])
+        score, bonus = (qd.Expression(text).symbolic(x) for text in (f, g))
+        quality = sum((b - a) * score.subs(x, a) for a, b in zip(p, q))
+        diversity = sum(bonus.subs(x, b) - bonus.subs(x, a) for a, b in zip(p, q))
+        assert sympy.N(quality, 60) > 0
+        assert sympy.N(diversity, 60) > 0
+
+
+# --- what is left open ----------------------------------------------------------------
+
+
+def test_antiparallel_gradients_settle_it_for_concave_pairs_only():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    functions = qd.FunctionPair(qd.CR_NRR.quality, qd.CR_NRR.diversity)
+    verdict = check_compatibility(functions, p)
+    assert verdict.compatible is None
+    assert "locally optimal" in verdict.reason
+    # g is concave and agrees with NRR on all of P, but not beyond 1/2.
+    other = qd.SeparablePair(
+        qd.CR, lambda x: -(x**2) - 0.1 * jnp.maximum(x - 0.5, 0.0) ** 4
+    )
+    verdict = check_compatibility(other, p)
+    assert verdict.compatible
+    assert "Pareto-optimal at the given P" in verdict.reason
+
+
+def test_many_texts_are_left_open_by_the_second_order_test():
+    n = 1025
+    pair = qd.FunctionPair(lambda q, p: q @ p, lambda q: -(q @ q))
+    p = np.arange(1.0, n + 1) / (n * (n + 1) / 2)
+    verdict = check_compatibility(pair, p)
+    assert verdict.compatible is None
+    assert "at most 1024 texts" in verdict.reason
+
+
 def test_fit_reports_the_deviation():
     w0, b0, residual = fit_theorem_3(qd.LL, qd.SE)
-    assert (w0, b0) == (-1.0, -1.0)
+    assert (w0, b0) == pytest.approx((-1, -1), rel=1e-15)
     assert residual <= 1e-12
     assert fit_theorem_3(qd.LL, qd.NRR)[2] > 0.1
     assert fit_theorem_3(lambda x: 0 * x, qd.NRR)[2] == np.inf
@@ -270,7 +457,27 @@ def test_one_text():
                 qd.FunctionPair(lambda q, p: q @ jnp.log(p - p), lambda q: -(q @ q)),
                 np.array([0.5, 0.5]),
             ),
-            "not finite",
+            "grad U is not finite at P_i = 0.5",
+        ),
+        (
+            lambda: check_compatibility(separable("log(x - 0.5)", "-x**2")),
+            "^f is not finite at x = 1e-06; f and g must be defined and smooth",
+        ),
+        (
+            lambda: check_compatibility(separable("sqrt((x - 0.5)**2)", "-x**2")),
+            "^f' is not finite at x = 0.5",
+        ),
+        (
+            lambda: check_compatibility(separable("x", "1/(x - 0.25)")),
+            "^g is not finite at x = 0.25",
+        ),
+        (
+            # Undefined between the grid's points only.
+            lambda: check_compatibility(
+                separable("sqrt((x - 1/3)**2 - 1e-8)", "-x**2"),
+                np.array([1 / 3, 1 / 3, 1 / 6, 1 / 6]),
+            ),
+            "^f is not finite at P_i = 0.333333",
         ),
     ],
 )
