@@ -182,7 +182,8 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     """Invert g' at many points by Halley steps kept inside shrinking brackets.
 
     Where g'(0) is infinite the unknown is log q, in which such g' are close to
-    linear and probabilities of any size keep their digits; else it is q itself.
+    linear and probabilities of any size keep their digits; else it is q itself. It
+    stays so from step to step: XLA folds log(exp(z)), and is slow at logarithms.
     """
     at_zero = slope_at_zero(g)
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
@@ -216,7 +217,7 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
             return jnp.where(finite, z + change, jnp.nan), value
 
         def close(new, z):
-            # The error after Halley's step is of the order of its cube.
+            # Halley's error after a step is of the order of its cube: here rounding.
             return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
 
         def step(state):
