@@ -8,7 +8,13 @@ import importlib
 from importlib.metadata import version as _version
 from types import ModuleType
 
-from qdtheory.bleu import BleuPair, expected_bleu, expected_self_bleu
+from qdtheory.bleu import (
+    BleuPair,
+    estimate_bleu,
+    expected_bleu,
+    expected_corpus_bleu,
+    expected_self_bleu,
+)
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
 from qdtheory.discrepancy import Discrepancy, quality_discrepancy
 from qdtheory.distributions import (

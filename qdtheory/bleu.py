@@ -14,8 +14,10 @@ how close a reference's length is. Candidates that are equal up to the names of 
 tokens share their joins and weights.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import jax
@@ -30,6 +32,7 @@ from qdtheory.spaces import TextSpace
 # NLTK's smoothing method 1: what a count of 0 becomes.
 EPSILON = 0.1
 BLOCK = 64
+MAX_BITS = 62
 Smoothing = Literal["epsilon"] | None
 
 
@@ -225,6 +228,202 @@ def _check_references(name: str, number: Number) -> None:
         raise ValueError(f"{name} must be at least 1, got {number}")
 
 
+# --- Beyond the closed form ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over independent draws.
+
+    Attributes:
+        value: the mean.
+        standard_error: its standard deviation, estimated from the draws.
+    """
+
+    value: float
+    standard_error: float
+
+
+def estimate_bleu(
+    candidates: Int[ArrayLike, "draws length"],
+    references: Int[ArrayLike, "draws references other_length"],
+    max_order: int = 2,
+    smoothing: Smoothing = None,
+) -> Estimate:
+    """Expected BLEU by Monte Carlo, for spaces too large to enumerate.
+
+    Each draw is one candidate with its own references; for Self-BLEU draw both from
+    the model. The conventions are those of `expected_bleu`.
+
+    Args:
+        candidates: tokens, shape (S, L), -1 after the end of a text.
+        references: tokens, shape (S, n, L'), -1 after the end of a text.
+        max_order: highest order of the n-grams.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        The mean BLEU of the draws with its standard error.
+
+    Raises:
+        ValueError: fewer than two draws, different numbers of draws, or an empty
+            text.
+
+    Example:
+        >>> candidates = np.array([[0, 1, 1], [0, 0, 1]])
+        >>> references = np.array([[[0, 1, 1]], [[1, 1, 1]]])
+        >>> round(estimate_bleu(candidates, references, max_order=1).value, 6)
+        0.666667
+    """
+    texts, others = np.asarray(candidates), np.asarray(references)
+    _check_options(max_order, smoothing)
+    if texts.ndim != 2 or others.ndim != 3 or len(texts) != len(others):
+        raise ValueError(
+            "candidates must have shape (draws, length) and references (draws, "
+            f"references, length), got {texts.shape} and {others.shape}"
+        )
+    if len(texts) < 2:
+        raise ValueError(f"a standard error needs at least 2 draws, got {len(texts)}")
+    length, lengths = ((x >= 0).sum(axis=-1) for x in (texts, others))
+    if lengths.size == 0 or min(length.min(), lengths.min()) == 0:
+        raise ValueError("no text may be empty, and each draw needs a reference")
+    found = np.array([_found(texts, others, n) for n in range(1, max_order + 1)])
+    possible = np.maximum(1, length - np.arange(max_order)[:, None])
+    # The closest, of two the shorter.
+    key = 2 * np.abs(lengths - length[:, None]) + (lengths > length[:, None])
+    closest = np.take_along_axis(lengths, key.argmin(axis=1)[:, None], axis=1)[:, 0]
+    scores = _score(found, possible, length, closest, smoothing)
+    return Estimate(
+        float(scores.mean()), float(scores.std(ddof=1) / len(scores) ** 0.5)
+    )
+
+
+def _found(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+    """How many n-grams of each text are in one of its references, clipped."""
+    if n > min(texts.shape[1], others.shape[2]):
+        return np.zeros(len(texts), int)
+    own, theirs = (
+        np.lib.stride_tricks.sliding_window_view(x, n, axis=-1) for x in (texts, others)
+    )
+    whole = own[..., -1] >= 0
+    same = (own[:, :, None] == own[:, None]).all(axis=-1)
+    # A text's j-th occurrence of an n-gram needs a reference with at least j.
+    occurrence = np.tril(same).sum(axis=-1)
+    equal = (own[:, None, :, None] == theirs[:, :, None]).all(axis=-1)
+    most = equal.sum(axis=-1).max(axis=1)
+    return (whole & (most >= occurrence)).sum(axis=1)
+
+
+def expected_corpus_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: int = 2,
+    num_candidates: int = 2,
+    smoothing: Smoothing = None,
+) -> float:
+    r"""Expected BLEU of several candidates with their counts pooled.
+
+    All candidates share the references. Given these the candidates are independent,
+    so that their counts are convolved, once for each of the
+    $\binom{N + n - 1}{n}$ multisets of references: for small spaces only. It is a
+    polynomial of degree `num_candidates` in q.
+
+    Args:
+        space: the texts.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: n.
+        num_candidates: m.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        A number in [0, 1]; for one candidate that of `expected_bleu`.
+
+    Raises:
+        ValueError: as in `expected_bleu`, or more than a million multisets.
+
+    References:
+        Li et al. 2020, section 5.1, where m candidates are pooled.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> p = np.array([0.5, 0.5])
+        >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3)
+        0.75
+    """
+    _check_options(max_order, smoothing)
+    _check_references("num_references", num_references)
+    _check_references("num_candidates", num_candidates)
+    q = np.asarray(check_distribution(q, "q", space.num_texts))
+    p = np.asarray(check_distribution(p, "p", space.num_texts))
+    multisets = math.comb(space.num_texts + num_references - 1, num_references)
+    if multisets > 10**6:
+        raise ValueError(
+            f"pooled BLEU sums over {multisets:,} multisets of references, 1,000,000 "
+            "at most; take fewer references, or expected_bleu for one candidate"
+        )
+    lengths = space.text_lengths
+    orders = range(1, min(max_order, space.max_length) + 1)
+    tables = [_count_table(space, n).astype(int) for n in orders]
+    possible = np.maximum(1, lengths - np.arange(max_order)[:, None])
+    # What is added up over the candidates: found and possible n-grams, lengths.
+    most = possible.max(axis=1)
+    limits = np.concatenate([most, most, np.full(2, space.max_length)])
+    sizes = num_candidates * limits + 1
+    places = np.cumprod(np.append(1, sizes[:-1]))
+    total = 0.0
+    for multiset in combinations_with_replacement(np.flatnonzero(p), num_references):
+        references = np.array(multiset)
+        found = [
+            np.minimum(table, table[:, references].max(axis=1, keepdims=True)).sum(
+                axis=0
+            )
+            for table in tables
+        ]
+        found += [np.zeros_like(lengths)] * (max_order - len(found))
+        far = np.abs(lengths[references] - lengths[:, None])
+        key = 2 * far + (lengths[references] > lengths[:, None])
+        closest = lengths[references][key.argmin(axis=1)]
+        state = places @ np.array([*found, *possible, lengths, closest])
+        states, chances = _sum_of_draws(state, q, num_candidates)
+        digits = states // places[:, None] % sizes[:, None]
+        scores = _score(
+            digits[:max_order],
+            digits[max_order : 2 * max_order],
+            digits[-2],
+            digits[-1],
+            smoothing,
+        )
+        counts = np.unique(references, return_counts=True)[1]
+        orderings = math.factorial(num_references) / math.prod(
+            map(math.factorial, counts.tolist())
+        )
+        total += orderings * p[references].prod() * float(scores @ chances)
+    return float(total)
+
+
+def _sum_of_draws(
+    values: np.ndarray, q: np.ndarray, num_draws: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The distribution of a sum of independent draws of integers."""
+    kinds, kind = np.unique(values, return_inverse=True)
+    chance = np.bincount(kind, q)
+    sums, chances = kinds, chance
+    for _ in range(num_draws - 1):
+        sums, where = np.unique(sums[:, None] + kinds, return_inverse=True)
+        chances = np.bincount(where.ravel(), np.outer(chances, chance).ravel())
+    return sums, chances
+
+
+def _check_options(max_order: int, smoothing: Smoothing) -> None:
+    if max_order < 1:
+        raise ValueError(f"max_order must be at least 1, got {max_order}")
+    if smoothing not in (None, "epsilon"):
+        raise ValueError(f'smoothing must be None or "epsilon", got {smoothing!r}')
+
+
 # --- The table ---------------------------------------------------------------------
 
 
@@ -250,10 +449,7 @@ def bleu_table(
         >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
         [13, 155, 65]
     """
-    if max_order < 1:
-        raise ValueError(f"max_order must be at least 1, got {max_order}")
-    if smoothing not in (None, "epsilon"):
-        raise ValueError(f'smoothing must be None or "epsilon", got {smoothing!r}')
+    _check_options(max_order, smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is known by the sum of random numbers of its members.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
@@ -265,9 +461,9 @@ def bleu_table(
         pattern = _pattern(space.tokens[candidate])
         if pattern not in joins:
             length = int(space.text_lengths[candidate])
-            joins[pattern] = _join_weights(
-                np.unique(clipped), segments, length, space.lengths, smoothing
-            )
+            tops = _joins(np.unique(clipped), space)
+            values = _bleu(tops, segments, length, space.lengths, smoothing)
+            joins[pattern] = _weights(tops, values)
         tops, weights = joins[pattern]
         kinds, kind = np.unique(clipped, return_inverse=True)
         sums = np.zeros(kinds.size, "u8")
@@ -325,6 +521,11 @@ def _clipped_counts(
     closeness = steps - np.array([order.index(n) for n in space.lengths])
     # The texts are in the order of their lengths.
     each = np.repeat(closeness, [space.vocab_size**n for n in space.lengths])
+    if first + steps > MAX_BITS:
+        raise ValueError(
+            f"texts of {first + steps} n-grams and lengths are too long for the BLEU "
+            f"table, {MAX_BITS} at most; take shorter texts or a lower order"
+        )
     bits |= ((1 << each) - 1) << first
     return bits, (*segments, (first, steps))
 
@@ -342,21 +543,19 @@ def _count_table(space: TextSpace, n: int) -> np.ndarray:
     return counts
 
 
-def _join_weights(
-    clipped: np.ndarray,
-    segments: Segments,
-    length: int,
-    lengths: tuple[int, ...],
-    smoothing: Smoothing,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The joins with weights that are not 0: Moebius inversion of the BLEU values."""
-    from scipy.linalg import solve_triangular
-
+def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
+    """Every union of some of the rows of bits, the smallest first."""
     joins = clipped[:1]
     for bits in clipped[1:]:
         joins = np.union1d(joins, np.append(joins | bits, bits))
-    joins = joins[np.argsort(np.bitwise_count(joins), kind="stable")]
-    values = _bleu(joins, segments, length, lengths, smoothing)
+        space.refuse_beyond_memory(8 * joins.size**2, "BLEU table")
+    return joins[np.argsort(np.bitwise_count(joins), kind="stable")]
+
+
+def _weights(joins: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The joins with weights that are not 0: Moebius inversion of the values."""
+    from scipy.linalg import solve_triangular  # late: it costs import time
+
     # v(s) = sum of w(t) over t >= s, so that the weights come from the top down.
     at_most = (joins[:, None] & ~joins) == 0
     weights = solve_triangular(at_most.astype(float), values, unit_diagonal=True)
@@ -373,19 +572,28 @@ def _bleu(
     smoothing: Smoothing,
 ) -> np.ndarray:
     """BLEU of a candidate of some length, from the bits of its clipped counts."""
-    *orders, (first, steps) = segments
-    log_precision = np.zeros(clipped.size)
-    matched = (clipped & ((1 << orders[0][1]) - 1)) > 0  # some token
-    for n, (start, size) in enumerate(orders, start=1):
-        found = np.bitwise_count(clipped >> start & ((1 << size) - 1)).astype(float)
-        if smoothing == "epsilon":
-            found = np.where(found == 0, EPSILON, found)
-        with np.errstate(divide="ignore"):
-            log_precision += np.log(found / max(1, length - n + 1)) / len(orders)
-    closeness = np.bitwise_count(clipped >> first & ((1 << steps) - 1)).astype(int)
-    closest = np.array(_by_closeness(lengths, length))[steps - closeness]
+    *orders, rank = [
+        np.bitwise_count(clipped >> start & ((1 << size) - 1)).astype(int)
+        for start, size in segments
+    ]
+    closest = np.array(_by_closeness(lengths, length))[len(lengths) - 1 - rank]
+    possible = np.maximum(1, length - np.arange(len(orders)))[:, None]
+    return _score(np.array(orders), possible, np.array(length), closest, smoothing)
+
+
+def _score(
+    found: np.ndarray,
+    possible: np.ndarray,
+    length: np.ndarray,
+    closest: np.ndarray,
+    smoothing: Smoothing,
+) -> np.ndarray:
+    """BLEU from the n-grams found of those possible, (orders, ...), and lengths."""
+    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
+    with np.errstate(divide="ignore"):
+        precision = np.exp(np.log(counts / possible).mean(axis=0))
     brevity = np.minimum(1.0, np.exp(1 - closest / length))
-    return np.where(matched, brevity * np.exp(log_precision), 0.0)
+    return np.where(found[0] > 0, brevity * precision, 0.0)
 
 
 def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.bleu import bleu_table, text_bleu
+from qdtheory.bleu import (
+    bleu_table,
+    estimate_bleu,
+    expected_corpus_bleu,
+    text_bleu,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
@@ -190,3 +195,102 @@ def test_bad_input(as_a_user):
         qd.expected_bleu(space, p, np.full(8, 1 / 8))
     with pytest.raises(ValueError, match=r"BLEU table .* GiB"):
         qd.BleuPair(qd.TextSpace(5, 8))
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+@pytest.mark.parametrize(
+    ("vocab_size", "lengths", "num_references", "num_candidates"),
+    [(2, 2, 2, 2), (2, (1, 2), 2, 2), (2, (1, 3), 1, 2), (2, (1, 2), 1, 3)],
+)
+def test_pooled_bleu_equals_the_sum_over_all_tuples(
+    vocab_size, lengths, num_references, num_candidates, smoothing
+):
+    from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
+
+    method = SmoothingFunction().method1 if smoothing else None
+    space = qd.TextSpace(vocab_size, lengths)
+    texts, n = sentences(space), space.num_texts
+    q, p = np.random.default_rng(5).dirichlet(np.ones(n), 2)
+    for max_order in (1, 2):
+        total = 0.0
+        for rs in itertools.product(range(n), repeat=num_references):
+            references = [[texts[r] for r in rs]] * num_candidates
+            for cs in itertools.product(range(n), repeat=num_candidates):
+                score = corpus_bleu(
+                    references,
+                    [texts[c] for c in cs],
+                    (1 / max_order,) * max_order,
+                    method,
+                )
+                total += p[list(rs)].prod() * q[list(cs)].prod() * score
+        ours = expected_corpus_bleu(
+            space, q, p, max_order, num_references, num_candidates, smoothing
+        )
+        assert ours == pytest.approx(total, abs=1e-12)
+
+
+def test_pooled_bleu_of_one_candidate_is_expected_bleu():
+    space = qd.TextSpace(2, (1, 2, 3))
+    q, p = np.random.default_rng(6).dirichlet(np.ones(14), 2)
+    p[3] = 0
+    p /= p.sum()
+    for max_order, n in ((1, 1), (2, 2), (4, 2)):
+        for smoothing in (None, "epsilon"):
+            one = expected_corpus_bleu(space, q, p, max_order, n, 1, smoothing)
+            exact = float(qd.expected_bleu(space, q, p, max_order, n, smoothing))
+            assert one == pytest.approx(exact, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "lengths", "num_references"), [(8, 4, 10), (2, (1, 3, 5), 2)]
+)
+def test_monte_carlo_agrees(vocab_size, lengths, num_references):
+    space = qd.TextSpace(vocab_size, lengths)
+    rng = np.random.default_rng(7)
+    q, p = rng.dirichlet(np.full(space.num_texts, 0.5), 2)
+    candidates = rng.choice(space.num_texts, size=20_000, p=q)
+    references = rng.choice(space.num_texts, size=(20_000, num_references), p=p)
+    for smoothing in (None, "epsilon"):
+        found = estimate_bleu(
+            space.tokens[candidates], space.tokens[references], 2, smoothing
+        )
+        exact = float(qd.expected_bleu(space, q, p, 2, num_references, smoothing))
+        assert abs(found.value - exact) <= 4 * found.standard_error
+        assert found.standard_error <= 0.01
+
+
+def test_monte_carlo_scores_single_draws_as_nltk_does():
+    from nltk.translate.bleu_score import sentence_bleu
+
+    rng = np.random.default_rng(8)
+    for _ in range(30):
+        candidate = rng.integers(3, size=(1, rng.integers(1, 9)))
+        references = rng.integers(3, size=(1, 3, 7))
+        for row, length in enumerate(rng.integers(1, 8, size=3)):
+            references[0, row, length:] = -1
+        # The mean of two equal draws is the score itself.
+        found = estimate_bleu(candidate.repeat(2, 0), references.repeat(2, 0), 3)
+        score = sentence_bleu(
+            [[int(t) for t in row if t >= 0] for row in references[0]],
+            candidate[0].tolist(),
+            (1 / 3,) * 3,
+        )
+        assert found.value == pytest.approx(score, abs=1e-14)
+        assert found.standard_error == 0
+
+
+def test_bad_input_beyond_the_closed_form(as_a_user):
+    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
+    texts, references = np.zeros((3, 2), int), np.zeros((3, 1, 2), int)
+    with pytest.raises(ValueError, match="num_candidates must be at least 1, got 0"):
+        expected_corpus_bleu(space, p, p, num_candidates=0)
+    with pytest.raises(ValueError, match="multisets of references, 1,000,000"):
+        expected_corpus_bleu(space, p, p, num_references=500)
+    with pytest.raises(ValueError, match=r"\(3, 2\) and \(2, 1, 2\)"):
+        estimate_bleu(texts, references[:2])
+    with pytest.raises(ValueError, match="at least 2 draws, got 1"):
+        estimate_bleu(texts[:1], references[:1])
+    with pytest.raises(ValueError, match="no text may be empty"):
+        estimate_bleu(texts - 1, references)
+    with pytest.raises(ValueError, match="texts of 63 n-grams and lengths"):
+        bleu_table(qd.TextSpace(1, 12), 7)
