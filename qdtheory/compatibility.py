@@ -28,7 +28,7 @@ from qdtheory.theorem_3 import (
 RESIDUAL_TOLERANCE = 1e-9
 NUM_SAMPLES = 64
 # Probabilities drawn in all, so that many texts do not take minutes.
-MAX_DRAWN = 2**20
+MAX_DRAWN = 2**18
 AT_POINTS = f"at {grid().size} points"
 THEOREM = (
     "Theorem 3: every interior P is Pareto-optimal, for any number of texts, as "
@@ -144,35 +144,45 @@ def _check_separable(
             f"All models have the same {metric}: none improves both, and P is Pareto-"
             "optimal if it is best in the other metric.",
         )
-    w0, b0, residual = fit_theorem_3(pair.f, pair.g)
-    fits = w0 < 0 and residual <= RESIDUAL_TOLERANCE
-    increasing = _is_increasing(pair.f)
-    proof = refutation = None
-    f, g = formula_of(pair.f), formula_of(pair.g)
-    if f is not None and g is not None:
-        refutation = refute_theorem_3(f, g)
-        proof = prove_theorem_3(f, g) if refutation is None else None
-    if proof is not None and (increasing or proof.increasing):
-        return _proved(proof)
-    if fits and increasing and refutation is None:
-        return _fitted(w0, b0, residual, tried_to_prove=f is not None is not g)
+    theorem = _by_theorem_3(pair)
+    if theorem.compatible:
+        return theorem
     few = _check_few_texts(pair, num_texts) if num_texts in (2, 3) else None
     if few is not None:
         return few
     points = _suspects(pair, num_texts or 4) if p is None else [p]
     verdict = _check_at_points(pair, points, one_point=p is not None)
-    if refutation is not None:
-        failure = f"{refutation}, by interval arithmetic"
-    elif not increasing:
+    reason = f"{verdict.reason} The hypotheses of Theorem 3 fail: {theorem.reason}."
+    if num_texts not in (2, 3):
+        reason += " With 2 or 3 texts more pairs are compatible than it says."
+    return replace(verdict, reason=reason, residual=theorem.residual)
+
+
+def _by_theorem_3(pair: SeparablePair) -> Verdict:
+    """Compatible for every P and N, or else open for the hypothesis that fails."""
+    w0, b0, residual = fit_theorem_3(pair.f, pair.g)
+    increasing = _is_increasing(pair.f)
+    missing_proof = ""
+    f, g = formula_of(pair.f), formula_of(pair.g)
+    if f is not None and g is not None:
+        refutation = refute_theorem_3(f, g)
+        if refutation is not None:
+            failure = f"{refutation}, by interval arithmetic"
+            return Verdict(None, failure, residual=residual)
+        proof = prove_theorem_3(f, g)
+        if proof is not None and (increasing or proof.increasing):
+            return _proved(proof)
+        missing_proof = "; no symbolic proof was found"
+    if not increasing:
         failure = "f does not increase strictly on (0, 1)"
-    elif residual <= RESIDUAL_TOLERANCE:
+    elif residual > RESIDUAL_TOLERANCE:
+        failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
+    elif w0 >= 0:
         failure = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
     else:
-        failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
-    scope = f" The hypotheses of Theorem 3 fail: {failure}."
-    if num_texts not in (2, 3):
-        scope += " With 2 or 3 texts more pairs are compatible than it says."
-    return replace(verdict, reason=verdict.reason + scope, residual=residual)
+        known = f"to a relative {residual:.1e} {AT_POINTS}{missing_proof}"
+        return _fitted(w0, b0, residual, known)
+    return Verdict(None, failure, residual=residual)
 
 
 def _derivatives(pair: SeparablePair) -> tuple[np.ndarray, np.ndarray]:
@@ -204,11 +214,8 @@ def _proved(proof: Proof) -> Verdict:
     )
 
 
-def _fitted(w0: float, b0: float, residual: float, *, tried_to_prove: bool) -> Verdict:
+def _fitted(w0: float, b0: float, residual: float, known: str) -> Verdict:
     alpha = w0 / (w0 - 1)
-    known = f"to a relative {residual:.1e} {AT_POINTS}"
-    if tried_to_prove:
-        known += "; no symbolic proof was found"
     return Verdict(
         True,
         THEOREM.format(known, AT_POINTS),
