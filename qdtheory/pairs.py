@@ -214,7 +214,7 @@ def total_diversity(
 
 @partial(jax.jit, static_argnums=0)
 def _apply(h: ScalarFunction, x: Array) -> Array:
-    """h at each entry, compiled as a whole: one by one, operations compile slowly."""
+    """Apply h at each entry, compiled as a whole: single operations compile slowly."""
     return jax.vmap(h)(x)
 
 

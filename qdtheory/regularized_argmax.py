@@ -211,10 +211,12 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
                 slope_and_derivative, (z,), (jnp.ones_like(z),)
             )
             newton = (target - value) / first
-            change = newton / (1 + newton * second / (2 * first))
-            # An infinite derivative makes a step of 0 that proves nothing.
-            finite = jnp.isfinite(first) & jnp.isfinite(second)
-            return jnp.where(finite, z + change, jnp.nan), value
+            bend = newton * second / (2 * first)
+            # An infinite derivative makes a step of 0 that proves nothing, and near
+            # g'' = 0 short steps do not mean that the root is near.
+            trusted = jnp.isfinite(first) & jnp.isfinite(second)
+            trusted &= jnp.abs(bend) < 0.25
+            return jnp.where(trusted, z + newton / (1 + bend), jnp.nan), value
 
         def close(new, z):
             # Halley's error after a step is of the order of its cube: here rounding.
@@ -273,6 +275,8 @@ def _root_finder(
             rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
             newton = m - excess / rise.sum()
             new = _newton_or_else(jnp.sqrt(low * high), m, newton, low, high, last_step)
+            # Newton's method is quick, or misled by a text where g'' is nearly 0.
+            new = jnp.where(steps < 10, new, jnp.sqrt(low * high))
             near = jnp.abs(excess) < 1e-7
             # What Newton's step for m does to z, to first order.
             change = jnp.where(near | (new == newton), newton - m, 0.0)
