@@ -67,6 +67,7 @@ from qdtheory.pairs import (
     SDI,
     SE,
     FunctionPair,
+    KernelPair,
     LinearPair,
     Pair,
     Rationality,

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float
 
@@ -447,3 +448,121 @@ def _violation(
         return None
     worst = np.where(bad)[0][np.argmin(rise[bad])]
     return float(x[large[worst]]), float(x[small[worst]])
+
+
+# --- Kernel pairs ----------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class KernelPair:
+    r"""Similarity to P against dissimilarity within Q: $U = Q'KP$, $V = -Q'KQ$.
+
+    U is the expected similarity of a model's and a real text, -V that of two texts of
+    the model. With $\Psi = U + V / 2$ the gap $\Psi(P) - \Psi(Q)$ is half the squared
+    maximum mean discrepancy of P and Q.
+
+    Args:
+        kernel: K, symmetric up to rounding, finite, float64, shape (N, N); it need
+            not be positive semidefinite.
+        name: what to call it.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric.
+
+    References:
+        Gretton et al. 2012 for the discrepancy; the pair is ours.
+
+    Example:
+        >>> pair = KernelPair(np.array([[1.0, 0.5], [0.5, 1.0]]))
+        >>> p = np.array([0.5, 0.5])
+        >>> float(pair.quality(p, p)), float(pair.diversity(p))
+        (0.75, -0.75)
+    """
+
+    kernel: Any
+    name: str = field(default="kernel", metadata=STATIC)
+
+    def __post_init__(self) -> None:
+        # JAX rebuilds the pair around tracers and placeholders too.
+        if isinstance(self.kernel, np.ndarray | jax.Array | list | tuple) and not (
+            isinstance(self.kernel, Tracer)
+        ):
+            _check_kernel(self.kernel)
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        """The expected similarity K p of each text to a real one.
+
+        Args:
+            p: the real distribution, shape (N,).
+
+        Returns:
+            Scores, shape (N,).
+
+        Raises:
+            ValueError: `p` is no distribution over N texts.
+        """
+        kernel = jnp.asarray(self.kernel)
+        return kernel @ check_distribution(p, "p", len(kernel))
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        """The expected similarity Q'KP of a model's text and a real one.
+
+        Args:
+            q: the model, shape (N,).
+            p: the real distribution, shape (N,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: not two distributions over N texts.
+        """
+        return check_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        """Minus the expected similarity Q'KQ of two texts of the model.
+
+        Args:
+            q: the model, shape (N,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: `q` is no distribution over N texts.
+        """
+        q = check_distribution(q, "q", len(self.kernel))
+        return -q @ jnp.asarray(self.kernel) @ q
+
+
+def _check_kernel(kernel: Any) -> None:
+    if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
+        got = (
+            f"dtype {kernel.dtype}"
+            if hasattr(kernel, "dtype")
+            else f"a {type(kernel).__name__}"
+        )
+        raise TypeError(
+            f"kernel must be a NumPy or JAX array of float64, got {got}; "
+            "convert it with numpy.asarray(kernel, dtype=float)"
+        )
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
+        raise ValueError(
+            "kernel must be a square matrix with a row and a column for each text, "
+            f"got shape {kernel.shape}"
+        )
+    values = np.asarray(kernel)
+    if not np.isfinite(values).all():
+        i, j = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"kernel must be finite, got {values[i, j]} at [{i}, {j}]")
+    asymmetry = np.abs(values - values.T)
+    if asymmetry.max() > 8 * np.finfo(float).eps * np.abs(values).max():
+        i, j = np.unravel_index(asymmetry.argmax(), values.shape)
+        raise ValueError(
+            f"kernel must be symmetric, got {values[i, j]:.6g} at [{i}, {j}] and "
+            f"{values[j, i]:.6g} at [{j}, {i}]; (kernel + kernel.T) / 2 is symmetric"
+        )
