@@ -271,6 +271,18 @@ def test_the_most_diverse_distribution_collapses(size, top, v):
     assert missing(q, size - 1) - 1 == pytest.approx(v, abs=1e-6)
 
 
+@pytest.mark.claim("N6.10")
+def test_the_collapse_comes_once_and_deepens():
+    p, tops = np.full(64, 1 / 64), {}
+    for size in (2, 5, 30, 60, 74, 75, 76, 77, 90, 200, 600):
+        found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, size - 1), p)
+        tops[size] = float(np.max(found.most_diverse))
+    assert all(abs(top - 1 / 64) <= 1e-12 for size, top in tops.items() if size <= 75)
+    collapsed = [top for size, top in tops.items() if size > 75]
+    assert min(collapsed) > 0.17
+    assert collapsed == sorted(collapsed)
+
+
 @pytest.mark.claim("N6.11")
 def test_the_threshold_solves_two_equations():
     rests = []
@@ -293,6 +305,8 @@ def test_the_threshold_solves_two_equations():
         assert t > 2 / n
     assert np.max(np.abs(rests)) < 0.5
     assert (np.diff(rests) > 0).all()
+    # The next order of the expansion; the one after is of the order of t.
+    assert rests[-1] == pytest.approx(-1 / 3, abs=t)
     assert t / np.sqrt(2 / n) == pytest.approx(1, abs=5e-3)
 
 

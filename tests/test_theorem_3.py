@@ -134,7 +134,7 @@ def test_constants_in_exact_arithmetic(order):
 @pytest.mark.claim("T3.1", "T3.4")
 @by_order
 @pytest.mark.parametrize("size", [2, 7, 40])
-def test_sum_is_the_bregman_divergence_in_40_digits(order, size):
+def test_sum_is_the_bregman_divergence_in_25_digits(order, size):
     # The integral of f(t) - f(P_i) from P_i to Q_i is the bracket of T3.1 and, summed,
     # the named divergence of T3.4; no antiderivative is used.
     rng, alpha = RNG(int(10 * order) + size), share(order)
@@ -483,20 +483,6 @@ def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
         assert psi_gap(on_texts, alpha, q, p) == pytest.approx(expected, abs=1e-13)
 
 
-@pytest.mark.claim("N4.4")
-def test_every_model_with_the_same_bigrams_ties_with_p():
-    space, rng = qd.TextSpace(vocab_size=2, lengths=4), RNG(14)
-    pair = qd.NgramPair(space, 2)
-    p = rng.dirichlet(np.full(16, 5.0))
-    _, sizes, rows = np.linalg.svd(qd.ngram_matrix(space, 2).astype(float))
-    kernel = rows[(sizes > 1e-9).sum() :]
-    assert len(kernel) == 16 - 4
-    for d in kernel:
-        q = p + d * p.min() / 2
-        assert abs(psi_gap(pair, 2 / 3, q, p)) <= 1e-14
-        assert float(qd.cnd(q, p)) > 1e-6
-
-
 @pytest.mark.claim("N4.5")
 def test_quality_is_not_linear_with_several_lengths():
     space = qd.TextSpace(vocab_size=2, lengths=(1, 3))
@@ -535,20 +521,16 @@ def test_pairs_of_one_weight_add_up(weights):
 
 
 @pytest.mark.claim("T3.12")
-def test_weight_zero_leaves_only_the_modes():
+@pytest.mark.parametrize("p", [(3, 1), (4, 2, 1, 1), (2, 2, 2, 1, 1)], ids=str)
+def test_weight_zero_leaves_only_the_modes(p):
+    # Binary fractions, so that V is exactly equal.
+    p = np.array(p) / 2 ** (len(p) // 2 + 1)
+    assert p.sum() == 1
+    on_mode = np.eye(p.size)[p.argmax()]
     for f, slope in itertools.product((qd.LL, qd.CR), (-1.0, 0.0, 2.0)):
         pair = qd.SeparablePair(f, lambda x, slope=slope: slope * x)
-        for size in (2, 5):
-            p = interior(RNG(16), size)
-            on_mode = np.eye(size)[p.argmax()]
-            # Probabilities that are binary fractions, so that V is exactly equal.
-            kind = qd.dominance(
-                pair.quality(on_mode, p),
-                pair.diversity(on_mode),
-                pair.quality(p, p),
-                round(float(pair.diversity(p)), 12),
-            )
-            assert kind.in_quality
+        assert pair.diversity(on_mode) == pair.diversity(p)
+        assert dominating(pair, p, on_mode[None]) == 1
 
 
 def bump(x):
