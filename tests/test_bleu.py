@@ -44,6 +44,7 @@ def brute_force(tensor, q, p):
     return float(tensor @ q)
 
 
+@pytest.mark.claim("N7.9", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"),
@@ -74,6 +75,7 @@ def test_equals_the_sum_over_all_tuples(vocab_size, lengths, num_references, smo
             assert abs(float(own) - brute_force(tensor, q, q)) <= 1e-12
 
 
+@pytest.mark.claim("N7.15")
 def test_gradients_equal_those_of_the_sum_over_all_tuples():
     space = qd.TextSpace(2, (1, 3))
     tensor = jnp.asarray(nltk_tensor(space, 2, 2, None))
@@ -131,6 +133,7 @@ def test_many_references():
     assert float(exact.diversity(q)) == pytest.approx(float(pair.diversity(q)))
 
 
+@pytest.mark.claim("N7.13")
 def test_order_of_the_whole_text_is_membership():
     # BLEU-3 of texts of 3 tokens is 1 if the candidate is a reference, else 0.
     space = qd.TextSpace(3, 3)
