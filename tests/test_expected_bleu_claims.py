@@ -1,7 +1,7 @@
 """Notebook 07's claims by other routes: joins as random walks, weights in integers."""
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import reduce
 from math import comb, prod
 
@@ -23,12 +23,20 @@ def sentences(space):
 
 
 def sentence_bleu(candidate, references, max_order):
-    return nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
+    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
+    return float(np.asarray(score))
 
 
 def sets_of(table):
     rows = np.asarray(table.sets)
     return rows.reshape(-1, rows.shape[-1])[: table.num_sets].astype(bool)
+
+
+def sum_by_text(table, set_values):
+    """For each candidate the sum of weights times values of its sets."""
+    index, text = np.asarray(table.set_index), np.asarray(table.text)
+    terms = np.asarray(table.weight) * np.asarray(set_values)[index]
+    return np.bincount(text, terms, table.sets.shape[-1])
 
 
 def kinds(space, max_order, candidate):
@@ -56,7 +64,7 @@ def found(space, max_order, candidate, joined):
 
 def joined(first, second):
     """The distribution of the join of two independent vectors."""
-    joins = Counter()
+    joins = defaultdict(float)
     for (s, a), (t, b) in itertools.product(first.items(), second.items()):
         joins[tuple(map(max, s, t))] += a * b
     return joins
@@ -64,7 +72,7 @@ def joined(first, second):
 
 def by_random_walk(space, max_order, candidate, p, num_references):
     """Expected BLEU from the distribution of the join, one reference a step."""
-    first = Counter()
+    first = defaultdict(float)
     for row, chance in zip(clipped(space, max_order, candidate), p, strict=True):
         first[tuple(row.tolist())] += float(chance)
     steps = [first]
@@ -161,8 +169,7 @@ def test_weights_of_the_sets_around_some_references_add_up_to_bleu(
     sets = sets_of(table)
     rng = np.random.default_rng(3)
     for chosen in rng.integers(space.num_texts, size=(20, 3)):
-        around = sets[:, chosen].all(axis=1)[table.set_index]
-        sums = np.bincount(table.text, table.weight * around)
+        sums = sum_by_text(table, sets[:, chosen].all(axis=1))
         theirs = [sentence_bleu(c, [texts[r] for r in chosen], order) for c in texts]
         np.testing.assert_allclose(sums, theirs, rtol=0, atol=1e-13)
 
@@ -324,10 +331,8 @@ def test_self_bleu_prefers_a_peaked_distribution_in_the_end(seed):
 def test_a_text_against_itself(order):
     space = qd.TextSpace(3, (1, 2, 4))
     table = bleu_table(space, order)
-    sets = sets_of(table)
-    own = sets[table.set_index, table.text]
-    values = np.bincount(table.text, table.weight * own, space.num_texts)
-    np.testing.assert_allclose(values, space.text_lengths >= order, atol=1e-14)
+    own = [sum_by_text(table, row)[c] for c, row in enumerate(sets_of(table).T)]
+    np.testing.assert_allclose(own, space.text_lengths >= order, atol=1e-14)
 
 
 @pytest.mark.claim("N7.19")
@@ -387,7 +392,7 @@ def test_references_without_replacement(n):
     texts, table = sentences(space), bleu_table(space, 2)
     sizes = sets_of(table).sum(1)
     chance = np.array([comb(int(a), n) / comb(9, n) for a in sizes])
-    ours = np.bincount(table.text, table.weight * chance[table.set_index])
+    ours = sum_by_text(table, chance)
     direct = [
         np.mean([sentence_bleu(c, r, 2) for r in itertools.combinations(texts, n)])
         for c in texts
