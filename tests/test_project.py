@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,9 @@ import yaml
 from jupytext.config import load_jupytext_configuration_file
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from typer.testing import CliRunner
+
+from qdtheory import cli
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -257,6 +261,21 @@ def test_the_readmes_example_prints_what_the_readme_says():
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(compile(code, "README.md", "exec"), {})
     assert out.getvalue() == printed
+
+
+def test_the_readmes_commands_say_what_the_readme_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("model.txt", "real.txt"):
+        Path(name).write_text("a model wrote this\nand this\n")
+    readme = (ROOT / "README.md").read_text()
+    lines = re.findall(r"^\.venv/bin/qdtheory (.*)$", readme, re.MULTILINE)
+    commands = [shlex.split(line, comments=True) for line in lines]
+    assert {command for command, *_ in commands} == {"check", "evaluate"}
+    for line, arguments in zip(lines, commands, strict=True):
+        result = CliRunner().invoke(cli.app, arguments)
+        assert result.exit_code == 0, result.output
+        said = line.partition("  # ")[2]
+        assert result.output.startswith(f"{said}: " if said else "")
 
 
 @pytest.mark.parametrize("page", PAGES)
