@@ -32,6 +32,8 @@ from qdtheory.spaces import TextSpace
 # NLTK's smoothing method 1: what a count of 0 becomes.
 EPSILON = 0.1
 BLOCK = 64
+# Tables of fewer entries are not worth a loop over blocks.
+SMALL = 2**16
 MAX_BITS = 62
 Smoothing = Literal["epsilon"] | None
 
@@ -57,6 +59,7 @@ class BleuTable:
     num_sets: int = field(metadata=STATIC)
 
 
+@jax.jit
 def text_bleu(
     table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
 ) -> Float[Array, " texts"]:
@@ -70,10 +73,13 @@ def text_bleu(
     Returns:
         Values in [0, 1], shape (N,).
     """
-    p = jnp.asarray(p)
-    # Checkpointed, or the derivative would keep a copy of all sets in float64.
-    chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
-    chances = jax.lax.map(chance_of_block, jnp.asarray(table.sets)).ravel()
+    p, sets = jnp.asarray(p), jnp.asarray(table.sets)
+    if sets.size <= SMALL:
+        chances = sets.reshape(-1, p.size).astype(float) @ p
+    else:
+        # Checkpointed, or the derivative would keep a copy of all sets in float64.
+        chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
+        chances = jax.lax.map(chance_of_block, sets).ravel()
     terms = table.weight * (chances**num_references)[table.set_index]
     zeros = jnp.zeros(p.shape)
     return zeros.at[table.text].add(terms, indices_are_sorted=True)
