@@ -1,0 +1,348 @@
+r"""Upper bounds on QDisc that do not trust the solver that found them.
+
+BLEU-1 on texts of one length L, any numbers of references. As
+$\min(a, b) = \sum_j [a \ge j][b \ge j]$, BLEU-1 is a sum over the words g and
+$j = 1, \dots, L$ of products of an indicator of the candidate and one of the
+references. So its expectation depends on Q only through the tails
+$T_{gj} = \Pr_Q(\text{count of } g \ge j)$, linear in Q:
+$L\,U = \sum_{gj} T_{gj} (1 - (1 - T_{gj}(P))^n)$ and
+$L\,V = -\sum_{gj} \varphi(T_{gj})$, $\varphi(t) = t - t (1 - t)^k$, which is convex
+up to $2 / (k + 1)$ and concave beyond.
+Branch and bound on boxes of tails: in a box, lines below the convex envelope of
+$\varphi$ take its place, which leaves a linear program over mixtures of count vectors.
+
+A bound is computed from multipliers, whatever they are worth. For every
+$\mu \ge 0$ and y, and lines $a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, a Q in
+the box with $\sum_i \varphi(T_i) \le s$ has
+$w \cdot T \le w \cdot T + \mu (s - \sum_i \varphi(T_i)) \le \mu (s - \sum_i a_i)
++ \max_x (w - \mu b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
+x over the count vectors. A solver's error can only make it larger.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.bleu import BleuPair
+from qdtheory.distributions import check_distribution
+from qdtheory.ngrams import ngram_matrix
+
+EPS = float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
+# The cost of a unit of violated constraints in a linear program: its bound is finite
+# in a box without a feasible Q too, and no quality, at most 1, is worth a violation.
+PENALTY = 1e3
+# A local search aims this far inside the constraint, so that rounding keeps it there.
+MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What is known of QDisc.
+
+    Attributes:
+        lower: the gain in quality of `q`, at least 0.
+        upper: no model with V(Q) >= V(P) gains more.
+        q: a model with V(q) >= V(p) as evaluated in 64 bits, shape (N,).
+        steps: how many boxes were split, or iterations of the solver.
+    """
+
+    lower: float
+    upper: float
+    q: Float[Array, " texts"]
+    steps: int
+
+
+# --- BLEU-1 -------------------------------------------------------------------------
+
+
+def bleu_1_interval(
+    pair: BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_splits: int = 1000,
+) -> Interval:
+    """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
+
+    Args:
+        pair: of order 1, on texts of one length.
+        p: the real distribution, shape (num_texts,).
+        start: a model to improve on, shape (num_texts,); P itself by default.
+        tolerance: the width at which to stop, positive.
+        max_splits: the number of splits at which to stop.
+
+    Returns:
+        The interval, wider than `tolerance` only if the splits ran out.
+
+    Raises:
+        ValueError: another pair, no distribution, or a tolerance that is not positive.
+
+    Example:
+        >>> from qdtheory.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
+        >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
+        >>> found = bleu_1_interval(pair, p)
+        >>> found.upper - found.lower <= 1e-6
+        True
+    """
+    if pair.max_order != 1 or len(pair.space.lengths) > 1:
+        raise ValueError(
+            "branch and bound takes BLEU of order 1 on texts of one length, got order "
+            f"{pair.max_order} and lengths {pair.space.lengths}"
+        )
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    p = np.asarray(check_distribution(p, "p", pair.space.num_texts))
+    problem, kind = _tails(pair, p)
+    quality = float(problem.weights @ problem.real)
+    start = p if start is None else check_distribution(start, "start", p.size)
+    gain, q = _best(pair, p, [p, np.asarray(start)])
+    enough = quality + gain + tolerance
+    ends = np.zeros_like(problem.real), np.ones_like(problem.real)
+    boxes = [_bounded(problem, *ends, np.empty((0, 3)), problem.real, enough)]
+    splits, seen = 0, np.zeros(len(problem.vertices), bool)
+    while boxes[-1].bound > enough and splits < max_splits:
+        box = boxes.pop()
+        splits += 1
+        seen |= box.q > 0
+        # A local search costs as much as many splits: the 1st, 2nd, 4th, ... try one.
+        if splits & (splits - 1) == 0:
+            climbed = np.zeros(seen.size)
+            part = replace(problem, vertices=problem.vertices[seen])
+            climbed[seen] = _climbed(
+                part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
+            )
+            # Texts of one count vector are alike in both metrics.
+            gain, q = _best(pair, p, [q, (climbed / np.bincount(kind))[kind]])
+            enough = quality + gain + tolerance
+        for low, high in _halves(box):
+            half = _bounded(problem, low, high, box.lines, box.tails, enough)
+            insort(boxes, half, key=lambda box: box.bound)
+    upper = float(max(gain, boxes[-1].bound - quality))
+    return Interval(gain, upper, jnp.asarray(q), splits)
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """Maximise w . T subject to sum phi(T) <= s, T a mixture of the vertices."""
+
+    vertices: np.ndarray  # T of each count vector, a row of 0 and 1
+    weights: np.ndarray  # w
+    real: np.ndarray  # T of P
+    k: float
+
+    @property
+    def budget(self) -> float:
+        return float(_phi(self.k, self.real).sum())
+
+    def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum phi(T), with its gradient in the mixture q."""
+        t = q @ self.vertices
+        return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
+
+
+def _tails(pair: BleuPair, p: np.ndarray) -> tuple[_Tails, np.ndarray]:
+    """The problem, and which of its vertices each text is."""
+    (length,) = pair.space.lengths
+    counts = ngram_matrix(pair.space, 1).T[:, :, None]
+    tails = (counts >= np.arange(1, length + 1)).reshape(p.size, -1).astype(float)
+    vertices, kind = np.unique(tails, axis=0, return_inverse=True)
+    real = p @ tails
+    weights = (1 - (1 - real) ** float(pair.num_references)) / length
+    return _Tails(vertices, weights, real, float(pair.num_self_references)), kind
+
+
+def _phi(k: float, t: np.ndarray) -> np.ndarray:
+    return t - t * (1 - t) ** k
+
+
+def _slope(k: float, t: np.ndarray) -> np.ndarray:
+    return 1 - (1 - t) ** k + k * t * (1 - t) ** (k - 1)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Tails between low and high, and the solution of the linear program there."""
+
+    low: np.ndarray
+    high: np.ndarray
+    lines: np.ndarray  # below phi on the box: rows of a tail's index, a and b
+    bound: float
+    q: np.ndarray
+    tails: np.ndarray
+    gaps: np.ndarray  # from the highest line to phi, at each tail
+
+
+def _bounded(
+    problem: _Tails,
+    low: np.ndarray,
+    high: np.ndarray,
+    lines: np.ndarray,
+    tails: np.ndarray,
+    enough: float,
+) -> _Box:
+    """The box, with lines added where its solutions are until they stop helping.
+
+    Args:
+        problem: what is bounded.
+        low: the least tails.
+        high: the greatest tails.
+        lines: known to be below phi on the box.
+        tails: where to add the first lines.
+        enough: no bound needs to be less than this.
+    """
+    last = np.inf
+    while True:
+        tails = np.clip(tails, low, high)
+        new = _supports(problem.k, low, high, tails)
+        # Lines no higher than a linear program's rounding would only repeat others.
+        higher = _level(new, tails) > _level(lines, tails) + 1e-9
+        lines = np.vstack([lines, new[higher]])
+        bound, q = _relaxation(problem, low, high, lines)
+        tails = q @ problem.vertices
+        if bound <= enough or last - bound < 0.05 * (bound - enough):
+            gaps = _phi(problem.k, tails) - _level(lines, tails)
+            return _Box(low, high, lines, bound, q, tails, gaps)
+        last = bound
+
+
+def _level(lines: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """The height of the highest line at each tail."""
+    level = np.full(tails.size, -np.inf)
+    index = lines[:, 0].astype(int)
+    np.maximum.at(level, index, lines[:, 1] + lines[:, 2] * tails[index])
+    return level
+
+
+def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Lines that support phi's convex envelopes on the intervals [low, high] at t.
+
+    An envelope is phi up to the point whose tangent ends in (high, phi(high)), then
+    that tangent.
+    """
+    inflection = 2 / (k + 1)
+    touch, end = np.minimum(low, inflection), np.minimum(high, inflection)
+    for _ in range(53):  # bits of a float
+        middle = (touch + end) / 2
+        tangent = _phi(k, middle) + _slope(k, middle) * (high - middle)
+        below = tangent < _phi(k, high)
+        touch, end = np.where(below, middle, touch), np.where(below, end, middle)
+    touch = np.maximum(touch, low)
+    on_phi = (high <= inflection) | (t < touch)
+    rise = (_phi(k, high) - _phi(k, touch)) / np.where(on_phi, 1, high - touch)
+    b = np.where(on_phi, _slope(k, t), rise)
+    at = np.where(on_phi, t, touch)
+    return np.column_stack([np.arange(t.size), _phi(k, at) - b * at, b])
+
+
+def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The two parts of a box, cut across the tail of the largest gap."""
+    i = int(box.gaps.argmax())
+    tenth = (box.high[i] - box.low[i]) / 10
+    cut = np.clip(box.tails[i], box.low[i] + tenth, box.high[i] - tenth)
+    across = np.arange(box.gaps.size) == i
+    yield box.low, np.where(across, cut, box.high)
+    yield np.where(across, cut, box.low), box.high
+
+
+def _relaxation(
+    problem: _Tails, low: np.ndarray, high: np.ndarray, lines: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """A bound of w . T in a box, and the mixture that the linear program takes.
+
+    Its variables are the mixture, what is taken for phi at each tail, and one
+    violation of all constraints, which makes every box feasible.
+    """
+    from scipy.optimize import linprog  # late: it costs import time
+
+    vertices, weights = problem.vertices, problem.weights
+    n, m = vertices.shape
+    index, (a, b) = lines[:, 0].astype(int), lines[:, 1:].T
+    rows = np.zeros((2 * m + 1 + index.size, n + m + 1))
+    rows[:m, :n], rows[m : 2 * m, :n] = vertices.T, -vertices.T
+    rows[2 * m, n : n + m] = 1
+    rows[: 2 * m + 1, -1] = -1
+    rows[2 * m + 1 :, :n] = b[:, None] * vertices.T[index]
+    rows[2 * m + 1 + np.arange(index.size), n + index] = -1
+    solution = linprog(
+        np.concatenate([-vertices @ weights, np.zeros(m), [PENALTY]]),
+        A_ub=rows,
+        b_ub=np.concatenate([high, -low, [problem.budget], -a]),
+        A_eq=np.repeat([[1.0, 0.0]], [n, m + 1], axis=1),
+        b_eq=[1.0],
+        bounds=[(0, None)] * n + [(None, None)] * m + [(0, None)],
+        method="highs-ds",
+    )
+    q = np.maximum(solution.x[:n], 0)
+    # Not 0, so that the weights of a tail's lines have a sum to be divided by.
+    multipliers = np.maximum(-solution.ineqlin.marginals, TINY)
+    mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
+    share = multipliers[2 * m + 1 :]
+    share = share / np.bincount(index, share)[index]
+    a, b = np.bincount(index, share * a), np.bincount(index, share * b)
+    rest = weights - mu * b - y
+    bound = mu * (problem.budget - a.sum()) + (vertices @ rest).max()
+    bound += np.maximum(y * low, y * high).sum()
+    sizes = mu * (problem.budget + np.abs(a).sum()) + np.abs(rest).sum()
+    # Sums of fewer than 4 m terms: their rounding.
+    return bound + 4 * m * EPS * (sizes + np.abs(y).sum()), q / q.sum()
+
+
+# --- Feasible models ----------------------------------------------------------------
+
+
+def _climbed(
+    scores: np.ndarray,
+    spent: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    budget: float,
+    start: np.ndarray,
+) -> np.ndarray:
+    """A local maximiser of scores . q over distributions q that spend at most budget.
+
+    Args:
+        scores: shape (N,).
+        spent: what a distribution spends, with its gradient.
+        budget: what it may spend.
+        start: a distribution, feasible or not.
+    """
+    from scipy.optimize import minimize  # late: it costs import time
+
+    whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
+    within = {
+        "type": "ineq",
+        "fun": lambda q: budget - MARGIN - spent(q)[0],
+        "jac": lambda q: -spent(q)[1],
+    }
+    found = minimize(
+        lambda q: -q @ scores,
+        start,
+        jac=lambda q: -scores,
+        constraints=[whole, within],
+        bounds=[(0, 1)] * start.size,
+        method="SLSQP",
+        options={"maxiter": 200, "ftol": 1e-13},
+    )
+    q = np.clip(found.x, 0, 1)
+    return q / q.sum()
+
+
+def _best(
+    pair: BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
+) -> tuple[float, np.ndarray]:
+    """The greatest gain in quality among the models as diverse as P, and its model."""
+    least, scores = _diversity_and_scores(pair, p)
+    feasible = [q for q in models if _diversity_and_scores(pair, q)[0] >= least]
+    gains = [float((q - p) @ scores) for q in feasible]
+    best = int(np.argmax(gains))
+    return gains[best], feasible[best]
+
+
+@jax.jit
+def _diversity_and_scores(pair: BleuPair, p: Array) -> tuple[Array, Array]:
+    return pair.diversity(p), pair.text_quality(p)

@@ -1,0 +1,194 @@
+"""Certified intervals for QDisc against grids, exact solutions and a lying solver."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.optimize
+
+import qdtheory as qd
+from qdtheory.certificates import _phi, _slope, _supports, bleu_1_interval
+
+
+def oracle(space, seed, sigma, size=8):
+    model = qd.LSTMLanguageModel.random(
+        jax.random.key(seed),
+        vocab_size=space.vocab_size,
+        embedding_size=size,
+        hidden_size=size,
+        sigma=sigma,
+    )
+    return np.asarray(model.probabilities(space))
+
+
+def assert_lower_is_attained(pair, p, found):
+    q = np.asarray(found.q)
+    assert q.min() >= 0
+    assert abs(q.sum() - 1) <= 1e-14
+    assert pair.diversity(q) >= pair.diversity(p)
+    gain = float(pair.quality(q, p) - pair.quality(p, p))
+    assert gain == pytest.approx(found.lower, abs=1e-14)
+
+
+def mixtures(size, steps):
+    """All distributions over `size` points in units of 1 / steps."""
+    bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
+    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
+    return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
+
+
+# --- BLEU-1 ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("references", [(1, 1), (2, 2), (3, 5)])
+def test_bleu_1_depends_on_the_tails_alone(references):
+    space, (n, k) = qd.TextSpace(3, 3), references
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.full(27, 0.5), 2)
+    counts = qd.ngram_matrix(space, 1)
+    tails = np.array([counts >= j for j in (1, 2, 3)], float)
+    t_p, t_q = tails @ p, tails @ q
+    pair = qd.BleuPair(space, 1, n, k)
+    quality = (t_q * (1 - (1 - t_p) ** n)).sum() / 3
+    assert float(pair.quality(q, p)) == pytest.approx(quality, abs=1e-14)
+    diversity = -(t_q * (1 - (1 - t_q) ** k)).sum() / 3
+    assert float(pair.diversity(q)) == pytest.approx(diversity, abs=1e-14)
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 3.0, 20.0, 1000.0])
+def test_lines_support_the_convex_envelope(k):
+    rng = np.random.default_rng(0)
+    lows, highs = np.sort(rng.random((2, 50)) ** rng.choice([1, 4], 50), axis=0)
+    points = rng.uniform(lows, highs)
+    lines = _supports(k, lows, highs, points)
+    for low, high, t, (_, a, b) in zip(lows, highs, points, lines):
+        x = np.linspace(low, high, 501)
+        assert (a + b * x - _phi(k, x)).max() <= 1e-14
+        # The envelope at t is the least chord over t.
+        left, right = x[x <= t][:, None], x[x > t]
+        share = (t - left) / (right - left)
+        chords = (1 - share) * _phi(k, left) + share * _phi(k, right)
+        # Chords between points of the grid miss the least by phi'' h^2 / 8 at most.
+        slack = np.abs(np.diff(_slope(k, x))).max() * (x[1] - x[0]) / 8
+        assert -1e-14 <= chords.min() - (a + b * t) <= slack + 1e-14
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 7))
+    n, k = int(rng.choice([1, 2, 5, 10])), (1, 2, 3, 5, 10, 30)[seed]
+    p = rng.dirichlet(np.full(size, rng.choice([0.5, 1, 3])))
+    exact = qd.quality_discrepancy(qd.single_token_bleu_pair(n, k), p).qdisc
+    pair = qd.BleuPair(qd.TextSpace(size, 1), 1, n, k)
+    found = bleu_1_interval(pair, p)
+    assert_lower_is_attained(pair, p, found)
+    # Both sides evaluate U(P) and V(P), with rounding.
+    assert found.lower - 1e-12 <= exact <= found.upper + 1e-12
+    assert found.upper - found.lower <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("length", "references", "steps"),
+    [(2, (1, 2), 1000), (2, (3, 4), 1000), (3, (2, 2), 120)],
+)
+def test_bleu_1_interval_agrees_with_a_grid(length, references, steps):
+    space = qd.TextSpace(2, length)
+    pair = qd.BleuPair(space, 1, *references)
+    # A text of each number of ones; texts of one number are alike.
+    texts = [2**ones - 1 for ones in range(length + 1)]
+    grid = np.zeros((len(mixtures(length + 1, steps)), space.num_texts))
+    grid[:, texts] = mixtures(length + 1, steps)
+    diversity = np.asarray(jax.vmap(pair.diversity)(grid))
+    for seed in range(3):
+        p = np.random.default_rng(seed).dirichlet(np.ones(space.num_texts))
+        gains = (grid - p) @ np.asarray(pair.text_quality(p))
+        best = gains[diversity >= float(pair.diversity(p))].max()
+        found = bleu_1_interval(pair, p)
+        assert_lower_is_attained(pair, p, found)
+        assert found.upper - found.lower <= 1e-6
+        assert best <= found.upper
+        # The best model is within a step of the grid in each of its probabilities,
+        # some of them spent on feasibility; scores are in [0, 1].
+        assert best >= found.lower - 2 * length / steps
+
+
+def test_two_references_over_two_words_and_two_tokens_are_compatible():
+    # phi(t) + phi(1 - t) is quadratic, so that U is minus the gradient of V.
+    pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
+    for seed in range(5):
+        p = np.random.default_rng(seed).dirichlet(np.ones(4))
+        found = bleu_1_interval(pair, p)
+        assert found.lower <= found.upper <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bleu_1_with_two_references_is_certified(seed):
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 2, 2)
+    p = oracle(space, seed, sigma=(0.5, 1.0, 2.0)[seed % 3])
+    found = bleu_1_interval(pair, p)
+    assert_lower_is_attained(pair, p, found)
+    assert found.lower > 1e-4
+    assert found.upper - found.lower <= 1e-6
+    assert found.steps < 100
+
+
+def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 5, 5)
+    p = oracle(space, 0, sigma=0.5)
+    narrow = bleu_1_interval(pair, p)
+    for splits in (0, 1, 4):
+        wide = bleu_1_interval(pair, p, max_splits=splits)
+        assert wide.steps == splits
+        assert wide.upper - wide.lower > 1e-6
+        assert wide.lower <= narrow.upper
+        assert wide.upper >= narrow.lower
+
+
+def test_a_start_is_taken_up():
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 2, 2)
+    p = oracle(space, 1, sigma=1.0)
+    known = bleu_1_interval(pair, p)
+    found = bleu_1_interval(pair, p, start=known.q, max_splits=0)
+    assert found.lower == pytest.approx(known.lower, abs=1e-15)
+
+
+def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 2, 2)
+    p = oracle(space, 1, sigma=1.0)
+    honest = bleu_1_interval(pair, p)
+    rng = np.random.default_rng(0)
+    solve = scipy.optimize.linprog
+
+    def lie(*args, **kwargs):
+        solution = solve(*args, **kwargs)
+        size = solution.ineqlin.marginals.size
+        solution.ineqlin.marginals *= rng.uniform(0.9, 1.1, size)
+        solution.ineqlin.marginals -= 0.01 * rng.random(size)
+        return solution
+
+    monkeypatch.setattr(scipy.optimize, "linprog", lie)
+    found = bleu_1_interval(pair, p, max_splits=10)
+    assert found.upper >= honest.lower
+    assert found.upper > honest.upper
+
+
+def test_bleu_1_says_what_it_takes(as_a_user):
+    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
+    with pytest.raises(ValueError, match="order 1 on texts of one length, got order 2"):
+        bleu_1_interval(qd.BleuPair(space, 2), p)
+    mixed = qd.TextSpace(2, (1, 2))
+    with pytest.raises(ValueError, match=r"lengths \(1, 2\)"):
+        bleu_1_interval(qd.BleuPair(mixed, 1), np.full(6, 1 / 6))
+    pair = qd.BleuPair(space, 1)
+    with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
+        bleu_1_interval(pair, p, tolerance=0)
+    with pytest.raises(ValueError, match="p must have 4 entries"):
+        bleu_1_interval(pair, np.full(3, 1 / 3))
+    with pytest.raises(ValueError, match="start must sum to 1"):
+        bleu_1_interval(pair, p, start=np.full(4, 0.5))
