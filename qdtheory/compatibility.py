@@ -14,14 +14,24 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.expressions import formula_of, jet_of
-from qdtheory.local_tests import Witness, examine, is_strictly_concave, metrics_of
+from qdtheory.jets import Jet
+from qdtheory.local_tests import (
+    Witness,
+    examine,
+    find_jump,
+    is_strictly_concave,
+    metrics_of,
+)
 from qdtheory.pairs import Pair, ScalarFunction, SeparablePair, check_rationality
+from qdtheory.regularized_argmax import EPS
 from qdtheory.theorem_3 import (
     Proof,
     fit_theorem_3,
     grid,
     prove_theorem_3,
     refute_theorem_3,
+    search_convexity,
+    search_fall,
 )
 
 # Relative error of a second derivative by automatic differentiation, with room.
@@ -30,6 +40,9 @@ NUM_SAMPLES = 64
 # Probabilities drawn in all, so that many texts do not take minutes.
 MAX_DRAWN = 2**18
 AT_POINTS = f"at {grid().size} points"
+BY_INTERVALS = "proved by interval arithmetic, to 1e-18 from the ends"
+# Two texts, from evenly shared to nearly one alone.
+SHARES = np.stack([np.arange(512, 1024), np.arange(512, 0, -1)]) / 1024
 THEOREM = (
     "Theorem 3: every interior P is Pareto-optimal, for any number of texts, as "
     "g'' = w0 f' with w0 < 0 ({}) and f increases strictly on (0, 1) ({}); so g is "
@@ -134,11 +147,11 @@ def check_compatibility(
 def _check_separable(
     pair: SeparablePair, p: np.ndarray | None, num_texts: int | None
 ) -> Verdict:
-    slope, bend = _derivatives(pair)
+    f, g = _derivatives(pair)
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
-    if not (slope.any() and bend.any()):
-        metric = "diversity, as g is linear" if slope.any() else "quality, as f is flat"
+    if (flat := _is_flat(f)) or _is_linear(g):
+        metric = "quality, as f is flat" if flat else "diversity, as g is linear"
         return Verdict(
             None,
             f"All models have the same {metric}: none improves both, and P is Pareto-"
@@ -161,32 +174,37 @@ def _check_separable(
 def _by_theorem_3(pair: SeparablePair) -> Verdict:
     """Compatible for every P and N, or else open for the hypothesis that fails."""
     w0, b0, residual = fit_theorem_3(pair.f, pair.g)
-    increasing = _is_increasing(pair.f)
-    missing_proof = ""
+    increasing, missing_proof, proof = AT_POINTS, "", None
     f, g = formula_of(pair.f), formula_of(pair.g)
     if f is not None and g is not None:
         refutation = refute_theorem_3(f, g)
+        if refutation is None and (proof := prove_theorem_3(f, g)) is None:
+            missing_proof = "; no symbolic proof was found"
+        if refutation is None and (proof or residual <= RESIDUAL_TOLERANCE):
+            fall, proved = search_fall(f)
+            refutation = None if fall is None else f"f falls at x = {float(fall):.6g}"
+            increasing = BY_INTERVALS if proved else AT_POINTS
         if refutation is not None:
             failure = f"{refutation}, by interval arithmetic"
             return Verdict(None, failure, residual=residual)
-        proof = prove_theorem_3(f, g)
-        if proof is not None and (increasing or proof.increasing):
-            return _proved(proof)
-        missing_proof = "; no symbolic proof was found"
-    if not increasing:
-        failure = "f does not increase strictly on (0, 1)"
+    if increasing == AT_POINTS and (place := _fall(pair.f)) is not None:
+        failure = f"f does not increase strictly near x = {place:.6g}"
+    elif proof is not None:
+        return _proved(proof, increasing)
     elif residual > RESIDUAL_TOLERANCE:
         failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         failure = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
+    elif (place := find_jump(pair.g)) is not None:
+        failure = f"g jumps near x = {place:.6g}"
     else:
         known = f"to a relative {residual:.1e} {AT_POINTS}{missing_proof}"
-        return _fitted(w0, b0, residual, known)
+        return _fitted(w0, b0, residual, known, increasing)
     return Verdict(None, failure, residual=residual)
 
 
-def _derivatives(pair: SeparablePair) -> tuple[np.ndarray, np.ndarray]:
-    """Check that all the theorem needs is finite; return f' and g'' on the grid."""
+def _derivatives(pair: SeparablePair) -> tuple[Jet, Jet]:
+    """Check that all the theorem needs is finite; return f and g on the grid."""
     x = grid()
     f, g = jet_of(pair.f, x), jet_of(pair.g, x)
     needed = [(f.value, "f"), (f.slope, "f'")]
@@ -197,11 +215,23 @@ def _derivatives(pair: SeparablePair) -> tuple[np.ndarray, np.ndarray]:
                 f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g must be "
                 "defined and smooth on all of (0, 1)"
             )
-    return f.slope, g.bend
+    return f, g
 
 
-def _proved(proof: Proof) -> Verdict:
-    increasing = "proved symbolically" if proof.increasing else AT_POINTS
+def _is_flat(h: Jet) -> bool:
+    """Whether a function stays the same over the grid, to within rounding."""
+    noise = 8 * EPS * np.abs(h.value).max()
+    return not h.slope.any() and bool(np.ptp(h.value) <= noise)
+
+
+def _is_linear(h: Jet) -> bool:
+    """Whether a function is linear over the grid, to within rounding."""
+    line = grid() * h.slope
+    noise = 8 * EPS * max(np.abs(h.value).max(), np.abs(line).max())
+    return not h.bend.any() and bool(np.ptp(h.value - line) <= noise)
+
+
+def _proved(proof: Proof, increasing: str) -> Verdict:
     return Verdict(
         True,
         THEOREM.format("proved symbolically", increasing),
@@ -214,11 +244,13 @@ def _proved(proof: Proof) -> Verdict:
     )
 
 
-def _fitted(w0: float, b0: float, residual: float, known: str) -> Verdict:
+def _fitted(
+    w0: float, b0: float, residual: float, known: str, increasing: str
+) -> Verdict:
     alpha = w0 / (w0 - 1)
     return Verdict(
         True,
-        THEOREM.format(known, AT_POINTS),
+        THEOREM.format(known, increasing),
         w0,
         b0,
         alpha,
@@ -229,20 +261,27 @@ def _fitted(w0: float, b0: float, residual: float, known: str) -> Verdict:
     )
 
 
-def _is_increasing(f: ScalarFunction) -> bool:
-    jet = jet_of(f, grid())
-    return bool((jet.slope >= 0).all() and (np.diff(jet.value) >= 0).all())
+def _fall(f: ScalarFunction) -> float | None:
+    """Where f does not rise from one point of the grid to the next."""
+    x, jet = grid(), jet_of(f, grid())
+    falls = (jet.slope[1:] < 0) | (np.diff(jet.value) < 0)
+    # A slope of 0 at one point is no stretch: (x - 1/2)**3 increases strictly.
+    falls |= (jet.slope[1:] == 0) & (jet.slope[:-1] == 0)
+    return float(x[1:][falls][0]) if falls.any() else None
 
 
 def _check_few_texts(pair: SeparablePair, num_texts: int | None) -> Verdict | None:
     """N = 2 and 3, where pairs outside Theorem 3 can be compatible too."""
     if num_texts == 2:
-        if not check_rationality(pair).rational:
+        shared = jet_of(pair.g, SHARES).value.sum(axis=0)
+        rises = np.diff(shared) > 8 * EPS * np.abs(shared[1:])  # where g jumps
+        if rises.any() or not check_rationality(pair).rational:
             return None
         return Verdict(
             True,
-            "With two texts every rational pair is compatible: quality and diversity "
-            "move oppositely. Theorem 3 does not hold for it from N = 4 on.",
+            "With two texts every rational pair is compatible, as quality and "
+            "diversity move oppositely; it is rational at pairs of 1,023 "
+            "probabilities. Theorem 3 does not hold for it from N = 4 on.",
         )
     residual, slopes = _chord_law(pair)
     falling = residual <= RESIDUAL_TOLERANCE and slopes.max() < 0
@@ -250,9 +289,9 @@ def _check_few_texts(pair: SeparablePair, num_texts: int | None) -> Verdict | No
         return None
     return Verdict(
         True,
-        "With three texts: the points (f(P_i), g'(P_i)) lie on one falling line for "
-        "every P, and g is strictly concave. Theorem 3 does not hold for it from "
-        "N = 4 on.",
+        "With three texts: the points (f(P_i), g'(P_i)) lie on one falling line, at "
+        f"{slopes.size} P to a relative {residual:.1e}, and g is strictly concave. "
+        "Theorem 3 does not hold for it from N = 4 on.",
         residual=residual,
     )
 
@@ -286,11 +325,15 @@ def _points(num_texts: int) -> Iterator[np.ndarray]:
 
 def _suspects(pair: SeparablePair, num_texts: int) -> Iterator[np.ndarray]:
     """Interior P for a pair outside Theorem 3, the likeliest to be beaten first."""
-    x, (slope, bend) = grid(), _derivatives(pair)
-    wrong = (slope <= 0) | (bend >= 0)
-    places = np.linspace(0, wrong.sum() - 1, 8).astype(int) if wrong.any() else []
+    f, g = _derivatives(pair)
+    wrong = grid()[(f.slope <= 0) | (g.bend >= 0)]
+    f, g = formula_of(pair.f), formula_of(pair.g)
+    if wrong.size == 0 and f is not None and g is not None:
+        found = search_fall(f)[0], search_convexity(g)
+        wrong = np.array([float(x) for x in found if x is not None])
     rng = np.random.default_rng(1)
-    for x1 in x[wrong][places]:
+    places = np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int)
+    for x1 in wrong[places]:
         # One text where f falls or g bends the wrong way, the others share the rest.
         for _ in range(4):
             rest = rng.dirichlet(np.ones(num_texts - 1)) + 1e-6

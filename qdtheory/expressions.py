@@ -141,11 +141,12 @@ log, exp, sqrt, + - * / ** and parentheses
             )
         return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
 
-    def enclosure(self, x: Fraction) -> Jet:
+    def enclosure(self, low: Fraction, high: Fraction | None = None) -> Jet:
         """Intervals that hold the exact value and two derivatives, to 60 digits.
 
         Args:
-            x: an exact number.
+            low: an exact number, where they are taken.
+            high: if given, they hold all that the three are from `low` to here.
 
         Returns:
             A jet of mpmath intervals.
@@ -154,12 +155,14 @@ log, exp, sqrt, + - * / ** and parentheses
             ValueError: a part of it is not a bounded interval of real numbers.
         """
         arithmetic, number, functions = _intervals()
-        start = number(x) + Jet(0, 1, 0)
+        ends = number(low).value, number(low if high is None else high).value
+        x = arithmetic.mpf([ends[0].a, ends[1].b])
+        start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
         jet = _evaluate(self._tree, start, number, functions)
         for part in (jet.value, jet.slope, jet.bend):
             # Complex intervals have no width.
             if not (hasattr(part, "delta") and part.delta < arithmetic.inf):
-                raise ValueError(f"{self.text} has no bounded enclosure at {x}")
+                raise ValueError(f"{self.text} has no bounded enclosure at {low}")
         return jet
 
     def symbolic(self, x: Any) -> Any:

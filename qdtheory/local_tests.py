@@ -8,16 +8,18 @@ $u = -\eta v$, a direction along which $U + \eta V$ bends upwards does.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.expressions import Expression, formula_of
+from qdtheory.expressions import Expression, formula_of, jet_of
 from qdtheory.ngrams import NgramPair
-from qdtheory.pairs import LinearPair, Pair, SeparablePair
-from qdtheory.regularized_argmax import require_concave
+from qdtheory.pairs import LinearPair, Pair, ScalarFunction, SeparablePair
+from qdtheory.regularized_argmax import EPS, require_concave
+from qdtheory.theorem_3 import grid, search_convexity
 
 # 1 + cosine of the gradients: an angle of 1e-9, far above their rounding.
 ANTIPARALLEL_TOLERANCE = 1e-18
@@ -73,7 +75,8 @@ class Metrics:
         gradients: P to the gradients of U(.; P) and V at P, shape (N,) each.
         hessians: P to their Hessians at P, shape (N, N) each.
         values: P and models, shape (models, N), to U and V, shape (2, models).
-        holds: whether a witness stands where rounding is counted or excluded.
+        holds: whether a witness stands with rounding excluded, or else is confirmed
+            above a noise in U and V, shape (2,).
         concave: whether U is linear and V concave in Q, as far as is known.
     """
 
@@ -81,7 +84,7 @@ class Metrics:
     gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    holds: Callable[[Witness], bool]
+    holds: Callable[[Witness, np.ndarray], bool]
     concave: Callable[[], bool]
 
 
@@ -111,7 +114,7 @@ def _by_formulas(pair: Pair, f: Expression, g: Expression) -> Metrics:
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
 
-    def holds(witness: Witness) -> bool:
+    def holds(witness: Witness, noise: np.ndarray) -> bool:
         return witness.p.size > MAX_PROVED or _is_proved(f, g, witness)
 
     return Metrics(
@@ -168,15 +171,12 @@ def _by_jax(pair: Pair) -> Metrics:
         bend_u, bend_v = hessian(p)
         return np.asarray(bend_u), np.asarray(bend_v)
 
-    def holds(witness: Witness) -> bool:
+    def holds(witness: Witness, noise: np.ndarray) -> bool:
         """Call the pair itself, one distribution at a time."""
         p, q = witness.p, witness.q
-        real = float(pair.quality(p, p)), float(pair.diversity(p))
-        gains = (
-            float(pair.quality(q, p)) - real[0],
-            float(pair.diversity(q)) - real[1],
-        )
-        return min(gains) > _noise(*real)
+        quality_gain = float(pair.quality(q, p)) - float(pair.quality(p, p))
+        diversity_gain = float(pair.diversity(q)) - float(pair.diversity(p))
+        return bool(quality_gain > noise[0] and diversity_gain > noise[1])
 
     return Metrics(
         ("grad U", "grad V"),
@@ -186,11 +186,6 @@ def _by_jax(pair: Pair) -> Metrics:
         holds,
         lambda: _is_concave(pair),
     )
-
-
-def _noise(*metrics: float) -> float:
-    """Far above the rounding of a sum of N terms."""
-    return 1e-14 * max(1.0, *map(abs, metrics))
 
 
 def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
@@ -222,14 +217,14 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
     if gap > ANTIPARALLEL_TOLERANCE:
-        witness = _best_step(metrics, p, u / norm_u + v / norm_v, np.zeros_like(p))
+        witness = _best_step(metrics, p, u / norm_u + v / norm_v, 0 * p)
         if witness is not None:
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
     if metrics.concave():
         return Finding(
-            "The gradients are antiparallel, U is linear and V concave: P is "
-            "Pareto-optimal",
+            "The gradients are antiparallel to within an angle of 1e-9, U is linear "
+            "and V concave: P is Pareto-optimal",
             gap,
             optimal=True,
         )
@@ -247,12 +242,14 @@ def _second_order(
             gap,
         )
     bend_u, bend_v = metrics.hessians(p)
+    size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
     basis = np.linalg.svd(np.stack([np.ones(p.size), u]))[2][2:]
     if basis.size == 0:
         return Finding("No direction is left to test", gap)
     bend = basis @ (bend_u + eta * bend_v) @ basis.T
     values, vectors = np.linalg.eigh((bend + bend.T) / 2)
-    noise = 1e-9 * max(1.0, float(np.abs(bend).max()))
+    # Second derivatives have a relative error of some 1e-15, and eta one of 1e-9.
+    noise = 1e-8 * size
     if values[-1] > noise:
         d = vectors[:, -1] @ basis
         # Along P + t d + t^2 e / 2 with e along u, the two gains are made equal.
@@ -271,6 +268,10 @@ def _best_step(
 ) -> Witness | None:
     """The step along P + t d + t^2 e / 2 whose lesser gain is largest, if positive."""
     real = metrics.values(p, p[None])
+    # Rounding of a sum of N terms, which grows like the root of N; their sizes are
+    # those of the gradients times P, and of the sum before constants are taken off.
+    terms = [np.abs(gradient) @ p for gradient in metrics.gradients(p)]
+    noise = (16 + np.sqrt(p.size)) * EPS * (np.abs(real[:, 0]) + terms)
     best_q, best = p, np.zeros(2)
     for t in np.array_split(STEPS, 1 + STEPS.size * p.size // BATCH):
         q = p + t[:, None] * d + t[:, None] ** 2 * e / 2
@@ -278,15 +279,16 @@ def _best_step(
         q = np.where(q.min(axis=1, keepdims=True) > 0, q, p)
         q = q / q.sum(axis=1, keepdims=True)
         gains = np.nan_to_num(metrics.values(p, q) - real, nan=-np.inf)
-        i = gains.min(axis=0).argmax()
-        if gains[:, i].min() > best.min():
-            best_q, best = q[i], gains[:, i]
-    if not best.min() > _noise(*real.ravel()):
+        clear = (gains > noise[:, None]).all(axis=0)
+        lesser = np.where(clear, gains.min(axis=0), 0.0)
+        if lesser.max() > best.min():
+            best_q, best = q[lesser.argmax()], gains[:, lesser.argmax()]
+    if best_q is p:
         return None
     witness = Witness(
         jnp.asarray(p), jnp.asarray(best_q), float(best[0]), float(best[1])
     )
-    return witness if metrics.holds(witness) else None
+    return witness if metrics.holds(witness, noise) else None
 
 
 def _is_concave(pair: Pair) -> bool:
@@ -298,17 +300,39 @@ def _is_concave(pair: Pair) -> bool:
     return isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g)
 
 
-def is_strictly_concave(g: Callable) -> bool:
-    """Whether g' falls over a fine grid of (0, 1].
+@lru_cache(maxsize=128)
+def is_strictly_concave(g: ScalarFunction) -> bool:
+    """Whether nothing speaks against strict concavity over (0, 1].
 
     Args:
         g: a scalar function that JAX can trace.
 
     Returns:
-        The answer of `qdtheory.regularized_argmax.require_concave`.
+        False where g' rises or stays on a grid, where g jumps there, or where a
+        formula bends upwards by interval arithmetic.
     """
     try:
         require_concave(g)
     except ValueError:
         return False
-    return True
+    formula = formula_of(g)
+    if formula is not None and search_convexity(formula) is not None:
+        return False
+    return find_jump(g) is None
+
+
+def find_jump(g: ScalarFunction) -> float | None:
+    """Where a concave g leaves its tangents, which its derivatives do not show.
+
+    Args:
+        g: a scalar function that JAX can trace, with a falling derivative.
+
+    Returns:
+        A number in (0, 1), or None.
+    """
+    x, jet = grid(), jet_of(g, grid())
+    step, rise = np.diff(x), np.diff(jet.value)
+    noise = 16 * EPS * (np.abs(jet.value[1:]) + np.abs(jet.value[:-1]))
+    above = rise > step * jet.slope[:-1] + noise
+    outside = above | (rise < step * jet.slope[1:] - noise)
+    return float(x[1:][outside][0]) if outside.any() else None

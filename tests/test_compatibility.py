@@ -11,7 +11,12 @@ from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.compatibility import check_compatibility
-from qdtheory.theorem_3 import fit_theorem_3, refute_theorem_3
+from qdtheory.theorem_3 import (
+    fit_theorem_3,
+    refute_theorem_3,
+    search_convexity,
+    search_fall,
+)
 
 
 def beta_quality(a):
@@ -303,7 +308,8 @@ def test_formulas_are_proved_with_exact_constants(formulas, expected):
     w0, b0, terms = expected
     exact_w0 = sympy.sympify(w0)
     assert verdict.compatible
-    assert verdict.reason.count("proved symbolically") == 2
+    assert "w0 < 0 (proved symbolically)" in verdict.reason
+    assert "on (0, 1) (proved by interval arithmetic" in verdict.reason
     assert (verdict.exact["w0"], verdict.exact["b0"]) == (w0, b0)
     alpha = sympy.sympify(verdict.exact["alpha"])
     assert sympy.simplify(alpha - exact_w0 / (exact_w0 - 1)) == 0
@@ -371,7 +377,132 @@ def test_a_refuted_pair_without_a_witness_stays_open():
     assert "by interval arithmetic" in verdict.reason
 
 
-@pytest.mark.parametrize(("f", "g"), [("3", "-x**2"), ("log(x)", "2*x - 1")])
+# --- what derivatives at points do not show ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        qd.SeparablePair(lambda x: x + (x > 0.5), qd.NRR, "f jumps"),
+        qd.SeparablePair(
+            qd.CR, lambda x: -(x**2) - jnp.maximum(x - 0.5, 0), "g' jumps"
+        ),
+        qd.SeparablePair(lambda x: 1.0 * (x > 0.5), qd.NRR, "f is a step"),
+        qd.SeparablePair(qd.CR, lambda x: -jnp.abs(x - 1 / 3), "g is a tent"),
+    ],
+    ids=lambda pair: pair.name,
+)
+def test_jumps_between_pieces_that_fit_are_beaten(pair):
+    verdict = check_compatibility(pair)
+    assert verdict.compatible is False
+    assert_beats(pair, verdict.witness)
+
+
+@pytest.mark.parametrize("num_texts", [None, 2, 3])
+def test_a_jump_of_g_alone_is_seen(num_texts):
+    # One text gains a unit of diversity beyond .7: V has its maximum there.
+    pair = qd.SeparablePair(qd.CR, lambda x: -(x**2) + (x > 0.7))
+    verdict = check_compatibility(pair, num_texts=num_texts)
+    assert verdict.compatible is None
+    assert "g jumps near x = 0.701" in verdict.reason
+    assert "Pareto-optimal" not in verdict.reason
+    p, q = jnp.array([0.6, 0.4, 0, 0]), jnp.array([0.8, 0.2, 0, 0])
+    assert pair.quality(q, p) > pair.quality(p, p)
+    assert pair.diversity(q) > pair.diversity(p)
+
+
+def test_an_f_that_is_flat_over_a_stretch():
+    # P ties with others there: the sum is no divergence, although g'' = -f'.
+    flat = qd.SeparablePair(
+        lambda x: jnp.maximum(x, 0.3),
+        lambda x: jnp.where(x < 0.3, -0.3 * x, -(x**2 + 0.09) / 2),
+    )
+    verdict = check_compatibility(flat)
+    assert verdict.compatible is None
+    assert "f does not increase strictly near" in verdict.reason
+
+
+def narrow_bump():
+    """f falls over a width of 1e-4 only, and g'' = -f' exactly."""
+    width = "(1 + ((x - 0.6205)*10000)**2)"
+    return f"x - 20*(x - 0.6205)/{width}**2", f"-x**2/2 - 0.0000001/{width}"
+
+
+def test_a_fall_between_the_points_of_the_grid_is_found():
+    pair = separable(*narrow_bump())
+    verdict = check_compatibility(pair)
+    assert verdict.compatible is False
+    assert "f falls at x = 0.620" in verdict.reason
+    assert_beats(pair, verdict.witness)
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        ("log(x/(1 - x))", (None, True)),
+        ("(x - 0.5)**3", (None, True)),
+        ("1 - (1 - x)**32", (None, True)),
+        ("x - x**2 + x**3/3", (None, True)),  # f' = (1 - x)**2 by terms that cancel
+        ("x - 1.0000001*x**2/2", (1.0, False)),
+        (narrow_bump()[0], (0.6205, False)),
+        ("sqrt((x - 1/3)**2) + x", (None, False)),  # flat up to 1/3
+    ],
+)
+def test_falls_by_intervals(f, expected):
+    fall, proved = search_fall(qd.Expression(f))
+    assert (fall is None, proved) == (expected[0] is None, expected[1])
+    if fall is not None:
+        assert float(fall) == pytest.approx(expected[0], abs=1e-4)
+        x = sympy.Symbol("x", positive=True)
+        slope = qd.Expression(f).symbolic(x).diff(x)
+        assert slope.subs(x, sympy.Rational(fall.numerator, fall.denominator)) < 0
+
+
+def test_convexity_by_intervals():
+    assert search_convexity(qd.Expression("-x*log(x)")) is None
+    assert float(search_convexity(qd.Expression("x**3 - 2*x**2"))) > 2 / 3
+    assert float(search_convexity(qd.Expression(narrow_bump()[1]))) == pytest.approx(
+        0.6205, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-9, 1e9])
+def test_scales_of_the_metrics_do_not_matter(scale):
+    for f, g in ((qd.LL, qd.NRR), (qd.LL, qd.SE)):
+        pair = qd.SeparablePair(
+            lambda x, f=f: scale * f(x), lambda x, g=g: g(x) / scale
+        )
+        verdict = check_compatibility(pair)
+        assert verdict.compatible is (g is qd.SE)
+        if g is qd.NRR:
+            witness = verdict.witness
+            assert_gains_in_fractions(witness)
+
+
+def assert_gains_in_fractions(witness):
+    """Of LL-NRR, by 40 digits."""
+    p, q = ([sympy.Rational(float(x)) for x in side] for side in (witness.p, witness.q))
+    p[-1], q[-1] = 1 - sum(p[:-1]), 1 - sum(q[:-1])
+    assert sum(((b - a) * sympy.log(a)).evalf(40) for a, b in zip(p, q)) > 0
+    assert sum(a * a - b * b for a, b in zip(p, q)) > 0
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-8, 1e-9, 1e-12])
+def test_rounding_is_no_witness(spread):
+    # Compatible, with gradients that cancel down to rounding and large values.
+    rng = np.random.default_rng(6)
+    for scale in (1e-15, 1.0, 1e10):
+        p = 1 + spread * rng.normal(size=6)
+        pair = qd.FunctionPair(
+            lambda q, p, scale=scale: scale * (q @ jnp.log(p) + np.log(6)),
+            lambda q, scale=scale: -scale * (q @ jnp.log(q) + np.log(6)),
+        )
+        assert check_compatibility(pair, p / p.sum()).compatible is None
+
+
+@pytest.mark.parametrize(
+    ("f", "g"), [("3", "-x**2"), ("log(x)", "2*x - 1"), ("x", "(x + 1)**2 - x**2")]
+)
 def test_a_metric_that_ranks_nothing_is_named(f, g):
     verdict = check_compatibility(separable(f, g))
     assert verdict.compatible is None

@@ -278,6 +278,20 @@ def test_enclosures_hold_what_sympy_differentiates(text, decimal):
         assert low - room <= value <= high + room
 
 
+@settings(max_examples=50)
+@given(EXPRESSIONS)
+def test_enclosures_over_a_stretch_hold_those_of_its_points(text):
+    ends = Fraction(1, 4), Fraction(3, 8)
+    try:
+        expression = Expression(text)
+        over = expression.enclosure(*ends)
+    except ValueError:
+        assume(False)
+    for exact in (*ends, Fraction(1, 3)):
+        for whole, part in zip(parts(over), parts(expression.enclosure(exact))):
+            assert part in whole
+
+
 SMOOTH = [
     *("x", "2", "-x*log(x)", "(x**0.5 - x)/0.5", "1 - (1 - x)**7", "x**3*x**-2"),
     *("1/(1 + x)**2.5", "exp(-sqrt(x))/2 - 2/x", "log(x/(1 - x))", "sqrt(0) + x**1"),
