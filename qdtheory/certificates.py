@@ -17,20 +17,31 @@ the box with $\sum_i \varphi(T_i) \le s$ has
 $w \cdot T \le w \cdot T + \mu (s - \sum_i \varphi(T_i)) \le \mu (s - \sum_i a_i)
 + \max_x (w - \mu b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
 x over the count vectors. A solver's error can only make it larger.
+
+One Self-BLEU reference, or a kernel: $V = -Q'KQ$ is quadratic. For every
+$\mu \ge 0$ and every positive semidefinite S, a Q with $Q'KQ \le s$ has
+$u \cdot Q \le u \cdot Q + \mu (s - Q'KQ) + Q'SQ
+\le \max_{ij} [(u_i + u_j) / 2 + \mu (s - K_{ij}) + S_{ij}]$,
+as $Q'MQ$ is a mean of the entries of M. The least such bound is the doubly nonnegative
+relaxation, a semidefinite program; its solution X stands for a mixture of $QQ'$.
 """
 
+import warnings
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.bleu import BleuPair
+from qdtheory.bleu import BleuPair, text_bleu
+from qdtheory.discrepancy import Discrepancy
 from qdtheory.distributions import check_distribution
 from qdtheory.ngrams import ngram_matrix
+from qdtheory.pairs import KernelPair, Pair
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
@@ -39,6 +50,11 @@ TINY = float(np.finfo(float).tiny)
 PENALTY = 1e3
 # A local search aims this far inside the constraint, so that rounding keeps it there.
 MARGIN = 1e-9
+# Bounds closer than this meet.
+CERTIFIED = 1e-5
+# The semidefinite program has N^2 / 2 unknowns and as many constraints: 64 texts take
+# some ten seconds, and time grows as N^6.
+MAX_TEXTS = 128
 
 
 @dataclass(frozen=True)
@@ -56,6 +72,67 @@ class Interval:
     upper: float
     q: Float[Array, " texts"]
     steps: int
+
+
+def certify(
+    pair: Pair, p: Float[ArrayLike, " texts"], found: Discrepancy
+) -> Discrepancy:
+    """Add an upper bound to the QDisc that a search found, and improve on the model.
+
+    BLEU of order 1 on texts of one length is bounded by `bleu_1_interval`; kernels,
+    and BLEU of any order with one Self-BLEU reference, by `quadratic_interval`.
+
+    Args:
+        pair: the pair of the search.
+        p: the real distribution of the search, shape (N,).
+        found: the result of `quality_discrepancy(pair, p)`.
+
+    Returns:
+        The result with `upper_bound`, and the status "certified" if that is within
+        1e-5 of `qdisc`; an exact result as it is.
+
+    Raises:
+        TypeError: a pair for which no bound is known.
+        ImportError: the quadratic case without cvxpy.
+
+    Example:
+        >>> from qdtheory import TextSpace, quality_discrepancy
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 1, 2, 3)
+        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
+        >>> certify(pair, p, quality_discrepancy(pair, p)).status
+        'certified'
+    """
+    if found.status == "exact":
+        return found
+    if _has_tails(pair):
+        bounds, method = bleu_1_interval(pair, p, start=found.q), "branch and bound"
+    elif _is_quadratic(pair):
+        bounds = quadratic_interval(pair, p, start=found.q)
+        method = "the doubly nonnegative relaxation"
+    else:
+        raise TypeError(
+            "an upper bound is known for BLEU of order 1 on texts of one length, for "
+            "BLEU with one Self-BLEU reference and for a KernelPair; got "
+            f"{getattr(pair, 'name', type(pair).__name__)}"
+        )
+    # What a local search gives away inside the constraint is no improvement.
+    if bounds.lower > found.qdisc + MARGIN:
+        size = found.quality_range
+        found = replace(
+            found,
+            qdisc=bounds.lower,
+            drate=bounds.lower / size if 0 < size < np.inf else None,
+            q=bounds.q,
+            dominated_in="quality",
+            reason=found.reason + " A local search improved on it.",
+        )
+    upper = max(bounds.upper, found.qdisc)
+    return replace(
+        found,
+        upper_bound=upper,
+        status="certified" if upper <= found.qdisc + CERTIFIED else "lower_bound",
+        reason=f"{found.reason} Bounded by {method}.",
+    )
 
 
 # --- BLEU-1 -------------------------------------------------------------------------
@@ -91,7 +168,7 @@ def bleu_1_interval(
         >>> found.upper - found.lower <= 1e-6
         True
     """
-    if pair.max_order != 1 or len(pair.space.lengths) > 1:
+    if not _has_tails(pair):
         raise ValueError(
             "branch and bound takes BLEU of order 1 on texts of one length, got order "
             f"{pair.max_order} and lengths {pair.space.lengths}"
@@ -145,6 +222,14 @@ class _Tails:
         """Sum phi(T), with its gradient in the mixture q."""
         t = q @ self.vertices
         return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
+
+
+def _has_tails(pair: Pair) -> TypeGuard[BleuPair]:
+    return (
+        isinstance(pair, BleuPair)
+        and pair.max_order == 1
+        and len(pair.space.lengths) == 1
+    )
 
 
 def _tails(pair: BleuPair, p: np.ndarray) -> tuple[_Tails, np.ndarray]:
@@ -294,6 +379,128 @@ def _relaxation(
     return bound + 4 * m * EPS * (sizes + np.abs(y).sum()), q / q.sum()
 
 
+# --- Quadratic diversity ------------------------------------------------------------
+
+
+def quadratic_interval(
+    pair: KernelPair | BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+) -> Interval:
+    """Bound QDisc where diversity is minus the expected similarity of two texts.
+
+    Args:
+        pair: a kernel, or BLEU with one Self-BLEU reference.
+        p: the real distribution, shape (N,).
+        start: a model to improve on, shape (N,); P itself by default.
+
+    Returns:
+        The interval; the relaxation need not be tight.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: no distribution, or too many texts.
+        ImportError: cvxpy is not installed.
+
+    Example:
+        >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
+        >>> p = np.array([0.2, 0.5, 0.3])
+        >>> found = quadratic_interval(KernelPair(kernel), p)
+        >>> found.upper - found.lower <= 1e-6
+        True
+    """
+    kernel = _kernel(pair)
+    p = np.asarray(check_distribution(p, "p", len(kernel)))
+    if p.size > MAX_TEXTS:
+        raise ValueError(
+            f"the relaxation takes {MAX_TEXTS} texts at most, got {p.size}; take a "
+            "smaller space"
+        )
+    start = p if start is None else check_distribution(start, "start", p.size)
+    scores, budget = np.asarray(pair.text_quality(p)), float(p @ kernel @ p)
+    upper, mixture, steps = _relaxed(scores, kernel, budget)
+
+    def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(q @ kernel @ q), 2 * kernel @ q
+
+    # If X is a mixture of QQ', its rows are, up to scale, means of the Q's.
+    heaviest = np.argsort(mixture.sum(axis=1))[:-4:-1]
+    starts = [mixture.sum(axis=0), *mixture[heaviest], np.asarray(start)]
+    climbed = [_climbed(scores, spent, budget, q / q.sum()) for q in starts]
+    gain, q = _best(pair, p, [p, np.asarray(start), *climbed])
+    return Interval(gain, max(gain, upper - float(p @ scores)), jnp.asarray(q), steps)
+
+
+def _is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
+    return isinstance(pair, KernelPair) or (
+        isinstance(pair, BleuPair) and float(pair.num_self_references) == 1
+    )
+
+
+def _kernel(pair: KernelPair | BleuPair) -> np.ndarray:
+    """K of V = -Q'KQ, symmetric."""
+    if not _is_quadratic(pair):
+        raise TypeError(
+            "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
+            f"got {getattr(pair, 'name', type(pair).__name__)}"
+        )
+    if isinstance(pair, KernelPair):
+        kernel = np.asarray(pair.kernel)
+    else:
+        texts = np.eye(pair.space.num_texts)
+        kernel = np.asarray(jax.lax.map(lambda b: text_bleu(pair.table, b, 1), texts))
+    return (kernel + kernel.T) / 2
+
+
+def _relaxed(
+    scores: np.ndarray, kernel: np.ndarray, budget: float
+) -> tuple[float, np.ndarray, int]:
+    """A bound of scores . q where q'Kq <= budget, 2 X, and the solver's iterations."""
+    try:
+        import cvxpy as cp  # late: an extra, and slow to import
+    except ImportError as error:
+        raise ImportError(
+            "this certificate needs cvxpy; install it with "
+            "pip install 'qdtheory[certify]'"
+        ) from error
+
+    n = scores.size
+    bound, price = cp.Variable(), cp.Variable(nonneg=True)
+    gram = cp.Variable((n, n), PSD=True)
+    matrix = (scores[:, None] + scores) / 2 + price * (budget - kernel) + gram
+    upper = np.triu_indices(n)
+    entries = cp.vec(matrix, order="F")[upper[0] + n * upper[1]] <= bound
+    program = cp.Problem(cp.Minimize(bound), [entries])
+    with warnings.catch_warnings():
+        # Of a solution that is not accurate, which costs tightness alone.
+        warnings.simplefilter("ignore", UserWarning)
+        program.solve(solver=cp.CLARABEL)
+    solution: Any = price.value, gram.value, entries.dual_value
+    steps: Any = program.solver_stats.num_iters
+    mixture = np.zeros((n, n))
+    mixture[upper] = np.maximum(solution[2], 0)
+    bound = _quadratic_bound(scores, kernel, budget, *solution[:2])
+    return bound, mixture + mixture.T, steps
+
+
+def _quadratic_bound(
+    scores: np.ndarray,
+    kernel: np.ndarray,
+    budget: float,
+    price: float,
+    gram: np.ndarray,
+) -> float:
+    """What no scores . q exceeds where q'Kq <= budget, from any multipliers."""
+    price = max(float(price), 0.0)
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    # A matrix times its transpose is positive semidefinite, up to its rounding.
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
+    gram = root @ root.T
+    matrix = (scores[:, None] + scores) / 2 + price * (budget - kernel) + gram
+    sizes = price * (abs(budget) + np.abs(kernel).max()) + np.abs(scores).max()
+    return float(matrix.max() + EPS * (scores.size * gram.max() + 4 * sizes))
+
+
 # --- Feasible models ----------------------------------------------------------------
 
 
@@ -333,7 +540,7 @@ def _climbed(
 
 
 def _best(
-    pair: BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
+    pair: KernelPair | BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
 ) -> tuple[float, np.ndarray]:
     """The greatest gain in quality among the models as diverse as P, and its model."""
     least, scores = _diversity_and_scores(pair, p)
@@ -344,5 +551,5 @@ def _best(
 
 
 @jax.jit
-def _diversity_and_scores(pair: BleuPair, p: Array) -> tuple[Array, Array]:
+def _diversity_and_scores(pair: KernelPair | BleuPair, p: Array) -> tuple[Array, Array]:
     return pair.diversity(p), pair.text_quality(p)

@@ -1,14 +1,25 @@
 """Certified intervals for QDisc against grids, exact solutions and a lying solver."""
 
+import dataclasses
 import itertools
+import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
 
 import qdtheory as qd
-from qdtheory.certificates import _phi, _slope, _supports, bleu_1_interval
+from qdtheory.certificates import (
+    _kernel,
+    _phi,
+    _quadratic_bound,
+    _slope,
+    _supports,
+    bleu_1_interval,
+    quadratic_interval,
+)
 
 
 def oracle(space, seed, sigma, size=8):
@@ -192,3 +203,169 @@ def test_bleu_1_says_what_it_takes(as_a_user):
         bleu_1_interval(pair, np.full(3, 1 / 3))
     with pytest.raises(ValueError, match="start must sum to 1"):
         bleu_1_interval(pair, p, start=np.full(4, 0.5))
+
+
+# --- Quadratic diversity --------------------------------------------------------
+
+
+@pytest.mark.parametrize("lengths", [3, (1, 2, 3)])
+def test_diversity_with_one_self_reference_is_quadratic(lengths):
+    space = qd.TextSpace(2, lengths)
+    pair = qd.BleuPair(space, 2, 3, 1)
+    kernel = _kernel(pair)
+    np.testing.assert_array_equal(kernel, kernel.T)
+    for q in np.random.default_rng(0).dirichlet(np.ones(space.num_texts), 5):
+        assert float(pair.diversity(q)) == pytest.approx(-q @ kernel @ q, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_multipliers_give_a_bound(seed):
+    rng = np.random.default_rng(seed)
+    kernel = rng.normal(size=(4, 4))
+    kernel = kernel + kernel.T
+    scores, p = rng.normal(size=4), rng.dirichlet(np.ones(4))
+    budget = p @ kernel @ p
+    grid = mixtures(4, 60)
+    spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
+    best = (grid @ scores)[spent <= budget].max()
+    for scale in (0.0, 0.1, 1.0):
+        # Neither positive semidefinite nor of the right sign: both are mended.
+        gram = rng.normal(size=(4, 4)) * scale
+        price = rng.normal() * scale
+        bound = _quadratic_bound(scores, kernel, budget, price, gram + gram.T)
+        assert bound >= best
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quadratic_interval_agrees_with_a_grid(seed):
+    rng = np.random.default_rng(seed)
+    kernel = rng.random((3, 3))
+    kernel = (kernel + kernel.T) / 2
+    pair = qd.KernelPair(kernel)
+    p = rng.dirichlet(np.ones(3))
+    found = quadratic_interval(pair, p)
+    assert_lower_is_attained(pair, p, found)
+    steps = 500
+    grid = mixtures(3, steps)
+    spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
+    best = ((grid - p) @ kernel @ p)[spent <= p @ kernel @ p].max(initial=0)
+    assert best <= found.upper
+    # Rounding to the grid, and back into the constraint, moves a few steps.
+    assert abs(best - found.lower) <= 5 / steps
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_membership_is_solved_exactly(seed):
+    # BLEU-3 of texts of three tokens asks if the text is the reference: V is NRR.
+    space = qd.TextSpace(2, 3)
+    p = oracle(space, seed, sigma=2.0)
+    exact = qd.quality_discrepancy(qd.single_token_bleu_pair(3, 1), p).qdisc
+    found = quadratic_interval(qd.BleuPair(space, 3, 3, 1), p)
+    # Clarabel stops at 1e-8, relatively; the local search 1e-9 inside.
+    assert exact == pytest.approx(found.lower, abs=1e-7)
+    assert exact == pytest.approx(found.upper, abs=1e-7)
+    assert found.lower <= exact + 1e-14
+    assert found.upper >= exact - 1e-14
+
+
+def test_branch_and_bound_agrees_with_the_relaxation():
+    space = qd.TextSpace(2, 3)
+    pair = qd.BleuPair(space, 1, 3, 1)
+    for seed in range(3):
+        p = oracle(space, seed, sigma=2.0)
+        tails, relaxation = bleu_1_interval(pair, p), quadratic_interval(pair, p)
+        assert relaxation.upper - relaxation.lower <= 1e-7
+        assert tails.lower <= relaxation.upper
+        assert relaxation.lower <= tails.upper
+
+
+def test_a_semidefinite_kernel_admits_no_gain():
+    space = qd.TextSpace(3, 2)
+    p = oracle(space, 0, sigma=1.0)
+    found = quadratic_interval(qd.BleuPair(space, 1, 1, 1), p)
+    assert found.lower <= found.upper <= 1e-7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bleu_2_with_one_reference_is_beaten_at_every_oracle(seed):
+    # Two negative eigenvalues on zero-sum vectors dominate every interior P.
+    space = qd.TextSpace(3, 3)
+    pair = qd.BleuPair(space, 2, 1, 1)
+    p = oracle(space, seed, sigma=1.0)
+    found = quadratic_interval(pair, p)
+    assert_lower_is_attained(pair, p, found)
+    assert found.lower > 1e-3
+    assert found.upper - found.lower <= 0.02 * found.lower
+
+
+def test_quadratic_interval_says_what_it_takes(as_a_user, monkeypatch):
+    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
+    with pytest.raises(TypeError, match="one Self-BLEU reference; got BLEU-NSBLEU"):
+        quadratic_interval(qd.BleuPair(space, 2, 1, 2), p)
+    with pytest.raises(TypeError, match="got CR-NRR"):
+        quadratic_interval(qd.CR_NRR, p)
+    with pytest.raises(ValueError, match="128 texts at most, got 200"):
+        quadratic_interval(qd.KernelPair(np.eye(200)), np.full(200, 1 / 200))
+    pair = qd.BleuPair(space, 2, 1, 1)
+    with pytest.raises(ValueError, match="p must have 4 entries"):
+        quadratic_interval(pair, np.full(3, 1 / 3))
+    with pytest.raises(ValueError, match="start must be nonnegative"):
+        quadratic_interval(pair, p, start=np.array([-0.5, 0.5, 0.5, 0.5]))
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(ImportError, match=r"pip install 'qdtheory\[certify\]'"):
+        quadratic_interval(pair, p)
+
+
+# --- Certificates of a search ---------------------------------------------------
+
+
+def blind(pair, p, quality_range):
+    """What a search that finds nothing returns."""
+    return qd.Discrepancy(
+        qdisc=0.0,
+        drate=0.0,
+        q=jnp.asarray(p),
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range,
+        most_diverse=jnp.asarray(p),
+        dominated_in=None,
+        reason="A search.",
+    )
+
+
+def test_certify_bounds_and_improves():
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 2, 2)
+    p = oracle(space, 0, sigma=0.5)
+    found = qd.certify(pair, p, blind(pair, p, 0.5))
+    bounds = bleu_1_interval(pair, p)
+    assert found.status == "certified"
+    assert (found.qdisc, found.upper_bound) == (bounds.lower, bounds.upper)
+    assert found.drate == pytest.approx(2 * found.qdisc, rel=1e-15)
+    assert found.dominated_in == "quality"
+    assert found.reason.endswith("improved on it. Bounded by branch and bound.")
+    again = qd.certify(pair, p, dataclasses.replace(found, upper_bound=np.inf))
+    assert again.qdisc == found.qdisc
+    assert again.q is found.q
+    assert again.status == "certified"
+    assert qd.certify(pair, p, blind(pair, p, 0.0)).drate is None
+
+
+def test_certify_leaves_an_interval_where_the_bounds_do_not_meet():
+    kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
+    pair, p = qd.KernelPair(kernel), np.array([0.3, 0.3, 0.4])
+    found = qd.certify(pair, p, blind(pair, p, 1.0))
+    assert found.status == "lower_bound"
+    assert found.qdisc + 1e-5 < found.upper_bound < np.inf
+    assert found.reason.endswith("Bounded by the doubly nonnegative relaxation.")
+
+
+def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
+    p = np.array([0.5, 0.3, 0.2])
+    exact = qd.quality_discrepancy(qd.LL_NRR, p)
+    assert qd.certify(qd.LL_NRR, p, exact) is exact
+    space = qd.TextSpace(2, 2)
+    pair, p = qd.BleuPair(space, 2, 2, 2), np.full(4, 0.25)
+    with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
+        qd.certify(pair, p, blind(pair, p, 1.0))
