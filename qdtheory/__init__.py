@@ -15,6 +15,12 @@ from qdtheory.bleu import (
     expected_corpus_bleu,
     expected_self_bleu,
 )
+from qdtheory.certificates import (
+    Interval,
+    bleu_1_interval,
+    certify,
+    quadratic_interval,
+)
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
 from qdtheory.discrepancy import Discrepancy, quality_discrepancy
 from qdtheory.distributions import (
@@ -76,6 +82,7 @@ from qdtheory.pairs import (
     check_rationality,
     single_token_bleu_pair,
 )
+from qdtheory.search import Search, search
 from qdtheory.spaces import TextSpace
 
 __version__ = _version("qdtheory")

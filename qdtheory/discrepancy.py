@@ -4,7 +4,8 @@ $\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRat
 its share of the range from the quality of the most diverse model to the greatest
 quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$, with g
 strictly concave (a root in the frontier's weight) or concave up to an inflection c
-and convex beyond (roots on a curve in the largest probability).
+and convex beyond (roots on a curve in the largest probability); searched for with any
+other pair, which gives a lower bound.
 
 At an optimum of the second kind $g'(Q_i) = w \phi_i + b$ with w < 0. Beyond c lies
 at most one text, a most probable one: of two, the better would need the smaller
@@ -23,8 +24,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
+from qdtheory.bleu import BleuPair
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum, saturation_weight
 from qdtheory.pairs import (
@@ -33,8 +35,10 @@ from qdtheory.pairs import (
     ScalarFunction,
     SeparablePair,
     expected_score,
+    single_token_bleu_pair,
 )
 from qdtheory.regularized_argmax import EPS, require_concave, slope_at_zero
+from qdtheory.search import NUM_STARTS, Method, Search, search
 
 NUM_POINTS = 257
 # Rounding of a sum, in units of the sum of its terms' sizes.
@@ -55,15 +59,19 @@ class Discrepancy:
         q: that model Q, shape (N,); where only diversity can be gained, the model
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits, unless P
             itself maximises V: then up to rounding.
-        status: "exact": up to rounding, no better model exists.
-        upper_bound: no model gains more quality than this.
+        status: "exact": up to rounding, no better model exists; "lower_bound": the
+            best model that a search found.
+        upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).
         dominated_in: "quality" if some model gains quality at no loss of diversity,
             "diversity" if models only gain diversity at no loss of quality, None if
-            P is Pareto-optimal, up to rounding.
+            P is Pareto-optimal, up to rounding, or if a search found no such model.
         reason: the method, and why there is no DRate if there is none.
+        num_starts: how many starts a search made; None if none was needed.
+        num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
+        converged: whether a search ended at a local optimum.
     """
 
     qdisc: float
@@ -75,23 +83,41 @@ class Discrepancy:
     most_diverse: Float[Array, " texts"]
     dominated_in: Literal["quality", "diversity"] | None
     reason: str
+    num_starts: int | None = None
+    num_agreeing: int | None = None
+    converged: bool | None = None
 
 
-def quality_discrepancy(pair: Pair, p: Float[ArrayLike, " texts"]) -> Discrepancy:
-    r"""QDisc and DRate of a pair at one real distribution, exactly.
+def quality_discrepancy(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    *,
+    method: Literal["exact"] | Method | None = None,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Discrepancy:
+    r"""QDisc and DRate of a pair at one real distribution.
+
+    Exact where quality is linear in Q and diversity is $\sum_i g(Q_i)$, with g strictly
+    concave on [0, 1], or concave up to a point and convex beyond. BLEU of the order of
+    the texts' one length is of this form: it asks if the text is among the references.
 
     Args:
-        pair: quality linear in Q and diversity $\sum_i g(Q_i)$, with g strictly
-            concave on [0, 1], or concave up to a point and convex beyond.
+        pair: any pair that JAX can differentiate.
         p: the real distribution, shape (N,).
+        method: "exact"; "ascent" or "penalty", see `qdtheory.search.search`; None for
+            "exact" where that applies and else "ascent".
+        num_starts: starts in each round of "ascent".
+        key: of its random starts; `jax.random.key(0)` if None.
 
     Returns:
         The discrepancies with the models that attain them.
 
     Raises:
-        TypeError: the pair has no scores or no g.
+        TypeError: "exact" was asked for a pair without scores or without g.
         ValueError: `p` is no distribution, its own quality is not finite, a score is
-            NaN or $+\infty$, or g has another shape.
+            NaN or $+\infty$, an unknown method, or "exact" was asked for g of another
+            shape.
 
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
@@ -105,13 +131,89 @@ def quality_discrepancy(pair: Pair, p: Float[ArrayLike, " texts"]) -> Discrepanc
         True
     """
     require_x64()
-    if not isinstance(pair, SeparablePair | LinearPair):
+    separable = _separable(pair)
+    if separable is not None and (
+        method == "exact" or (method is None and _is_solvable(separable))
+    ):
+        return _solved(separable, np.asarray(check_distribution(p)))
+    if method == "exact":
         raise TypeError(
             "QDisc is exact for a pair with a score for each text and a diversity "
             "that sums g(Q_i), a SeparablePair or LinearPair; got a "
             f"{type(pair).__name__}"
         )
     p = np.asarray(check_distribution(p))
+    return _searched(
+        pair,
+        p,
+        search(pair, p, method=method or "ascent", num_starts=num_starts, key=key),
+    )
+
+
+def _separable(pair: Pair) -> SeparablePair | LinearPair | None:
+    """The pair with scores and a sum of g(Q_i), if it has that form."""
+    if isinstance(pair, SeparablePair | LinearPair):
+        return pair
+    if (
+        isinstance(pair, BleuPair)
+        and pair.smoothing is None
+        and pair.space.lengths == (pair.max_order,)
+    ):
+        # The n-gram of the whole text matches only where the text is a reference.
+        return single_token_bleu_pair(
+            int(pair.num_references), int(pair.num_self_references)
+        )
+    return None
+
+
+def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
+    try:
+        inflection_point(pair.g)
+    except ValueError:
+        return False
+    return True
+
+
+def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
+    """What a search found, as a lower bound."""
+    qdisc, quality_range = float(found.gain), float(found.quality_range)
+    quality = float(pair.quality(p, p))
+    noise = NOISE * max(abs(quality), abs(quality + qdisc))
+    q, dominated_in = found.q, "quality" if qdisc > noise else None
+    if dominated_in is None:
+        loss = quality - float(pair.quality(found.most_diverse, p))
+        rise = float(pair.diversity(found.most_diverse) - pair.diversity(p))
+        if loss <= 0 and rise > NOISE * abs(float(pair.diversity(p))):
+            q, dominated_in = found.most_diverse, "diversity"
+    reason = (
+        f"A search: {found.num_agreeing} of {found.num_starts} starts ended within "
+        "1e-4 of the best gain, relatively."
+    )
+    drate = qdisc / quality_range if noise < quality_range < np.inf else None
+    if drate is None:
+        size = "infinite" if quality_range == np.inf else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return Discrepancy(
+        qdisc=qdisc,
+        drate=drate,
+        q=q,
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range,
+        most_diverse=found.most_diverse,
+        dominated_in=dominated_in,
+        reason=reason,
+        num_starts=found.num_starts,
+        num_agreeing=int(found.num_agreeing),
+        converged=bool(found.converged),
+    )
+
+
+# --- The exact cases ----------------------------------------------------------------
+
+
+def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
+    """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores = np.asarray(pair.text_quality(p))
     if not np.isfinite(expected_score(p, scores)) or not (scores < np.inf).all():
         raise ValueError(
@@ -222,7 +324,9 @@ def _on_frontier(
     lowest = float(saturation_weight(pair, p))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
     w = weight(brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST))
-    return np.asarray(pareto_optimum(pair, p, w).q), w
+    # Where g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
+    q = np.asarray(pareto_optimum(pair, p, w).q)
+    return q / q.sum(), w
 
 
 # --- Concave, then convex g ---------------------------------------------------------
@@ -308,18 +412,43 @@ def _on_curve(
     # text are left, w = -infinity.
     equals = int((gaps == 0).sum())
     starts, ends = (_balanced(g, inflection, n) for n in (others.size, equals))
+    breaks = [inflection, *starts, *ends, 1.0]
+    if (uniform := 1 / finite.sum()) < inflection:
+        starts.append(uniform)
+        breaks += [uniform, min(1 / (equals + 1), inflection)]
     for top in starts:
         q = np.where(finite, (1 - top) / others.size, 0.0)
         q[first] = top
         yield q, NEAREST_WEIGHT
-    breaks = [inflection, *starts, *ends, 1.0]
-    if (uniform := 1 / finite.sum()) < inflection:
-        breaks += [uniform, min(1 / (equals + 1), inflection)]
+        near = _nearby(g, scores, q, diversity)
+        if near is not None:
+            yield _polished(g, scores, *near, diversity)
     for low, high in pairwise(np.unique(breaks)):
         middle = np.array([(low + high) / 2])
         most, least = (excess_mass(np.full(1, a), middle) for a in (0, 1 - EPS))
         if least < 0 < most:
             yield from map(model, _roots(excess, low, high))
+
+
+def _nearby(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray, diversity: float
+) -> tuple[np.ndarray, float] | None:
+    """From a maximum of V, to second order, the best model of a slightly lesser V.
+
+    The table's error hides it where V(P) is as great to eight digits.
+    """
+    value, _, bend = _values(g, q)
+    free = np.isfinite(scores) & (bend != 0)
+    inverse = np.where(free, 1 / np.where(free, bend, 1), 0.0)
+    score = np.where(free, scores, 0.0)
+    score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)
+    decline = -(inverse * score) @ score
+    excess = value.sum() - diversity
+    if not (excess > 0 and decline > 0):
+        return None
+    w = -np.sqrt(2 * excess / decline)
+    near = q + w * inverse * score
+    return (near, w) if near.min() >= 0 else None
 
 
 @lru_cache(maxsize=16)
@@ -341,8 +470,9 @@ def _polished(
 ) -> tuple[np.ndarray, float]:
     r"""Newton's method for $g'(q_i) = w \phi_i + b$, the sum 1 and a given V.
 
-    Texts whose probability falls to 0 stay there.
+    Texts whose probability falls to 0 stay there. Where it fails, the start is kept.
     """
+    start = q / q.sum(), w
     top = q.argmax()
     others = np.isfinite(scores) & (np.arange(q.size) != top)
     gaps = np.where(others, scores - scores[top], 0.0)
@@ -365,13 +495,16 @@ def _polished(
             1 - q.sum() - slack.sum(),
             diversity - value.sum() - slack @ marginal,
         ]
-        top_step, w_step, b_step = np.linalg.solve(system, lacking)
+        try:
+            top_step, w_step, b_step = np.linalg.solve(system, lacking)
+        except np.linalg.LinAlgError:  # all other texts are at 0
+            break
         step = slack + by_w * w_step + by_b * b_step
         step[top] = top_step
         w, b, q = w + w_step, b + b_step, np.maximum(q + step, 0.0)
         if np.abs(step).max() <= 2 * EPS:
-            break
-    return q, w
+            return q, w
+    return (q, w) if abs(q.sum() - 1) <= NOISE else start
 
 
 def _roots(

@@ -1,0 +1,429 @@
+r"""The best model found by search, for any differentiable pair.
+
+Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$. What comes back satisfies the
+constraint in 64 bits, so its gain is a lower bound of QDisc.
+
+One step of the ascent is mirror ascent in $\log Q$ on the linearised problem: with u
+and v the gradients of U and V less their means under Q, and rate $\eta$,
+$\log Q$ moves by $\eta (u + \mu v)$ with $\mu = \max(0, [(V(P) - V(Q)) / \eta -
+Cov_Q(u, v)] / Var_Q(v))$, the least multiplier that keeps the constraint to first
+order. A step that lowers $U - \nu \max(0, V(P) - V(Q))$ is taken back and $\eta$
+halved.
+
+BLEU has many local optima, so that starts are bred: each round crosses the best of
+the last round and multiplies the texts' probabilities by noise.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
+
+from qdtheory.distributions import check_distribution, require_x64
+from qdtheory.pairs import STATIC, FunctionPair, Pair
+
+NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 200
+NUM_POLISHED, POLISH_STEPS = 4, 1000
+# Diversity has far fewer local optima than quality under a constraint.
+SHARE_FOR_DIVERSITY = 2
+LEAST_STARTS = SHARE_FOR_DIVERSITY * NUM_POLISHED
+# Less than this share of the mass is no support; a text can still come back from it.
+LEAST_LOG_Q = float(np.log(1e-12))
+# A pull towards quality that picks among models of equal diversity.
+PULL = 1e-5
+# Gains that differ by less, relatively, agree.
+AGREEMENT = 1e-4
+# The optimality gap at which a search has converged, as a share of the quality range.
+TOLERANCE = 1e-5
+EPS = np.finfo(float).eps
+SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
+
+Method = Literal["ascent", "penalty"]
+# A scalar of a distribution.
+Functional = Callable[[Array], Array]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Search:
+    r"""What a search found for one real distribution, or for each of a batch.
+
+    Attributes:
+        q: the best model found, shape (..., N), with $V(q) \ge V(p)$; p itself where
+            none was better.
+        gain: U(q) - U(p), at least 0: a lower bound of QDisc.
+        most_diverse: Q', the most diverse model found with finite quality, of greatest
+            quality among those that tie within 1e-8, shape (..., N).
+        quality_range: the greatest quality minus that of `most_diverse`; infinite where
+            some text alone has quality $-\infty$.
+        residual: the first-order optimality gap of q, the most that moving mass to one
+            text gains in quality, diversity priced at its multiplier; 0 at a local
+            optimum.
+        converged: the residual is at most 1e-5 of the quality range.
+        num_agreeing: how many starts ended within 1e-4 of the best gain, relatively.
+            From the second round on starts descend from earlier ones.
+        num_agreeing_diverse: the same for the diversity of `most_diverse`, for which
+            "ascent" makes half as many starts.
+        num_starts: starts in all rounds.
+        num_steps: steps behind `q`, all rounds and the polish.
+    """
+
+    q: Float[Array, "*batch texts"]
+    gain: Float[Array, "*batch"]
+    most_diverse: Float[Array, "*batch texts"]
+    quality_range: Float[Array, "*batch"]
+    residual: Float[Array, "*batch"]
+    converged: Bool[Array, "*batch"]
+    num_agreeing: Int[Array, "*batch"]
+    num_agreeing_diverse: Int[Array, "*batch"]
+    num_starts: int = field(metadata=STATIC)
+    num_steps: int = field(metadata=STATIC)
+
+
+def search(
+    pair: Pair,
+    p: Float[ArrayLike, "*batch texts"],
+    *,
+    method: Method = "ascent",
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Search:
+    r"""Search for a model of greater quality and no less diversity than P.
+
+    Args:
+        pair: any differentiable pair; a batch shares one compiled call.
+        p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
+        method: "ascent", or "penalty": the paper's, SGD with momentum 0.9 on the
+            logits of $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
+            the rates 0.1, 1 and 10; the best feasible iterate.
+        num_starts: starts in each of the three rounds of "ascent", at least 8.
+        key: of the random starts; `jax.random.key(0)` if None.
+
+    Returns:
+        The model found, with its gain and how the search went.
+
+    Raises:
+        ValueError: a row of `p` is no distribution, its own quality is not finite, an
+            unknown method, or fewer than 8 starts.
+
+    References:
+        Li et al. 2020, section 6.1 and appendix G.1, for "penalty".
+
+    Example:
+        >>> from qdtheory.pairs import LL_NRR
+        >>> found = search(LL_NRR, np.array([0.6, 0.3, 0.1]))
+        >>> print(f"{found.gain:.6f}")
+        0.013566
+    """
+    require_x64()
+    if method not in ("ascent", "penalty"):
+        raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
+    if num_starts < LEAST_STARTS:
+        raise ValueError(
+            f"num_starts must be at least {LEAST_STARTS}, got {num_starts}"
+        )
+    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
+        opaque: Any = FunctionPair(pair.quality, pair.diversity)
+        pair = opaque
+    rows: Any = p if np.ndim(p) > 1 else [p]
+    batch = jnp.stack([check_distribution(row) for row in rows])
+    for row in batch:
+        if not np.isfinite(pair.quality(row, row)):
+            raise ValueError(
+                f"the quality of P itself must be finite, got "
+                f"{float(pair.quality(row, row))}"
+            )
+    if method == "ascent":
+        key = jax.random.key(0) if key is None else key
+        found = _search_batch(pair, batch, key, num_starts)
+    else:
+        found = _penalty_batch(pair, batch)
+    return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
+
+
+@partial(jax.jit, static_argnums=3)
+def _search_batch(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
+    keys = jax.random.split(key, len(p))
+    return jax.vmap(lambda p, key: _search_one(pair, p, key, num_starts))(p, keys)
+
+
+def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
+    for_diversity, for_quality = jax.random.split(key)
+    texts = jnp.eye(p.size)
+    best_text = texts[jax.vmap(lambda q: pair.quality(q, p))(texts).argmax()]
+    allowed = _allowed(pair, p)
+    # Self-BLEU with many references is best where one text stands out.
+    parents = jnp.stack([p, allowed / allowed.sum(), best_text])
+    quality, surplus = _problem(pair, p)
+
+    def free(q):
+        return jnp.zeros(())
+
+    def pulled(q):
+        return pair.diversity(q) + PULL * pair.quality(q, p)
+
+    def spread(starts):
+        q = _ascend_all(pulled, free, starts, NUM_STEPS)
+        return q, jax.vmap(pulled)(q)
+
+    found, values = _evolve(
+        spread, for_diversity, parents, num_starts // SHARE_FOR_DIVERSITY
+    )
+    found = _ascend_all(pair.diversity, free, found[:NUM_POLISHED], POLISH_STEPS)
+    most_diverse = _best_of_equals(pair, p, jnp.concatenate([found, parents]))
+    best = pulled(most_diverse)
+
+    def improve(starts, num_steps=NUM_STEPS):
+        q = _ascend_all(quality, surplus, starts, num_steps)
+        return jax.vmap(partial(_repaired, quality, surplus, most_diverse))(q)
+
+    parents = jnp.concatenate([parents, most_diverse[None]])
+    found, gains = _evolve(improve, for_quality, parents, num_starts)
+    found, polished = improve(found[:NUM_POLISHED], POLISH_STEPS)
+    q, gain = _better_than_real(p, found[polished.argmax()], polished.max())
+    return _report(
+        pair,
+        p,
+        q,
+        gain,
+        most_diverse,
+        (gains >= (1 - AGREEMENT) * gain).sum(),
+        (jnp.abs(values - best) <= AGREEMENT * jnp.abs(best)).sum(),
+        NUM_ROUNDS * num_starts,
+        NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
+    )
+
+
+def _problem(pair: Pair, p: Array) -> tuple[Functional, Functional]:
+    """What is maximised, U(Q) - U(P), and what must not be negative, V(Q) - V(P)."""
+    quality, diversity = pair.quality(p, p), pair.diversity(p)
+    return (
+        lambda q: pair.quality(q, p) - quality,
+        lambda q: pair.diversity(q) - diversity,
+    )
+
+
+def _allowed(pair: Pair, p: Array) -> Array:
+    """The texts of finite score: on others no model of finite quality puts mass."""
+    uniform = jnp.full(p.shape, 1 / p.size)
+    return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
+
+
+# --- Ascent ------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Point:
+    """A model; the objective u and the surplus s there, and their centred slopes."""
+
+    log_q: Array
+    q: Array
+    u: Array
+    s: Array
+    du: Array
+    ds: Array
+
+    def multiplier(self, change: Array | float) -> Array:
+        """How much of ds, added to du, makes the surplus change at this rate."""
+        cov, var = self.q @ (self.du * self.ds), self.q @ self.ds**2
+        return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
+
+
+def _point(objective: Functional, surplus: Functional, log_q: Array) -> _Point:
+    log_q = jax.nn.log_softmax(log_q)
+    log_q = jnp.where(jnp.isneginf(log_q), log_q, jnp.maximum(log_q, LEAST_LOG_Q))
+    q = jax.nn.softmax(log_q)
+    (u, du), (s, ds) = (jax.value_and_grad(f)(q) for f in (objective, surplus))
+    # A text left out stays out, whatever its slope.
+    du, ds = (jnp.where(q > 0, slope, 0.0) for slope in (du, ds))
+    return _Point(log_q, q, u, s, du - q @ du, ds - q @ ds)
+
+
+def _ascend(
+    objective: Functional, surplus: Functional, start: Array, num_steps: int
+) -> Array:
+    """The model that mirror ascent with a constraint reaches from one start."""
+
+    def step(state, _):
+        now, rate, price = state
+        price = jnp.maximum(price, 2 * now.multiplier(0.0))
+        move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
+        scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
+        new = _point(objective, surplus, now.log_q + jnp.maximum(scale * move, -5.0))
+        change = new.u - now.u
+        change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
+        good = change >= 0
+        now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
+        # A cut move says nothing about the rate; halved, it must fall below the cut.
+        rate = jnp.where(
+            good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
+        )
+        return (now, rate, price), None
+
+    first = (_point(objective, surplus, jnp.log(start)), 1.0, 0.0)
+    (end, _, _), _ = jax.lax.scan(step, first, length=num_steps)
+    return end.q
+
+
+def _ascend_all(
+    objective: Functional, surplus: Functional, starts: Array, num_steps: int
+) -> Array:
+    return jax.vmap(lambda q: _ascend(objective, surplus, q, num_steps))(starts)
+
+
+def _evolve(
+    improve: Callable[[Array], tuple[Array, Array]],
+    key: Array,
+    parents: Array,
+    num_starts: int,
+) -> tuple[Array, Array]:
+    """The best models of all rounds, best first, and the values of all starts."""
+    population = parents[jnp.arange(num_starts) % len(parents)]
+
+    def breed(state, round_key):
+        q, values = state
+        new, value = improve(_children(round_key, q[: num_starts // 4], num_starts))
+        value = jnp.where(jnp.isnan(value), -jnp.inf, value)
+        q, values = jnp.concatenate([q, new]), jnp.append(values, value)
+        best = jnp.argsort(-values)[:num_starts]
+        return (q[best], values[best]), value
+
+    start = (population, jnp.full(num_starts, -jnp.inf))
+    (q, _), values = jax.lax.scan(breed, start, jax.random.split(key, NUM_ROUNDS))
+    return q, values
+
+
+def _children(key: Array, parents: Array, num: int) -> Array:
+    """Mixtures of two parents each, times noise; the first parent as it is."""
+    which, weight, noise = jax.random.split(key, 3)
+    a, b = parents[jax.random.randint(which, (2, num), 0, len(parents))]
+    share = jax.random.uniform(weight, (num, 1))
+    children = share * a + (1 - share) * b
+    children *= jax.random.exponential(noise, children.shape)
+    allowed = (parents > 0).any(axis=0)
+    children = 0.99 * children / children.sum(axis=1, keepdims=True)
+    children += 0.01 * allowed / allowed.sum()
+    return children.at[0].set(parents[0])
+
+
+def _repaired(
+    objective: Functional, surplus: Functional, inside: Array, q: Array
+) -> tuple[Array, Array]:
+    """The model, mixed with a feasible one until it is feasible, and its objective."""
+    shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
+    mixed = (1 - shares) * q + shares * inside
+    # Another order of summation must not undo it.
+    feasible = jax.vmap(surplus)(mixed) >= 8 * EPS
+    q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
+    return q, jnp.where(feasible.any(), objective(q), -jnp.inf)
+
+
+def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
+    return jnp.where(gain > 0, q, p), jnp.maximum(gain, 0.0)
+
+
+def _best_of_equals(pair: Pair, p: Array, models: Array) -> Array:
+    """The most diverse model; of greatest quality among those that all but tie."""
+    diversity, real = jax.vmap(pair.diversity)(models), pair.diversity(p)
+    best = diversity.max()
+    least = best - 1e-8 * jnp.maximum(jnp.abs(best), jnp.abs(real))
+    equal = diversity >= jnp.maximum(least, real)
+    quality = jax.vmap(lambda q: pair.quality(q, p))(models)
+    return models[jnp.where(equal, quality, -jnp.inf).argmax()]
+
+
+# --- The paper's method --------------------------------------------------------------
+
+
+@jax.jit
+def _penalty_batch(pair: Pair, p: Array) -> Search:
+    return jax.vmap(partial(_penalty_one, pair))(p)
+
+
+def _penalty_one(pair: Pair, p: Array) -> Search:
+    quality, surplus = _problem(pair, p)
+    everywhere = jnp.full((), jnp.inf)
+    most_diverse, _ = _best_iterate(pair.diversity, lambda q: everywhere, p)
+    best, gain = _best_iterate(quality, surplus, p)
+    q, gain = _better_than_real(p, best, gain)
+    ones = jnp.ones((), int)
+    return _report(
+        pair, p, q, gain, most_diverse, ones, ones, len(LEARNING_RATES), SGD_STEPS
+    )
+
+
+def _best_iterate(
+    objective: Functional, surplus: Functional, p: Array
+) -> tuple[Array, Array]:
+    """The best feasible iterate of SGD with momentum, over the learning rates."""
+
+    def loss(logits):
+        q = jax.nn.softmax(logits)
+        u, s = objective(q), surplus(q)
+        value = jnp.where(s > 0, u, -jnp.inf)
+        return PENALTY * jnp.maximum(0.0, -s) - u, (q, value)
+
+    def descend(rate):
+        def step(state, _):
+            logits, velocity, best, most = state
+            slope, (q, value) = jax.grad(loss, has_aux=True)(logits)
+            best = jnp.where(value > most, q, best)
+            velocity = MOMENTUM * velocity + jnp.where(p > 0, slope, 0.0)
+            return (logits - rate * velocity, velocity, best, most.clip(value)), None
+
+        start = (jnp.log(p), jnp.zeros_like(p), p, jnp.full((), -jnp.inf))
+        (_, _, best, most), _ = jax.lax.scan(step, start, length=SGD_STEPS)
+        return best, most
+
+    models, values = jax.vmap(descend)(jnp.array(LEARNING_RATES))
+    return models[values.argmax()], values.max()
+
+
+# --- The report --------------------------------------------------------------------
+
+
+def _report(
+    pair: Pair,
+    p: Array,
+    q: Array,
+    gain: Array,
+    most_diverse: Array,
+    num_agreeing: Array,
+    num_agreeing_diverse: Array,
+    num_starts: int,
+    num_steps: int,
+) -> Search:
+    greatest = _greatest_quality(pair, p)
+    quality_range = greatest - pair.quality(most_diverse, p)
+    converged_at = TOLERANCE * quality_range
+    end = _point(*_problem(pair, p), jnp.log(q))
+    # Where the constraint is slack diversity has no price.
+    price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
+    residual = jnp.where(q >= 0, end.du + price * end.ds, 0.0).max()
+    return Search(
+        q=q,
+        gain=gain,
+        most_diverse=most_diverse,
+        quality_range=jnp.where(_allowed(pair, p).all(), quality_range, jnp.inf),
+        residual=residual,
+        converged=residual <= converged_at,
+        num_agreeing=num_agreeing,
+        num_agreeing_diverse=num_agreeing_diverse,
+        num_starts=num_starts,
+        num_steps=num_steps,
+    )
+
+
+def _greatest_quality(pair: Pair, p: Array) -> Array:
+    """Of one text where U is linear in Q; else what the ascent reaches, if more."""
+    greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
+    if hasattr(pair, "text_quality"):
+        return greatest
+    q = _ascend(lambda q: pair.quality(q, p), lambda q: jnp.zeros(()), p, POLISH_STEPS)
+    return jnp.maximum(greatest, pair.quality(q, p))

@@ -1,0 +1,253 @@
+"""The search against exact solutions, SLSQP, and the paper's method."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import qdtheory as qd
+
+SPACE = qd.TextSpace(4, 3)
+
+
+def oracles(sigma, seeds, hidden=8):
+    return jnp.stack(
+        [
+            qd.LSTMLanguageModel.random(
+                jax.random.key(seed),
+                vocab_size=4,
+                embedding_size=hidden,
+                hidden_size=hidden,
+                sigma=sigma,
+            ).probabilities(SPACE)
+            for seed in seeds
+        ]
+    )
+
+
+def assert_feasible(pair, p, q, gain):
+    q = np.asarray(q)
+    assert q.min() >= 0
+    assert abs(q.sum() - 1) <= 1e-13
+    assert pair.diversity(q) >= pair.diversity(p)
+    assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(
+        float(gain), abs=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        qd.LL_NRR,
+        qd.CR_SE,
+        qd.single_token_bleu_pair(2, 4),
+        qd.single_token_bleu_pair(5, 20),
+    ],
+    ids=lambda pair: pair.name,
+)
+def test_equals_the_exact_solution(pair):
+    p = np.random.default_rng(0).dirichlet(np.ones(8), 4)
+    found = qd.search(pair, p, num_starts=16)
+    for i, row in enumerate(p):
+        exact = qd.quality_discrepancy(pair, row, method="exact")
+        # The ascent is of first order: 1e-5 of the range is its own bar.
+        assert found.gain[i] <= exact.qdisc + 1e-12
+        assert found.gain[i] == pytest.approx(exact.qdisc, rel=1e-3, abs=1e-7)
+        # An error of 1e-4 in Q' changes V by its square, so that V stops there.
+        assert found.quality_range[i] == pytest.approx(exact.quality_range, rel=1e-3)
+        assert_feasible(pair, row, found.q[i], found.gain[i])
+
+
+def test_membership_is_solved_exactly():
+    # BLEU of the order of the texts' length, as a sum of powers and as f and g.
+    p = oracles(1.0, [0])[0]
+    pair = qd.BleuPair(SPACE, 3, 2, 2)
+    exact = qd.quality_discrepancy(pair, p)
+    assert exact.status == "exact"
+    separable = qd.quality_discrepancy(qd.single_token_bleu_pair(2, 2), p)
+    assert exact.qdisc == separable.qdisc
+    assert_feasible(qd.single_token_bleu_pair(2, 2), p, exact.q, exact.qdisc)
+    searched = qd.quality_discrepancy(pair, p, method="ascent")
+    assert searched.status == "lower_bound"
+    assert searched.qdisc <= exact.qdisc + 1e-12
+    assert searched.qdisc == pytest.approx(exact.qdisc, rel=1e-2)
+
+
+@pytest.mark.parametrize("num_references", [1, 2])
+def test_never_below_the_papers_method(num_references):
+    pair = qd.BleuPair(SPACE, 2, num_references, num_references)
+    p = jnp.concatenate([oracles(sigma, [0]) for sigma in (0.5, 1.0, 2.0)])
+    ours, theirs = (qd.search(pair, p, method=m) for m in ("ascent", "penalty"))
+    assert (ours.gain >= 1.05 * theirs.gain).all()
+    assert (theirs.gain > 0).all()
+    assert ours.converged.all()
+    assert (ours.num_agreeing > 1).all()
+    for found in (ours, theirs):
+        for i, row in enumerate(p):
+            assert_feasible(pair, row, found.q[i], found.gain[i])
+
+
+def test_reaches_what_slsqp_reaches():
+    pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(8), 3)
+    found = qd.search(pair, p, num_starts=32)
+    diversity = jax.jit(jax.value_and_grad(pair.diversity))
+    for i, row in enumerate(p):
+        scores = np.asarray(pair.text_quality(row))
+        least = float(diversity(row)[0])
+        best = 0.0
+        constraints = [
+            {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
+            {
+                "type": "ineq",
+                "fun": lambda q, least=least: float(diversity(q)[0]) - least,
+                "jac": lambda q: np.asarray(diversity(q)[1]),
+            },
+        ]
+        for start in (row, *rng.dirichlet(np.full(8, 0.5), 30)):
+            q = minimize(
+                lambda q, scores=scores: -q @ scores,
+                start,
+                jac=lambda q, scores=scores: -scores,
+                constraints=constraints,
+                bounds=[(0, 1)] * 8,
+                method="SLSQP",
+                options={"ftol": 1e-14, "maxiter": 300},
+            ).x
+            q = np.clip(q, 0, None) / np.clip(q, 0, None).sum()
+            if float(diversity(q)[0]) >= least - 1e-10:
+                best = max(best, float((q - row) @ scores))
+        assert best > 0
+        # SLSQP's points may miss the constraint by 1e-10.
+        assert found.gain[i] >= best - 1e-6
+
+
+def test_most_diverse_models_of_bleu():
+    # Order 1, 2 references: uniform on the texts of one repeated word. Order 2: the
+    # best of many searches. The expected values are derived and measured elsewhere.
+    p = oracles(1.0, [0, 1])
+    found = qd.search(qd.BleuPair(SPACE, 1, 2, 2), p, num_starts=16)
+    repeated = [(SPACE.tokens == token).all(axis=1) for token in range(4)]
+    expected = np.any(repeated, axis=0) / 4
+    # V is flat there: an error of 1e-3 changes it by its square.
+    np.testing.assert_allclose(found.most_diverse, [expected] * 2, atol=1e-3)
+    pair = qd.BleuPair(SPACE, 2, 2, 2)
+    found = qd.search(pair, p, num_starts=32)
+    for q in found.most_diverse:
+        assert float(pair.diversity(q)) == pytest.approx(-0.181769, abs=1e-6)
+
+
+def test_equally_diverse_models_of_different_quality():
+    # With many references one text stands out, any; the best of them gives the range.
+    pair = qd.single_token_bleu_pair(5, 20)
+    p = np.random.default_rng(0).dirichlet(np.ones(8), 2)
+    found = qd.search(pair, p, num_starts=16)
+    for i, row in enumerate(p):
+        exact = qd.quality_discrepancy(pair, row, method="exact")
+        assert found.most_diverse[i].argmax() == row.argmax()
+        np.testing.assert_allclose(found.most_diverse[i], exact.most_diverse, atol=1e-3)
+        assert found.quality_range[i] == pytest.approx(exact.quality_range, rel=1e-3)
+
+
+def test_compatible_pairs_leave_nothing():
+    p = np.random.default_rng(2).dirichlet(np.ones(8), 3)
+    ngrams = qd.NgramPair(qd.TextSpace(2, 3), 2)
+    for pair in (qd.LL_SE, qd.CR_NRR, ngrams, qd.KernelPair(np.eye(8))):
+        for row in p:
+            found = qd.quality_discrepancy(pair, row, method="ascent", num_starts=8)
+            assert 0 <= found.qdisc <= 1e-12
+            assert found.dominated_in is None
+
+
+def test_nonlinear_quality_and_a_class_jax_does_not_know():
+    class Own:
+        def quality(self, q, p):
+            return -((q - p) ** 2).sum() - (q[0] - q[1]) ** 2
+
+        def diversity(self, q):
+            return -(q**2).sum()
+
+    p = np.array([0.6, 0.2, 0.2])
+    found = qd.quality_discrepancy(Own(), p, num_starts=16)
+    assert found.status == "lower_bound"
+    assert found.upper_bound == np.inf
+    # Brute force on a grid of the simplex.
+    a, b = np.meshgrid(*[np.linspace(0, 1, 1001)] * 2, indexing="ij")
+    q = np.stack([a, b, 1 - a - b])
+    quality = -((q - p[:, None, None]) ** 2).sum(axis=0) - (q[0] - q[1]) ** 2
+    feasible = (q[2] >= 0) & ((q**2).sum(axis=0) <= (p**2).sum())
+    best = quality[feasible].max()
+    assert found.qdisc == pytest.approx(best - float(Own().quality(p, p)), abs=1e-5)
+    assert found.quality_range == pytest.approx(
+        quality[q[2] >= 0].max() - quality[333:335, 333:335].max(), abs=1e-3
+    )
+
+
+def test_texts_of_infinite_score_stay_out():
+    p = np.array([0.6, 0.3, 0.1, 0.0])
+    for method in ("ascent", "penalty"):
+        found = qd.search(qd.LL_NRR, p, method=method)
+        inside = qd.search(qd.LL_NRR, p[:3], method=method)
+        assert found.q[3] == 0
+        assert found.gain == pytest.approx(float(inside.gain), rel=1e-3)
+        assert found.quality_range == np.inf
+
+
+def test_dominated_in_diversity_only():
+    # All models have the same quality, and P is not the most diverse.
+    pair = qd.KernelPair(np.diag([1.0, 2.0, 4.0]))
+    p = np.array([4.0, 2.0, 1.0]) / 7  # K p is constant, and P maximises V
+    assert qd.quality_discrepancy(pair, p, num_starts=8).dominated_in is None
+    flat = qd.FunctionPair(lambda q, p: 0.0 * q.sum(), pair.diversity, "flat")
+    found = qd.quality_discrepancy(flat, np.full(3, 1 / 3), num_starts=8)
+    assert (found.qdisc, found.drate, found.dominated_in) == (0, None, "diversity")
+    np.testing.assert_allclose(found.q, p, atol=1e-4)
+
+
+def test_one_text():
+    found = qd.quality_discrepancy(qd.KernelPair(np.eye(1)), np.ones(1), num_starts=8)
+    assert (found.qdisc, found.drate, found.dominated_in) == (0, None, None)
+
+
+def test_a_batch_equals_its_rows():
+    pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
+    p = np.random.default_rng(3).dirichlet(np.ones(8), 2)
+    batch = qd.search(pair, p, num_starts=32)
+    for i, row in enumerate(p):
+        # Each row has random starts of its own.
+        alone = qd.search(pair, row, num_starts=32)
+        assert alone.gain == pytest.approx(float(batch.gain[i]), rel=1e-4)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: qd.search(qd.LL_SE, p, method="sgd"), '"ascent" or "penalty"'),
+        (lambda p: qd.search(qd.LL_SE, p, num_starts=2), "at least 8, got 2"),
+        (lambda p: qd.search(qd.LL_SE, np.stack([p, 2 * p])), "p must sum to 1"),
+        (lambda p: qd.search(qd.LL_SE, p[None, None]), "one vector, got shape"),
+        (
+            lambda p: qd.search(
+                qd.LinearPair(lambda p: jnp.array([-jnp.inf, 0.0]), qd.NRR), p
+            ),
+            "quality of P itself must be finite, got -inf",
+        ),
+    ],
+    ids=["method", "starts", "sum", "shape", "quality"],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.array([0.6, 0.4]))
+
+
+def test_exact_is_refused_where_it_does_not_apply(as_a_user):
+    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Kernel"):
+        qd.quality_discrepancy(qd.KernelPair(np.eye(2)), np.ones(2) / 2, method="exact")
+    convex = qd.SeparablePair(qd.CR, lambda x: x**2)
+    p = np.array([0.6, 0.4])
+    with pytest.raises(ValueError, match="concave up to one point"):
+        qd.quality_discrepancy(convex, p, method="exact")
+    assert qd.quality_discrepancy(convex, p).status == "lower_bound"
