@@ -1,10 +1,9 @@
 r"""Upper bounds on QDisc that do not trust the solver that found them.
 
-BLEU-1 on texts of one length L, any numbers of references. As
-$\min(a, b) = \sum_j [a \ge j][b \ge j]$, BLEU-1 is a sum over the words g and
-$j = 1, \dots, L$ of products of an indicator of the candidate and one of the
-references. So its expectation depends on Q only through the tails
-$T_{gj} = \Pr_Q(\text{count of } g \ge j)$, linear in Q:
+BLEU-1 on texts of one length L, any numbers of references. A clipped count is
+$\min(a, b) = \sum_j [a \ge j][b \ge j]$, a the candidate's count of a word g and b the
+largest of the references', which are independent. So expected BLEU-1 depends on Q only
+through the tails $T_{gj} = \Pr_Q(\text{count of } g \ge j)$, linear in Q:
 $L\,U = \sum_{gj} T_{gj} (1 - (1 - T_{gj}(P))^n)$ and
 $L\,V = -\sum_{gj} \varphi(T_{gj})$, $\varphi(t) = t - t (1 - t)^k$, which is convex
 up to $2 / (k + 1)$ and concave beyond.
@@ -52,8 +51,8 @@ PENALTY = 1e3
 MARGIN = 1e-9
 # Bounds closer than this meet.
 CERTIFIED = 1e-5
-# The semidefinite program has N^2 / 2 unknowns and as many constraints: 64 texts take
-# some ten seconds, and time grows as N^6.
+# The semidefinite program has N^2 / 2 unknowns and as many constraints, so that time
+# grows as N^6: 64 texts take some ten seconds, 128 some ten minutes.
 MAX_TEXTS = 128
 
 

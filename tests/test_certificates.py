@@ -146,6 +146,19 @@ def test_bleu_1_with_two_references_is_certified(seed):
     assert found.steps < 100
 
 
+def test_bleu_1_interval_of_extreme_distributions_is_0():
+    # One word, one text, and the most diverse model: none can gain.
+    space = qd.TextSpace(4, 3)
+    repeated = (space.tokens == space.tokens[:, :1]).all(axis=1) / 4
+    for texts, p in (
+        (qd.TextSpace(1, 3), np.ones(1)),
+        (space, np.eye(64)[17]),
+        (space, repeated),
+    ):
+        found = bleu_1_interval(qd.BleuPair(texts, 1, 2, 2), p)
+        assert 0 <= found.lower <= found.upper <= 1e-13
+
+
 def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 5, 5)
@@ -221,19 +234,20 @@ def test_diversity_with_one_self_reference_is_quadratic(lengths):
 @pytest.mark.parametrize("seed", range(5))
 def test_any_multipliers_give_a_bound(seed):
     rng = np.random.default_rng(seed)
-    kernel = rng.normal(size=(4, 4))
-    kernel = kernel + kernel.T
-    scores, p = rng.normal(size=4), rng.dirichlet(np.ones(4))
-    budget = p @ kernel @ p
-    grid = mixtures(4, 60)
-    spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
-    best = (grid @ scores)[spent <= budget].max()
-    for scale in (0.0, 0.1, 1.0):
-        # Neither positive semidefinite nor of the right sign: both are mended.
-        gram = rng.normal(size=(4, 4)) * scale
-        price = rng.normal() * scale
-        bound = _quadratic_bound(scores, kernel, budget, price, gram + gram.T)
-        assert bound >= best
+    grid = mixtures(4, 24)
+    for _ in range(20):
+        kernel = rng.normal(size=(4, 4))
+        kernel = kernel + kernel.T
+        scores, p = rng.normal(size=4), rng.dirichlet(np.ones(4))
+        budget = p @ kernel @ p
+        spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
+        best = (grid @ scores)[spent <= budget].max(initial=p @ scores)
+        for scale in (0.0, 0.1, 1.0):
+            # Neither positive semidefinite nor of the right sign: both are mended.
+            gram = rng.normal(size=(4, 4)) * scale
+            price = rng.normal()
+            bound = _quadratic_bound(scores, kernel, budget, price, gram + gram.T)
+            assert bound >= best
 
 
 @pytest.mark.parametrize("seed", range(5))
