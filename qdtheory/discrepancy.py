@@ -37,7 +37,7 @@ from qdtheory.pairs import (
     expected_score,
     single_token_bleu_pair,
 )
-from qdtheory.regularized_argmax import EPS, require_concave, slope_at_zero
+from qdtheory.regularized_argmax import EPS, require_concave, slope_at_zero, slopes_of
 from qdtheory.search import NUM_STARTS, Method, Search, search
 
 NUM_POINTS = 257
@@ -578,14 +578,17 @@ def inflection_point(g: ScalarFunction) -> float:
         refusal = error
     else:
         return 1.0
-    x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
-    slopes = _values(g, x)[1]
+    x, slopes = slopes_of(g)
     least = int(slopes.argmin())
     noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
-    if not 0 < least < x.size - 1 or (wrong_way > noise).any():
-        raise ValueError(
-            f"{refusal}. QDisc is exact for g that is strictly concave, or concave "
-            "up to one point and convex beyond"
-        ) from None
-    return _roots(lambda x: _values(g, x)[2], x[least - 1], x[least + 1])[0]
+    # Above c rounding may hide the rise, as of (1 - x)**1000; below it, g' has to
+    # have an inverse. Points below 1e-3 are too close to tell.
+    flat = (wrong_way >= -noise)[64:least]
+    stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
+    if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
+        return _roots(lambda x: _values(g, x)[2], x[least - 1], x[least + 1])[0]
+    raise ValueError(
+        f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
+        "one point and convex beyond"
+    )

@@ -328,6 +328,31 @@ def slope_at_zero(g: ScalarFunction) -> float:
 
 
 @lru_cache(maxsize=128)
+def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
+    """The derivative of g on a grid of (0, 1], with equal ratios up to 1e-3.
+
+    Args:
+        g: a scalar function that JAX can trace, differentiable on (0, 1].
+
+    Returns:
+        1,024 points in rising order and g' at each.
+
+    Raises:
+        ValueError: g' is NaN somewhere.
+    """
+    x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
+    with jax.ensure_compile_time_eval():
+        # Compiled as a whole: single operations compile slowly.
+        slopes = np.asarray(jax.jit(jax.vmap(jax.grad(g)))(x))
+    if np.isnan(slopes).any():
+        raise ValueError(
+            f"g must be differentiable on (0, 1], but g' is NaN at "
+            f"{x[np.isnan(slopes)][0]:.6g}"
+        )
+    return x, slopes
+
+
+@lru_cache(maxsize=128)
 def require_concave(g: ScalarFunction) -> None:
     """Refuse a g whose derivative does not fall over (0, 1].
 
@@ -335,20 +360,13 @@ def require_concave(g: ScalarFunction) -> None:
         g: a scalar function that JAX can trace, differentiable on (0, 1].
 
     Raises:
-        ValueError: on a grid of 1,024 points g' rises, or stays the same over
-            neighbours.
+        ValueError: on a grid of 1,024 points g' is NaN, rises, or stays the same
+            over neighbours.
     """
-    x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
-    with jax.ensure_compile_time_eval():
-        slopes = np.asarray(jax.vmap(jax.grad(g))(x))
+    x, slopes = slopes_of(g)
     with np.errstate(invalid="ignore"):  # two infinite slopes neither rise nor fall
         rise = np.diff(slopes)
     noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
-    if np.isnan(slopes).any():
-        raise ValueError(
-            f"g must be differentiable on (0, 1], but g' is NaN at "
-            f"{x[np.isnan(slopes)][0]:.6g}"
-        )
     if (rise > noise).any():
         worst = int(np.argmax(rise))
         raise ValueError(

@@ -167,6 +167,33 @@ def test_optimality_conditions_hold_beyond_the_inflection():
         assert (q > c * (1 + 1e-9)).sum() <= 1
 
 
+@pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("k", [3, 4])
+def test_s_shaped_near_the_most_diverse(distance, k):
+    # So close to the uniform distribution V depends on the distance alone: the best
+    # model lies in the direction of the scores.
+    scores, step = np.array([3.0, 5.0, 1.5, 0.0]), np.array([1.0, 0.0, 2.0, -3.0])
+    pair = qd.LinearPair(lambda p: jnp.asarray(scores), repeated(k)[0])
+    p = 1 / 4 + distance * step
+    found = quality_discrepancy(pair, p)
+    centred = scores - scores.mean()
+    gain = np.linalg.norm(p - 1 / 4) * np.linalg.norm(centred) - centred @ (p - 1 / 4)
+    assert found.qdisc == pytest.approx(gain, rel=10 * distance + 1e-5)
+    assert found.dominated_in == "quality"
+    assert_feasible(pair, p, found)
+
+
+@pytest.mark.parametrize("k", [50, 10**6])
+def test_s_shaped_where_all_but_one_text_vanish(k):
+    # V(P) is within 1e-14 of a point mass's, so that the best text takes all.
+    p = np.array([0.4, 0.35, 0.25]) if k > 50 else np.array([0.52, 0.48])
+    scores = np.array([1.0, 5.0, 3.0])[: p.size]
+    pair = qd.single_token_bleu_pair(1, k)
+    found = quality_discrepancy(qd.LinearPair(lambda p: jnp.asarray(scores), pair.g), p)
+    assert found.qdisc == pytest.approx(5 - p @ scores, rel=1e-12)
+    assert pair.diversity(found.q) >= pair.diversity(p)
+
+
 def test_never_two_beyond_the_inflection():
     # By search alone: maximisers put at most one text where g is convex.
     rng = np.random.default_rng(5)
@@ -251,12 +278,17 @@ def test_one_text():
         (lambda x: x**2, "concave up to one point and convex beyond"),
         (lambda x: -x, "linear"),
         (lambda x: jnp.sin(9 * x), "concave up to one point and convex beyond"),
+        (lambda x: -jnp.abs(x - 0.3), "linear"),
+        (lambda x: jnp.sqrt(x - 0.5), "g' is NaN at 1e-12"),
     ],
-    ids=["convex", "linear", "wave"],
+    ids=["convex", "linear", "wave", "tent", "undefined"],
 )
 def test_other_shapes_are_refused(g, message):
     with pytest.raises(ValueError, match=message):
-        quality_discrepancy(qd.SeparablePair(qd.CR, g), np.array([0.6, 0.4]))
+        inflection_point(g)
+    pair = qd.SeparablePair(qd.CR, g)
+    with pytest.raises(ValueError, match=message):
+        quality_discrepancy(pair, np.array([0.6, 0.4]), method="exact")
 
 
 def test_bad_input(as_a_user):
@@ -264,7 +296,7 @@ def test_bad_input(as_a_user):
     with pytest.raises(ValueError, match="nonnegative"):
         quality_discrepancy(qd.LL_SE, p - 0.5)
     with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Ngram"):
-        quality_discrepancy(qd.NgramPair(qd.TextSpace(2, 1), 1), p)
+        quality_discrepancy(qd.NgramPair(qd.TextSpace(2, 1), 1), p, method="exact")
     for scores in ([-np.inf, 0.0], [np.nan, 0.0], [np.inf, 0.0]):
         pair = qd.LinearPair(lambda p, scores=scores: jnp.array(scores), qd.NRR)
         with pytest.raises(ValueError, match="the quality of P itself must be finite"):
