@@ -27,11 +27,10 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.pairs import STATIC, FunctionPair, Pair
 
-NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 200
+NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
-# Diversity has far fewer local optima than quality under a constraint.
-SHARE_FOR_DIVERSITY = 2
-LEAST_STARTS = SHARE_FOR_DIVERSITY * NUM_POLISHED
+# A bound on diversity that every model meets.
+UNBOUNDED = -1e30
 # Less than this share of the mass is no support; a text can still come back from it.
 LEAST_LOG_Q = float(np.log(1e-12))
 # A pull towards quality that picks among models of equal diversity.
@@ -67,10 +66,9 @@ class Search:
         converged: the residual is at most 1e-5 of the quality range.
         num_agreeing: how many starts ended within 1e-4 of the best gain, relatively.
             From the second round on starts descend from earlier ones.
-        num_agreeing_diverse: the same for the diversity of `most_diverse`, for which
-            "ascent" makes half as many starts.
-        num_starts: starts in all rounds.
-        num_steps: steps behind `q`, all rounds and the polish.
+        num_agreeing_diverse: the same for the diversity of `most_diverse`.
+        num_starts: starts in all rounds, for each of the two models.
+        num_steps: steps behind each of them, all rounds and the polish.
     """
 
     q: Float[Array, "*batch texts"]
@@ -101,7 +99,7 @@ def search(
         method: "ascent", or "penalty": the paper's, SGD with momentum 0.9 on the
             logits of $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
             the rates 0.1, 1 and 10; the best feasible iterate.
-        num_starts: starts in each of the three rounds of "ascent", at least 8.
+        num_starts: starts in each of the three rounds of "ascent", at least 4.
         key: of the random starts; `jax.random.key(0)` if None.
 
     Returns:
@@ -109,7 +107,7 @@ def search(
 
     Raises:
         ValueError: a row of `p` is no distribution, its own quality is not finite, an
-            unknown method, or fewer than 8 starts.
+            unknown method, or fewer than 4 starts.
 
     References:
         Li et al. 2020, section 6.1 and appendix G.1, for "penalty".
@@ -123,9 +121,9 @@ def search(
     require_x64()
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
-    if num_starts < LEAST_STARTS:
+    if num_starts < NUM_POLISHED:
         raise ValueError(
-            f"num_starts must be at least {LEAST_STARTS}, got {num_starts}"
+            f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
         )
     if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
         opaque: Any = FunctionPair(pair.quality, pair.diversity)
@@ -149,62 +147,54 @@ def search(
 @partial(jax.jit, static_argnums=3)
 def _search_batch(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     keys = jax.random.split(key, len(p))
-    return jax.vmap(lambda p, key: _search_one(pair, p, key, num_starts))(p, keys)
+    # One after the other: the starts of one problem fill a processor's cache.
+    return jax.lax.map(lambda x: _search_one(pair, x[0], x[1], num_starts), (p, keys))
 
 
 def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    for_diversity, for_quality = jax.random.split(key)
+    def quality(q):
+        return pair.quality(q, p)
+
     texts = jnp.eye(p.size)
-    best_text = texts[jax.vmap(lambda q: pair.quality(q, p))(texts).argmax()]
+    best_text = texts[jax.vmap(quality)(texts).argmax()]
     allowed = _allowed(pair, p)
-    # Self-BLEU with many references is best where one text stands out.
-    parents = jnp.stack([p, allowed / allowed.sum(), best_text])
-    quality, surplus = _problem(pair, p)
+    uniform = allowed / allowed.sum()
 
-    def free(q):
-        return jnp.zeros(())
+    def solve(inside, task):
+        weights, least, key = task
+        problem = _Problem(quality, pair.diversity, weights, least)
 
-    def pulled(q):
-        return pair.diversity(q) + PULL * pair.quality(q, p)
+        def improve(starts, num_steps=NUM_STEPS):
+            models = jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+            return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
 
-    def spread(starts):
-        q = _ascend_all(pulled, free, starts, NUM_STEPS)
-        return q, jax.vmap(pulled)(q)
+        # Self-BLEU with many references is best where one text stands out.
+        parents = jnp.stack([p, uniform, best_text, inside])
+        found, values = _evolve(improve, key, parents, num_starts)
+        found, polished = improve(found[:NUM_POLISHED], POLISH_STEPS)
+        as_they_are = improve(parents, 0)
+        found = jnp.concatenate([found, as_they_are[0]])
+        polished = jnp.append(polished, as_they_are[1])
+        q = found[polished.argmax()]
+        return q, (q, polished.max(), values)
 
-    found, values = _evolve(
-        spread, for_diversity, parents, num_starts // SHARE_FOR_DIVERSITY
-    )
-    found = _ascend_all(pair.diversity, free, found[:NUM_POLISHED], POLISH_STEPS)
-    most_diverse = _best_of_equals(pair, p, jnp.concatenate([found, parents]))
-    best = pulled(most_diverse)
-
-    def improve(starts, num_steps=NUM_STEPS):
-        q = _ascend_all(quality, surplus, starts, num_steps)
-        return jax.vmap(partial(_repaired, quality, surplus, most_diverse))(q)
-
-    parents = jnp.concatenate([parents, most_diverse[None]])
-    found, gains = _evolve(improve, for_quality, parents, num_starts)
-    found, polished = improve(found[:NUM_POLISHED], POLISH_STEPS)
-    q, gain = _better_than_real(p, found[polished.argmax()], polished.max())
+    # First Q', the most diverse; then Q, the best that is as diverse as P.
+    weights = jnp.array([[PULL, 1.0], [1.0, 0.0]])
+    least = jnp.array([UNBOUNDED, pair.diversity(p)])
+    tasks = (weights, least, jax.random.split(key))
+    _, (models, best, values) = jax.lax.scan(solve, uniform, tasks)
+    real = quality(p)
+    q, gain = _better_than_real(p, models[1], best[1] - real)
     return _report(
         pair,
         p,
         q,
         gain,
-        most_diverse,
-        (gains >= (1 - AGREEMENT) * gain).sum(),
-        (jnp.abs(values - best) <= AGREEMENT * jnp.abs(best)).sum(),
+        models[0],
+        (values[1] - real >= (1 - AGREEMENT) * gain).sum(),
+        (values[0] >= best[0] - AGREEMENT * jnp.abs(best[0])).sum(),
         NUM_ROUNDS * num_starts,
         NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
-    )
-
-
-def _problem(pair: Pair, p: Array) -> tuple[Functional, Functional]:
-    """What is maximised, U(Q) - U(P), and what must not be negative, V(Q) - V(P)."""
-    quality, diversity = pair.quality(p, p), pair.diversity(p)
-    return (
-        lambda q: pair.quality(q, p) - quality,
-        lambda q: pair.diversity(q) - diversity,
     )
 
 
@@ -215,6 +205,23 @@ def _allowed(pair: Pair, p: Array) -> Array:
 
 
 # --- Ascent ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Maximise a weighted sum of quality and diversity; diversity at least `least`."""
+
+    quality: Functional
+    diversity: Functional
+    weights: Array
+    least: Array | float
+
+    def objective(self, q: Array) -> Array:
+        u, v = self.weights
+        return u * self.quality(q) + v * self.diversity(q)
+
+    def surplus(self, q: Array) -> Array:
+        return self.diversity(q) - self.least
 
 
 @jax.tree_util.register_dataclass
@@ -235,19 +242,20 @@ class _Point:
         return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
 
 
-def _point(objective: Functional, surplus: Functional, log_q: Array) -> _Point:
+def _point(problem: _Problem, log_q: Array) -> _Point:
     log_q = jax.nn.log_softmax(log_q)
     log_q = jnp.where(jnp.isneginf(log_q), log_q, jnp.maximum(log_q, LEAST_LOG_Q))
     q = jax.nn.softmax(log_q)
-    (u, du), (s, ds) = (jax.value_and_grad(f)(q) for f in (objective, surplus))
+    u, du = jax.value_and_grad(problem.quality)(q)
+    v, dv = jax.value_and_grad(problem.diversity)(q)
     # A text left out stays out, whatever its slope.
-    du, ds = (jnp.where(q > 0, slope, 0.0) for slope in (du, ds))
-    return _Point(log_q, q, u, s, du - q @ du, ds - q @ ds)
+    du, dv = (jnp.where(q > 0, slope, 0.0) for slope in (du, dv))
+    du, dv = du - q @ du, dv - q @ dv
+    a, b = problem.weights
+    return _Point(log_q, q, a * u + b * v, v - problem.least, a * du + b * dv, dv)
 
 
-def _ascend(
-    objective: Functional, surplus: Functional, start: Array, num_steps: int
-) -> Array:
+def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
     """The model that mirror ascent with a constraint reaches from one start."""
 
     def step(state, _):
@@ -255,7 +263,7 @@ def _ascend(
         price = jnp.maximum(price, 2 * now.multiplier(0.0))
         move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
         scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
-        new = _point(objective, surplus, now.log_q + jnp.maximum(scale * move, -5.0))
+        new = _point(problem, now.log_q + jnp.maximum(scale * move, -5.0))
         change = new.u - now.u
         change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
         good = change >= 0
@@ -266,15 +274,9 @@ def _ascend(
         )
         return (now, rate, price), None
 
-    first = (_point(objective, surplus, jnp.log(start)), 1.0, 0.0)
+    first = (_point(problem, jnp.log(start)), 1.0, 0.0)
     (end, _, _), _ = jax.lax.scan(step, first, length=num_steps)
     return end.q
-
-
-def _ascend_all(
-    objective: Functional, surplus: Functional, starts: Array, num_steps: int
-) -> Array:
-    return jax.vmap(lambda q: _ascend(objective, surplus, q, num_steps))(starts)
 
 
 def _evolve(
@@ -312,30 +314,18 @@ def _children(key: Array, parents: Array, num: int) -> Array:
     return children.at[0].set(parents[0])
 
 
-def _repaired(
-    objective: Functional, surplus: Functional, inside: Array, q: Array
-) -> tuple[Array, Array]:
+def _repaired(problem: _Problem, inside: Array, q: Array) -> tuple[Array, Array]:
     """The model, mixed with a feasible one until it is feasible, and its objective."""
     shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
     mixed = (1 - shares) * q + shares * inside
     # Another order of summation must not undo it.
-    feasible = jax.vmap(surplus)(mixed) >= 8 * EPS
+    feasible = jax.vmap(problem.surplus)(mixed) >= 8 * EPS
     q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
-    return q, jnp.where(feasible.any(), objective(q), -jnp.inf)
+    return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
 
 
 def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
     return jnp.where(gain > 0, q, p), jnp.maximum(gain, 0.0)
-
-
-def _best_of_equals(pair: Pair, p: Array, models: Array) -> Array:
-    """The most diverse model; of greatest quality among those that all but tie."""
-    diversity, real = jax.vmap(pair.diversity)(models), pair.diversity(p)
-    best = diversity.max()
-    least = best - 1e-8 * jnp.maximum(jnp.abs(best), jnp.abs(real))
-    equal = diversity >= jnp.maximum(least, real)
-    quality = jax.vmap(lambda q: pair.quality(q, p))(models)
-    return models[jnp.where(equal, quality, -jnp.inf).argmax()]
 
 
 # --- The paper's method --------------------------------------------------------------
@@ -347,11 +337,13 @@ def _penalty_batch(pair: Pair, p: Array) -> Search:
 
 
 def _penalty_one(pair: Pair, p: Array) -> Search:
-    quality, surplus = _problem(pair, p)
+    quality, diversity = pair.quality(p, p), pair.diversity(p)
     everywhere = jnp.full((), jnp.inf)
     most_diverse, _ = _best_iterate(pair.diversity, lambda q: everywhere, p)
-    best, gain = _best_iterate(quality, surplus, p)
-    q, gain = _better_than_real(p, best, gain)
+    best, most = _best_iterate(
+        lambda q: pair.quality(q, p), lambda q: pair.diversity(q) - diversity, p
+    )
+    q, gain = _better_than_real(p, best, most - quality)
     ones = jnp.ones((), int)
     return _report(
         pair, p, q, gain, most_diverse, ones, ones, len(LEARNING_RATES), SGD_STEPS
@@ -402,7 +394,13 @@ def _report(
     greatest = _greatest_quality(pair, p)
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
-    end = _point(*_problem(pair, p), jnp.log(q))
+    real = _Problem(
+        lambda q: pair.quality(q, p),
+        pair.diversity,
+        jnp.array([1.0, 0.0]),
+        pair.diversity(p),
+    )
+    end = _point(real, jnp.log(q))
     # Where the constraint is slack diversity has no price.
     price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
     residual = jnp.where(q >= 0, end.du + price * end.ds, 0.0).max()
@@ -425,5 +423,11 @@ def _greatest_quality(pair: Pair, p: Array) -> Array:
     greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
     if hasattr(pair, "text_quality"):
         return greatest
-    q = _ascend(lambda q: pair.quality(q, p), lambda q: jnp.zeros(()), p, POLISH_STEPS)
+    free = _Problem(
+        lambda q: pair.quality(q, p),
+        pair.diversity,
+        jnp.array([1.0, 0.0]),
+        UNBOUNDED,
+    )
+    q = _ascend(free, p, POLISH_STEPS)
     return jnp.maximum(greatest, pair.quality(q, p))

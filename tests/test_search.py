@@ -226,7 +226,7 @@ def test_a_batch_equals_its_rows():
     ("call", "message"),
     [
         (lambda p: qd.search(qd.LL_SE, p, method="sgd"), '"ascent" or "penalty"'),
-        (lambda p: qd.search(qd.LL_SE, p, num_starts=2), "at least 8, got 2"),
+        (lambda p: qd.search(qd.LL_SE, p, num_starts=2), "at least 4, got 2"),
         (lambda p: qd.search(qd.LL_SE, np.stack([p, 2 * p])), "p must sum to 1"),
         (lambda p: qd.search(qd.LL_SE, p[None, None]), "one vector, got shape"),
         (
