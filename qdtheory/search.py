@@ -57,7 +57,7 @@ class Search:
             none was better.
         gain: U(q) - U(p), at least 0: a lower bound of QDisc.
         most_diverse: Q', the most diverse model found with finite quality, of greatest
-            quality among those that tie within 1e-8, shape (..., N).
+            quality among those found that tie, shape (..., N).
         quality_range: the greatest quality minus that of `most_diverse`; infinite where
             some text alone has quality $-\infty$.
         residual: the first-order optimality gap of q, the most that moving mass to one

@@ -85,7 +85,9 @@ def test_never_below_the_papers_method(num_references):
     assert (ours.residual <= 1e-4 * ours.quality_range).all()
     assert (ours.converged == (ours.residual <= 1e-5 * ours.quality_range)).all()
     assert ours.converged.any()
-    assert (ours.num_agreeing > 1).all()
+    # At sigma = .5 local optima abound, at 1 and 2 most starts meet.
+    assert (ours.num_agreeing[1:] > ours.num_starts / 4).all()
+    assert (ours.num_agreeing <= ours.num_starts).all()
     for found in (ours, theirs):
         for i, row in enumerate(p):
             assert_feasible(pair, row, found.q[i], found.gain[i])
