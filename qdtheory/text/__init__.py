@@ -1,25 +1,47 @@
 """Metrics of corpora: what the exact wing computes on a space, from samples."""
 
+from qdtheory.text.bleu import (
+    References,
+    bleu,
+    bleu_scores,
+    prepare_references,
+    self_bleu,
+    self_bleu_scores,
+)
 from qdtheory.text.corpus import Corpus, Removed, as_corpus, prepare, read_corpus
 from qdtheory.text.datasets import imdb
+from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
 from qdtheory.text.ngrams import (
     NgramCounts,
     cnd,
     coverage_rate,
+    distinct,
     negative_repetition_rate,
     ngram_counts,
+    unique_ngrams,
 )
 
 __all__ = [
     "Corpus",
+    "Interval",
     "NgramCounts",
+    "References",
     "Removed",
     "as_corpus",
+    "bleu",
+    "bleu_scores",
+    "bootstrap_interval",
     "cnd",
     "coverage_rate",
+    "distinct",
     "imdb",
+    "jackknife_interval",
     "negative_repetition_rate",
     "ngram_counts",
     "prepare",
+    "prepare_references",
     "read_corpus",
+    "self_bleu",
+    "self_bleu_scores",
+    "unique_ngrams",
 ]

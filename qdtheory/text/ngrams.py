@@ -1,13 +1,24 @@
-"""Coverage, repetition and their divergence on the pooled n-grams of corpora.
+r"""Coverage, repetition and their divergence on the n-grams of corpora.
 
 The exact wing's functions of the same names take the n-gram distributions of a whole
-space; these put in the frequencies of a sample, counts over total.
+space. The plug-in puts in the frequencies of a sample. Their squared norm is too large
+on average, because n-grams of one sentence are no independent draws; leaving out the
+pairs from one sentence takes the excess away. With sentence s holding $c_s$, $T_s$
+n-grams in all, and weight $w_s$ on each, $x_s = w_s c_s$, $m_s = w_s T_s$:
+
+$\hat q = \sum_s x_s / \sum_s m_s$ and
+$\sum_{s \ne s'} x_s \cdot x_{s'} / \sum_{s \ne s'} m_s m_{s'}
+= \Vert \hat q \Vert^2 - excess$.
+
+$w_s = 1$ gives the law of an n-gram drawn from all of them, $w_s = 1 / T_s$ that of one
+drawn from a random sentence. They differ where sentences have several lengths.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,7 +33,7 @@ class NgramCounts:
     Attributes:
         ngrams: token ids, a row an n-gram, in lexicographic order.
         counts: occurrences of each.
-        vocabulary: the token of each id.
+        corpus: the sentences they are from.
 
     Example:
         >>> table = ngram_counts(["a b a b", "b a"], 2)
@@ -34,7 +45,12 @@ class NgramCounts:
 
     ngrams: Int[np.ndarray, "distinct n"]
     counts: Int[np.ndarray, " distinct"]
-    vocabulary: tuple[Token, ...]
+    corpus: Corpus
+
+    @property
+    def vocabulary(self) -> tuple[Token, ...]:
+        """The token of each id."""
+        return self.corpus.vocabulary
 
     @property
     def n(self) -> int:
@@ -51,6 +67,17 @@ class NgramCounts:
         """Counts over total."""
         return self.counts / self.total
 
+    @cached_property
+    def by_sentence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each n-gram of each sentence once: its row, the sentence, its count there."""
+        starts = _starts(self.corpus, self.n)
+        columns = (self.corpus.tokens[starts + k] for k in range(self.n))
+        _, row = np.unique(_keys(columns, self.corpus.vocab_size), return_inverse=True)
+        sentence = np.searchsorted(self.corpus.offsets, starts, side="right") - 1
+        size = len(self.counts)
+        pairs, counts = np.unique(sentence * size + row, return_counts=True)
+        return pairs % size, pairs // size, counts
+
     def __repr__(self) -> str:
         return (
             f"NgramCounts(n={self.n}, {len(self.counts)} distinct, total={self.total})"
@@ -58,6 +85,7 @@ class NgramCounts:
 
 
 Countable: TypeAlias = Texts | NgramCounts
+Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
 
 
 def ngram_counts(texts: Countable, n: int) -> NgramCounts:
@@ -99,25 +127,34 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
     else:
         _, first, counts = np.unique(keys, return_index=True, return_counts=True)
         ngrams = corpus.tokens[starts[first][:, None] + np.arange(n)]
-    return NgramCounts(ngrams, counts, corpus.vocabulary)
+    return NgramCounts(ngrams, counts, corpus)
 
 
-def coverage_rate(candidates: Countable, references: Countable, n: int) -> float:
+def coverage_rate(
+    candidates: Countable,
+    references: Countable,
+    n: int,
+    estimator: Estimator = "plug-in",
+) -> float:
     r"""Quality: the chance that two n-grams, one from each side, are equal.
 
-    $CR_n = \sum_g q_g p_g$, with $q$, $p$ the pooled n-gram frequencies.
+    $CR_n = \sum_g q_g p_g$, with $q$, $p$ the n-gram frequencies.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         references: the same, of real text.
         n: the order, at least 1.
+        estimator: "plug-in" or "pairs", one value here because n-grams of two sides
+            are of two sentences: unbiased for the pooled law where all sentences have
+            equally many n-grams, with a bias of order 1/S otherwise.
+            "sentence-pairs": unbiased for the sentence-averaged law always.
 
     Returns:
         A number in [0, 1].
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; or another estimator.
 
     References:
         Li et al. 2020, section 5.2.
@@ -125,27 +162,39 @@ def coverage_rate(candidates: Countable, references: Countable, n: int) -> float
     Example:
         >>> coverage_rate(["a b", "a c"], ["a b c"], 1)
         0.3333333333333333
+        >>> coverage_rate(["a", "b b b"], ["a"], 1)
+        0.25
+        >>> coverage_rate(["a", "b b b"], ["a"], 1, estimator="sentence-pairs")
+        0.5
     """
-    q, p = _aligned(candidates, references, n)
+    ours, theirs = _tables(n, estimator, candidates, references)
+    q, p = _aligned(ours, theirs, estimator)
     return float(q @ p)
 
 
-def negative_repetition_rate(candidates: Countable, n: int) -> float:
+def negative_repetition_rate(
+    candidates: Countable, n: int, estimator: Estimator = "plug-in"
+) -> float:
     r"""Diversity: minus the chance that two n-grams of the candidates are equal.
 
-    $NRR_n = -\sum_g q_g^2$, with $q$ the pooled n-gram frequencies.
+    $NRR_n = -\sum_g q_g^2$, with $q$ the n-gram frequencies.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         n: the order, at least 1.
+        estimator: "plug-in": the frequencies of S sentences, with a bias of order 1/S
+            downwards. "pairs": n-grams of different sentences only, unbiased for the
+            pooled law where all sentences have equally many n-grams, with a smaller
+            bias of order 1/S otherwise. "sentence-pairs": the same with equal weight
+            on each sentence, unbiased for the sentence-averaged law always.
 
     Returns:
-        A number in [-1, 0). The frequencies of S sentences give it a bias of order 1/S
-        downwards.
+        A number in [-1, 0]; 0 only for pairs.
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; another estimator; or pairs of fewer than two
+            sentences with n tokens.
 
     References:
         Li et al. 2020, section 5.2.
@@ -153,12 +202,20 @@ def negative_repetition_rate(candidates: Countable, n: int) -> float:
     Example:
         >>> negative_repetition_rate(["a b", "a c"], 1)
         -0.375
+        >>> negative_repetition_rate(["a b", "a c"], 1, estimator="pairs")
+        -0.25
     """
-    q = ngram_counts(candidates, n).frequencies
-    return -float(q @ q)
+    (table,) = _tables(n, estimator, candidates)
+    q = _frequencies(table, estimator)
+    return _excess(table, estimator) - float(q @ q)
 
 
-def cnd(candidates: Countable, references: Countable, n: int) -> float:
+def cnd(
+    candidates: Countable,
+    references: Countable,
+    n: int,
+    estimator: Estimator = "plug-in",
+) -> float:
     r"""Squared distance of the n-gram frequencies, the divergence of CR and NRR.
 
     $CND_n = \sum_g (q_g - p_g)^2$, summed as it stands: the equal value
@@ -168,23 +225,110 @@ def cnd(candidates: Countable, references: Countable, n: int) -> float:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         references: the same, of real text.
         n: the order, at least 1.
+        estimator: that of $NRR_n$ on both sides. "plug-in": too large by order 1/S;
+            the others can be negative, and are unbiased, an MMD's U-statistic, where
+            those of $NRR_n$ are and the candidates are not drawn from the references.
 
     Returns:
-        A number in [0, 2]; 0 where the frequencies are equal.
+        The plug-in a number in [0, 2], 0 where the frequencies are equal.
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `negative_repetition_rate`.
+
+    References:
+        Li et al. 2020, section 5.2; Gretton et al. 2012, lemma 6.
+
+    Example:
+        >>> cnd(["a b", "a c"], ["a b", "a c"], 2), cnd(["a a"], ["b b"], 1)
+        (0.0, 2.0)
+        >>> cnd(["a b", "a c"], ["a b", "a c"], 2, estimator="pairs")
+        -1.0
+    """
+    ours, theirs = _tables(n, estimator, candidates, references)
+    q, p = _aligned(ours, theirs, estimator)
+    excess = _excess(ours, estimator) + _excess(theirs, estimator)
+    return float(np.sum((q - p) ** 2)) - excess
+
+
+def unique_ngrams(candidates: Countable, n: int) -> int:
+    """How many different n-grams the candidates hold; it grows with their number.
+
+    Args:
+        candidates: a `Corpus`, list of strings, list of token lists, or table.
+        n: the order, at least 1.
+
+    Returns:
+        A number from 1 on.
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `ngram_counts`.
+
+    Example:
+        >>> unique_ngrams(["a b a b", "b a"], 2)
+        2
+    """
+    return len(ngram_counts(candidates, n).counts)
+
+
+def distinct(candidates: Countable, n: int) -> float:
+    """Diversity: different n-grams over all n-grams; it falls with their number.
+
+    Args:
+        candidates: a `Corpus`, list of strings, list of token lists, or table.
+        n: the order, at least 1.
+
+    Returns:
+        A number in (0, 1].
 
     Raises:
         TypeError: see `ngram_counts`.
         ValueError: see `ngram_counts`.
 
     References:
-        Li et al. 2020, section 5.2.
+        Li et al. 2016 (Distinct-n).
 
     Example:
-        >>> cnd(["a b", "a c"], ["a b", "a c"], 2), cnd(["a a"], ["b b"], 1)
-        (0.0, 2.0)
+        >>> distinct(["a b a b", "b a"], 2)
+        0.5
     """
-    q, p = _aligned(candidates, references, n)
-    return float(np.sum((q - p) ** 2))
+    table = ngram_counts(candidates, n)
+    return len(table.counts) / table.total
+
+
+def _tables(n: int, estimator: Estimator, *texts: Countable) -> list[NgramCounts]:
+    if estimator not in get_args(Estimator):
+        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
+        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
+    return [ngram_counts(x, n) for x in texts]
+
+
+def _frequencies(table: NgramCounts, estimator: Estimator) -> np.ndarray:
+    if estimator != "sentence-pairs":
+        return table.frequencies
+    row, sentence, counts = table.by_sentence
+    totals = np.bincount(sentence, counts)
+    sums = np.bincount(row, counts / totals[sentence])
+    return sums / np.count_nonzero(totals)
+
+
+def _excess(table: NgramCounts, estimator: Estimator) -> float:
+    """What the pairs from one sentence add to the squared norm of the frequencies."""
+    if estimator == "plug-in":
+        return 0.0
+    _, sentence, weights = table.by_sentence
+    masses = np.bincount(sentence, weights)
+    if np.count_nonzero(masses) < 2:
+        raise ValueError(
+            f"pairs need at least two sentences with {table.n} tokens, got one: give "
+            'more sentences, or take estimator="plug-in"'
+        )
+    if estimator == "sentence-pairs":
+        weights, masses = weights / masses[sentence], (masses > 0).astype(float)
+    q, square = _frequencies(table, estimator), masses @ masses
+    share = square / masses.sum() ** 2
+    return float((weights @ weights / square - q @ q) * share / (1 - share))
 
 
 def _starts(corpus: Corpus, n: int) -> Int[np.ndarray, " windows"]:
@@ -215,9 +359,8 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
     return keys
 
 
-def _aligned(candidates: Countable, references: Countable, n: int):
+def _aligned(q: NgramCounts, p: NgramCounts, estimator: Estimator):
     """Frequencies of both sides over the n-grams of either."""
-    q, p = ngram_counts(candidates, n), ngram_counts(references, n)
     ids = {token: index for index, token in enumerate(p.vocabulary)}
     joint = np.array([ids.setdefault(token, len(ids)) for token in q.vocabulary])
     keys = _keys(np.concatenate([joint[q.ngrams], p.ngrams]).T, len(ids))
@@ -225,6 +368,6 @@ def _aligned(candidates: Countable, references: Countable, n: int):
     size = position.max() + 1
     split = len(q.counts)
     return (
-        np.bincount(position[:split], q.frequencies, size),
-        np.bincount(position[split:], p.frequencies, size),
+        np.bincount(position[:split], _frequencies(q, estimator), size),
+        np.bincount(position[split:], _frequencies(p, estimator), size),
     )

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import lcm
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from qdtheory.text import (
     as_corpus,
     cnd,
     coverage_rate,
+    distinct,
     imdb,
     negative_repetition_rate,
     ngram_counts,
+    unique_ngrams,
 )
 
 texts = st.lists(
@@ -74,6 +76,62 @@ def test_metrics_agree_with_a_counter(candidates, references, n):
     assert cnd(candidates, references, n) == pytest.approx(
         sum((q.get(g, 0) - p.get(g, 0)) ** 2 for g in union), **close
     )
+
+
+def equal_share(pairs) -> list[float]:
+    """For each pair of sentences, the share of equal pairs of their n-grams."""
+    return [np.mean([a == b for a in one for b in other]) for one, other in pairs]
+
+
+def windows(texts, n) -> list[list[tuple]]:
+    found = [[tuple(t[i : i + n]) for i in range(len(t) - n + 1)] for t in texts]
+    return [grams for grams in found if grams]
+
+
+@given(texts, texts, orders)
+def test_pairs_leave_out_those_of_one_sentence(candidates, references, n):
+    ours, theirs = windows(candidates, n), windows(references, n)
+    assume(min(len(ours), len(theirs)) > 1)
+    rates = {}
+    for name, sentences in (("q", ours), ("p", theirs)):
+        pairs = list(permutations(sentences, 2))
+        equal, sizes = equal_share(pairs), [len(a) * len(b) for a, b in pairs]
+        rates[name] = {
+            "pairs": np.average(equal, weights=sizes),
+            "sentence-pairs": np.mean(equal),
+        }
+    across = list(product(ours, theirs))
+    rates["both"] = {
+        "pairs": np.average(
+            equal_share(across), weights=[len(a) * len(b) for a, b in across]
+        ),
+        "sentence-pairs": np.mean(equal_share(across)),
+    }
+    # About 40 terms of at most 1, times 1 / (1 - share) <= 40.
+    close = {"rel": 0, "abs": 1000 * EPS}
+    for estimator in ("pairs", "sentence-pairs"):
+        q, p, both = (rates[name][estimator] for name in ("q", "p", "both"))
+        found = -negative_repetition_rate(candidates, n, estimator)
+        assert found == pytest.approx(q, **close)
+        found = coverage_rate(candidates, references, n, estimator)
+        assert found == pytest.approx(both, **close)
+        found = cnd(candidates, references, n, estimator)
+        assert found == pytest.approx(q + p - 2 * both, **close)
+
+
+@given(texts, orders)
+def test_distinct_agrees_with_a_set(texts, n):
+    assume_long_enough(n, texts)
+    grams = [gram for sentence in windows(texts, n) for gram in sentence]
+    assert unique_ngrams(texts, n) == len(set(grams))
+    assert distinct(texts, n) == len(set(grams)) / len(grams)
+
+
+@pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
+def test_one_word_in_one_sentence_each(estimator):
+    """No pair of equal n-grams is left."""
+    assert negative_repetition_rate(["a a", "b b"], 1, estimator) == 0
+    assert cnd(["a a", "b b"], ["a a", "b b"], 1, estimator) == -1
 
 
 @pytest.mark.parametrize("n", [2, 5, 16, 17, 40, 70])
@@ -528,6 +586,25 @@ def test_bad_input(as_a_user, metric, arguments, error, message):
 def test_nrr_refuses_the_same(as_a_user):
     with pytest.raises(ValueError, match="no sentence has 3 tokens"):
         negative_repetition_rate(["a b"], 3)
+
+
+@pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
+def test_pairs_of_one_sentence(as_a_user, estimator):
+    assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
+    for metric in (negative_repetition_rate, lambda x, *rest: cnd(["a b"], x, *rest)):
+        with pytest.raises(ValueError, match="two sentences with 2 tokens, got one"):
+            metric(["a b", "a"], 2, estimator)
+
+
+def test_other_estimators(as_a_user):
+    message = 'one of "plug-in", "pairs", "sentence-pairs", got \'pair\''
+    for metric, texts in (
+        (negative_repetition_rate, [["a b"]]),
+        (coverage_rate, [["a b"]] * 2),
+        (cnd, [["a b"]] * 2),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric(*texts, 1, estimator="pair")
 
 
 # -- imports -------------------------------------------------------------------------

@@ -1,0 +1,430 @@
+r"""BLEU and Self-BLEU of corpora, all orders in one pass and in linear time.
+
+An n-gram is known by the rank of its first n - 1 tokens among all of them and by its
+last token, so that one sort of an integer an occurrence finds the equal ones. Of
+the references only the largest count of an n-gram in one of them matters. Where
+each sentence is scored against all others, two numbers more are enough: how many
+sentences attain the largest count, and the next largest.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+
+# NLTK's smoothing method 1: what a count of 0 becomes.
+EPSILON = 0.1
+Smoothing: TypeAlias = Literal["epsilon"] | None
+Aggregate: TypeAlias = Literal["mean", "pooled"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class References:
+    """What BLEU needs to know of its references; made by `prepare_references`.
+
+    Attributes:
+        ids: the id of each token.
+        keys: for each order the n-grams, one integer each, in rising order: the
+            position of the first n - 1 tokens among the keys before, times the
+            number of tokens, plus the id of the last.
+        most: for each order the largest count of each n-gram in one sentence.
+        lengths: the sentences' lengths, each once, in rising order.
+    """
+
+    ids: dict[Token, int]
+    keys: tuple[Int[np.ndarray, " _"], ...]
+    most: tuple[Int[np.ndarray, " _"], ...]
+    lengths: Int[np.ndarray, " lengths"]
+
+    @property
+    def max_order(self) -> int:
+        """The highest order."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(len(keys)) for keys in self.keys)
+        return f"References(max_order={self.max_order}, distinct n-grams: {sizes})"
+
+
+Prepared: TypeAlias = Texts | References
+
+
+def prepare_references(references: Prepared, max_order: int = 4) -> References:
+    """Sort the references' n-grams once, for use with many candidates.
+
+    The functions below take the result in place of texts.
+
+    Args:
+        references: a `Corpus`, or whatever `as_corpus` takes; prepared ones of this
+            or a higher order are given back.
+        max_order: highest order of the n-grams, at least 1.
+
+    Returns:
+        The prepared references.
+
+    Raises:
+        TypeError: when `as_corpus` refuses the texts, or max_order is no integer.
+        ValueError: max_order below 1, or above that of prepared references.
+
+    Example:
+        >>> known = prepare_references(["a b a", "b a"], max_order=2)
+        >>> known
+        References(max_order=2, distinct n-grams: 2, 2)
+        >>> bleu(["a b"], known, max_order=2).tolist()
+        [1.0, 1.0]
+    """
+    _check_order(max_order)
+    if isinstance(references, References):
+        if references.max_order < max_order:
+            raise ValueError(
+                f"the references are prepared for orders up to {references.max_order}, "
+                f"got max_order={max_order}: prepare them for that"
+            )
+        return references
+    corpus = as_corpus(references)
+    orders = list(_orders(corpus, max_order))
+    return References(
+        ids={token: index for index, token in enumerate(corpus.vocabulary)},
+        keys=tuple(order.keys for order in orders),
+        most=tuple(np.maximum.reduceat(order.times, order.first) for order in orders),
+        lengths=np.unique(corpus.lengths),
+    )
+
+
+def bleu(
+    candidates: Texts,
+    references: Prepared,
+    max_order: int = 4,
+    smoothing: Smoothing = None,
+    aggregate: Aggregate = "mean",
+) -> Float[np.ndarray, " orders"]:
+    r"""BLEU of the candidates, each against all references, as NLTK computes it.
+
+    $BLEU_n = \exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$ with the clipped
+    precisions $p_m$, the candidate's length $c$ and the closest reference length $r$
+    (ties to the shorter). Without smoothing a candidate that has no match of some
+    order, as one shorter than it, has BLEU 0. With `smoothing="epsilon"` a count of
+    0 becomes 0.1; a candidate without a matching token keeps BLEU 0.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists. Sentences
+            without a token are skipped.
+        references: the same, of real text, or what `prepare_references` made of it.
+        max_order: highest order of the n-grams, at least 1.
+        smoothing: None, or "epsilon" (NLTK's method 1).
+        aggregate: "mean" of the candidates' scores (Texygen; Montahaei et al. 2019);
+            "pooled": counts and lengths are added up first (NLTK's `corpus_bleu`; Li
+            et al. 2020).
+
+    Returns:
+        BLEU-1 to BLEU-max_order, each in [0, 1], with equal weights of the orders.
+
+    Raises:
+        TypeError: see `prepare_references`.
+        ValueError: see `prepare_references`; or another smoothing or aggregate.
+
+    References:
+        Papineni et al. 2002; Li et al. 2020, section 5.1.
+
+    Example:
+        >>> bleu(["a b c", "a c"], ["a b d", "c a"], max_order=2).round(4).tolist()
+        [1.0, 0.3536]
+    """
+    _check_choices(smoothing, aggregate)
+    matches = _against(as_corpus(candidates), references, max_order)
+    return _aggregate(matches, smoothing, aggregate)
+
+
+def bleu_scores(
+    candidates: Texts,
+    references: Prepared,
+    max_order: int = 4,
+    smoothing: Smoothing = None,
+) -> Float[np.ndarray, "sentences orders"]:
+    """BLEU of each candidate against all references.
+
+    Args:
+        candidates: as in `bleu`.
+        references: as in `bleu`.
+        max_order: as in `bleu`.
+        smoothing: as in `bleu`.
+
+    Returns:
+        A row for each candidate that has a token, a column for each order.
+
+    Raises:
+        TypeError: as in `bleu`.
+        ValueError: as in `bleu`.
+
+    Example:
+        >>> bleu_scores(["a b c", "a c"], ["a b d", "c a"], max_order=1).tolist()
+        [[1.0], [1.0]]
+    """
+    _check_choices(smoothing)
+    matches = _against(as_corpus(candidates), references, max_order)
+    return _scores(matches, smoothing).T
+
+
+def self_bleu(
+    candidates: Texts,
+    max_order: int = 4,
+    smoothing: Smoothing = None,
+    aggregate: Aggregate = "mean",
+    against: Prepared | None = None,
+) -> Float[np.ndarray, " orders"]:
+    """BLEU of each candidate against all other candidates; less is more diverse.
+
+    It rises with the number of sentences: compare samples of one size only.
+
+    Args:
+        candidates: as in `bleu`.
+        max_order: as in `bleu`.
+        smoothing: as in `bleu`.
+        aggregate: as in `bleu`.
+        against: a second sample of the same model, to take its sentences for
+            references in place of the other candidates (Semeniuta et al. 2018).
+
+    Returns:
+        Self-BLEU-1 to Self-BLEU-max_order, each in [0, 1].
+
+    Raises:
+        TypeError: as in `bleu`.
+        ValueError: as in `bleu`; or one sentence only and no second sample.
+
+    References:
+        Zhu et al. 2018 (Texygen); Semeniuta et al. 2018; Li et al. 2020, section 5.1.
+
+    Example:
+        >>> self_bleu(["a b", "a b", "c d"], max_order=2).round(4).tolist()
+        [0.6667, 0.6667]
+        >>> self_bleu(["a b", "c d"], max_order=1, against=["a b", "a d"]).tolist()
+        [0.75]
+    """
+    _check_choices(smoothing, aggregate)
+    matches = _self_matches(as_corpus(candidates), max_order, against)
+    return _aggregate(matches, smoothing, aggregate)
+
+
+def self_bleu_scores(
+    candidates: Texts,
+    max_order: int = 4,
+    smoothing: Smoothing = None,
+    against: Prepared | None = None,
+) -> Float[np.ndarray, "sentences orders"]:
+    """BLEU of each candidate against all other candidates.
+
+    Args:
+        candidates: as in `self_bleu`.
+        max_order: as in `self_bleu`.
+        smoothing: as in `self_bleu`.
+        against: as in `self_bleu`.
+
+    Returns:
+        A row for each candidate that has a token, a column for each order.
+
+    Raises:
+        TypeError: as in `self_bleu`.
+        ValueError: as in `self_bleu`.
+
+    Example:
+        >>> self_bleu_scores(["a b", "a b", "c d"], max_order=1).tolist()
+        [[1.0], [1.0], [0.0]]
+    """
+    _check_choices(smoothing)
+    matches = _self_matches(as_corpus(candidates), max_order, against)
+    return _scores(matches, smoothing).T
+
+
+# --- From matches to scores ---------------------------------------------------------
+
+
+class _Matches(NamedTuple):
+    """What scores are made from, of each sentence or of all added up."""
+
+    found: np.ndarray  # clipped matches, a row an order
+    possible: np.ndarray  # n-grams, at least 1, a row an order
+    length: np.ndarray
+    closest: np.ndarray  # the closest reference length
+
+
+def _matches(
+    lengths: np.ndarray, found: np.ndarray | list, closest: np.ndarray
+) -> _Matches:
+    possible = np.maximum(1, lengths - np.arange(len(found))[:, None])
+    return _Matches(np.asarray(found), possible, lengths, closest)
+
+
+def _scores(matches: _Matches, smoothing: Smoothing) -> np.ndarray:
+    found, possible, length, closest = matches
+    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
+    with np.errstate(divide="ignore"):
+        logs = np.log(counts / possible)
+    orders = np.arange(1, len(found) + 1).reshape(-1, *[1] * length.ndim)
+    precision = np.exp(np.cumsum(logs, axis=0) / orders)
+    brevity = np.exp(np.minimum(0, 1 - closest / length))
+    return np.where(found[0] > 0, brevity * precision, 0.0)
+
+
+def _aggregate(
+    matches: _Matches, smoothing: Smoothing, aggregate: Aggregate
+) -> Float[np.ndarray, " orders"]:
+    if aggregate == "mean":
+        return _scores(matches, smoothing).mean(axis=-1)
+    return _scores(_Matches(*(x.sum(axis=-1) for x in matches)), smoothing)
+
+
+# --- Matches ------------------------------------------------------------------------
+
+
+def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Matches:
+    known, lengths = prepare_references(references, max_order), candidates.lengths
+    base = len(known.ids)
+    ids = np.array([known.ids.get(token, -1) for token in candidates.vocabulary])
+    tokens = ids[candidates.tokens]
+    sentence, ends = _places(candidates)
+    starts = np.arange(candidates.num_tokens)
+    rank = np.zeros(len(starts), int)
+    found = np.zeros((max_order, len(candidates)))
+    for n, (keys, most) in enumerate(zip(known.keys[:max_order], known.most)):
+        if not len(keys):
+            break
+        # An n-gram is among the references only if its first n - 1 tokens are.
+        whole = starts + n < ends[starts]
+        starts, rank = starts[whole], rank[whole]
+        last = tokens[starts + n]
+        key = rank * base + last
+        rank = np.searchsorted(keys, key)
+        hit = (last >= 0) & (keys.take(rank, mode="clip") == key)
+        starts, rank = starts[hit], rank[hit]
+        pairs = sentence[starts] * len(keys) + rank
+        pairs, times = np.unique(pairs, return_counts=True)
+        owner, ngram = np.divmod(pairs, len(keys))
+        clipped = np.minimum(times, most[ngram])
+        found[n] = np.bincount(owner, clipped, len(candidates))
+    return _matches(lengths, found, _closest(lengths, known.lengths))
+
+
+def _self_matches(
+    candidates: Corpus, max_order: int, against: Prepared | None
+) -> _Matches:
+    if against is not None:
+        return _against(candidates, against, max_order)
+    _check_order(max_order)
+    if len(candidates) < 2:
+        raise ValueError(
+            "Self-BLEU needs another sentence to compare with, got one: give at least "
+            "2 candidates, or a second sample as `against`"
+        )
+    found = []
+    for _, first, owner, times in _orders(candidates, max_order, shared=True):
+        runs = np.diff(first, append=len(times))
+        top = times == np.repeat(np.maximum.reduceat(times, first), runs)
+        second = np.maximum.reduceat(np.where(top, 0, times), first)
+        # Only a sentence alone at the top has more than any other.
+        alone = top & np.repeat(np.add.reduceat(top, first, dtype=int) == 1, runs)
+        clipped = np.where(alone, np.repeat(second, runs), times)
+        found.append(np.bincount(owner, clipped, len(candidates)))
+    return _matches(candidates.lengths, found, _closest_other(candidates.lengths))
+
+
+def _closest(lengths: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The known length closest to each, of two the shorter; the known ones rise."""
+    right = np.searchsorted(known, lengths)
+    above = known.take(right, mode="clip")
+    below = known.take(right - 1, mode="clip")
+    return np.where(abs(below - lengths) <= abs(above - lengths), below, above)
+
+
+def _closest_other(lengths: np.ndarray) -> np.ndarray:
+    """The length closest to each among those of the others, of two the shorter."""
+    distinct, place, times = np.unique(lengths, return_inverse=True, return_counts=True)
+    below = np.append(-np.inf, distinct[:-1])
+    above = np.append(distinct[1:], np.inf)
+    nearest = np.where(distinct - below <= above - distinct, below, above)
+    return np.where(times > 1, distinct, nearest)[place]
+
+
+# --- n-grams of one order after another ---------------------------------------------
+
+
+class _Order(NamedTuple):
+    """The n-grams of one order; those of a sentence that are equal are one run."""
+
+    keys: np.ndarray  # one integer an n-gram, in rising order
+    first: np.ndarray  # the first run of each n-gram
+    owner: np.ndarray  # the sentence of each run
+    times: np.ndarray  # the occurrences in it
+
+
+def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_Order]:
+    """The n-grams of orders 1, 2, ..., max_order.
+
+    With `shared`, only those whose first n - 1 tokens are in two sentences or more.
+    """
+    sentence, ends = _places(corpus)
+    starts = np.arange(corpus.num_tokens)
+    rank, size = np.zeros(len(starts), int), 1
+    for n in range(max_order):
+        whole = starts + n < ends[starts]
+        starts, rank = starts[whole], rank[whole]
+        keys = rank * corpus.vocab_size + corpus.tokens[starts + n]
+        keys, order = _sorted(keys, size * corpus.vocab_size)
+        # Occurrences of one n-gram stay in the order of the text, sentence by sentence.
+        starts = starts[order]
+        new, owner = _changes(keys), sentence[starts]
+        runs = np.flatnonzero(new | _changes(owner))
+        first = np.flatnonzero(new[runs])
+        times = np.diff(runs, append=len(starts))
+        yield _Order(keys[new], first, owner[runs], times)
+        rank, size = np.cumsum(new) - 1, len(first)
+        if shared:
+            kept = (np.diff(first, append=len(runs)) > 1)[rank]
+            starts, rank = starts[kept], rank[kept]
+
+
+def _places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """The sentence of each token, and where that sentence ends."""
+    sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
+    return sentence, corpus.offsets[1:][sentence]
+
+
+def _sorted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The keys, which are below size, in rising order, and where each was.
+
+    Equal keys stay in their order. A sort of integers with the positions in their low
+    bits is several times faster than one that carries positions beside them.
+    """
+    bits = len(keys).bit_length()
+    if (size << bits) > np.iinfo(np.int64).max:
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+    packed = np.sort(keys << bits | np.arange(len(keys)))
+    return packed >> bits, packed & ((1 << bits) - 1)
+
+
+def _changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
+    """Where a value differs from the one before, or is the first."""
+    changes = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return changes
+
+
+def _check_order(max_order: int) -> None:
+    if not isinstance(max_order, Integral):
+        raise TypeError(
+            f"max_order: expected an integer, got {type(max_order).__name__}"
+        )
+    if max_order < 1:
+        raise ValueError(f"max_order: expected 1 or more, got {max_order}")
+
+
+def _check_choices(smoothing: Smoothing, aggregate: Aggregate = "mean") -> None:
+    if smoothing not in (None, "epsilon"):
+        raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')
+    if aggregate not in ("mean", "pooled"):
+        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

@@ -1,0 +1,285 @@
+"""BLEU and Self-BLEU of corpora against NLTK and published values."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
+
+from qdtheory.text import (
+    as_corpus,
+    bleu,
+    bleu_scores,
+    prepare_references,
+    read_corpus,
+    self_bleu,
+    self_bleu_scores,
+)
+from qdtheory.text.bleu import _sorted
+
+pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
+
+# Both sides exponentiate a mean of logarithms of the same fractions.
+CLOSE = {"rel": 0, "abs": 1e-12}
+smoothings = st.sampled_from([None, "epsilon"])
+
+
+def nltk_bleu(references_of, candidates, max_order, smoothing):
+    """NLTK's BLEU of orders 1 to max_order, counts pooled over the candidates."""
+    weights = [(1 / n,) * n for n in range(1, max_order + 1)]
+    method = SmoothingFunction().method1 if smoothing else None
+    return corpus_bleu(references_of, candidates, weights, method)
+
+
+def assert_equal_to_nltk(references_of, candidates, smoothing, pooled, scores, order=4):
+    """NLTK's `sentence_bleu` is its `corpus_bleu` of one sentence."""
+    expected = [
+        nltk_bleu([references], [candidate], order, smoothing)
+        for references, candidate in zip(references_of, candidates, strict=True)
+    ]
+    assert scores == pytest.approx(np.array(expected), **CLOSE)
+    expected = nltk_bleu(references_of, candidates, order, smoothing)
+    assert pooled == pytest.approx(np.array(expected), **CLOSE)
+
+
+def others(texts):
+    return [texts[:i] + texts[i + 1 :] for i in range(len(texts))]
+
+
+# -- NLTK ----------------------------------------------------------------------------
+
+# Few short sentences of few words: ties, repeated sentences, sentences of one token and
+# sentences shorter than the order are all common.
+words = st.lists(st.sampled_from("abc"), min_size=1, max_size=7)
+texts = st.lists(words, min_size=1, max_size=6)
+repeating = st.lists(st.sampled_from(range(3)), min_size=2, max_size=7).flatmap(
+    lambda rows: st.lists(words, min_size=3, max_size=3).map(
+        lambda pool: [pool[row] for row in rows]
+    )
+)
+
+
+@settings(max_examples=300)
+@given(texts, texts, smoothings)
+def test_bleu_equals_nltk(candidates, references, smoothing):
+    assert_equal_to_nltk(
+        [references] * len(candidates),
+        candidates,
+        smoothing,
+        bleu(candidates, references, 4, smoothing, aggregate="pooled"),
+        bleu_scores(candidates, references, 4, smoothing),
+    )
+
+
+@settings(max_examples=300)
+@given(texts.filter(lambda x: len(x) > 1) | repeating, smoothings)
+def test_self_bleu_equals_nltk(candidates, smoothing):
+    assert_equal_to_nltk(
+        others(candidates),
+        candidates,
+        smoothing,
+        self_bleu(candidates, 4, smoothing, aggregate="pooled"),
+        self_bleu_scores(candidates, 4, smoothing),
+    )
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+def test_captions_equal_nltk(smoothing):
+    """500 captions, of which NLTK, that needs seconds, scores every tenth."""
+    if "QDTHEORY_DATA" not in os.environ:
+        pytest.skip("QDTHEORY_DATA does not name a folder with coco60/train.txt")
+    path = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
+    captions = read_corpus(path)[:500]
+    lists = [list(caption) for caption in captions]
+    assert_equal_to_nltk(
+        [lists[250:]] * 25,
+        lists[:250:10],
+        smoothing,
+        bleu(captions[:250:10], captions[250:], 5, smoothing, aggregate="pooled"),
+        bleu_scores(captions[:250:10], captions[250:], 5, smoothing),
+        order=5,
+    )
+    expected = [
+        nltk_bleu([lists[:i] + lists[i + 1 :]], [lists[i]], 5, smoothing)
+        for i in range(0, 500, 10)
+    ]
+    found = self_bleu_scores(captions, 5, smoothing)[::10]
+    assert found == pytest.approx(np.array(expected), **CLOSE)
+
+
+# -- published values ----------------------------------------------------------------
+
+GUIDE = (
+    "It is a guide to action which ensures that the military always obeys the "
+    "commands of the party"
+)
+TROOPS = (
+    "It is to insure the troops forever hearing the activity guidebook that party "
+    "direct"
+)
+BOOK = "he read the book because he was interested in world history"
+REFERENCES = [
+    "It is a guide to action that ensures that the military will forever heed Party "
+    "commands",
+    "It is the guiding principle which guarantees the military forces always being "
+    "under the command of the Party",
+    "It is the practical guide for the army always to heed the directions of the party",
+]
+
+
+def test_examples_of_papineni_et_al_2002():
+    cats = ["the cat is on the mat", "there is a cat on the mat"]
+    assert bleu(["the the the the the the the"], cats, 2).tolist() == [2 / 7, 0]
+    p1, p2 = np.array([[17 / 18, 8 / 14], [10 / 17, 1 / 13]])
+    # The second has 14 tokens, the shortest reference 16.
+    brevity = np.exp([0, 1 - 16 / 14])
+    expected = np.array([p1, np.sqrt(p1 * p2)]) * brevity
+    found = bleu_scores([GUIDE, TROOPS], REFERENCES, 2).T
+    assert found == pytest.approx(expected, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "brevity"),
+    [
+        pytest.param((11, 8), 0.8669, id="closest"),
+        pytest.param((11, 8, 6, 7), 1.0, id="equal"),
+        pytest.param((8, 6), 1.0, id="of two the shorter"),
+        pytest.param((3,), 1.0, id="longer than all"),
+    ],
+)
+def test_brevity_penalty(lengths, brevity):
+    """Seven tokens, of which one is in the references."""
+    references = [["a"] * length for length in lengths]
+    found = bleu([["a", *"bcdefg"]], references, 1)
+    assert found[0] == pytest.approx(brevity / 7, rel=1e-4)  # four digits are given
+
+
+def test_values_of_fast_bleu():
+    expected = [
+        [0.7453559924999299, 0.0191380231127159],
+        [0.6240726989348756, 0.01372087114384104],
+        [0.39202634084155785, 0.011319539856940498],
+    ]
+    found = bleu_scores([GUIDE, BOOK], REFERENCES, 5, "epsilon")[:, [1, 2, 4]].T
+    assert found == pytest.approx(np.array(expected), **CLOSE)
+    expected = [
+        [0.25819888974716115, 0.3615507630310936, 0.37080992435478316],
+        [0.07808966656190802, 0.20140621167558334, 0.2141533574180157],
+    ]
+    found = self_bleu_scores(REFERENCES, 3, "epsilon")[:, 1:].T
+    assert found == pytest.approx(np.array(expected), **CLOSE)
+
+
+def test_sentences_whose_own_length_must_not_count():
+    """Where fast-bleu 0.0.90 has 1: the closest other length to 2 is 12."""
+    candidates = ["a b", "a b " * 6, "a a b b " * 3]
+    found = self_bleu_scores(candidates, 2)[0]
+    assert found == pytest.approx(np.exp([-5, -5]), **CLOSE)
+
+
+# -- arguments -----------------------------------------------------------------------
+
+
+@given(texts, texts, smoothings, st.integers(1, 3))
+def test_prepared_references_serve_all_lower_orders(
+    candidates, references, smoothing, max_order
+):
+    known = prepare_references(references, 4)
+    expected = bleu_scores(candidates, references, 4, smoothing)[:, :max_order]
+    assert (bleu_scores(candidates, known, max_order, smoothing) == expected).all()
+    assert (bleu(candidates, known, max_order, smoothing) == expected.mean(0)).all()
+    assert (
+        self_bleu(candidates, max_order, smoothing, against=known) == expected.mean(0)
+    ).all()
+
+
+def test_self_bleu_is_bleu_against_the_others():
+    """Longer sentences than NLTK has time for, of tokens whose ids are shuffled."""
+    rng = np.random.default_rng(0)
+    pool = [rng.integers(9, size=size).tolist() for size in rng.integers(1, 60, 25)]
+    candidates = [pool[i] for i in rng.integers(25, size=40)]
+    expected = [
+        bleu([text], rest, 6)
+        for text, rest in zip(candidates, others(candidates), strict=True)
+    ]
+    found = self_bleu_scores(candidates, 6)
+    assert (found == np.array(expected)).all()
+    assert (self_bleu(candidates, 6) == found.mean(axis=0)).all()
+
+
+def test_kinds_of_texts():
+    strings, ids = ["b a", "", "a a b"], [[7, 3], [], [3, 3, 7]]
+    expected = bleu(strings, ["a b", "b a b"], 3, "epsilon")
+    # The references' vocabulary is in another order, and has a word more.
+    for references in (["c", "a b", "b a b"], ["a b", "c", "b a b"]):
+        assert (bleu(strings, references, 3, "epsilon") == expected).all()
+    assert (bleu(ids, [[3, 7], [7, 3, 7]], 3, "epsilon") == expected).all()
+    assert (bleu(as_corpus(strings), ["a b", "b a b"], 3, "epsilon") == expected).all()
+    part = as_corpus(["c c", *strings])[1:]
+    assert (bleu(part, ["a b", "b a b"], 3, "epsilon") == expected).all()
+    assert bleu_scores(strings, ["a b"]).shape == (2, 4)
+
+
+def test_no_match():
+    assert bleu(["a b"], ["c d"], 3, "epsilon").tolist() == [0, 0, 0]
+    # All words are known and none of their pairs; the tokens "b c" end one sentence
+    # and begin the next.
+    assert bleu(["b c"], ["a b", "c a"], 2).tolist() == [1, 0]
+    assert self_bleu(["b", "c"], 2, "epsilon").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [100, 2**62])
+def test_both_ways_to_sort(size):
+    keys = np.random.default_rng(0).integers(100, size=1000)
+    found, order = _sorted(keys, size)
+    expected = np.argsort(keys, kind="stable")
+    assert (order == expected).all()
+    assert (found == keys[expected]).all()
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda: bleu("a b", ["a b"]), TypeError, "got one str: put the sentence"),
+        (lambda: bleu(["a b"], None), TypeError, "got NoneType"),
+        (lambda: bleu([], ["a"]), ValueError, "at least one sentence with a token"),
+        (lambda: bleu(["a"], [""]), ValueError, "at least one sentence with a token"),
+        (lambda: bleu(["a"], ["a"], 0), ValueError, "max_order: expected 1 or more"),
+        (lambda: bleu(["a"], ["a"], 2.0), TypeError, "max_order: .* got float"),
+        (lambda: self_bleu(["a", "b"], 0), ValueError, "max_order: expected 1 or more"),
+        (
+            lambda: bleu(["a"], ["a"], smoothing="add-1"),
+            ValueError,
+            "smoothing: expected None or \"epsilon\", got 'add-1'",
+        ),
+        (
+            lambda: self_bleu(["a", "b"], aggregate="sum"),
+            ValueError,
+            'aggregate: expected "mean" or "pooled", got \'sum\'',
+        ),
+        (
+            lambda: bleu(["a"], prepare_references(["a"], 2), 3),
+            ValueError,
+            "prepared for orders up to 2, got max_order=3",
+        ),
+        (
+            lambda: self_bleu(["a b", ""]),
+            ValueError,
+            "Self-BLEU needs another sentence",
+        ),
+        (lambda: self_bleu_scores(["a b"]), ValueError, "at least 2 candidates"),
+    ],
+)
+def test_bad_input(as_a_user, function, error, message):
+    with pytest.raises(error, match=message):
+        function()
+
+
+def test_one_sentence_against_a_second_sample():
+    assert self_bleu(["a b"], 2, against=["a b"]).tolist() == [1, 1]
