@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
+from models import assert_attained, oracle
 
 import qdtheory as qd
 from qdtheory.certificates import (
@@ -20,26 +21,6 @@ from qdtheory.certificates import (
     bleu_1_interval,
     quadratic_interval,
 )
-
-
-def oracle(space, seed, sigma, size=8):
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(seed),
-        vocab_size=space.vocab_size,
-        embedding_size=size,
-        hidden_size=size,
-        sigma=sigma,
-    )
-    return np.asarray(model.probabilities(space))
-
-
-def assert_lower_is_attained(pair, p, found):
-    q = np.asarray(found.q)
-    assert q.min() >= 0
-    assert abs(q.sum() - 1) <= 1e-14
-    assert pair.diversity(q) >= pair.diversity(p)
-    gain = float(pair.quality(q, p) - pair.quality(p, p))
-    assert gain == pytest.approx(found.lower, abs=1e-14)
 
 
 def mixtures(size, steps):
@@ -94,7 +75,7 @@ def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     exact = qd.quality_discrepancy(qd.single_token_bleu_pair(n, k), p).qdisc
     pair = qd.BleuPair(qd.TextSpace(size, 1), 1, n, k)
     found = bleu_1_interval(pair, p)
-    assert_lower_is_attained(pair, p, found)
+    assert_attained(pair, p, found.q, found.lower)
     # Both sides evaluate U(P) and V(P), with rounding.
     assert found.lower - 1e-12 <= exact <= found.upper + 1e-12
     assert found.upper - found.lower <= 1e-6
@@ -117,7 +98,7 @@ def test_bleu_1_interval_agrees_with_a_grid(length, references, steps):
         gains = (grid - p) @ np.asarray(pair.text_quality(p))
         best = gains[diversity >= float(pair.diversity(p))].max()
         found = bleu_1_interval(pair, p)
-        assert_lower_is_attained(pair, p, found)
+        assert_attained(pair, p, found.q, found.lower)
         assert found.upper - found.lower <= 1e-6
         assert best <= found.upper
         # The best model is within a step of the grid in each of its probabilities,
@@ -140,7 +121,7 @@ def test_bleu_1_with_two_references_is_certified(seed):
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, seed, sigma=(0.5, 1.0, 2.0)[seed % 3])
     found = bleu_1_interval(pair, p)
-    assert_lower_is_attained(pair, p, found)
+    assert_attained(pair, p, found.q, found.lower)
     assert found.lower > 1e-4
     assert found.upper - found.lower <= 1e-6
     assert found.steps < 100
@@ -258,7 +239,7 @@ def test_quadratic_interval_agrees_with_a_grid(seed):
     pair = qd.KernelPair(kernel)
     p = rng.dirichlet(np.ones(3))
     found = quadratic_interval(pair, p)
-    assert_lower_is_attained(pair, p, found)
+    assert_attained(pair, p, found.q, found.lower)
     steps = 500
     grid = mixtures(3, steps)
     spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
@@ -307,7 +288,7 @@ def test_bleu_2_with_one_reference_is_beaten_at_every_oracle(seed):
     pair = qd.BleuPair(space, 2, 1, 1)
     p = oracle(space, seed, sigma=1.0)
     found = quadratic_interval(pair, p)
-    assert_lower_is_attained(pair, p, found)
+    assert_attained(pair, p, found.q, found.lower)
     assert found.lower > 1e-3
     assert found.upper - found.lower <= 0.02 * found.lower
 

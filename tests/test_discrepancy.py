@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from models import assert_attained
 from scipy.optimize import brentq, minimize
 
 import qdtheory as qd
-from qdtheory.discrepancy import inflection_point, quality_discrepancy
+from qdtheory.discrepancy import quality_discrepancy
+from qdtheory.s_shaped import inflection_point
 
 
 def search(scores, g, slope, p, rng, num_starts=25):
@@ -36,15 +38,6 @@ def search(scores, g, slope, p, rng, num_starts=25):
     return best
 
 
-def assert_feasible(pair, p, found):
-    q = np.asarray(found.q)
-    assert q.min() >= 0
-    assert abs(q.sum() - 1) <= 1e-14
-    assert pair.diversity(q) >= pair.diversity(p)
-    gain = float(pair.quality(q, p) - pair.quality(p, p))
-    assert gain == pytest.approx(found.qdisc, abs=1e-14)
-
-
 def repeated(k):
     """g and g' of single-token NSBLEU with k references."""
     return (
@@ -65,7 +58,7 @@ def test_s_shaped_equals_search_on_single_token_bleu(seed):
     # SLSQP stops within 1e-11 of V(P).
     assert found.qdisc == pytest.approx(best, abs=1e-8)
     assert found.dominated_in == "quality"
-    assert_feasible(pair, p, found)
+    assert_attained(pair, p, found.q, found.qdisc)
 
 
 @pytest.mark.parametrize("seed", range(9))
@@ -86,7 +79,7 @@ def test_s_shaped_equals_search_with_infinite_slope_and_ties(seed):
         rng,
     )
     assert found.qdisc == pytest.approx(best, abs=1e-8)
-    assert_feasible(pair, p, found)
+    assert_attained(pair, p, found.q, found.qdisc)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +108,7 @@ def test_concave_equals_search(pair, g, slope):
         scores = np.asarray(pair.text_quality(p))
         best = search(scores, g, slope, p, rng, num_starts=3)
         assert found.qdisc == pytest.approx(best, abs=1e-8)
-        assert_feasible(pair, p, found)
+        assert_attained(pair, p, found.q, found.qdisc)
         assert found.upper_bound == found.qdisc
         assert found.status == "exact"
         mean = float(pair.quality(np.full(p.size, 1 / p.size), p))
@@ -180,7 +173,7 @@ def test_s_shaped_near_the_most_diverse(distance, k):
     gain = np.linalg.norm(p - 1 / 4) * np.linalg.norm(centred) - centred @ (p - 1 / 4)
     assert found.qdisc == pytest.approx(gain, rel=10 * distance + 1e-5)
     assert found.dominated_in == "quality"
-    assert_feasible(pair, p, found)
+    assert_attained(pair, p, found.q, found.qdisc)
 
 
 @pytest.mark.parametrize("k", [50, 10**6])
