@@ -32,7 +32,7 @@ from qdtheory.spaces import TextSpace
 # NLTK's smoothing method 1: what a count of 0 becomes.
 EPSILON = 0.1
 BLOCK = 64
-# Tables of fewer entries are not worth a loop over blocks.
+# Tables of fewer entries are two matrices that fit into a processor's cache.
 SMALL = 2**16
 MAX_BITS = 62
 Smoothing = Literal["epsilon"] | None
@@ -49,6 +49,8 @@ class BleuTable:
         text: the candidate of each term, in rising order.
         set_index: the set of each term, below K.
         weight: the weight of each term.
+        dense: of a small table the weights as a matrix, a row for each text and a
+            column for each row of `sets`; else None.
         num_sets: K.
     """
 
@@ -56,6 +58,7 @@ class BleuTable:
     text: Int[ArrayLike, " terms"]
     set_index: Int[ArrayLike, " terms"]
     weight: Float[ArrayLike, " terms"]
+    dense: Float[ArrayLike, "texts rows"] | None
     num_sets: int = field(metadata=STATIC)
 
 
@@ -74,15 +77,30 @@ def text_bleu(
         Values in [0, 1], shape (N,).
     """
     p, sets = jnp.asarray(p), jnp.asarray(table.sets)
-    if sets.size <= SMALL:
+    if table.dense is not None:
         chances = sets.reshape(-1, p.size).astype(float) @ p
-    else:
-        # Checkpointed, or the derivative would keep a copy of all sets in float64.
-        chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
-        chances = jax.lax.map(chance_of_block, sets).ravel()
-    terms = table.weight * (chances**num_references)[table.set_index]
+        return jnp.asarray(table.dense) @ _power(chances, num_references)
+    # Checkpointed, or the derivative would keep a copy of all sets in float64.
+    chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
+    chances = jax.lax.map(chance_of_block, sets).ravel()
+    terms = table.weight * _power(chances, num_references)[table.set_index]
     zeros = jnp.zeros(p.shape)
     return zeros.at[table.text].add(terms, indices_are_sorted=True)
+
+
+@jax.custom_jvp
+def _power(x: Array, n: Number) -> Array:
+    """x^n for whole n, with every derivative in x right at 0; 1 where n < 0.
+
+    Of x^1 JAX's second derivative is 0 / 0 at 0.
+    """
+    return jnp.where(n > 0, x ** jnp.where(n > 0, n, 1), 1.0)
+
+
+@_power.defjvp
+def _power_jvp(primals, tangents):
+    x, n = primals
+    return _power(x, n), n * _power(x, n - 1) * tangents[0]
 
 
 def expected_bleu(
@@ -230,8 +248,8 @@ class BleuPair:
 
 
 def _check_references(name: str, number: Number) -> None:
-    if not isinstance(number, jax.Array) and not number >= 1:
-        raise ValueError(f"{name} must be at least 1, got {number}")
+    if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
+        raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 
 
 # --- Beyond the closed form ---------------------------------------------------------
@@ -488,7 +506,12 @@ def bleu_table(
     sets = np.zeros((-(-len(rows) // BLOCK) * BLOCK, space.num_texts), np.int8)
     for row, members in enumerate(rows):
         sets[row] = members
+    dense = None
+    if sets.size <= SMALL:
+        dense = np.zeros(sets.T.shape)
+        np.add.at(dense, (text, set_index), weight)
     return BleuTable(
+        dense=dense,
         sets=sets.reshape(-1, BLOCK, space.num_texts),
         text=np.array(text, np.int32),
         set_index=np.array(set_index, np.int32),

@@ -184,9 +184,11 @@ def test_pair_compiles_with_its_table_as_an_argument():
 def test_bad_input(as_a_user):
     space = qd.TextSpace(2, 2)
     p = np.full(4, 0.25)
-    with pytest.raises(ValueError, match="num_references must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="num_references must be a whole number from 1 on, got 0"
+    ):
         qd.expected_bleu(space, p, p, 2, 0)
-    with pytest.raises(ValueError, match="num_self_references must be at least 1"):
+    with pytest.raises(ValueError, match="num_self_references must be a whole number"):
         qd.BleuPair(space, 2, 2, 0)
     with pytest.raises(ValueError, match="max_order must be at least 1, got 0"):
         qd.expected_bleu(space, p, p, 0)
@@ -285,7 +287,9 @@ def test_monte_carlo_scores_single_draws_as_nltk_does():
 def test_bad_input_beyond_the_closed_form(as_a_user):
     space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
     texts, references = np.zeros((3, 2), int), np.zeros((3, 1, 2), int)
-    with pytest.raises(ValueError, match="num_candidates must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="num_candidates must be a whole number from 1 on, got 0"
+    ):
         expected_corpus_bleu(space, p, p, num_candidates=0)
     with pytest.raises(ValueError, match="multisets of references, 1,000,000"):
         expected_corpus_bleu(space, p, p, num_references=500)
