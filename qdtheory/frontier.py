@@ -6,8 +6,9 @@ $g'(Q_i) = w \phi_i + b$, off it $g'(0) \le w \phi_i + b$. Everything here follo
 from one solver; `regularized_argmax.py` holds it, one way for each kind of g.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,9 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from qdtheory.distributions import Number, check_distribution, require_x64
 from qdtheory.pairs import (
+    STATIC,
     LinearPair,
+    Pair,
     ScalarFunction,
     SeparablePair,
     expected_score,
@@ -31,6 +34,7 @@ from qdtheory.regularized_argmax import (
     slope_at_zero,
     solver,
 )
+from qdtheory.search import search_frontier
 
 # The weight just below 0, where the frontier continues after a jump.
 NEAREST_WEIGHT = -float(np.finfo(float).tiny)
@@ -68,10 +72,15 @@ class ParetoFrontier:
     Attributes:
         w: weights, from 0 down to B, or to $-\infty$ where B is.
         alpha: $w / (w - 1)$, the share of quality in $\alpha U + (1 - \alpha) V$.
-        b: offsets.
+        b: offsets; of a search the mean of $\nabla V - w \nabla U$ under Q.
         quality: U of each point, not decreasing.
         diversity: V of each point, not increasing.
-        residual: the largest $|\sum_i Q_i - 1|$ over the points.
+        residual: the largest $|\sum_i Q_i - 1|$ over the points; of a search the
+            largest first-order optimality gap, in units of quality.
+        q: of a search the models found, shape (points, N); else None, as
+            `pareto_optimum` gives the model of each weight.
+        status: "exact", or "lower_bound" for points that a search found: no model is
+            known to be better, and one may be.
     """
 
     w: Float[Array, "*batch points"]
@@ -80,6 +89,8 @@ class ParetoFrontier:
     quality: Float[Array, "*batch points"]
     diversity: Float[Array, "*batch points"]
     residual: Float[Array, "*batch"]
+    q: Float[Array, "*batch points texts"] | None = None
+    status: Literal["exact", "lower_bound"] = field(default="exact", metadata=STATIC)
 
 
 @jax.tree_util.register_dataclass
@@ -152,7 +163,7 @@ def pareto_optimum(
 
 
 def pareto_frontier(
-    pair: SeparablePair | LinearPair,
+    pair: Pair,
     p: Float[ArrayLike, " texts"],
     num_points: int = 200,
 ) -> ParetoFrontier:
@@ -163,8 +174,12 @@ def pareto_frontier(
     alone and the second is the limit $w \to 0^-$, uniform on the other texts.
     No more than a few vectors of length N are held at a time.
 
+    Of a pair without scores or without g the points are what `search_frontier` found
+    at levels even in V, some tenths of a second each: ask for few.
+
     Args:
-        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave;
+            or any other pair that JAX can differentiate.
         p: the real distribution, shape (N,).
         num_points: at least 3.
 
@@ -174,7 +189,6 @@ def pareto_frontier(
         points coincide.
 
     Raises:
-        TypeError: the pair has no scores or no g.
         ValueError: as for `pareto_optimum`, or too few points.
 
     References:
@@ -190,12 +204,28 @@ def pareto_frontier(
     """
     if num_points < 3:
         raise ValueError(f"num_points must be at least 3, got {num_points}")
+    if not _has_scores_and_g(pair):
+        return _searched(pair, p, num_points)
     scores = _scores(pair, p)
     w = _weight_grid(scores, _saturation_weight(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = _require_solved(residual.max())
     return ParetoFrontier(w, alpha, b, quality, diversity, solved)
+
+
+def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
+    q, prices, gaps = search_frontier(pair, p, num_points)
+    p = jnp.asarray(p)
+
+    def point(q, price):
+        quality, slope = jax.value_and_grad(pair.quality)(q, p)
+        diversity, marginal = jax.value_and_grad(pair.diversity)(q)
+        w = -1 / price  # 0 at an infinite price
+        return w, 1 / (1 + price), q @ (marginal - w * slope), quality, diversity
+
+    points = jax.lax.map(lambda x: point(*x), (q, prices))
+    return ParetoFrontier(*points, residual=gaps.max(), q=q, status="lower_bound")
 
 
 def saturation_weight(
@@ -406,8 +436,12 @@ def pareto_filter(
 # --- The solver --------------------------------------------------------------------
 
 
+def _has_scores_and_g(pair: Pair) -> TypeGuard[SeparablePair | LinearPair]:
+    return hasattr(pair, "text_quality") and hasattr(pair, "g")
+
+
 def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
-    if not (hasattr(pair, "text_quality") and hasattr(pair, "g")):
+    if not _has_scores_and_g(pair):
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
             f"that sums g(Q_i), a SeparablePair or LinearPair; got a "

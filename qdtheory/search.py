@@ -26,6 +26,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.pairs import STATIC, FunctionPair, Pair
+from qdtheory.progress import progress
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
@@ -33,8 +34,9 @@ NUM_POLISHED, POLISH_STEPS = 4, 1000
 UNBOUNDED = -1e30
 # Less than this share of the mass is no support; a text can still come back from it.
 LEAST_LOG_Q = float(np.log(1e-12))
-# A pull towards quality that picks among models of equal diversity.
-PULL = 1e-5
+# Weights of quality and diversity. A pull towards quality picks among models of equal
+# diversity.
+BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
 # Gains that differ by less, relatively, agree.
 AGREEMENT = 1e-4
 # The optimality gap at which a search has converged, as a share of the quality range.
@@ -121,13 +123,7 @@ def search(
     require_x64()
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
-    if num_starts < NUM_POLISHED:
-        raise ValueError(
-            f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
-        )
-    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
-        opaque: Any = FunctionPair(pair.quality, pair.diversity)
-        pair = opaque
+    pair, key = _prepared(pair, num_starts, key)
     rows: Any = p if np.ndim(p) > 1 else [p]
     batch = jnp.stack([check_distribution(row) for row in rows])
     for row in batch:
@@ -137,53 +133,51 @@ def search(
                 f"{float(pair.quality(row, row))}"
             )
     if method == "ascent":
-        key = jax.random.key(0) if key is None else key
-        found = _search_batch(pair, batch, key, num_starts)
+        found = _search_rows(pair, batch, key, num_starts)
     else:
         found = _penalty_batch(pair, batch)
     return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
 
 
+def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
+    """The pair as JAX knows it, and the key; or an error."""
+    if num_starts < NUM_POLISHED:
+        raise ValueError(
+            f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
+        )
+    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
+        pair = FunctionPair(pair.quality, pair.diversity)
+    return pair, jax.random.key(0) if key is None else key
+
+
+def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
+    """One after the other: the starts of one problem fill a processor's cache."""
+    found = []
+    with progress(len(p)) as step:
+        for i, row_key in enumerate(jax.random.split(key, len(p))):
+            step(f"Searching, {i + 1} of {len(p)}")
+            one = _search_one(pair, p[i], row_key, num_starts)
+            found.append(jax.block_until_ready(one))
+    return jax.tree.map(lambda *values: jnp.stack(values), *found)
+
+
 @partial(jax.jit, static_argnums=3)
-def _search_batch(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    keys = jax.random.split(key, len(p))
-    # One after the other: the starts of one problem fill a processor's cache.
-    return jax.lax.map(lambda x: _search_one(pair, x[0], x[1], num_starts), (p, keys))
-
-
 def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    def quality(q):
-        return pair.quality(q, p)
-
-    texts = jnp.eye(p.size)
-    best_text = texts[jax.vmap(quality)(texts).argmax()]
-    allowed = _allowed(pair, p)
-    uniform = allowed / allowed.sum()
-
-    def solve(inside, task):
-        weights, least, key = task
-        problem = _Problem(quality, pair.diversity, weights, least)
-
-        def improve(starts, num_steps=NUM_STEPS):
-            models = jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
-            return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
-
-        # Self-BLEU with many references is best where one text stands out.
-        parents = jnp.stack([p, uniform, best_text, inside])
-        found, values = _evolve(improve, key, parents, num_starts)
-        found, polished = improve(found[:NUM_POLISHED], POLISH_STEPS)
-        as_they_are = improve(parents, 0)
-        found = jnp.concatenate([found, as_they_are[0]])
-        polished = jnp.append(polished, as_they_are[1])
-        q = found[polished.argmax()]
-        return q, (q, polished.max(), values)
-
     # First Q', the most diverse; then Q, the best that is as diverse as P.
-    weights = jnp.array([[PULL, 1.0], [1.0, 0.0]])
+    weights = jnp.array([MOST_DIVERSE, BEST])
     least = jnp.array([UNBOUNDED, pair.diversity(p)])
-    tasks = (weights, least, jax.random.split(key))
-    _, (models, best, values) = jax.lax.scan(solve, uniform, tasks)
-    real = quality(p)
+
+    def task(inside, given):
+        weights, least, key = given
+        problem = _problem(pair, p, weights, least)
+        parents = jnp.concatenate([_landmarks(pair, p), inside[None]])
+        population, best, values = _solve(problem, inside, parents, key, num_starts)
+        return population[0], (population[0], best, values)
+
+    uniform = _landmarks(pair, p)[1]
+    given = (weights, least, jax.random.split(key))
+    _, (models, best, values) = jax.lax.scan(task, uniform, given)
+    real = pair.quality(p, p)
     q, gain = _better_than_real(p, models[1], best[1] - real)
     return _report(
         pair,
@@ -198,10 +192,94 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     )
 
 
+def _quality(pair: Pair, p: Array, q: Array) -> Array:
+    return pair.quality(q, p)
+
+
+def _landmarks(pair: Pair, p: Array) -> Array:
+    """P, the uniform distribution and the best text alone.
+
+    Self-BLEU with many references is best where one text stands out.
+    """
+    texts, allowed = jnp.eye(p.size), _allowed(pair, p)
+    best_text = texts[jax.vmap(partial(_quality, pair, p))(texts).argmax()]
+    return jnp.stack([p, allowed / allowed.sum(), best_text])
+
+
 def _allowed(pair: Pair, p: Array) -> Array:
     """The texts of finite score: on others no model of finite quality puts mass."""
     uniform = jnp.full(p.shape, 1 / p.size)
     return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
+
+
+# --- The frontier --------------------------------------------------------------------
+
+
+def search_frontier(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    num_points: int,
+    *,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> tuple[Float[Array, "points texts"], ...]:
+    """The best models found for levels of diversity from the greatest to the least.
+
+    The levels are even from the diversity of the most diverse model found to that of
+    the best text alone. Each level's starts descend from those of the level above.
+
+    Args:
+        pair: any differentiable pair.
+        p: the real distribution, shape (N,).
+        num_points: how many levels.
+        num_starts: starts for each level, at least 4.
+        key: of the random starts; `jax.random.key(0)` if None.
+
+    Returns:
+        The models, shape (num_points, N), the price of diversity in quality and the
+        first-order optimality gap at each, shapes (num_points,); of the most diverse
+        model infinity and 0.
+
+    Raises:
+        ValueError: `p` is no distribution, or too few starts.
+    """
+    require_x64()
+    pair, key = _prepared(pair, num_starts, key)
+    return _frontier(pair, check_distribution(p), key, num_points, num_starts)
+
+
+@partial(jax.jit, static_argnums=(3, 4))
+def _frontier(
+    pair: Pair, p: Array, key: Array, num_points: int, num_starts: int
+) -> tuple[Array, Array, Array]:
+    first, *keys = jax.random.split(key, num_points)
+    landmarks = _landmarks(pair, p)
+    most_diverse = _problem(pair, p, MOST_DIVERSE, UNBOUNDED)
+    start, _, _ = _solve(most_diverse, landmarks[1], landmarks, first, num_starts)
+    top, end = start[0], landmarks[2]
+    levels = jnp.linspace(pair.diversity(top), pair.diversity(end), num_points)[1:]
+
+    def descend(population, given):
+        least, key = given
+        parents = jnp.concatenate([population[:NUM_POLISHED], landmarks])
+        population, _, _ = _solve(
+            _problem(pair, p, BEST, least), top, parents, key, num_starts, num_rounds=1
+        )
+        return population, population[0]
+
+    _, models = jax.lax.scan(descend, start, (levels, jnp.stack(keys)))
+    # A model of greater diversity may be better than what a lower level found.
+    models = jnp.concatenate([top[None], models])
+    quality = jax.vmap(partial(_quality, pair, p))(models)
+    best = jax.lax.associative_scan(
+        lambda i, j: jnp.where(quality[i] >= quality[j], i, j), jnp.arange(num_points)
+    )
+    models = models[best]
+    gaps, prices = jax.vmap(lambda q: _optimality(pair, p, q, pair.diversity(q)))(
+        models
+    )
+    # No quality buys more than the greatest diversity.
+    return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
 
 
 # --- Ascent ------------------------------------------------------------------------
@@ -222,6 +300,13 @@ class _Problem:
 
     def surplus(self, q: Array) -> Array:
         return self.diversity(q) - self.least
+
+
+def _problem(
+    pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
+) -> _Problem:
+    quality = partial(_quality, pair, p)
+    return _Problem(quality, pair.diversity, jnp.asarray(weights), least)
 
 
 @jax.tree_util.register_dataclass
@@ -279,11 +364,44 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
     return end.q
 
 
+def _solve(
+    problem: _Problem,
+    inside: Array,
+    parents: Array,
+    key: Array,
+    num_starts: int,
+    num_rounds: int = NUM_ROUNDS,
+) -> tuple[Array, Array, Array]:
+    """The population, the best first, its value, and the values of all starts.
+
+    Args:
+        problem: what to maximise.
+        inside: a feasible model.
+        parents: to breed from; none is worse than what comes back.
+        key: of the random starts.
+        num_starts: in each round.
+        num_rounds: of breeding.
+    """
+
+    def improve(starts, num_steps=NUM_STEPS):
+        models = jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+        return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
+
+    bred, values = _evolve(improve, key, parents, num_starts, num_rounds)
+    polished, worth = improve(bred[:NUM_POLISHED], POLISH_STEPS)
+    as_they_are = improve(parents, 0)
+    finals = jnp.concatenate([polished, as_they_are[0]])
+    worth = jnp.append(worth, as_they_are[1])
+    population = bred.at[0].set(finals[worth.argmax()])
+    return population, worth.max(), values
+
+
 def _evolve(
     improve: Callable[[Array], tuple[Array, Array]],
     key: Array,
     parents: Array,
     num_starts: int,
+    num_rounds: int,
 ) -> tuple[Array, Array]:
     """The best models of all rounds, best first, and the values of all starts."""
     population = parents[jnp.arange(num_starts) % len(parents)]
@@ -297,7 +415,7 @@ def _evolve(
         return (q[best], values[best]), value
 
     start = (population, jnp.full(num_starts, -jnp.inf))
-    (q, _), values = jax.lax.scan(breed, start, jax.random.split(key, NUM_ROUNDS))
+    (q, _), values = jax.lax.scan(breed, start, jax.random.split(key, num_rounds))
     return q, values
 
 
@@ -394,16 +512,7 @@ def _report(
     greatest = _greatest_quality(pair, p)
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
-    real = _Problem(
-        lambda q: pair.quality(q, p),
-        pair.diversity,
-        jnp.array([1.0, 0.0]),
-        pair.diversity(p),
-    )
-    end = _point(real, jnp.log(q))
-    # Where the constraint is slack diversity has no price.
-    price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
-    residual = jnp.where(q >= 0, end.du + price * end.ds, 0.0).max()
+    residual, _ = _optimality(pair, p, q, pair.diversity(p))
     return Search(
         q=q,
         gain=gain,
@@ -418,16 +527,20 @@ def _report(
     )
 
 
+def _optimality(pair: Pair, p: Array, q: Array, least: Array) -> tuple[Array, Array]:
+    """The first-order optimality gap of a model, and the price of diversity there."""
+    problem = _problem(pair, p, BEST, least)
+    end = _point(problem, jnp.log(q))
+    # Where the constraint is slack diversity has no price.
+    price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
+    return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
+
+
 def _greatest_quality(pair: Pair, p: Array) -> Array:
     """Of one text where U is linear in Q; else what the ascent reaches, if more."""
     greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
     if hasattr(pair, "text_quality"):
         return greatest
-    free = _Problem(
-        lambda q: pair.quality(q, p),
-        pair.diversity,
-        jnp.array([1.0, 0.0]),
-        UNBOUNDED,
-    )
+    free = _problem(pair, p, BEST, UNBOUNDED)
     q = _ascend(free, p, POLISH_STEPS)
     return jnp.maximum(greatest, pair.quality(q, p))

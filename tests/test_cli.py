@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory import cli
+from qdtheory import progress as progress_module
 
 REFERENCES = "a b c d\n\na b\n"
 CANDIDATES = "a b c d e\nb c d a\n"
@@ -131,17 +132,17 @@ def test_progress_shows_after_two_seconds_on_a_terminal(monkeypatch, stream):
         def cancel(self):
             pass
 
-    monkeypatch.setattr(cli, "Timer", Elapsed)
+    monkeypatch.setattr(progress_module, "Timer", Elapsed)
     monkeypatch.setattr(sys, "stderr", stream())
     monkeypatch.setenv("TERM", "xterm")
-    with cli._progress(2) as step:
+    with progress_module.progress(2) as step:
         step("Counting sheep")
     assert ("Counting sheep" in sys.stderr.getvalue()) == (stream is Terminal)
 
 
 def test_quick_work_shows_no_progress(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with cli._progress(2) as step:
+    with progress_module.progress(2) as step:
         step("Counting sheep")
     assert sys.stderr.getvalue() == ""
 

@@ -4,36 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from models import assert_attained, oracle
 from scipy.optimize import minimize
 
 import qdtheory as qd
 
 SPACE = qd.TextSpace(4, 3)
-
-
-def oracles(sigma, seeds, hidden=8):
-    return jnp.stack(
-        [
-            qd.LSTMLanguageModel.random(
-                jax.random.key(seed),
-                vocab_size=4,
-                embedding_size=hidden,
-                hidden_size=hidden,
-                sigma=sigma,
-            ).probabilities(SPACE)
-            for seed in seeds
-        ]
-    )
-
-
-def assert_feasible(pair, p, q, gain):
-    q = np.asarray(q)
-    assert q.min() >= 0
-    assert abs(q.sum() - 1) <= 1e-13
-    assert pair.diversity(q) >= pair.diversity(p)
-    assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(
-        float(gain), abs=1e-14
-    )
 
 
 @pytest.mark.parametrize(
@@ -56,18 +32,18 @@ def test_equals_the_exact_solution(pair):
         assert found.gain[i] == pytest.approx(exact.qdisc, rel=1e-3, abs=1e-7)
         # An error of 1e-4 in Q' changes V by its square, so that V stops there.
         assert found.quality_range[i] == pytest.approx(exact.quality_range, rel=1e-3)
-        assert_feasible(pair, row, found.q[i], found.gain[i])
+        assert_attained(pair, row, found.q[i], found.gain[i])
 
 
 def test_membership_is_solved_exactly():
     # BLEU of the order of the texts' length, as a sum of powers and as f and g.
-    p = oracles(1.0, [0])[0]
+    p = oracle(SPACE, 0, 1.0)
     pair = qd.BleuPair(SPACE, 3, 2, 2)
     exact = qd.quality_discrepancy(pair, p)
     assert exact.status == "exact"
     separable = qd.quality_discrepancy(qd.single_token_bleu_pair(2, 2), p)
     assert exact.qdisc == separable.qdisc
-    assert_feasible(qd.single_token_bleu_pair(2, 2), p, exact.q, exact.qdisc)
+    assert_attained(qd.single_token_bleu_pair(2, 2), p, exact.q, exact.qdisc)
     searched = qd.quality_discrepancy(pair, p, method="ascent")
     assert searched.status == "lower_bound"
     assert searched.qdisc <= exact.qdisc + 1e-12
@@ -77,7 +53,7 @@ def test_membership_is_solved_exactly():
 @pytest.mark.parametrize("num_references", [1, 2])
 def test_never_below_the_papers_method(num_references):
     pair = qd.BleuPair(SPACE, 2, num_references, num_references)
-    p = jnp.concatenate([oracles(sigma, [0]) for sigma in (0.5, 1.0, 2.0)])
+    p = np.stack([oracle(SPACE, 0, sigma) for sigma in (0.5, 1.0, 2.0)])
     ours, theirs = (qd.search(pair, p, method=m) for m in ("ascent", "penalty"))
     assert (ours.gain >= 1.05 * theirs.gain).all()
     assert (theirs.gain > 0).all()
@@ -90,7 +66,7 @@ def test_never_below_the_papers_method(num_references):
     assert (ours.num_agreeing <= ours.num_starts).all()
     for found in (ours, theirs):
         for i, row in enumerate(p):
-            assert_feasible(pair, row, found.q[i], found.gain[i])
+            assert_attained(pair, row, found.q[i], found.gain[i])
 
 
 def test_reaches_what_slsqp_reaches():
@@ -132,7 +108,7 @@ def test_reaches_what_slsqp_reaches():
 def test_most_diverse_models_of_bleu():
     # Order 1, 2 references: uniform on the texts of one repeated word. Order 2: the
     # best of many searches. The expected values are derived and measured elsewhere.
-    p = oracles(1.0, [0, 1])
+    p = np.stack([oracle(SPACE, seed, 1.0) for seed in (0, 1)])
     found = qd.search(qd.BleuPair(SPACE, 1, 2, 2), p, num_starts=16)
     repeated = [(SPACE.tokens == token).all(axis=1) for token in range(4)]
     expected = np.any(repeated, axis=0) / 4

@@ -1,0 +1,1 @@
+"""What each command does; `qdtheory.cli` puts them together."""

@@ -1,0 +1,112 @@
+"""The command check: a verdict on a quality-diversity pair."""
+
+import json
+import math
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from qdtheory.commands.errors import fail
+from qdtheory.commands.inputs import (
+    FormulaF,
+    FormulaG,
+    OwnDiversity,
+    OwnQuality,
+    RealFile,
+    chosen_pair,
+    count_texts,
+    read_distribution,
+)
+from qdtheory.progress import progress
+
+
+def check(
+    f: FormulaF = None,
+    g: FormulaG = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(help="LL or CR, then SE, NRR or SDI: LL-SE, ...", metavar="NAME"),
+    ] = None,
+    quality: OwnQuality = None,
+    diversity: OwnDiversity = None,
+    vocab_size: Annotated[
+        int | None, typer.Option(help="Tokens in the vocabulary of the texts.")
+    ] = None,
+    length: Annotated[int | None, typer.Option(help="Tokens in a text.")] = None,
+    p: RealFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Can the real distribution be beaten in both quality and diversity?
+
+    Give the pair as formulas of x (--f and --g: x, numbers, log, exp, sqrt,
+    + - * / ** and parentheses), by its name (--pair), or as functions that JAX
+    can trace, from a module in this folder (--quality and --diversity). A pair
+    of functions is tested at P (--p) or at random ones over all texts
+    (--vocab-size and --length); the other verdicts hold for every P over 4 or
+    more texts unless fewer are asked for.
+
+    Example: qdtheory check --f "log(x)" --g "-x*log(x)"
+    """
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from qdtheory.compatibility import check_compatibility
+
+    real = read_distribution(p) if p is not None else None
+    num_texts = count_texts(vocab_size, length, real)
+    chosen = chosen_pair(f, g, pair, quality, diversity, real, num_texts)
+    with progress(1) as step:
+        step(f"Checking {chosen.name}")
+        try:
+            verdict = check_compatibility(chosen, real, num_texts=num_texts)
+        except ValueError as error:
+            fail(str(error))
+        except Exception as error:
+            if quality is None:  # only a user's function may raise what it likes
+                raise
+            fail(f"{chosen.name} failed: {type(error).__name__}: {error}")
+    if as_json:
+        print(json.dumps(_report(chosen.name, verdict), indent=2))
+    else:
+        _print_verdict(chosen.name, verdict)
+
+
+def _report(name: str, verdict) -> dict:
+    report = {"pair": name, **asdict(verdict)}
+    if verdict.witness is not None:
+        for key in ("p", "q"):
+            report["witness"][key] = report["witness"][key].tolist()
+    if verdict.residual is not None and not math.isfinite(verdict.residual):
+        report["residual"] = None  # JSON knows no infinity
+    return report
+
+
+def _print_verdict(name: str, verdict) -> None:
+    answers = {True: "compatible", False: "incompatible", None: "undecided"}
+    print(f"{answers[verdict.compatible]}: {name}")
+    print(verdict.reason)
+    rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha")}
+    for key, exact in (verdict.exact or {}).items():
+        value = f"{rows[key]:.6g}"
+        rows[key] = exact if exact == value else f"{exact} = {value}"
+    rows |= {"Psi": verdict.psi, "Psi(P) - Psi(Q)": verdict.divergence}
+    if verdict.witness is not None:
+        witness = verdict.witness
+        rows |= {
+            "real P": _shortened(witness.p),
+            "better Q": _shortened(witness.q),
+            "quality gain": witness.quality_gain,
+            "diversity gain": witness.diversity_gain,
+        }
+    rows["residual"] = verdict.residual
+    for label, value in rows.items():
+        if value is not None:
+            shown = f"{value:.6g}" if isinstance(value, float) else value
+            print(f"  {label:15}  {shown}")
+
+
+def _shortened(vector) -> str:
+    values = [f"{float(value):.6g}" for value in vector[:8]]
+    more = [f"... ({vector.size} texts)"] if vector.size > 8 else []
+    return " ".join(values + more)

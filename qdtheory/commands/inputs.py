@@ -1,0 +1,153 @@
+"""Options of several commands, and how a pair and a distribution are read."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qdtheory.commands.errors import fail
+
+QUALITIES = ("LL", "CR")
+DIVERSITIES = ("SE", "NRR", "SDI")
+MAX_TEXTS = 10**6
+
+FormulaF = Annotated[
+    str | None,
+    typer.Option("--f", help="Quality: f of x = P(text).", metavar="TEXT"),
+]
+FormulaG = Annotated[
+    str | None,
+    typer.Option("--g", help="Diversity: g of x = Q(text).", metavar="TEXT"),
+]
+OwnQuality = Annotated[
+    str | None,
+    typer.Option(help="Your own quality(q, p).", metavar="MODULE:FUNCTION"),
+]
+OwnDiversity = Annotated[
+    str | None,
+    typer.Option(help="Your own diversity(q).", metavar="MODULE:FUNCTION"),
+]
+RealFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--p", help="The real P: one probability a line, or .npy.", metavar="FILE"
+    ),
+]
+
+
+def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> Any:
+    """The pair of formulas, of a name or of functions; one of the three is given."""
+    match f, g, name, quality, diversity:
+        case str(), str(), None, None, None:
+            return _formula_pair(f, g)
+        case None, None, str(), None, None:
+            return _named_pair(name)
+        case None, None, None, str(), str():
+            return _function_pair(quality, diversity, real, num_texts)
+        case _:
+            fail("give --f and --g, or --pair, or --quality and --diversity")
+
+
+def read_distribution(path: Path):
+    """One probability a line, or .npy."""
+    import numpy as np
+
+    from qdtheory.distributions import check_distribution
+
+    try:
+        if path.suffix == ".npy":
+            values = np.load(path, allow_pickle=False)
+        else:
+            values = np.array([float(text) for text in path.read_text("utf-8").split()])
+        check_distribution(values, "P")
+    except OSError as error:
+        fail(f"{path}: {error.strerror or error}")
+    except (ValueError, TypeError, EOFError) as error:
+        fail(f"{path}: {error}")
+    return values
+
+
+def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
+    """How many texts there are, if both sizes are given."""
+    if vocab_size is None and length is None:
+        return None
+    if real is not None or vocab_size is None or length is None:
+        fail("give --p, or both --vocab-size and --length, or none of them")
+    if vocab_size < 1 or length < 1:
+        fail("--vocab-size and --length are at least 1")
+    # The full power of two large numbers would take hours.
+    num_texts = vocab_size ** min(length, MAX_TEXTS.bit_length())
+    if num_texts > MAX_TEXTS:
+        fail(f"{vocab_size}**{length} texts are too many; at most {MAX_TEXTS}")
+    return num_texts
+
+
+def _formula_pair(f: str, g: str):
+    from qdtheory.expressions import Expression
+    from qdtheory.pairs import SeparablePair
+
+    try:
+        return SeparablePair(Expression(f), Expression(g), f"f = {f}, g = {g}")
+    except ValueError as error:
+        fail(str(error))
+
+
+def _named_pair(name: str):
+    from qdtheory import pairs
+
+    quality, _, diversity = name.partition("-")
+    if quality not in QUALITIES or diversity not in DIVERSITIES:
+        names = [f"{a}-{b}" for a in QUALITIES for b in DIVERSITIES]
+        fail(f"no pair is called {name}; there are {', '.join(names)}")
+    return pairs.SeparablePair(getattr(pairs, quality), getattr(pairs, diversity))
+
+
+def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
+    import jax.numpy as jnp
+
+    from qdtheory.pairs import FunctionPair
+
+    if real is None and num_texts is None:
+        fail("functions are tested at a P: add --p, or --vocab-size and --length")
+    trial = jnp.full(num_texts, 1 / num_texts) if num_texts else jnp.asarray(real)
+    functions = (
+        _load_function(quality, trial, trial),
+        _load_function(diversity, trial),
+    )
+    return FunctionPair(*functions, f"{quality} and {diversity}")
+
+
+def _load_function(name: str, *vectors) -> Callable:
+    """A user's function, called and differentiated once to see that it works."""
+    import jax
+
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        fail(f"{name}: expected MODULE:FUNCTION, such as metrics:quality")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
+    with _user_code(f"{module} cannot be imported", Exception, SystemExit):
+        loaded = importlib.import_module(module)
+    function = getattr(loaded, attribute, None)
+    if not callable(function):
+        fail(f"{module} has no function {attribute}")
+    with _user_code(f"{name} failed", Exception, SystemExit):
+        value = jax.numpy.asarray(function(*vectors))
+    if value.shape != () or value.dtype != float:
+        fail(f"{name} must return one float, got {value.dtype}{list(value.shape)}")
+    with _user_code(f"JAX cannot trace {name}; use jax.numpy for numpy", Exception):
+        jax.eval_shape(jax.hessian(function), *vectors)
+    return function
+
+
+@contextmanager
+def _user_code(what: str, *caught: type[BaseException]) -> Iterator[None]:
+    """Fail when a user's code raises."""
+    try:
+        yield
+    except caught as error:
+        fail(f"{what}: {type(error).__name__}: {error}")

@@ -1,0 +1,124 @@
+"""The command qdisc: the library's numbers with their status, errors in one line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import oracle
+from typer.testing import CliRunner
+
+import qdtheory as qd
+from qdtheory import cli
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("three.txt").write_text("0.6\n0.3\n0.1\n")
+    Path("bad.txt").write_text("0.6\n0.3\n")
+    np.save("four.npy", [0.4, 0.3, 0.2, 0.1])
+    return tmp_path
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli.app, ("qdisc", *arguments), env={"COLUMNS": "90"})
+
+
+def results(*arguments):
+    answer = call(*arguments, "--json")
+    assert answer.exit_code == 0, answer.stderr
+    return json.loads(answer.stdout)["results"]
+
+
+def test_a_file_and_a_named_pair(folder):
+    (found,) = results("--pair", "LL-NRR", "--p", "three.txt")
+    p = np.array([0.6, 0.3, 0.1])
+    expected = qd.quality_discrepancy(qd.LL_NRR, p)
+    assert found["real"] == "three.txt"
+    assert found["qdisc"] == found["upper_bound"] == expected.qdisc
+    assert found["drate"] == expected.drate
+    assert found["status"] == "exact"
+    assert found["q"] == expected.q.tolist()
+
+
+def test_formulas_and_an_infinite_range(folder):
+    Path("zero.txt").write_text("0.6\n0.4\n0\n")
+    (found,) = results("--f", "log(x)", "--g", "-x**2", "--p", "zero.txt")
+    assert found["quality_range"] is None
+    assert found["drate"] is None
+    assert "infinite" in found["reason"]
+
+
+def test_oracles_of_several_seeds(folder):
+    options = ("--pair", "BLEU-3", "--sigma", "2", "--hidden-size", "8", "--seeds", "2")
+    found = results(*options)
+    space = qd.TextSpace(4, 3)
+    pair = qd.single_token_bleu_pair(2, 2)
+    assert [row["real"] for row in found] == ["seed 0", "seed 1"]
+    for seed, row in enumerate(found):
+        exact = qd.quality_discrepancy(pair, oracle(space, seed, 2.0))
+        assert row["status"] == "exact"
+        assert row["qdisc"] == pytest.approx(exact.qdisc, rel=1e-12)
+    table = call(*options)
+    assert table.exit_code == 0
+    for row in found:
+        assert f"{row['qdisc']:.6g}" in table.stdout
+    assert "median" in table.stdout
+    assert "exact" in table.stdout
+
+
+def test_a_search_is_certified_when_asked(folder):
+    np.save("p.npy", [0.4, 0.3, 0.2, 0.1])
+    options = ("--pair", "BLEU-1", "--vocab-size", "2", "--length", "2", "--p", "p.npy")
+    (found,) = results(*options)
+    assert (found["status"], found["upper_bound"]) == ("lower_bound", None)
+    (bounded,) = results(*options, "--certify")
+    assert bounded["status"] == "certified"
+    assert bounded["qdisc"] <= bounded["upper_bound"] <= bounded["qdisc"] + 1e-5
+    assert "lower_bound" in call(*options).stdout
+
+
+def test_functions_of_ones_own(folder):
+    Path("own.py").write_text(
+        "import jax.numpy as jnp\n"
+        "def quality(q, p):\n    return q @ p\n"
+        "def diversity(q):\n    return -(q**2).sum()\n"
+    )
+    names = ("--quality", "own:quality", "--diversity", "own:diversity")
+    (found,) = results(*names, "--p", "three.txt")
+    assert found["status"] == "lower_bound"
+    # CR-NRR: P is Pareto-optimal.
+    assert found["qdisc"] <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give --f and --g, or --pair"),
+        (("--pair", "BLEU-x"), "expected BLEU- and an order such as BLEU-2"),
+        (("--pair", "BLEU-0"), "expected BLEU- and an order such as BLEU-2"),
+        (("--pair", "ROUGE-SE"), "no pair is called ROUGE-SE"),
+        (("--pair", "LL-SE", "--p", "none.txt"), "none.txt: No such file"),
+        (("--pair", "LL-SE", "--p", "bad.txt"), "bad.txt: P must sum to 1"),
+        (
+            ("--pair", "BLEU-2", "--p", "three.txt"),
+            "three.txt: 3 probabilities, expected one for each of the 4**3 = 64",
+        ),
+        (("--pair", "BLEU-2", "--references", "0"), "--references"),
+        (("--pair", "BLEU-2", "--sigma", "nan"), "--sigma: expected a positive"),
+        (("--pair", "CR-SE", "--length", "40"), "4**40 texts are too many"),
+        (("--pair", "BLEU-2", "--length", "9"), "GiB"),
+        (("--f", "x", "--g", "x*y"), "y"),
+        (
+            ("--f", "x", "--g", "-abs(x)", "--p", "three.txt"),
+            "abs",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(folder, as_a_user, arguments, message):
+    answer = call(*arguments)
+    assert answer.exit_code == 1
+    assert answer.stdout == ""
+    assert message in answer.stderr
+    assert answer.stderr.count("\n") == 1
