@@ -1,0 +1,336 @@
+r"""The noise family, real text with a share of random sentences, and what it shows.
+
+The family $Q = (1 - \epsilon) P + \epsilon M$, with M random words, needs no training
+and gains diversity as $\epsilon$ grows. Where it has more quality than other real text
+of the same diversity, the pair of metrics prefers noise to real text: its QDisc, from
+below.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.ngrams import Countable, ngram_counts
+
+Quality: TypeAlias = Callable[[Corpus, Corpus], float]
+Diversity: TypeAlias = Callable[[Corpus], float]
+Shares: TypeAlias = Sequence[float | int] | Float[np.ndarray, " shares"]
+
+# The paper's 0, .2, .4 and .6, and small ones: next to 0 the chord of .2 lies further
+# below the curve than the discrepancy of CR and NRR is large.
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+# Ref-Ratio's unit is the quality lost from share 0 to this one.
+REF_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseFamily:
+    """Corpora with more and more noise, made by `noise_family`.
+
+    Attributes:
+        shares: of noise, increasing from 0.
+        corpora: one for each share.
+    """
+
+    shares: Float[np.ndarray, " shares"]
+    corpora: tuple[Corpus, ...]
+
+    def __repr__(self) -> str:
+        return f"NoiseFamily({len(self.shares)} shares of {self.corpora[0]})"
+
+
+@dataclass(frozen=True)
+class NoiseDiscrepancy:
+    """What `noise_discrepancy` measured: the curve of noise, and real text beside it.
+
+    Attributes:
+        shares: of noise, increasing.
+        quality: U of the family at these shares.
+        diversity: V of the family at these shares.
+        candidate_quality: U of the candidates.
+        candidate_diversity: V of the candidates.
+        qdisc: U of the curve at the candidates' diversity minus their own; None where
+            the curve does not reach that diversity.
+        drate: qdisc over the range of quality.
+        self_ratio: qdisc over the candidates' quality.
+        ref_ratio: qdisc over the quality that a noise of 0.2 costs.
+        reason: why there is no qdisc, or no such ratio; None if all are there.
+    """
+
+    shares: Float[np.ndarray, " shares"]
+    quality: Float[np.ndarray, " shares"]
+    diversity: Float[np.ndarray, " shares"]
+    candidate_quality: float
+    candidate_diversity: float
+    qdisc: float | None
+    drate: float | None
+    self_ratio: float | None
+    ref_ratio: float | None
+    reason: str | None = None
+
+
+def add_noise(
+    texts: Texts, share: float, *, length: int | None = 5, seed: int = 0
+) -> Corpus:
+    """Replace a share of the sentences by words drawn uniformly from the vocabulary.
+
+    With one seed the sentences hit at a share are among those hit at a larger one, and
+    by the same noise: a curve over shares is smooth.
+
+    Args:
+        texts: a `Corpus`, or whatever `as_corpus` takes.
+        share: of the sentences, in [0, 1], rounded to a whole number of them.
+        length: tokens of a random sentence; None: as many as the one it replaces.
+        seed: of the choice of sentences and words.
+
+    Returns:
+        As many sentences, over the same vocabulary; the texts themselves at share 0.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; or a share outside [0, 1], a length below 1.
+
+    References:
+        Li et al. 2020, section 6.2, with length 5 and as long as the texts; with the
+        order of the n-grams in its preprint.
+
+    Example:
+        >>> list(add_noise(["a b c", "b a"], 0.5, length=None))
+        [('b', 'b', 'a'), ('b', 'a')]
+    """
+    if not isinstance(share, Real) or not 0 <= share <= 1:
+        raise ValueError(f"share: expected a number from 0 to 1, got {share!r}")
+    if length is not None and (not isinstance(length, Integral) or length < 1):
+        raise ValueError(f"length: expected 1 or more tokens, or None, got {length!r}")
+    corpus = as_corpus(texts)
+    size = len(corpus)
+    rng = np.random.default_rng(seed)
+    is_hit = rng.permutation(size) < round(share * size)
+    lengths = corpus.lengths if length is None else np.full(size, length)
+    ends = np.cumsum(lengths)
+    noise = rng.integers(corpus.vocab_size, size=ends[-1], dtype=np.int32)
+    both = Corpus(
+        np.concatenate([corpus.tokens, noise]),
+        np.concatenate([corpus.offsets, corpus.num_tokens + ends]),
+        corpus.vocabulary,
+    )
+    return both[np.arange(size) + size * is_hit]
+
+
+def noise_family(
+    texts: Texts, *, shares: Shares = SHARES, length: int | None = 5, seed: int = 0
+) -> NoiseFamily:
+    """Real text with growing shares of noise.
+
+    Args:
+        texts: a `Corpus`, or whatever `as_corpus` takes. The paper draws from its
+            references with replacement, `references[rng.integers(size, size=size)]`.
+        shares: of noise; from 0, increasing, 0.2 among them.
+        length: see `add_noise`.
+        seed: see `add_noise`.
+
+    Returns:
+        The family; metrics can remember what they gave for each of its corpora.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `add_noise`; or other shares.
+
+    References:
+        Li et al. 2020, section 6.2.
+
+    Example:
+        >>> family = noise_family(["a b c"] * 10, shares=(0, 0.2, 0.4))
+        >>> family
+        NoiseFamily(3 shares of Corpus(10 sentences, 30 tokens, vocab_size=3, \
+empty_lines=0))
+        >>> [corpus.num_tokens for corpus in family.corpora]
+        [30, 34, 38]
+    """
+    corpus = as_corpus(texts)
+    grid = np.asarray(shares, float)
+    rises = grid.ndim == 1 and (np.diff(grid) > 0).all() and (grid[-1:] <= 1).all()
+    if not rises or grid[:1].tolist() != [0] or REF_SHARE not in grid:
+        raise ValueError(
+            f"shares: expected numbers that increase from 0 to at most 1, {REF_SHARE} "
+            f"among them, got {shares!r}"
+        )
+    return NoiseFamily(
+        grid,
+        tuple(add_noise(corpus, x, length=length, seed=seed) for x in grid.tolist()),
+    )
+
+
+def noise_discrepancy(
+    quality: Quality,
+    diversity: Diversity,
+    candidates: Texts,
+    references: Texts,
+    *,
+    family: NoiseFamily | None = None,
+    quality_range: float = 1.0,
+) -> NoiseDiscrepancy:
+    r"""QDisc of real text from below: the quality of noise that is as diverse.
+
+    U and V of a noise family give a curve; QDisc is U on it at the candidates' V,
+    interpolated linearly between two shares and never beyond, minus the candidates' U.
+    Where several stretches reach that V the best counts.
+
+    Args:
+        quality: U, a function of candidates and references.
+        diversity: V, a function of candidates.
+        candidates: real text, as many sentences as in the family: diversity depends on
+            their number.
+        references: other real text, which quality compares with.
+        family: None: that of the references, as in the paper. It is scored on the very
+            sentences it is made of; a family of a third part of the real text is not.
+        quality_range: DRate's unit, the range of U over all Pareto-optima; 1 for BLEU,
+            `highest_coverage` for the coverage rate.
+
+    Returns:
+        The curve and the discrepancies.
+
+    Raises:
+        TypeError: see `as_corpus`; or a metric that returns no number.
+        ValueError: see `as_corpus`; or sets of different size, a metric that is not
+            finite, a range that is not positive.
+
+    References:
+        Li et al. 2020, section 6.2 and Table 2.
+
+    Example:
+        >>> from qdtheory.text.ngrams import coverage_rate, negative_repetition_rate
+        >>> found = noise_discrepancy(
+        ...     lambda c, r: coverage_rate(c, r, 1),
+        ...     lambda c: negative_repetition_rate(c, 1),
+        ...     candidates=["a b a b", "b a b b"] * 10,
+        ...     references=["a a b", "a b a"] * 10,
+        ... )
+        >>> 0.05 < found.qdisc < 0.1
+        True
+    """
+    candidates, references = as_corpus(candidates), as_corpus(references)
+    family = noise_family(references) if family is None else family
+    size = len(family.corpora[0])
+    if len(candidates) != size:
+        raise ValueError(
+            f"expected as many candidates as sentences in the family, got "
+            f"{len(candidates)} and {size}; diversity depends on the number, so cut "
+            "the larger set"
+        )
+    if not isinstance(quality_range, Real) or not 0 < quality_range < np.inf:
+        raise ValueError(
+            f"quality_range: expected a positive number, got {quality_range!r}"
+        )
+
+    def measured(texts: Corpus, name: str) -> tuple[float, float]:
+        return (
+            _number(quality(texts, references), f"quality of {name}"),
+            _number(diversity(texts), f"diversity of {name}"),
+        )
+
+    own_quality, own_diversity = measured(candidates, "the candidates")
+    u, v = np.transpose(
+        [
+            measured(corpus, f"noise with share {share:g}")
+            for share, corpus in zip(family.shares, family.corpora, strict=True)
+        ]
+    )
+    best = _quality_at(v, u, own_diversity)
+    qdisc = None if best is None else best - own_quality
+    units = {
+        "drate": float(quality_range),
+        "self_ratio": own_quality,
+        "ref_ratio": float(u[0] - u[family.shares == REF_SHARE].item()),
+    }
+    return NoiseDiscrepancy(
+        shares=family.shares,
+        quality=u,
+        diversity=v,
+        candidate_quality=own_quality,
+        candidate_diversity=own_diversity,
+        qdisc=qdisc,
+        reason=_reason(v, own_diversity, qdisc, units),
+        **{
+            name: None if qdisc is None or unit <= 0 else qdisc / unit
+            for name, unit in units.items()
+        },
+    )
+
+
+def highest_coverage(references: Countable, n: int) -> float:
+    r"""Coverage rate of the best single reference sentence, DRate's unit for CR.
+
+    $\max_s \frac{1}{T_s} \sum_g c_s(g)\, p(g)$, with $c_s(g)$ the count of g among the
+    $T_s$ n-grams of sentence s, and p the pooled frequencies.
+
+    Args:
+        references: a `Corpus`, list of strings, list of token lists, or table.
+        n: the order, at least 1.
+
+    Returns:
+        A number in (0, 1].
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `ngram_counts`.
+
+    References:
+        Li et al. 2020, section 6.2.
+
+    Example:
+        >>> highest_coverage(["a a a", "a b c"], 1)
+        0.6666666666666666
+    """
+    table = ngram_counts(references, n)
+    row, sentence, counts = table.by_sentence
+    totals = np.bincount(sentence, counts)
+    covered = np.bincount(sentence, counts * table.frequencies[row])
+    return float((covered[totals > 0] / totals[totals > 0]).max())
+
+
+def _quality_at(
+    v: Float[np.ndarray, " shares"], u: Float[np.ndarray, " shares"], level: float
+) -> float | None:
+    """The greatest U where the piecewise linear curve has this V, if it does."""
+    found = [
+        np.interp(level, v[[i, j]], u[[i, j]])
+        for i, j in [
+            (k, k + 1) if v[k] <= v[k + 1] else (k + 1, k) for k in range(len(v) - 1)
+        ]
+        if v[i] <= level <= v[j]
+    ]
+    return float(max(found)) if found else None
+
+
+def _reason(
+    v: Float[np.ndarray, " shares"],
+    level: float,
+    qdisc: float | None,
+    units: dict[str, float],
+) -> str | None:
+    if qdisc is None:
+        return (
+            f"the candidates' diversity {level:.6g} is outside the curve's, "
+            f"{v.min():.6g} to {v.max():.6g}"
+        )
+    lacking = [name for name, unit in units.items() if unit <= 0]
+    if lacking:
+        return f"no {' and no '.join(lacking)}: its unit is not positive"
+    return None
+
+
+def _number(value: float, name: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(
+            f"{name}: expected the metric to return a number, got a "
+            f"{type(value).__name__}"
+        )
+    if not np.isfinite(value):
+        raise ValueError(f"{name}: expected a finite number, got {value}")
+    return float(value)

@@ -1,0 +1,284 @@
+"""The noise family and its discrepancies: against curves known in closed form."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+from qdtheory.text import as_corpus, cnd, coverage_rate, negative_repetition_rate
+from qdtheory.text.noise import (
+    SHARES,
+    add_noise,
+    highest_coverage,
+    noise_discrepancy,
+    noise_family,
+)
+
+texts = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=1, max_size=8
+)
+
+
+def cn(n):
+    """CR and NRR of an order, as functions on corpora."""
+    return (
+        lambda candidates, references: coverage_rate(candidates, references, n),
+        lambda candidates: negative_repetition_rate(candidates, n),
+    )
+
+
+# -- the family ----------------------------------------------------------------------
+
+
+@given(texts, st.floats(0, 1), st.sampled_from([1, 3, None]), st.integers(0, 9))
+def test_noise_replaces_a_share_of_the_sentences(texts, share, length, seed):
+    noisy = add_noise(texts, share, length=length, seed=seed)
+    everything = add_noise(texts, 1.0, length=length, seed=seed)
+    corpus = as_corpus(texts)
+    assert len(noisy) == len(texts)
+    assert noisy.vocabulary == corpus.vocabulary
+    assert noisy.lengths.sum() == len(noisy.tokens) == noisy.offsets[-1]
+    # Each sentence is the real one or the noise of its place; the noise has a length
+    # of its own, or that of the real one.
+    number = round(share * len(texts))
+    for real, found, noise in zip(corpus, noisy, everything, strict=True):
+        assert found in (real, noise)
+        assert len(noise) == (length or len(real))
+    assert sum(a != b for a, b in zip(corpus, noisy, strict=True)) <= number
+    assert sum(a != b for a, b in zip(everything, noisy, strict=True)) <= (
+        len(texts) - number
+    )
+
+
+def test_share_0_is_the_text_and_a_larger_share_keeps_the_noise_of_a_smaller():
+    rng = np.random.default_rng(0)
+    corpus = as_corpus(rng.integers(1000, size=(50, 8)).tolist())
+    assert list(add_noise(corpus, 0.0)) == list(corpus)
+    hit = [
+        {i for i, s in enumerate(add_noise(corpus, e)) if s != corpus[i]}
+        for e in (0.1, 0.2, 0.6, 1.0)
+    ]
+    assert [len(part) for part in hit] == [5, 10, 30, 50]
+    assert hit[0] < hit[1] < hit[2] < hit[3]
+    assert {
+        i for i, s in enumerate(add_noise(corpus, 0.2, seed=1)) if s != corpus[i]
+    } != hit[1]
+
+
+def test_words_are_uniform_over_the_vocabulary():
+    corpus = as_corpus(["a a a a b c d e"] * 4000)
+    noise = add_noise(corpus, 1.0, length=5)
+    counts = np.bincount(noise.tokens, minlength=5)
+    assert counts.sum() == 20_000
+    # Chi-square of 4 degrees of freedom: above 23.5 in one of 10,000 draws.
+    assert ((counts - 4000) ** 2 / 4000).sum() < 23.5
+
+
+# -- its discrepancies ---------------------------------------------------------------
+
+
+def of_length(size, **shares):
+    """A corpus of sentences of given lengths: three=.5 makes half of them 3 long."""
+    words = {"three": 3, "four": 4, "five": 5}
+    return [
+        ["a"] * words[name]
+        for name, share in shares.items()
+        for _ in range(round(share * size))
+    ]
+
+
+REAL = of_length(100, three=1)
+
+
+def share_of(length):
+    return lambda corpus: float(np.mean(corpus.lengths == length))
+
+
+def is_three(candidates, references):
+    return share_of(3)(candidates)
+
+
+def test_all_ratios_where_the_curve_is_a_line():
+    """Noise is 5 words long, so that U = 1 - V on the curve."""
+    found = noise_discrepancy(
+        is_three,
+        lambda corpus: share_of(5)(corpus) + share_of(4)(corpus) / 2,
+        of_length(100, three=0.5, four=0.5),
+        REAL,
+        quality_range=2.0,
+    )
+    assert found.shares.tolist() == list(SHARES)
+    assert found.quality == pytest.approx(1 - found.shares, abs=1e-15)
+    assert found.diversity == pytest.approx(found.shares, abs=1e-15)
+    assert (found.candidate_quality, found.candidate_diversity) == (0.5, 0.25)
+    ratios = (found.qdisc, found.drate, found.self_ratio, found.ref_ratio)
+    assert ratios == pytest.approx((0.25, 0.125, 0.5, 1.25), rel=1e-14)
+    assert found.reason is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_nothing_is_extrapolated(sign):
+    found = noise_discrepancy(
+        is_three,
+        lambda corpus: share_of(5)(corpus) + sign * share_of(4)(corpus),
+        of_length(100, three=0.3, four=0.7),
+        REAL,
+        family=noise_family(REAL, shares=(0, 0.2, 0.6)),
+    )
+    assert found.candidate_diversity == sign * 0.7
+    assert found.qdisc is found.drate is found.self_ratio is found.ref_ratio is None
+    assert "is outside the curve's, 0 to 0.6" in found.reason
+
+
+def test_the_best_of_several_stretches_counts():
+    def diversity(corpus):
+        x = share_of(5)(corpus)
+        return x * (0.4 - x) + 0.02 * share_of(4)(corpus)
+
+    found = noise_discrepancy(
+        is_three,
+        diversity,
+        of_length(100, four=1),
+        REAL,
+        family=noise_family(REAL, shares=(0, 0.2, 0.4, 0.6)),
+    )
+    assert found.qdisc == pytest.approx(0.9, rel=1e-14)  # not .7, on the way down
+    assert found.drate == found.qdisc
+    assert found.self_ratio is None
+    assert found.reason == "no self_ratio: its unit is not positive"
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 100), st.sampled_from([1, 2, 3]), st.booleans())
+def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
+    """Renamed words keep V, so that candidates meet the curve at one of its points."""
+    rng = np.random.default_rng(seed)
+    references, source = (rng.integers(4, size=(60, 6)) ** 2 % 5 for _ in range(2))
+    source = as_corpus((source if disjoint else references).tolist())
+    family = noise_family(source, shares=(0, 0.1, 0.2, 0.4))
+    at = family.corpora[2]
+    renamed = dict(zip(source.vocabulary, np.roll(source.vocabulary, 1).tolist()))
+    candidates = [[renamed[word] for word in sentence] for sentence in at]
+    found = noise_discrepancy(*cn(n), candidates, references.tolist(), family=family)
+    assume((np.diff(found.diversity) > 0).all())
+    half = (
+        cnd(candidates, references.tolist(), n) - cnd(at, references.tolist(), n)
+    ) / 2
+    assert found.qdisc == pytest.approx(half, abs=1e-13)  # differences of rates < 1
+
+
+@pytest.mark.parametrize(
+    ("made_of", "share"), [("references", 1), ("resample", 0.5), ("third part", 0)]
+)
+def test_the_floor_of_cr_and_nrr(made_of, share):
+    r"""QDisc is half of CND(C, R) - CND(F, R): on average a share of tr Cov / S.
+
+    F has as much of the sampling error of R as it takes sentences from it.
+    """
+    n, size, repeats = 2, 60, 400
+    space = qd.TextSpace(vocab_size=4, lengths=4)
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(space.num_texts, 0.1))
+    ngrams = space.ngrams(n)
+    rows = np.stack([(ngrams == g).mean(axis=1) for g in range(4**n)])
+    spread = float(((rows - (rows @ p)[:, None]) ** 2 @ p).sum())
+
+    def draw():
+        return rng.choice(space.num_texts, size, p=p)
+
+    found = np.empty(repeats)
+    for i in range(repeats):
+        candidates, references = draw(), draw()
+        source = {
+            "references": references,
+            "resample": rng.choice(references, size),
+            "third part": draw(),
+        }[made_of]
+        c, r, f = (
+            as_corpus(space.tokens[x].tolist())
+            for x in (candidates, references, source)
+        )
+        found[i] = (cnd(c, r, n) - cnd(f, r, n)) / 2
+    error = found.std(ddof=1) / repeats**0.5
+    # A resample has 1 - 1 / S of the spread of its source.
+    assert found.mean() == pytest.approx(
+        share * spread / size, abs=4 * error + spread / size**2
+    )
+    assert 8 * error < spread / size
+
+
+# -- the range of CR -----------------------------------------------------------------
+
+
+@given(texts, st.integers(1, 4))
+def test_highest_coverage_is_that_of_the_best_sentence(references, n):
+    assume(max(map(len, references)) >= n)
+    each = [coverage_rate([s], references, n) for s in references if len(s) >= n]
+    assert highest_coverage(references, n) == pytest.approx(max(each), rel=1e-13)
+
+
+def test_highest_coverage_of_long_ngrams():
+    """Keys beyond 64 bits."""
+    references = np.random.default_rng(0).integers(1000, size=(5, 12)).tolist() * 2
+    assert highest_coverage(references, 9) == 1 / 20
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"share": -0.1}, ValueError, "share: expected a number from 0 to 1, got -0.1"),
+        ({"share": 1.5}, ValueError, "got 1.5"),
+        ({"share": float("nan")}, ValueError, "got nan"),
+        ({"share": "half"}, ValueError, "got 'half'"),
+        ({"length": 0}, ValueError, "length: expected 1 or more tokens, or None"),
+        ({"length": 2.5}, ValueError, "got 2.5"),
+        ({"texts": "a b"}, TypeError, "got one str"),
+        ({"texts": []}, ValueError, "at least one sentence"),
+    ],
+)
+def test_bad_noise(as_a_user, arguments, error, message):
+    with pytest.raises(error, match=message):
+        add_noise(**({"texts": ["a b"], "share": 0.5} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"candidates": ["a"]}, ValueError, "as many candidates as .* got 1 and 2"),
+        ({"quality_range": 0.0}, ValueError, "quality_range: expected a positive"),
+        ({"quality_range": float("nan")}, ValueError, "got nan"),
+        ({"quality": lambda c, r: "high"}, TypeError, "quality of the .* got a str"),
+        ({"diversity": lambda c: float("inf")}, ValueError, "finite number, got inf"),
+        ({"references": "a b"}, TypeError, "got one str"),
+    ],
+)
+def test_bad_discrepancy(as_a_user, arguments, error, message):
+    good = {"candidates": ["a b", "b a"], "references": ["a b", "b b"]}
+    metrics = dict(zip(("quality", "diversity"), cn(1), strict=True))
+    with pytest.raises(error, match=message):
+        noise_discrepancy(**(metrics | good | arguments))
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ((0.0, 0.1), "from 0 to at most 1, 0.2 among them"),
+        ((0.1, 0.2), "from 0"),
+        ((0.0, 0.2, 0.2), "increase"),
+        ((0.0, 0.2, 1.2), "at most 1"),
+        ((0.0, float("nan"), 0.2), "increase"),
+        ((), "increase"),
+    ],
+)
+def test_bad_family(as_a_user, shares, message):
+    with pytest.raises(ValueError, match=message):
+        noise_family(["a b"], shares=shares)
+
+
+def test_highest_coverage_refuses(as_a_user):
+    with pytest.raises(ValueError, match="no sentence has 3 tokens"):
+        highest_coverage(["a b"], 3)
