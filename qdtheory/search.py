@@ -222,7 +222,9 @@ def search_frontier(
     *,
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
-) -> tuple[Float[Array, "points texts"], ...]:
+) -> tuple[
+    Float[Array, "points texts"], Float[Array, " points"], Float[Array, " points"]
+]:
     """The best models found for levels of diversity from the greatest to the least.
 
     The levels are even from the diversity of the most diverse model found to that of
@@ -275,10 +277,10 @@ def _frontier(
         lambda i, j: jnp.where(quality[i] >= quality[j], i, j), jnp.arange(num_points)
     )
     models = models[best]
-    gaps, prices = jax.vmap(lambda q: _optimality(pair, p, q, pair.diversity(q)))(
-        models
-    )
-    # No quality buys more than the greatest diversity.
+    # At the end the constraint has no price, as no model is better; at the start no
+    # quality buys more diversity.
+    least = jax.vmap(pair.diversity)(models).at[-1].set(UNBOUNDED)
+    gaps, prices = jax.vmap(partial(_optimality, pair, p))(models, least)
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
 
 

@@ -301,3 +301,23 @@ def test_bad_input_beyond_the_closed_form(as_a_user):
         estimate_bleu(texts - 1, references)
     with pytest.raises(ValueError, match="texts of 63 n-grams and lengths"):
         bleu_table(qd.TextSpace(1, 12), 7)
+
+
+@pytest.mark.parametrize("num_references", [1, 2])
+def test_second_derivatives_at_a_point_mass(num_references):
+    # Where chances are 0 the powers' derivatives are 0, not 0 / 0.
+    space = qd.TextSpace(2, 2)
+    table = bleu_table(space, 2)
+    corner = np.eye(4)[1]
+
+    def total(p):
+        return text_bleu(table, p, num_references).sum()
+
+    hessian = jax.hessian(total)(corner)
+    step = 1e-4
+    for i, a in enumerate(np.eye(4)):
+        for j, b in enumerate(np.eye(4)):
+            # Exact for a polynomial of degree 2, up to its rounding over step^2.
+            change = total(corner + step * (a + b)) - total(corner + step * a)
+            change -= total(corner + step * b) - total(corner)
+            assert hessian[i, j] == pytest.approx(float(change) / step**2, abs=1e-6)

@@ -8,6 +8,7 @@ from models import assert_attained, oracle
 from scipy.optimize import minimize
 
 import qdtheory as qd
+from qdtheory.search import search_frontier
 
 SPACE = qd.TextSpace(4, 3)
 
@@ -232,3 +233,62 @@ def test_exact_is_refused_where_it_does_not_apply(as_a_user):
     with pytest.raises(ValueError, match="concave up to one point"):
         qd.quality_discrepancy(convex, p, method="exact")
     assert qd.quality_discrepancy(convex, p).status == "lower_bound"
+
+
+# --- The frontier -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pair", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
+def test_a_searched_frontier_equals_the_exact_one(pair):
+    p = np.random.default_rng(3).dirichlet(np.ones(8))
+    # As two functions nothing is known of the pair's form.
+    found = qd.pareto_frontier(qd.FunctionPair(pair.quality, pair.diversity), p, 8)
+    assert found.status == "lower_bound"
+    exact = qd.pareto_frontier(pair, p, 5000)
+    assert exact.status == "exact"
+    assert exact.q is None
+    # Quality is smooth in the root of the diversity given up, so that interpolation
+    # errs by the square of a step of 1 / 5000.
+    given_up, exact_given_up = (
+        np.sqrt(np.maximum(exact.diversity[0] - f.diversity, 0)) for f in (found, exact)
+    )
+    best = np.interp(given_up, exact_given_up, exact.quality)
+    spread = float(exact.quality.max() - exact.quality.min())
+    assert (found.quality <= best + 1e-6 * spread).all()
+    assert (found.quality >= best - 1e-3 * spread).all()
+    inner = slice(1, -1)
+    weights = np.interp(given_up[inner], exact_given_up, exact.w)
+    assert np.asarray(found.w[inner]) == pytest.approx(weights, rel=0.05)
+    assert (found.w[0], found.w[-1]) == (0, -np.inf)
+    assert (found.alpha[0], found.alpha[-1]) == (0, 1)
+    assert found.residual <= 1e-3 * spread
+
+
+def test_the_searched_frontier_of_bleu_lies_above_p():
+    pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
+    found = qd.pareto_frontier(pair, p, 6)
+    assert np.asarray(found.quality) == pytest.approx(
+        [float(pair.quality(q, p)) for q in found.q], abs=1e-14
+    )
+    assert np.asarray(found.diversity) == pytest.approx(
+        [float(pair.diversity(q)) for q in found.q], abs=1e-14
+    )
+    assert (np.diff(found.quality) >= 0).all()
+    assert (np.diff(found.diversity) <= 0).all()
+    best = max(float(pair.quality(q, p)) for q in np.eye(64))
+    assert float(found.quality[-1]) == pytest.approx(best, abs=1e-14)
+    above = np.interp(
+        float(pair.diversity(p)), found.diversity[::-1], found.quality[::-1]
+    )
+    # Linear interpolation of six points stays above P all the same.
+    assert above > float(pair.quality(p, p)) + 0.02
+
+
+def test_bad_input_of_the_frontier(as_a_user):
+    pair = qd.KernelPair(np.eye(3))
+    with pytest.raises(ValueError, match="p must sum to 1"):
+        qd.pareto_frontier(pair, np.array([0.5, 0.3, 0.1]))
+    with pytest.raises(ValueError, match="num_points must be at least 3, got 2"):
+        qd.pareto_frontier(pair, np.full(3, 1 / 3), 2)
+    with pytest.raises(ValueError, match="num_starts must be at least 4, got 3"):
+        search_frontier(pair, np.full(3, 1 / 3), 5, num_starts=3)
