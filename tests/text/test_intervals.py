@@ -1,0 +1,217 @@
+"""Intervals: closed forms for a mean, and coverage on an oracle."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import qdtheory as qd
+from qdtheory.text import (
+    as_corpus,
+    bleu,
+    bleu_scores,
+    bootstrap_interval,
+    jackknife_interval,
+    negative_repetition_rate,
+    prepare_references,
+    self_bleu,
+)
+
+
+def mean_length(corpus) -> float:
+    return float(corpus.lengths.mean())
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    lengths = np.random.default_rng(0).integers(1, 9, size=60)
+    return as_corpus([["a"] * length for length in lengths])
+
+
+# -- a mean --------------------------------------------------------------------------
+
+
+def test_leaving_one_out_of_a_mean_is_the_textbook_interval(corpus):
+    found = jackknife_interval(mean_length, corpus, level=0.9, num_groups=None)
+    error = stats.sem(corpus.lengths)
+    low, high = stats.t.interval(0.9, 59, mean_length(corpus), error)
+    close = {"rel": 1e-12}
+    assert found.value == mean_length(corpus)
+    assert found.standard_error == pytest.approx(error, **close)
+    assert (found.low, found.high) == (
+        pytest.approx(low, **close),
+        pytest.approx(high, **close),
+    )
+
+
+def test_groups_of_a_mean(corpus):
+    """Its jackknife is the standard error of the means of the groups."""
+    sums = []
+    found = jackknife_interval(
+        lambda c: sums.append(c.num_tokens) or mean_length(c), corpus, num_groups=12
+    )
+    groups = corpus.num_tokens - np.array([n for n in sums if n < corpus.num_tokens])
+    assert len(groups) == 12
+    assert groups.sum() == corpus.num_tokens
+    assert found.standard_error == pytest.approx(stats.sem(groups / 5), rel=1e-12)
+
+
+def test_variances_of_two_samples_add_up(corpus):
+    second = corpus[:40]
+    found = jackknife_interval(
+        lambda a, b: mean_length(a) - mean_length(b), corpus, second, num_groups=None
+    )
+    error = np.hypot(stats.sem(corpus.lengths), stats.sem(second.lengths))
+    assert found.standard_error == pytest.approx(error, rel=1e-12)
+    margin = stats.t.ppf(0.975, 39) * error
+    assert found.high - found.value == pytest.approx(margin, rel=1e-12)
+
+
+def test_bootstrap_of_a_mean(corpus):
+    found = bootstrap_interval(mean_length, corpus, num_resamples=4000)
+    error = corpus.lengths.std() / 60**0.5
+    # 4,000 resamples: a standard deviation to 1.1 %, the percentiles to 0.04 of it.
+    assert found.standard_error == pytest.approx(error, rel=0.05)
+    assert (found.low, found.high) == pytest.approx(
+        stats.norm.interval(0.95, found.value, error), abs=0.2 * error
+    )
+
+
+@pytest.mark.parametrize("interval", [jackknife_interval, bootstrap_interval])
+def test_arrays_entry_by_entry(interval):
+    texts = as_corpus(["a b c", "b a", "c c a", "a a"] * 10)
+    options = {"num_resamples": 20} if interval is bootstrap_interval else {}
+    references = prepare_references(["a b", "c a a"], 2)
+    both = interval(lambda c: bleu(c, references, 2), texts, **options)
+    for order in (0, 1):
+        one = interval(lambda c, n=order: bleu(c, references, 2)[n], texts, **options)
+        for name in ("value", "low", "high", "standard_error"):
+            expected = getattr(one, name)  # NumPy sums arrays in another order
+            assert getattr(both, name)[order] == pytest.approx(expected, rel=1e-12)
+
+
+def test_seeds(corpus):
+    first, same, other = (
+        jackknife_interval(mean_length, corpus, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first == same
+    assert first.standard_error != other.standard_error
+
+
+# -- coverage ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    space = qd.TextSpace(vocab_size=4, lengths=5)
+    model = qd.LSTMLanguageModel.random(
+        jax.random.key(5), vocab_size=4, embedding_size=8, hidden_size=8
+    )
+    return space, np.asarray(model.probabilities(space))
+
+
+def draws(oracle, repeats, seed=1, size=60):
+    space, q = oracle
+    rng = np.random.default_rng(seed)
+    for _ in range(repeats):
+        index = rng.choice(space.num_texts, size, p=q)
+        yield as_corpus(space.tokens[index].tolist())
+
+
+def coverage(interval, metric, expected, corpora, **options):
+    found = [interval(metric, corpus, level=0.9, **options) for corpus in corpora]
+    return np.mean([x.low <= expected <= x.high for x in found])
+
+
+# 100 intervals of level 0.9: the standard deviation of their coverage is 0.03.
+AROUND = 0.8, 0.98
+
+
+@pytest.mark.usefixtures("as_a_user")  # thousands of calls
+def test_both_cover_bleu_with_fixed_references(oracle):
+    space, q = oracle
+    references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
+
+    def metric(corpus):
+        return bleu(corpus, references, 2)[1]
+
+    expected = q @ bleu_scores(space.tokens.tolist(), references, 2)[:, 1]
+    corpora = list(draws(oracle, 100))
+    low, high = AROUND
+    assert low <= coverage(jackknife_interval, metric, expected, corpora) <= high
+    options = {"num_resamples": 50}
+    found = coverage(bootstrap_interval, metric, expected, corpora, **options)
+    assert low <= found <= high
+
+
+@pytest.mark.usefixtures("as_a_user")  # thousands of calls
+def test_jackknife_covers_the_expected_plug_in(oracle):
+    space, q = oracle
+    counts = (space.tokens[:, :, None] == np.arange(4)).mean(axis=1)
+    mean = q @ counts
+    spread = q @ ((counts - mean) ** 2).sum(axis=1)
+    expected = -(mean @ mean) - spread / 60
+    found = coverage(
+        jackknife_interval,
+        lambda c: negative_repetition_rate(c, 1),
+        expected,
+        draws(oracle, 100),
+    )
+    assert AROUND[0] <= found <= AROUND[1]
+
+
+@pytest.mark.usefixtures("as_a_user")  # thousands of calls
+def test_only_the_jackknife_covers_self_bleu(oracle):
+    """Resampled sentences find themselves; without a sentence nothing is repeated."""
+
+    def metric(corpus):
+        return self_bleu(corpus, 4)[3]
+
+    # Its error is a twentieth of one sample's.
+    expected = np.mean([metric(corpus) for corpus in draws(oracle, 400, seed=2)])
+    corpora = list(draws(oracle, 60))
+    # By the Efron-Stein inequality the jackknife's variance is on average no smaller
+    # than the true one, so that only a low coverage is an error.
+    assert coverage(jackknife_interval, metric, expected, corpora) >= AROUND[0]
+    options = {"num_resamples": 50}
+    found = coverage(bootstrap_interval, metric, expected, corpora[:20], **options)
+    assert found <= 0.2
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (
+            lambda: jackknife_interval(mean_length),
+            ValueError,
+            "at least one corpus after the metric",
+        ),
+        (
+            lambda: bootstrap_interval(mean_length, ["a"], level=95),
+            ValueError,
+            "level: expected a number between 0 and 1, got 95",
+        ),
+        (
+            lambda: jackknife_interval(lambda *c: 0.0, ["a"] * 30, ["b"] * 9),
+            ValueError,
+            "num_groups: expected 2 to 9, the sentences of corpus 1, got 20",
+        ),
+        (
+            lambda: jackknife_interval(mean_length, ["a"], num_groups=None),
+            ValueError,
+            "expected 2 to 1",
+        ),
+        (
+            lambda: bootstrap_interval(mean_length, ["a"], num_resamples=1),
+            ValueError,
+            "num_resamples: expected 2 or more, got 1",
+        ),
+        (lambda: jackknife_interval(mean_length, "a b"), TypeError, "got one str"),
+    ],
+)
+def test_bad_input(as_a_user, function, error, message):
+    with pytest.raises(error, match=message):
+        function()
