@@ -50,7 +50,8 @@ class Discrepancy:
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits, unless P
             itself maximises V: then up to rounding.
         status: "exact": up to rounding, no better model exists; "lower_bound": the
-            best model that a search found.
+            best model that a search found; "certified": `qdtheory.certify` showed
+            that none is better by more than 1e-5.
         upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
@@ -195,6 +196,11 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
         f"A search: {found.num_agreeing} of {found.num_starts} starts ended within "
         "1e-4 of the best gain, relatively."
     )
+    if found.learning_rate is not None:
+        reason = (
+            "SGD on a penalty: the best feasible iterate, at the learning rate "
+            f"{float(found.learning_rate):g}."
+        )
     return _with_rate(
         qdisc=qdisc,
         q=q,

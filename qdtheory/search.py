@@ -15,7 +15,7 @@ the last round and multiplies the texts' probabilities by noise.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -71,6 +71,7 @@ class Search:
         num_agreeing_diverse: the same for the diversity of `most_diverse`.
         num_starts: starts in all rounds, for each of the two models.
         num_steps: steps behind each of them, all rounds and the polish.
+        learning_rate: the one of the best iterate for "penalty", else None.
     """
 
     q: Float[Array, "*batch texts"]
@@ -83,6 +84,7 @@ class Search:
     num_agreeing_diverse: Int[Array, "*batch"]
     num_starts: int = field(metadata=STATIC)
     num_steps: int = field(metadata=STATIC)
+    learning_rate: Float[Array, "*batch"] | None = None
 
 
 def search(
@@ -451,34 +453,79 @@ def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
 # --- The paper's method --------------------------------------------------------------
 
 
+def penalty_curve(
+    pair: Pair, p: Float[ArrayLike, " texts"]
+) -> Float[Array, "rates steps"]:
+    """The gain in quality along the paper's method, step by step.
+
+    Args:
+        pair: any differentiable pair.
+        p: the real distribution, shape (N,).
+
+    Returns:
+        For each of the learning rates 0.1, 1 and 10 and each of 5,000 steps
+        U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
+
+    Raises:
+        ValueError: `p` is no distribution.
+
+    References:
+        Li et al. 2020, appendix G.1, figure 5.
+
+    Example:
+        >>> from qdtheory.pairs import LL_NRR
+        >>> gains = penalty_curve(LL_NRR, np.array([0.6, 0.3, 0.1]))
+        >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
+        (3, 5000) 0.0136
+    """
+    require_x64()
+    pair, _ = _prepared(pair, NUM_STARTS, None)
+    p = check_distribution(p)
+    _, values = _penalised(pair, p)
+    gains = values - pair.quality(p, p)
+    return jnp.where(gains > 0, gains, jnp.nan)
+
+
 @jax.jit
 def _penalty_batch(pair: Pair, p: Array) -> Search:
     return jax.vmap(partial(_penalty_one, pair))(p)
 
 
 def _penalty_one(pair: Pair, p: Array) -> Search:
-    quality, diversity = pair.quality(p, p), pair.diversity(p)
-    everywhere = jnp.full((), jnp.inf)
-    most_diverse, _ = _best_iterate(pair.diversity, lambda q: everywhere, p)
-    best, most = _best_iterate(
-        lambda q: pair.quality(q, p), lambda q: pair.diversity(q) - diversity, p
-    )
-    q, gain = _better_than_real(p, best, most - quality)
+    def unbounded(q):
+        return jnp.full((), jnp.inf)
+
+    most_diverse, values = _iterates(pair.diversity, unbounded, p)
+    most_diverse = most_diverse[values.max(axis=1).argmax()]
+    models, values = _penalised(pair, p)
+    best = values.max(axis=1).argmax()
+    q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
     ones = jnp.ones((), int)
-    return _report(
+    found = _report(
         pair, p, q, gain, most_diverse, ones, ones, len(LEARNING_RATES), SGD_STEPS
     )
+    return replace(found, learning_rate=jnp.array(LEARNING_RATES)[best])
 
 
-def _best_iterate(
+@jax.jit
+def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
+    least = pair.diversity(p)
+    return _iterates(partial(_quality, pair, p), lambda q: pair.diversity(q) - least, p)
+
+
+def _iterates(
     objective: Functional, surplus: Functional, p: Array
 ) -> tuple[Array, Array]:
-    """The best feasible iterate of SGD with momentum, over the learning rates."""
+    """SGD with momentum at each of the learning rates.
+
+    Returns the best feasible iterates, shape (rates, N), and the objective at all,
+    shape (rates, steps), minus infinity where infeasible.
+    """
 
     def loss(logits):
         q = jax.nn.softmax(logits)
         u, s = objective(q), surplus(q)
-        value = jnp.where(s > 0, u, -jnp.inf)
+        value = jnp.where((s > 0) & ~jnp.isnan(u), u, -jnp.inf)
         return PENALTY * jnp.maximum(0.0, -s) - u, (q, value)
 
     def descend(rate):
@@ -487,14 +534,14 @@ def _best_iterate(
             slope, (q, value) = jax.grad(loss, has_aux=True)(logits)
             best = jnp.where(value > most, q, best)
             velocity = MOMENTUM * velocity + jnp.where(p > 0, slope, 0.0)
-            return (logits - rate * velocity, velocity, best, most.clip(value)), None
+            state = logits - rate * velocity, velocity, best, most.clip(value)
+            return state, value
 
         start = (jnp.log(p), jnp.zeros_like(p), p, jnp.full((), -jnp.inf))
-        (_, _, best, most), _ = jax.lax.scan(step, start, length=SGD_STEPS)
-        return best, most
+        (_, _, best, _), values = jax.lax.scan(step, start, length=SGD_STEPS)
+        return best, values
 
-    models, values = jax.vmap(descend)(jnp.array(LEARNING_RATES))
-    return models[values.argmax()], values.max()
+    return jax.vmap(descend)(jnp.array(LEARNING_RATES))
 
 
 # --- The report --------------------------------------------------------------------
