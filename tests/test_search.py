@@ -237,11 +237,11 @@ def test_exact_is_refused_where_it_does_not_apply(as_a_user):
 
 def test_the_papers_curve_is_sgd_with_momentum():
     # A plain loop with gradients by hand; from this P the start has V(Q) = V(P).
-    p = np.array([0.5, 0.25, 0.25])
+    p = np.array([0.5, 0.25, 0.125, 0.125])
     gains = np.asarray(penalty_curve(qd.LL_NRR, p))
     assert gains.shape == (3, 5000)
     for rate, curve in zip((0.1, 1.0, 10.0), gains):
-        logits, velocity, expected = np.log(p), np.zeros(3), []
+        logits, velocity, expected = np.log(p), np.zeros(4), []
         for _ in range(200):
             q = np.exp(logits) / np.exp(logits).sum()
             u, s = q @ np.log(p), p @ p - q @ q
