@@ -17,6 +17,7 @@ drawn from a random sentence. They differ where sentences have several lengths.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from numbers import Integral
 from typing import Literal, TypeAlias, get_args
 
@@ -123,7 +124,9 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
     keys = _keys((corpus.tokens[starts + k] for k in range(n)), base)
     if _fits(base**n):  # ten times faster: a sort that need not carry positions
         keys, counts = np.unique(keys, return_counts=True)
-        ngrams = keys[:, None] // base ** np.arange(n)[::-1] % base
+        ngrams = np.empty((len(keys), n), np.int32)
+        for column in reversed(range(n)):
+            keys, ngrams[:, column] = np.divmod(keys, base)
     else:
         _, first, counts = np.unique(keys, return_index=True, return_counts=True)
         ngrams = corpus.tokens[starts[first][:, None] + np.arange(n)]
@@ -168,8 +171,9 @@ def coverage_rate(
         0.5
     """
     ours, theirs = _tables(n, estimator, candidates, references)
-    q, p = _aligned(ours, theirs, estimator)
-    return float(q @ p)
+    rows, others = _shared(ours, theirs)
+    q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
+    return float(np.sum(q[rows] * p[others]))
 
 
 def negative_repetition_rate(
@@ -207,7 +211,7 @@ def negative_repetition_rate(
     """
     (table,) = _tables(n, estimator, candidates)
     q = _frequencies(table, estimator)
-    return _excess(table, estimator) - float(q @ q)
+    return _excess(table, estimator) - float(np.sum(q**2))
 
 
 def cnd(
@@ -246,9 +250,12 @@ def cnd(
         -1.0
     """
     ours, theirs = _tables(n, estimator, candidates, references)
-    q, p = _aligned(ours, theirs, estimator)
+    rows, others = _shared(ours, theirs)
+    q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
+    q[rows] -= p[others]
+    p[others] = 0
     excess = _excess(ours, estimator) + _excess(theirs, estimator)
-    return float(np.sum((q - p) ** 2)) - excess
+    return float(np.sum(q**2) + np.sum(p**2)) - excess
 
 
 def unique_ngrams(candidates: Countable, n: int) -> int:
@@ -326,9 +333,10 @@ def _excess(table: NgramCounts, estimator: Estimator) -> float:
         )
     if estimator == "sentence-pairs":
         weights, masses = weights / masses[sentence], (masses > 0).astype(float)
-    q, square = _frequencies(table, estimator), masses @ masses
-    share = square / masses.sum() ** 2
-    return float((weights @ weights / square - q @ q) * share / (1 - share))
+    together = np.sum(_frequencies(table, estimator) ** 2)
+    squares = np.sum(masses**2)
+    share = squares / masses.sum() ** 2
+    return float((np.sum(weights**2) / squares - together) * share / (1 - share))
 
 
 def _starts(corpus: Corpus, n: int) -> Int[np.ndarray, " windows"]:
@@ -354,20 +362,20 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
         if not _fits(size * base):
             ranks, keys = np.unique(keys, return_inverse=True)
             size = len(ranks)
-        keys = keys * base + column
+        keys *= base
+        keys += column
         size *= base
     return keys
 
 
-def _aligned(q: NgramCounts, p: NgramCounts, estimator: Estimator):
-    """Frequencies of both sides over the n-grams of either."""
-    ids = {token: index for index, token in enumerate(p.vocabulary)}
-    joint = np.array([ids.setdefault(token, len(ids)) for token in q.vocabulary])
-    keys = _keys(np.concatenate([joint[q.ngrams], p.ngrams]).T, len(ids))
-    _, position = np.unique(keys, return_inverse=True)
-    size = position.max() + 1
-    split = len(q.counts)
-    return (
-        np.bincount(position[:split], _frequencies(q, estimator), size),
-        np.bincount(position[split:], _frequencies(p, estimator), size),
-    )
+def _shared(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams of both sides: their rows in the one table and in the other."""
+    ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
+    unknown = len(ids)  # one id for all of these: p has no n-gram with it
+    renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
+    keys = _keys(np.concatenate([renamed[q.ngrams], p.ngrams]).T, unknown + 1)
+    # Those of p are in rising order.
+    ours, theirs = np.split(keys, [len(q.counts)])
+    place = np.searchsorted(theirs, ours)
+    rows = np.flatnonzero(theirs.take(place, mode="clip") == ours)
+    return rows, place[rows]
