@@ -1,14 +1,17 @@
 r"""Intervals for metrics of samples: the sentences are the independent draws.
 
 An interval is for what the metric is on average over samples of these sizes, not for
-its limit: that of a plug-in with a bias is around the biased value.
+its limit: that of a biased plug-in surrounds the biased value. Where references are
+fixed inside the metric, it is an interval given these references.
 
-The jackknife suits every metric here. The bootstrap draws sentences with replacement,
-so that a resample repeats some: about a third of the sentences are missing, and those
-twice there are found again word for word. A metric that compares the sentences of one
-sample with each other (Self-BLEU, NRR, CND, distinct) reads that as less diversity;
-one that is a mean over candidates, as BLEU and CR with the references fixed, does not
-mind.
+The jackknife suits every metric here. By the Efron-Stein inequality its variance is
+on average no smaller than the true one; for Self-BLEU of a few hundred to thousands of
+captions the standard error came out 1.0 to 1.6 times the true one. The bootstrap draws
+with replacement: a third of the sentences are missing from a resample, and others are
+there twice and find themselves word for word. A metric that compares the sentences of
+one sample (Self-BLEU, distinct, NRR, CND) takes that for repetition: the bootstrap's
+interval for Self-BLEU of 500 captions lies 13 to 60 standard deviations above the
+value. A mean over candidates, as BLEU against fixed references, does not mind.
 """
 
 from collections.abc import Callable
