@@ -20,6 +20,7 @@ from qdtheory.text.ngrams import (
     ngram_counts,
     unique_ngrams,
 )
+from qdtheory.text.report import Report, evaluate
 
 __all__ = [
     "Corpus",
@@ -27,6 +28,7 @@ __all__ = [
     "NgramCounts",
     "References",
     "Removed",
+    "Report",
     "as_corpus",
     "bleu",
     "bleu_scores",
@@ -34,6 +36,7 @@ __all__ = [
     "cnd",
     "coverage_rate",
     "distinct",
+    "evaluate",
     "imdb",
     "jackknife_interval",
     "negative_repetition_rate",

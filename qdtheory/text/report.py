@@ -1,0 +1,203 @@
+"""Every metric of several candidates with intervals, and what may be compared."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from qdtheory.text.bleu import Smoothing, bleu, prepare_references, self_bleu
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.intervals import Interval, jackknife_interval
+from qdtheory.text.ngrams import (
+    Estimator,
+    cnd,
+    coverage_rate,
+    distinct,
+    negative_repetition_rate,
+    ngram_counts,
+)
+
+NUM_GROUPS = 20
+PAIRS = (
+    "CR and NRR are divergence-compatible: no text has more of both than text with "
+    "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
+    "n-grams only: CND of 0 does not mean equal texts.",
+    "BLEU and Self-BLEU are not: other text can be better in both than real text. "
+    "Better in both does not mean closer to the references' distribution.",
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Metrics of candidates against one set of references.
+
+    Attributes:
+        metrics: the names, such as "BLEU-2"; Self-BLEU, CND: less is better; BLEU, CR,
+            NRR, distinct: more is better.
+        scores: of each candidate by its name, an interval with an entry a metric.
+        sizes: the sentences of each candidate.
+        num_references: the sentences of the references.
+        warnings: what must not be compared.
+        pairs: which pairs of quality and diversity are divergence-compatible.
+        methods: how the numbers were made, a line for a paper.
+    """
+
+    metrics: tuple[str, ...]
+    scores: dict[str, Interval]
+    sizes: dict[str, int]
+    num_references: int
+    warnings: tuple[str, ...]
+    pairs: tuple[str, ...]
+    methods: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report in lists, dictionaries, strings and numbers, as JSON has them."""
+        keys = ("value", "low", "high", "standard_error")
+        candidates = {}
+        for name, scores in self.scores.items():
+            rows = np.transpose([getattr(scores, key) for key in keys]).tolist()
+            entries = (dict(zip(keys, row)) for row in rows)
+            candidates[name] = {
+                "sentences": self.sizes[name],
+                "metrics": dict(zip(self.metrics, entries)),
+            }
+        return {
+            "references": self.num_references,
+            "candidates": candidates,
+            "warnings": list(self.warnings),
+            "pairs": list(self.pairs),
+            "methods": self.methods,
+        }
+
+
+def evaluate(
+    candidates: Mapping[str, Texts],
+    references: Texts,
+    max_order: int = 4,
+    smoothing: Smoothing = "epsilon",
+    estimator: Estimator = "pairs",
+    level: float = 0.95,
+    tokenizer: str = "white space",
+    step: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """BLEU, Self-BLEU, CR, NRR, CND and distinct of candidates, with intervals.
+
+    The intervals are a jackknife's over 20 groups of the candidates' sentences, or over
+    all where there are fewer; the references stay as they are.
+
+    Args:
+        candidates: texts by name.
+        references: real text, the same for all.
+        max_order: highest order of the n-grams.
+        smoothing: of BLEU and Self-BLEU, None or "epsilon".
+        estimator: of CR, NRR and CND; "pairs" does not depend on the sample size.
+        level: of the intervals.
+        tokenizer: named in the line for a paper.
+        step: called with a description before each of 21 steps a candidate.
+
+    Returns:
+        The report.
+
+    Raises:
+        TypeError: when `as_corpus` refuses texts.
+        ValueError: no candidates, fewer than 3 sentences, or what a metric refuses,
+            with the candidates' name before it.
+
+    Example:
+        >>> texts = ["a b c", "a c", "b c a"] * 10
+        >>> found = evaluate({"ours": texts}, texts, max_order=2)
+        >>> dict(zip(found.metrics, found.scores["ours"].value.round(3).tolist()))
+        ... # doctest: +NORMALIZE_WHITESPACE
+        {'BLEU-1': 1.0, 'BLEU-2': 1.0, 'Self-BLEU-1': 1.0, 'Self-BLEU-2': 1.0,
+         'CR-1': 0.344, 'CR-2': 0.28, 'NRR-1': -0.343, 'NRR-2': -0.27,
+         'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08}
+    """
+    if not candidates:
+        raise ValueError("expected at least one set of candidates, got none")
+    real = as_corpus(references)
+    known = prepare_references(real, max_order)
+    orders = range(1, max_order + 1)
+    tables = [ngram_counts(real, n) for n in orders]
+
+    def metrics(corpus: Corpus) -> np.ndarray:
+        counts = [ngram_counts(corpus, n) for n in orders]
+        both = list(zip(counts, tables, orders, strict=True))
+        return np.concatenate(
+            [
+                bleu(corpus, known, max_order, smoothing),
+                self_bleu(corpus, max_order, smoothing),
+                [coverage_rate(*sides, estimator) for sides in both],
+                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
+                [cnd(*sides, estimator) for sides in both],
+                [distinct(q, n) for q, _, n in both],
+            ]
+        )
+
+    scores, sizes = {}, {}
+    for name, texts in candidates.items():
+
+        def counted(corpus: Corpus, name=name) -> np.ndarray:
+            step(f"Measuring {name}")
+            return metrics(corpus)
+
+        try:
+            corpus = as_corpus(texts)
+            sizes[name] = len(corpus)
+            if len(corpus) < 3:
+                raise ValueError(
+                    "Self-BLEU compares sentences with each other: expected at least "
+                    f"3 for its interval, got {len(corpus)}"
+                )
+            groups = min(NUM_GROUPS, len(corpus))
+            scores[name] = jackknife_interval(
+                counted, corpus, level=level, num_groups=groups
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    kinds = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct")
+    return Report(
+        metrics=tuple(f"{kind}-{n}" for kind in kinds for n in orders),
+        scores=scores,
+        sizes=sizes,
+        num_references=len(real),
+        warnings=_warnings(sizes, estimator),
+        pairs=PAIRS,
+        methods=_methods(
+            sizes, len(real), max_order, smoothing, estimator, level, tokenizer
+        ),
+    )
+
+
+def _warnings(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:
+    if len(set(sizes.values())) == 1:
+        return ()
+    kinds = "Self-BLEU and distinct"
+    if estimator == "plug-in":
+        kinds = "Self-BLEU, NRR, CND and distinct"
+    numbers = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+    return (
+        f"{kinds} depend on the number of sentences, which differs ({numbers}): "
+        "compare samples of one size",
+    )
+
+
+def _methods(sizes, num_references, max_order, smoothing, estimator, level, tokenizer):
+    numbers = sorted(set(sizes.values()))
+    many = f"{numbers[0]:,}"
+    if len(numbers) > 1:
+        many += f" to {numbers[-1]:,}"
+    smoothed = "no smoothing" if smoothing is None else "zero counts set to 0.1"
+    rates = {
+        "plug-in": "pooled frequencies",
+        "pairs": "n-grams of different sentences",
+        "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
+    }[estimator]
+    return (
+        f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
+        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}) and "
+        f"distinct of {many} sentences against {num_references:,} references; tokens "
+        f"by {tokenizer}; {level:.0%} jackknife intervals over the candidates; "
+        f"qdtheory {version('qdtheory')}"
+    )

@@ -1,0 +1,108 @@
+"""The report: each metric on its own, its warnings and its line."""
+
+import json
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+from qdtheory.text import (
+    as_corpus,
+    bleu,
+    cnd,
+    coverage_rate,
+    distinct,
+    jackknife_interval,
+    negative_repetition_rate,
+    self_bleu,
+)
+from qdtheory.text.report import evaluate
+
+RNG = np.random.default_rng(0)
+REAL, MODEL = (
+    [RNG.integers(6, size=size).tolist() for size in RNG.integers(2, 9, 60)]
+    for _ in range(2)
+)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluate({"model": MODEL, "half": MODEL[:30]}, REAL, max_order=2)
+
+
+def test_values_and_intervals_are_those_of_each_metric(found):
+    metrics = {
+        "BLEU": lambda c, n: bleu(c, REAL, n, "epsilon")[n - 1],
+        "Self-BLEU": lambda c, n: self_bleu(c, n, "epsilon")[n - 1],
+        "CR": lambda c, n: coverage_rate(c, REAL, n, "pairs"),
+        "NRR": lambda c, n: negative_repetition_rate(c, n, "pairs"),
+        "CND": lambda c, n: cnd(c, REAL, n, "pairs"),
+        "distinct": distinct,
+    }
+    assert found.metrics == tuple(f"{name}-{n}" for name in metrics for n in (1, 2))
+    scores = found.scores["half"]
+    for position, (metric, n) in enumerate(
+        (m, n) for m in metrics.values() for n in (1, 2)
+    ):
+        expected = jackknife_interval(lambda c, m=metric, n=n: m(c, n), MODEL[:30])
+        for name in ("value", "low", "high", "standard_error"):
+            assert getattr(scores, name)[position] == pytest.approx(
+                getattr(expected, name), rel=1e-12
+            )
+
+
+def test_json(found):
+    report = json.loads(json.dumps(found.as_dict()))
+    assert report["references"] == 60
+    assert report["candidates"]["half"]["sentences"] == 30
+    entry = report["candidates"]["model"]["metrics"]["CND-2"]
+    position = found.metrics.index("CND-2")
+    assert entry["value"] == found.scores["model"].value[position]
+    assert entry["low"] < entry["value"] < entry["high"]
+    assert report["warnings"] == list(found.warnings)
+    assert report["methods"] == found.methods
+
+
+def test_unequal_sizes_get_a_warning(found):
+    assert found.warnings == (
+        "Self-BLEU and distinct depend on the number of sentences, which differs "
+        "(model 60, half 30): compare samples of one size",
+    )
+    plug_in = {"max_order": 1, "estimator": "plug-in"}
+    equal = evaluate({"a": MODEL, "b": REAL}, REAL, **plug_in)
+    assert equal.warnings == ()
+    unequal = evaluate({"a": MODEL, "b": REAL[:40]}, REAL, **plug_in)
+    assert unequal.warnings[0].startswith("Self-BLEU, NRR, CND and distinct depend")
+
+
+def test_the_line_for_a_paper(found):
+    assert found.methods == (
+        "BLEU and Self-BLEU (orders 1 to 2, means of sentence scores, zero counts set "
+        "to 0.1, Self-BLEU leave-one-out), CR, NRR and CND (n-grams of different "
+        "sentences) and distinct of 30 to 60 sentences against 60 references; tokens "
+        f"by white space; 95% jackknife intervals over the candidates; qdtheory "
+        f"{version('qdtheory')}"
+    )
+
+
+def test_few_sentences_and_steps():
+    steps = []
+    found = evaluate({"few": ["a b", "b a", "a b"]}, ["a b"] * 2, 1, step=steps.append)
+    assert steps == ["Measuring few"] * 4  # three groups, then all of them
+    assert found.sizes == {"few": 3}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "options", "message"),
+    [
+        ({}, {}, "at least one set of candidates"),
+        ({"one.txt": ["a b"]}, {}, "^one.txt: Self-BLEU .* at least 3 .*, got 1"),
+        ({"x": [""]}, {}, "^x: expected at least one sentence with a token"),
+        ({"x": ["a"] * 4}, {}, "^x: no sentence has 2 tokens"),
+        ({"x": ["a", "a b", "b a", "a"]}, {}, "^x: pairs need .* two sentences"),
+        ({"x": as_corpus(MODEL)}, {"level": 2}, "^x: level: expected"),
+    ],
+)
+def test_bad_input(as_a_user, candidates, options, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(candidates, REAL, 2, **options)
