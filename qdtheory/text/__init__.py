@@ -20,15 +20,26 @@ from qdtheory.text.ngrams import (
     ngram_counts,
     unique_ngrams,
 )
+from qdtheory.text.noise import (
+    NoiseDiscrepancy,
+    NoiseFamily,
+    add_noise,
+    highest_coverage,
+    noise_discrepancy,
+    noise_family,
+)
 from qdtheory.text.report import Report, evaluate
 
 __all__ = [
     "Corpus",
     "Interval",
     "NgramCounts",
+    "NoiseDiscrepancy",
+    "NoiseFamily",
     "References",
     "Removed",
     "Report",
+    "add_noise",
     "as_corpus",
     "bleu",
     "bleu_scores",
@@ -37,10 +48,13 @@ __all__ = [
     "coverage_rate",
     "distinct",
     "evaluate",
+    "highest_coverage",
     "imdb",
     "jackknife_interval",
     "negative_repetition_rate",
     "ngram_counts",
+    "noise_discrepancy",
+    "noise_family",
     "prepare",
     "prepare_references",
     "read_corpus",
