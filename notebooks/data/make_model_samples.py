@@ -1,0 +1,148 @@
+"""Score the samples of six models of COCO captions; write model_samples.csv.
+
+    QDTHEORY_DATA=FOLDER python notebooks/data/make_model_samples.py
+
+FOLDER holds model_samples/*.txt and texygen/{image,test}_coco.txt of the repository
+geek-ai/Texygen. The models were trained on image_coco.txt. One half of it is the first
+set of references, the other half is real text beside the models; test_coco.txt, which
+shows other scenes, is the second set of references. All sets are cut to one size. Rows
+"noise" are the real text with a share of random sentences.
+
+Captions come with full stops attached, samples with separated ones: one tokenizer reads
+both, and its tokens do not depend on spaces beside punctuation.
+"""
+
+import csv
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from qdtheory import text
+from qdtheory.text import Corpus
+from qdtheory.text.noise import add_noise
+
+ORDERS = (1, 2, 3, 4, 5)
+MODELS = {
+    "MLE": "mle",
+    "SeqGAN": "seq",
+    "MaliGAN": "maligan",
+    "RankGAN": "rank",
+    "LeakGAN": "leakgan",
+    "TextGAN": "textgan",
+}
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
+NUM_GROUPS = 20
+# A caption's apostrophe may be a token of its own, as in the samples.
+WORD = re.compile(r"\w+|[^\w\s]")
+COLUMNS = "references,system,share,length,metric,order,value,low,high"
+METRICS = ("CR", "NRR", "CND", "CND of pairs", "BLEU", "Self-BLEU", "distinct")
+
+
+def tokens(line: str) -> list[str]:
+    """Words and single punctuation marks; NLTK's quotation marks as typed ones."""
+    return WORD.findall(line.lower().replace("``", '"').replace("''", '"'))
+
+
+def read(folder: Path, name: str, seed: int) -> Corpus:
+    """The sentences of a file, shuffled."""
+    return text.prepare(text.read_corpus(folder / name, tokenizer=tokens), seed=seed)
+
+
+def scores(references: Corpus) -> Callable[[Corpus], np.ndarray]:
+    """All metrics of candidates against these references, a row a metric."""
+    tables = {n: text.ngram_counts(references, n) for n in ORDERS}
+    prepared = text.prepare_references(references, max(ORDERS))
+
+    def of(candidates: Corpus) -> np.ndarray:
+        own = {n: text.ngram_counts(candidates, n) for n in ORDERS}
+        return np.array(
+            [
+                [text.coverage_rate(own[n], tables[n], n) for n in ORDERS],
+                [text.negative_repetition_rate(own[n], n) for n in ORDERS],
+                [text.cnd(own[n], tables[n], n) for n in ORDERS],
+                [text.cnd(own[n], tables[n], n, estimator="pairs") for n in ORDERS],
+                text.bleu(candidates, prepared, max(ORDERS)),
+                text.self_bleu(candidates, max(ORDERS)),
+                [text.distinct(own[n], n) for n in ORDERS],
+            ]
+        )
+
+    return of
+
+
+def rows(*values: np.ndarray) -> Iterator[list]:
+    """One row for each metric and order: the value, and an interval if there is one."""
+    for i, metric in enumerate(METRICS):
+        for j, n in enumerate(ORDERS):
+            yield [metric, n, *(float(x[i, j]) for x in values)]
+
+
+def copies(candidates: Corpus, references: Corpus) -> list[list]:
+    """How many sentences differ, and which share is found word for word."""
+    sentences, originals = list(candidates), set(references)
+    copied = sum(sentence in originals for sentence in sentences)
+    return [
+        ["different sentences", 0, len(set(sentences))],
+        ["copied", 0, copied / len(sentences)],
+    ]
+
+
+def main() -> None:
+    """Measure, then write the table in one go."""
+    folder = os.environ.get("QDTHEORY_DATA")
+    if not folder:
+        sys.exit("set QDTHEORY_DATA to the folder of the corpora, see the docstring")
+    systems = {
+        name: read(Path(folder), f"model_samples/{file}.txt", seed=1)
+        for name, file in MODELS.items()
+    }
+    train, test = (
+        read(Path(folder), f"texygen/{name}_coco.txt", seed=1)
+        for name in ("image", "test")
+    )
+    size = len(train) // 2
+    systems = {"Real": train[size:]} | systems
+    table = []
+    for name, references in {"train": train[:size], "test": test[:size]}.items():
+        metric = scores(references)
+        for system, candidates in systems.items():
+            found = text.jackknife_interval(
+                metric, candidates[:size], num_groups=NUM_GROUPS
+            )
+            table += [
+                [name, system, 0.0, "", *row]
+                for row in rows(found.value, found.low, found.high)
+            ]
+            table += [
+                [name, system, 0.0, "", *row]
+                for row in copies(candidates[:size], references[:size])
+            ]
+            print(f"{name}, {system}: {candidates[:size]}", file=sys.stderr)
+        for length, share in product((5, None), SHARES):
+            noisy = add_noise(systems["Real"][:size], share, length=length)
+            table += [
+                [name, "noise", share, length or "same", *row]
+                for row in rows(metric(noisy))
+            ]
+    with Path(__file__).with_name("model_samples.csv").open("w", newline="") as file:
+        file.write(
+            "# QDTHEORY_DATA=FOLDER python notebooks/data/make_model_samples.py\n"
+            f"# qdtheory {version('qdtheory')}, numpy {np.__version__}; "
+            f"{size} sentences in each set; seed 1; "
+            f"jackknife of {NUM_GROUPS} groups, level 0.95\n"
+        )
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS.split(","))
+        for row in table:
+            cells = [f"{x:.6g}" if isinstance(x, float) else x for x in row]
+            writer.writerow(cells + [""] * (len(COLUMNS.split(",")) - len(cells)))
+
+
+if __name__ == "__main__":
+    main()
