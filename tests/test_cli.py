@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 import qdtheory as qd
 from qdtheory import cli
 from qdtheory import progress as progress_module
+from qdtheory.text import report
 
-REFERENCES = "a b c d\n\na b\n"
-CANDIDATES = "a b c d e\nb c d a\n"
+REFERENCES = "a b c d\n\na b\na b c d\n"
+CANDIDATES = "a b c d e\nb c d a\na b c d\n"
 
 
 @pytest.fixture
@@ -26,6 +27,9 @@ def folder(tmp_path, monkeypatch):
     Path("two [x].gz").write_bytes(gzip.compress(REFERENCES.encode()))
     Path("bad.txt").write_bytes(b"a b\nc \xff\n")
     Path("empty.txt").touch()
+    Path("single.txt").write_text("a b c d e f\n")
+    Path("short.txt").write_text("a\nb\nc\n")
+    Path("nul.txt").write_bytes(b"a b\nc \0 d\n")
     Path("binary").write_bytes(b"\x7fELF\0\0")
     return tmp_path
 
@@ -36,50 +40,66 @@ def call(*arguments):
 
 def test_json_holds_the_numbers_of_the_library(folder):
     result = call(
-        "evaluate", "one.txt", "two [x].gz", "--references", "references.txt", "--json"
+        *("evaluate", "one.txt", "two [x].gz", "--references", "references.txt"),
+        *("--max-order", "2", "--json"),
     )
     assert result.exit_code == 0
     assert result.stderr == ""
-    report = json.loads(result.stdout)
-    assert report["references"] == {
+    shown = json.loads(result.stdout)
+    assert shown["references"] == {
         "file": "references.txt",
-        "sentences": 2,
-        "tokens": 6,
+        "sentences": 3,
+        "tokens": 10,
         "empty_lines": 1,
     }
-    assert [c["file"] for c in report["candidates"]] == ["one.txt", "two [x].gz"]
-    assert [c["empty_lines"] for c in report["candidates"]] == [0, 1]
-    references = qd.text.read_corpus("references.txt")
-    for entry in report["candidates"]:
-        candidates = qd.text.read_corpus(entry["file"])
-        assert entry["orders"] == [
-            {
-                "n": n,
-                "cr": qd.text.coverage_rate(candidates, references, n),
-                "nrr": qd.text.negative_repetition_rate(candidates, n),
-                "cnd": qd.text.cnd(candidates, references, n),
-            }
-            for n in (1, 2, 3, 4)
-        ]
+    files = ["one.txt", "two [x].gz"]
+    assert [c["file"] for c in shown["candidates"]] == files
+    assert [c["empty_lines"] for c in shown["candidates"]] == [0, 1]
+    candidates = {name: qd.text.read_corpus(name) for name in files}
+    expected = report.evaluate(candidates, qd.text.read_corpus("references.txt"), 2)
+    for entry in shown["candidates"]:
+        scores = expected.scores[entry["file"]]
+        assert list(entry["metrics"]) == list(expected.metrics)
+        for key in ("value", "low", "high", "standard_error"):
+            values = [metric[key] for metric in entry["metrics"].values()]
+            assert values == getattr(scores, key).tolist()
+    assert shown["methods"] == expected.methods
+    assert shown["pairs"] == list(expected.pairs)
+    assert shown["warnings"] == []
 
 
 def test_tables(folder):
     result = call(
-        "evaluate",
-        *("one.txt", "two [x].gz", "--references", "references.txt"),
-        *("--max-order", "2"),
+        *("evaluate", "one.txt", "two [x].gz", "--references", "references.txt"),
+        *("--max-order", "2", "--estimator", "plug-in", "--smoothing", "none"),
     )
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "references references.txt: 2 sentences, 6 tokens, 1 empty lines skipped"
+        "references references.txt: 3 sentences, 10 tokens, 1 empty lines skipped"
     )
-    assert "candidates two [x].gz: 2 sentences" in result.stdout
+    assert "candidates two [x].gz: 3 sentences" in result.stdout
     rows = [line.replace("│", " ").split() for line in lines if line.startswith("│")]
-    # By hand: unigrams 2 2 2 2 1 of 9 against 2 2 1 1 of 6; bigrams of 7 against 4.
-    assert rows[0] == ["1", "2.22222e-01", "-2.09877e-01", "4.32099e-02"]
-    assert rows[1] == ["2", "2.14286e-01", "-2.24490e-01", "1.70918e-01"]
-    assert [row[3] for row in rows[2:]] == ["0.00000e+00"] * 2
+    values = [{row[0]: float(row[1]) for row in rows[i : i + 12]} for i in (0, 12)]
+    # By hand: unigrams 3 3 3 3 1 of 13 against 3 3 2 2 of 10; the second file holds
+    # the references.
+    assert values[0]["CR-1"] == pytest.approx(30 / 130, rel=1e-4)
+    assert values[0]["NRR-1"] == pytest.approx(-37 / 169, rel=1e-4)
+    assert values[0]["distinct-1"] == pytest.approx(5 / 13, rel=1e-4)
+    # "e" is in no reference: precisions 4/5, 1 and 1.
+    assert values[0]["BLEU-1"] == pytest.approx(14 / 15, rel=1e-4)
+    assert [values[1][f"CND-{n}"] for n in (1, 2)] == [0, 0]
+    assert [values[1][f"BLEU-{n}"] for n in (1, 2)] == [1, 1]
+    assert "divergence-compatible" in result.stdout
+    assert f"qdtheory {qd.__version__}" in lines[-1]
+
+
+def test_sets_of_different_size_are_warned_about(folder):
+    Path("four.txt").write_text(CANDIDATES + "c d\n")
+    arguments = ("evaluate", "one.txt", "four.txt", "--references", "references.txt")
+    result = call(*arguments, "--max-order", "1")
+    assert result.exit_code == 0
+    assert "compare samples of one size" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -91,7 +111,12 @@ def test_tables(folder):
         (["binary"], "binary, line 1: a NUL byte; expected a text file"),
         (["."], ".: Is a directory"),
         (["one.txt", "--max-order", "5"], "references.txt: no sentence has 5 tokens"),
-        (["one.txt", "--max-order", "0"], "--max-order: expected 1 or more, got 0"),
+        (["one.txt", "--max-order", "0"], "Invalid value for '--max-order'"),
+        (["one.txt", "one.txt"], "one.txt: given more than once"),
+        (["single.txt"], "single.txt: Self-BLEU compares sentences with each other"),
+        (["short.txt"], "short.txt: no sentence has 2 tokens: the longest has 1"),
+        (["nul.txt"], "nul.txt, line 2: a NUL byte"),
+        (["one.txt", "--smoothing", "add"], "Invalid value for '--smoothing'"),
     ],
 )
 def test_bad_input_gets_one_line(folder, arguments, message):
@@ -106,6 +131,19 @@ def test_bad_references(folder):
     result = call("evaluate", "one.txt", "--references", "none.txt")
     assert result.exit_code == 1
     assert result.stderr == "qdtheory: none.txt: No such file or directory\n"
+
+
+def test_windows_line_ends_and_one_very_long_line(folder):
+    Path("windows.txt").write_bytes(CANDIDATES.replace("\n", "\r\n").encode())
+    Path("long.txt").write_text("a b c d " * 1_250_000 + "\na b c d\na b\n")
+    result = call(
+        *("evaluate", "one.txt", "windows.txt", "long.txt", "--json"),
+        *("--references", "references.txt", "--max-order", "2"),
+    )
+    assert result.exit_code == 0
+    plain, windows, long = json.loads(result.stdout)["candidates"]
+    assert plain["metrics"] == windows["metrics"]
+    assert long["tokens"] == 5_000_006
 
 
 def test_help_and_version():

@@ -266,7 +266,7 @@ def test_the_readmes_example_prints_what_the_readme_says():
 def test_the_readmes_commands_say_what_the_readme_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("model.txt", "real.txt"):
-        Path(name).write_text("a model wrote this\nand this\n")
+        Path(name).write_text("a model wrote this\nand this, too\nor not this one\n")
     readme = (ROOT / "README.md").read_text()
     lines = re.findall(r"^\.venv/bin/qdtheory (.*)$", readme, re.MULTILINE)
     commands = [shlex.split(line, comments=True) for line in lines]
@@ -403,11 +403,11 @@ def test_the_wheel_alone_runs_its_command(wheel_folder):
     result = command("--help")
     assert result.returncode == 0, result.stderr
     assert "evaluate" in result.stdout
-    (wheel_folder / "real.txt").write_text("a b c d\na b d c\n")
+    (wheel_folder / "real.txt").write_text("a b c d\na b d c\na b c d\n")
     result = command("evaluate", "real.txt", "--references", "real.txt", "--json")
     assert result.returncode == 0, result.stderr
-    first = json.loads(result.stdout)["candidates"][0]["orders"][0]
-    assert first["cnd"] == pytest.approx(0, abs=1e-15)
+    (metrics,) = (c["metrics"] for c in json.loads(result.stdout)["candidates"])
+    assert metrics["BLEU-1"]["value"] == pytest.approx(1, abs=1e-15)
 
 
 def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):

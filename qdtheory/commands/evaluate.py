@@ -2,13 +2,29 @@
 
 import json
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from qdtheory.commands.errors import fail
 from qdtheory.progress import progress
+
+
+class Smoothing(StrEnum):
+    """What a count of 0 becomes in BLEU."""
+
+    none = "none"
+    epsilon = "epsilon"
+
+
+class Estimator(StrEnum):
+    """How CR, NRR and CND are made from counts."""
+
+    plug_in = "plug-in"
+    pairs = "pairs"
+    sentence_pairs = "sentence-pairs"
 
 
 def evaluate(
@@ -18,99 +34,111 @@ def evaluate(
     references: Annotated[
         Path, typer.Option(help="Real text, one sentence a line.", metavar="FILE")
     ],
-    max_order: Annotated[int, typer.Option(help="Highest order n of n-grams.")] = 4,
+    max_order: Annotated[
+        int, typer.Option(help="Highest order n of n-grams.", min=1)
+    ] = 4,
+    smoothing: Annotated[
+        Smoothing, typer.Option(help="BLEU: counts of 0 stay, or become 0.1.")
+    ] = Smoothing.epsilon,
+    estimator: Annotated[
+        Estimator,
+        typer.Option(help="CR, NRR and CND: pairs do not depend on the sample size."),
+    ] = Estimator.pairs,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Coverage rate, negative repetition rate and CND of generated text.
+    """BLEU, Self-BLEU, CR, NRR, CND and distinct of generated text.
 
-    CR is a quality and NRR a diversity: higher is better. CND is their
-    divergence, the squared distance of the n-gram frequencies: lower is
-    better. All three depend on the number of sentences, so compare files
-    of equal size.
+    BLEU and CR are qualities, NRR and distinct diversities: higher is better.
+    Self-BLEU is a lack of diversity, CND the divergence of CR and NRR: lower is
+    better. Each comes with a 95 % interval over the sentences.
 
     Files are UTF-8, plain or gzip, split at white space.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
-    if max_order < 1:
-        fail(f"--max-order: expected 1 or more, got {max_order}")
-    with progress((1 + len(candidates)) * (1 + max_order)) as step:
-        reference, reference_tables = _count(references, max_order, step)
-        results = []
-        for path in candidates:
-            corpus, tables = _count(path, max_order, step)
-            results.append(corpus | {"orders": _scores(tables, reference_tables)})
-    report = {"references": reference, "candidates": results}
+    from qdtheory.text import report
+
+    repeated = {str(path) for path in candidates if candidates.count(path) > 1}
+    if repeated:
+        fail(f"{min(repeated)}: given more than once")
+    steps_a_file = 1 + 1 + report.NUM_GROUPS
+    with progress(1 + len(candidates) * steps_a_file) as step:
+        real = _read(references, step)
+        corpora = {str(path): _read(path, step) for path in candidates}
+        try:
+            found = report.evaluate(
+                corpora,
+                real,
+                max_order=max_order,
+                smoothing=None if smoothing is Smoothing.none else "epsilon",
+                estimator=estimator.value,
+                step=step,
+            )
+        except ValueError as error:
+            # Only the references' own failure comes without a name.
+            named = any(str(error).startswith(f"{name}: ") for name in corpora)
+            fail(str(error) if named else f"{references}: {error}")
+    files = {str(references): real} | corpora
     if as_json:
-        print(json.dumps(report, indent=2))
+        print(json.dumps(_as_json(found, files, str(references)), indent=2))
     else:
-        _print_tables(report)
+        _print(found, files)
 
 
-def _count(path: Path, max_order: int, step: Callable[[str], None]):
-    """A file's sizes, and its n-gram tables of orders 1 to max_order."""
-    from qdtheory.text import ngram_counts, read_corpus
+def _read(path: Path, step: Callable[[str], None]) -> Any:
+    from qdtheory.text import read_corpus
 
     step(f"Reading {path}")
     try:
-        corpus = read_corpus(path)
+        return read_corpus(path)
     except OSError as error:
         fail(f"{path}: {error.strerror or error}")
     except ValueError as error:
         fail(str(error))
-    tables = []
-    for n in range(1, max_order + 1):
-        step(f"Counting {n}-grams of {path}")
-        try:
-            tables.append(ngram_counts(corpus, n))
-        except ValueError as error:
-            fail(f"{path}: {error}")
-    sizes = {
-        "file": str(path),
-        "sentences": len(corpus),
-        "tokens": corpus.num_tokens,
-        "empty_lines": corpus.empty_lines,
-    }
-    return sizes, tables
 
 
-def _scores(tables, reference_tables) -> list[dict[str, int | float]]:
-    from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
-
-    return [
-        {
-            "n": n,
-            "cr": coverage_rate(table, reference, n),
-            "nrr": negative_repetition_rate(table, n),
-            "cnd": cnd(table, reference, n),
+def _as_json(found, files: dict[str, Any], references: str) -> dict[str, Any]:
+    def sizes(path: str) -> dict[str, Any]:
+        corpus = files[path]
+        return {
+            "file": path,
+            "sentences": len(corpus),
+            "tokens": corpus.num_tokens,
+            "empty_lines": corpus.empty_lines,
         }
-        for n, (table, reference) in enumerate(
-            zip(tables, reference_tables, strict=True), start=1
-        )
-    ]
+
+    result = found.as_dict()
+    return result | {
+        "references": sizes(references),
+        "candidates": [
+            sizes(path) | {"metrics": entry["metrics"]}
+            for path, entry in result["candidates"].items()
+        ],
+    }
 
 
-def _print_tables(report: dict) -> None:
+def _print(found, files: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False)
-
-    def print_sizes(role: str, sizes: dict) -> None:
+    role = "references"
+    for path, corpus in files.items():
         console.print(
-            f"{role} {sizes['file']}: {sizes['sentences']} sentences, "
-            f"{sizes['tokens']} tokens, {sizes['empty_lines']} empty lines skipped",
+            f"{role} {path}: {len(corpus):,} sentences, {corpus.num_tokens:,} tokens, "
+            f"{corpus.empty_lines} empty lines skipped",
             markup=False,  # a path may hold brackets
             soft_wrap=True,
         )
-
-    print_sizes("references", report["references"])
-    for result in report["candidates"]:
-        print_sizes("candidates", result)
-        table = Table("n")
-        for name in ("CR", "NRR", "CND"):
+        role = "candidates"
+    for path, scores in found.scores.items():
+        table = Table("", title=Text(path))
+        for name in ("value", "low", "high"):
             table.add_column(name, justify="right")
-        for row in result["orders"]:
-            values = (f"{row[name]:.5e}" for name in ("cr", "nrr", "cnd"))
-            table.add_row(str(row["n"]), *values)
+        rows = zip(scores.value, scores.low, scores.high, strict=True)
+        for metric, row in zip(found.metrics, rows, strict=True):
+            table.add_row(metric, *(f"{value:.5g}" for value in row))
         console.print(table)
+    for line in (*found.warnings, *found.pairs, found.methods):
+        console.print(line, markup=False, soft_wrap=True)
