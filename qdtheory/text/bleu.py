@@ -288,24 +288,25 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Match
     tokens = ids[candidates.tokens]
     sentence, ends = _places(candidates)
     starts = np.arange(candidates.num_tokens)
-    rank = np.zeros(len(starts), int)
-    found = np.zeros((max_order, len(candidates)))
+    rank, size = np.zeros(len(starts), int), 1
+    found = np.zeros((max_order, len(lengths)))
     for n, (keys, most) in enumerate(zip(known.keys[:max_order], known.most)):
         if not len(keys):
             break
         # An n-gram is among the references only if its first n - 1 tokens are.
         whole = starts + n < ends[starts]
+        whole[whole] = tokens[starts[whole] + n] >= 0
         starts, rank = starts[whole], rank[whole]
-        last = tokens[starts + n]
-        key = rank * base + last
-        rank = np.searchsorted(keys, key)
-        hit = (last >= 0) & (keys.take(rank, mode="clip") == key)
-        starts, rank = starts[hit], rank[hit]
-        pairs = sentence[starts] * len(keys) + rank
-        pairs, times = np.unique(pairs, return_counts=True)
-        owner, ngram = np.divmod(pairs, len(keys))
-        clipped = np.minimum(times, most[ngram])
-        found[n] = np.bincount(owner, clipped, len(candidates))
+        ngrams, order, rank = _runs(
+            rank * base + tokens[starts + n], size * base, sentence[starts]
+        )
+        place = np.searchsorted(keys, ngrams.keys).clip(max=len(keys) - 1)
+        hit = keys[place] == ngrams.keys
+        limit = np.where(hit, most[place], 0)[ngrams.which]
+        clipped = np.minimum(ngrams.times, limit)
+        found[n] = np.bincount(ngrams.owner, clipped, len(lengths))
+        starts, rank = starts[order][hit[rank]], place[rank][hit[rank]]
+        size = len(keys)
     return _matches(lengths, found, _closest(lengths, known.lengths))
 
 
@@ -321,14 +322,14 @@ def _self_matches(
             "2 candidates, or a second sample as `against`"
         )
     found = []
-    for _, first, owner, times in _orders(candidates, max_order, shared=True):
-        runs = np.diff(first, append=len(times))
-        top = times == np.repeat(np.maximum.reduceat(times, first), runs)
+    for ngrams in _orders(candidates, max_order, shared=True):
+        first, which, times = ngrams.first, ngrams.which, ngrams.times
+        top = times == np.maximum.reduceat(times, first)[which]
         second = np.maximum.reduceat(np.where(top, 0, times), first)
         # Only a sentence alone at the top has more than any other.
-        alone = top & np.repeat(np.add.reduceat(top, first, dtype=int) == 1, runs)
-        clipped = np.where(alone, np.repeat(second, runs), times)
-        found.append(np.bincount(owner, clipped, len(candidates)))
+        alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
+        clipped = np.where(alone, second[which], times)
+        found.append(np.bincount(ngrams.owner, clipped, len(candidates)))
     return _matches(candidates.lengths, found, _closest_other(candidates.lengths))
 
 
@@ -352,39 +353,51 @@ def _closest_other(lengths: np.ndarray) -> np.ndarray:
 # --- n-grams of one order after another ---------------------------------------------
 
 
-class _Order(NamedTuple):
+class _Ngrams(NamedTuple):
     """The n-grams of one order; those of a sentence that are equal are one run."""
 
     keys: np.ndarray  # one integer an n-gram, in rising order
     first: np.ndarray  # the first run of each n-gram
+    which: np.ndarray  # the n-gram of each run
     owner: np.ndarray  # the sentence of each run
     times: np.ndarray  # the occurrences in it
 
 
-def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_Order]:
+def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_Ngrams]:
     """The n-grams of orders 1, 2, ..., max_order.
 
     With `shared`, only those whose first n - 1 tokens are in two sentences or more.
     """
     sentence, ends = _places(corpus)
     starts = np.arange(corpus.num_tokens)
-    rank, size = np.zeros(len(starts), int), 1
+    rank, size, base = np.zeros(len(starts), int), 1, corpus.vocab_size
     for n in range(max_order):
         whole = starts + n < ends[starts]
         starts, rank = starts[whole], rank[whole]
-        keys = rank * corpus.vocab_size + corpus.tokens[starts + n]
-        keys, order = _sorted(keys, size * corpus.vocab_size)
-        # Occurrences of one n-gram stay in the order of the text, sentence by sentence.
-        starts = starts[order]
-        new, owner = _changes(keys), sentence[starts]
-        runs = np.flatnonzero(new | _changes(owner))
-        first = np.flatnonzero(new[runs])
-        times = np.diff(runs, append=len(starts))
-        yield _Order(keys[new], first, owner[runs], times)
-        rank, size = np.cumsum(new) - 1, len(first)
+        ngrams, order, rank = _runs(
+            rank * base + corpus.tokens[starts + n], size * base, sentence[starts]
+        )
+        yield ngrams
+        starts, size = starts[order], len(ngrams.keys)
         if shared:
-            kept = (np.diff(first, append=len(runs)) > 1)[rank]
+            kept = (np.diff(ngrams.first, append=len(ngrams.times)) > 1)[rank]
             starts, rank = starts[kept], rank[kept]
+
+
+def _runs(
+    keys: np.ndarray, size: int, sentence: np.ndarray
+) -> tuple[_Ngrams, np.ndarray, np.ndarray]:
+    """The n-grams of some occurrences; their order by n-gram, and the n-gram of each.
+
+    The occurrences of one n-gram come in the order of the text, sentence by sentence.
+    """
+    keys, order = _sorted(keys, size)
+    new, owner = _changes(keys), sentence[order]
+    runs = np.flatnonzero(new | _changes(owner))
+    first = np.flatnonzero(new[runs])
+    rank = np.cumsum(new) - 1
+    times = np.diff(runs, append=len(keys))
+    return _Ngrams(keys[new], first, rank[runs], owner[runs], times), order, rank
 
 
 def _places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
