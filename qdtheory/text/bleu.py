@@ -30,8 +30,8 @@ class References:
     Attributes:
         ids: the id of each token.
         keys: for each order the n-grams, one integer each, in rising order: the
-            position of the first n - 1 tokens among the keys before, times the
-            number of tokens, plus the id of the last.
+            position of the first n - 1 tokens among the keys before, times one more
+            than the number of ids, plus the id of the last.
         most: for each order the largest count of each n-gram in one sentence.
         lengths: the sentences' lengths, each once, in rising order.
     """
@@ -283,9 +283,9 @@ def _aggregate(
 
 def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Matches:
     known, lengths = prepare_references(references, max_order), candidates.lengths
-    base = len(known.ids)
-    ids = np.array([known.ids.get(token, -1) for token in candidates.vocabulary])
-    tokens = ids[candidates.tokens]
+    unknown = len(known.ids)
+    ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
+    tokens, base = np.array(ids)[candidates.tokens], unknown + 1
     sentence, ends = _places(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
@@ -295,7 +295,6 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Match
             break
         # An n-gram is among the references only if its first n - 1 tokens are.
         whole = starts + n < ends[starts]
-        whole[whole] = tokens[starts[whole] + n] >= 0
         starts, rank = starts[whole], rank[whole]
         ngrams, order, rank = _runs(
             rank * base + tokens[starts + n], size * base, sentence[starts]
@@ -370,7 +369,8 @@ def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_N
     """
     sentence, ends = _places(corpus)
     starts = np.arange(corpus.num_tokens)
-    rank, size, base = np.zeros(len(starts), int), 1, corpus.vocab_size
+    rank, size = np.zeros(len(starts), int), 1
+    base = corpus.vocab_size + 1  # one id more, for the tokens that are not here
     for n in range(max_order):
         whole = starts + n < ends[starts]
         starts, rank = starts[whole], rank[whole]
