@@ -86,13 +86,16 @@ def test_self_bleu_equals_nltk(candidates, smoothing):
     )
 
 
+def data(name):
+    if "QDTHEORY_DATA" not in os.environ:
+        pytest.skip(f"QDTHEORY_DATA does not name a folder with {name}")
+    return read_corpus(Path(os.environ["QDTHEORY_DATA"], name))
+
+
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 def test_captions_equal_nltk(smoothing):
     """500 captions, of which NLTK, that needs seconds, scores every tenth."""
-    if "QDTHEORY_DATA" not in os.environ:
-        pytest.skip("QDTHEORY_DATA does not name a folder with coco60/train.txt")
-    path = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
-    captions = read_corpus(path)[:500]
+    captions = data("coco60/train.txt")[:500]
     lists = [list(caption) for caption in captions]
     assert_equal_to_nltk(
         [lists[250:]] * 25,
@@ -171,6 +174,20 @@ def test_values_of_fast_bleu():
     ]
     found = self_bleu_scores(REFERENCES, 3, "epsilon")[:, 1:].T
     assert found == pytest.approx(np.array(expected), **CLOSE)
+
+
+def test_self_bleu_grows_with_the_sample():
+    """Values of an earlier implementation, to the three digits that were kept."""
+    captions = data("texygen/image_coco.txt")
+    found = [
+        [
+            self_bleu(captions[:size], 4, smoothing)[3]
+            for size in (1000, 2000, 5000, 10000)
+        ]
+        for smoothing in ("epsilon", None)
+    ]
+    expected = [[0.323, 0.392, 0.467, 0.536], [0.232, 0.311, 0.400, 0.481]]
+    assert np.array(found) == pytest.approx(np.array(expected), abs=5.1e-4)
 
 
 def test_sentences_whose_own_length_must_not_count():
