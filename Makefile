@@ -5,12 +5,16 @@ PYTHON := .venv/bin/python
 UV := $(PYTHON) -m uv pip
 NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 SYNC := --quiet --python $(PYTHON)
+LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade
+# All extras but bench, which needs a compiler.
+EXTRAS := plot text train certify peers book test
 
-.PHONY: help book site test format lab lock clean
+.PHONY: help book site test bench format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
+	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
 	@echo "make lab     open JupyterLab on the notebooks"
 	@echo "make format  format the code, that of the notebooks' sources too"
 	@echo "make lock    resolve requirements/lock.txt anew (for maintainers, needs the network)"
@@ -35,6 +39,10 @@ test: .venv/ready
 	$(PYTHON) -m pyright
 	$(PYTHON) -m pytest -q -n 2 --dist worksteal
 
+bench: .venv/ready
+	$(UV) install $(SYNC) --no-deps --require-hashes -r requirements/bench.txt
+	@echo "Now run one of benchmarks/*.py, as benchmarks/README.md says."
+
 format: .venv/ready
 	$(PYTHON) -m ruff check --fix
 	$(PYTHON) -m ruff format
@@ -45,8 +53,8 @@ lab: .venv/ready
 	@$(PYTHON) -m jupyterlab --notebook-dir notebooks
 
 lock: .venv/ready
-	$(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	    --all-extras --upgrade pyproject.toml requirements/more.in -o requirements/lock.txt
+	$(LOCK) $(EXTRAS:%=--extra %) pyproject.toml requirements/more.in -o requirements/lock.txt
+	$(LOCK) --no-deps --extra bench -c requirements/lock.txt pyproject.toml -o requirements/bench.txt
 
 clean:
 	rm -rf _build docs/generated .jax_cache .pytest_cache .ruff_cache .hypothesis

@@ -30,9 +30,13 @@ PROJECT = PYPROJECT["project"]
 PAGES = ["README.md", "CONTRIBUTING.md"]
 
 
+# What `make bench` alone installs.
+RIVALS = PROJECT["optional-dependencies"]["bench"]
+
+
 def all_requirements():
     extras = PROJECT["optional-dependencies"].values()
-    return {*PROJECT["dependencies"]}.union(*extras)
+    return {*PROJECT["dependencies"]}.union(*extras).difference(RIVALS)
 
 
 def tracked_files():
@@ -92,8 +96,14 @@ def test_the_lock_satisfies_every_requirement():
         assert all(requirement.specifier.contains(version) for version in found)
 
 
-def test_every_locked_package_has_a_hash():
-    text = (ROOT / "requirements" / "lock.txt").read_text()
+def test_the_makefile_locks_every_extra():
+    named = re.search(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert {*named[1].split(), "bench"} == set(PROJECT["optional-dependencies"])
+
+
+@pytest.mark.parametrize("name", ["lock.txt", "bench.txt"])
+def test_every_locked_package_has_a_hash(name):
+    text = (ROOT / "requirements" / name).read_text()
     for entry in re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]:
         assert "--hash=sha256:" in entry, entry.splitlines()[0]
 
