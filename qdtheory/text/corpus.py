@@ -5,7 +5,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -179,7 +179,7 @@ def read_corpus(
             f'tokenizer: expected "whitespace" or a function, got {tokenizer!r}'
         )
     corpus = _build(
-        _checked(split(line), f"tokenizer, line {number}")
+        _checked(split(line), "tokenizer, line", number)
         for number, line in enumerate(_lines(Path(path)), start=1)
     )
     if not len(corpus):
@@ -293,12 +293,13 @@ def _build(token_lists: Iterable[Sequence[Token]]) -> Corpus:
     ids.default_factory = ids.__len__  # a new token gets the next id
     sizes: list[int] = []
 
-    def flat() -> Iterator[Token]:
+    def counted() -> Iterator[Sequence[Token]]:
         for tokens in token_lists:
             sizes.append(len(tokens))
-            yield from tokens
+            yield tokens
 
-    tokens = np.fromiter(map(ids.__getitem__, flat()), np.int32)
+    flat = chain.from_iterable(counted())
+    tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
     lengths = np.array(sizes, np.int64)
     offsets = _prefix_sums(lengths[lengths > 0])
     return Corpus(tokens, offsets, tuple(ids), int((lengths == 0).sum()))
@@ -322,18 +323,19 @@ def _token_lists(texts) -> Iterator[Sequence[Token]]:
                 f"text {index} is a {type(text).__name__} and text 0 a "
                 f"{type(texts[0]).__name__}: give strings or token lists, not both"
             )
-        yield text.split() if strings else _checked(text, f"text {index}")
+        yield text.split() if strings else _checked(text, "text", index)
 
 
-def _checked(tokens, where: str) -> Sequence[Token]:
+def _checked(tokens, what: str, number: int) -> Sequence[Token]:
     if not isinstance(tokens, list | tuple):
         raise TypeError(
-            f"{where}: expected a list of tokens, got {type(tokens).__name__}"
+            f"{what} {number}: expected a list of tokens, got {type(tokens).__name__}"
         )
     for kind in set(map(type, tokens)):
         if not issubclass(kind, str | Integral):
             raise TypeError(
-                f"{where}: a token is a {kind.__name__}, expected strings or integers"
+                f"{what} {number}: a token is a {kind.__name__}, expected strings or "
+                "integers"
             )
     return tokens
 
