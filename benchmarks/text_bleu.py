@@ -6,7 +6,7 @@ FOLDER holds coco60/train.txt, one caption a line. The cases: `nltk`, 1,000 capt
 `bleu`, 10,000 against 10,000; `self` and `large`, Self-BLEU of 10,000 and 50,000, all
 for orders 2 to 5 and smoothed, from lists of tokens to scores; `sorts`, Self-BLEU and
 the rates against np.argsort of the keys that are sorted. fast-bleu is built from
-source (`pip install fast-bleu`, needs a C++ compiler); without it only our side is
+source by `make bench`, which needs a C++ compiler; without it only our side is
 timed. Each case runs in a process of its own; its peak memory, with the imports and
 the captions, is read before the rival starts. Sides without threads are compared by
 their CPU time, those with fast-bleu's two by the clock.
