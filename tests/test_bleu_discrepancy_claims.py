@@ -1,0 +1,533 @@
+"""Notebook 08's claims by other routes: NLTK, duality, SLSQP, models built by hand."""
+
+import csv
+from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from math import exp, fsum, log1p
+from pathlib import Path
+from statistics import quantiles
+
+import jax
+import numpy as np
+import pytest
+from models import assert_attained, oracle
+from nltk.translate import bleu_score as nltk
+from scipy.optimize import brentq, minimize
+
+import qdtheory as qd
+
+pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
+
+DATA = Path(__file__).parent.parent / "notebooks/data"
+SPACE = qd.TextSpace(4, 3)
+SIGMAS, SIZES, ORDERS = (0.5, 1.0, 2.0), (8, 32), (1, 2, 3)
+EPS = np.finfo(float).eps
+REPEATS = [0, 21, 42, 63]  # aaa, bbb, ccc, ddd in base 4
+
+
+def rows(name):
+    with (DATA / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+@pytest.fixture(scope="module")
+def table():
+    """(k, size, sigma, order) -> the rows of all seeds."""
+    kinds = defaultdict(list)
+    for row in rows("table1"):
+        k, size, order = (int(row[x]) for x in ("num_self_references", "size", "order"))
+        kinds[k, size, float(row["sigma"]), order].append(row)
+    return kinds
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """(sigma, order) -> QDisc and DRate as printed."""
+    found = defaultdict(dict)
+    for row in rows("published"):
+        if (row["paper"], row["table"]) == ("li2020", "1"):
+            sigma, name = row["column"].removeprefix("sigma=").split(" ", 1)
+            found[float(sigma), int(row["row"].removeprefix("BS-"))][name] = row[
+                "value"
+            ]
+    return {at: (x["QDisc"], x["DRate (%)"]) for at, x in found.items()}
+
+
+def score(n, x):
+    return 1 - (1 - x) ** n
+
+
+def dual_qdisc(p, n=2):
+    """QDisc of whole texts with two Self-BLEU references, as the dual problem.
+
+    For a price eta of diversity the best model has f_i + eta g'(q_i) = b, where
+    g'(x) = -4 x + 3 x^2 is inverted by hand; b makes the sum 1, eta the diversity.
+    """
+    f = score(n, p)
+
+    def model(eta):
+        def q(b):
+            slope = np.clip((f - b) / eta, 0, 4 / 3)
+            return (2 - np.sqrt(4 - 3 * slope)) / 3
+
+        low, high = f.min() - 4 * eta / 3, f.max()
+        return q(brentq(lambda b: q(b).sum() - 1, low, high, xtol=1e-300, rtol=4 * EPS))
+
+    def diversity(q):
+        return (-2 * q**2 + q**3).sum()
+
+    eta = brentq(
+        lambda eta: diversity(model(eta)) - diversity(p), 1e-6, 1e6, rtol=4 * EPS
+    )
+    q = model(eta)
+    assert q.max() < 1 / 2  # else the envelope of g is not g
+    return float((q - p) @ f)
+
+
+def nltk_scores(space, order):
+    """BLEU of each candidate with each pair of references."""
+    texts = ["".join("abcd"[t] for t in text) for text in space.tokens]
+    weights = (1 / order,) * order
+    found = [
+        float(np.asarray(nltk.sentence_bleu([a, b], c, weights)))
+        for c, a, b in product(texts, repeat=3)
+    ]
+    return np.array(found).reshape((len(texts),) * 3)
+
+
+# -- models that win ----------------------------------------------------------------
+
+
+@pytest.mark.claim("N8.1")
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_model_beats_the_real_distribution_by_nltk(order):
+    space = qd.TextSpace(3, 3)
+    scores, pair = nltk_scores(space, order), qd.BleuPair(space, order, 2, 2)
+    for seed in (0, 1):
+        p = oracle(space, seed, 1.0)
+        found = qd.quality_discrepancy(pair, p)
+        q = np.asarray(found.q)
+        rise = np.einsum("cab,c,a,b", scores, q - p, p, p)
+        least, own = (np.einsum("cab,c,a,b", scores, x, x, x) for x in (p, q))
+        assert rise == pytest.approx(found.qdisc, abs=1e-13)
+        assert rise > 1e-6
+        assert own <= least + 1e-13
+
+
+@pytest.mark.claim("N8.2")
+@pytest.mark.parametrize("n", ORDERS)
+def test_no_model_beats_it_in_coverage_and_repetition(n):
+    shares = np.asarray(qd.ngram_matrix(SPACE, n)) / (4 - n)
+    rng = np.random.default_rng(n)
+    for sigma in SIGMAS:
+        p = oracle(SPACE, 0, sigma, size=32)
+        p_g = shares @ p
+
+        def spare(q, p_g=p_g):
+            return p_g @ p_g - (shares @ q) @ (shares @ q)
+
+        for start in (p, *rng.dirichlet(np.full(64, 0.5), 3)):
+            q = minimize(
+                lambda q, p_g=p_g: -(shares @ q) @ p_g,
+                start,
+                method="SLSQP",
+                bounds=[(0, 1)] * 64,
+                constraints=[
+                    {"type": "eq", "fun": lambda q: q.sum() - 1},
+                    {"type": "ineq", "fun": spare},
+                ],
+                options={"ftol": 1e-15},
+            ).x.clip(0)
+            q /= q.sum()
+            # What SLSQP overdraws buys half as much quality, by the identity.
+            excess = max(0.0, -spare(q))
+            assert (shares @ (q - p)) @ p_g <= excess / 2 + 1e-12
+
+
+@pytest.mark.claim("N8.2")
+def test_the_default_search_gains_nothing_in_coverage():
+    p = np.stack([oracle(SPACE, 1, sigma) for sigma in SIGMAS])
+    assert qd.search(qd.NgramPair(SPACE, 2), p).gain.max() <= 1e-9
+
+
+# -- the table ----------------------------------------------------------------------
+
+
+def test_the_table_is_whole(table):
+    kinds = product((2, 1), SIZES, SIGMAS, ORDERS)
+    assert set(table) == set(kinds)
+    for (_, _, _, order), found in table.items():
+        assert [int(row["seed"]) for row in found] == list(range(100))
+        for row in found:
+            assert row["status"] == ("exact" if order == 3 else "lower_bound")
+            share = float(row["qdisc"]) / float(row["quality_range"])
+            assert float(row["drate"]) == pytest.approx(share, rel=1e-7)
+
+
+@pytest.mark.claim("N8.3")
+@pytest.mark.parametrize("size", SIZES)
+def test_whole_texts_by_duality(table, size):
+    checked = 0
+    for sigma, seed in product((0.5, 1.0), range(4, 14)):
+        p = oracle(SPACE, seed, sigma, size)
+        if p.max() > 0.3:  # the best model may be beyond the reach of the dual
+            continue
+        checked += 1
+        listed = float(table[2, size, sigma, 3][seed]["qdisc"])
+        # Differences of numbers near 1.
+        assert dual_qdisc(p) == pytest.approx(listed, rel=1e-6, abs=1e-14)
+    assert checked >= 10
+
+
+@pytest.mark.claim("N8.4")
+def test_bleu_1_is_within_certified_bounds(table):
+    for size, sigma, seed in product(SIZES, SIGMAS, (7, 42, 99)):
+        p = oracle(SPACE, seed, sigma, size)
+        for k in (2, 1):
+            bounds = qd.bleu_1_interval(qd.BleuPair(SPACE, 1, 2, k), p)
+            listed = float(table[k, size, sigma, 1][seed]["qdisc"])
+            assert bounds.upper - bounds.lower <= 1e-6
+            # A search of first order may stop a little short.
+            assert bounds.lower - 1e-5 <= listed <= bounds.upper
+
+
+@pytest.mark.claim("N8.4")
+def test_the_range_of_bleu_1_is_that_of_repeated_words(table):
+    pair = qd.BleuPair(SPACE, 1, 2, 2)
+    for size, sigma, seed in product(SIZES, SIGMAS, range(20)):
+        value = np.asarray(pair.text_quality(oracle(SPACE, seed, sigma, size)))
+        exact = value.max() - value[REPEATS].mean()
+        for k in (2, 1):
+            listed = float(table[k, size, sigma, 1][seed]["quality_range"])
+            assert listed == pytest.approx(exact, abs=2e-3)
+
+
+@pytest.mark.claim("N8.5")
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_slsqp_and_other_starts_find_no_more_of_bleu_2(table, sigma):
+    pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 3, sigma, 32)
+    listed = float(table[2, 32, sigma, 2][3]["qdisc"])
+    again = qd.search(pair, p, key=jax.random.key(1))
+    assert float(again.gain) == pytest.approx(listed, rel=1e-2)
+    assert_attained(pair, p, again.q, again.gain)
+    value, least = np.asarray(pair.text_quality(p)), float(pair.diversity(p))
+    spare = jax.jit(jax.value_and_grad(lambda q: pair.diversity(q / q.sum())))
+    rng = np.random.default_rng(5)
+    for start in rng.dirichlet(np.full(64, 0.3), 5):
+        q = minimize(
+            lambda q: -q @ value,
+            start,
+            jac=lambda q: -value,
+            method="SLSQP",
+            bounds=[(0, 1)] * 64,
+            constraints=[
+                {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
+                {
+                    "type": "ineq",
+                    "fun": lambda q: float(spare(q)[0]) - least,
+                    "jac": lambda q: np.asarray(spare(q)[1]),
+                },
+            ],
+        ).x.clip(0)
+        q /= q.sum()
+        if float(spare(q)[0]) >= least - 1e-9:
+            assert (q - p) @ value <= 1.01 * listed
+
+
+def is_inside(table, paper, kind):
+    draws = [float(row["qdisc"]) for row in table[kind]]
+    cuts = quantiles(draws, n=100, method="inclusive")
+    return cuts[0] <= float(paper[kind[2:]][0]) <= cuts[-1]
+
+
+@pytest.mark.claim("N8.6")
+def test_all_entries_but_one_are_typical(table, paper):
+    kinds = product([2], SIZES, SIGMAS, ORDERS)
+    outside = [kind for kind in kinds if not is_inside(table, paper, kind)]
+    assert outside == [(2, 32, 0.5, 3)]
+    # The exact values of that kind, by duality: the paper's is far below.
+    exact = [dual_qdisc(oracle(SPACE, seed, 0.5, 32)) for seed in range(20)]
+    assert min(exact) > 5 * float(paper[0.5, 3][0])
+
+
+@pytest.mark.claim("N8.7")
+def test_one_self_bleu_reference_does_not_fit_bleu_1(table, paper):
+    for size, sigma in product(SIZES, SIGMAS):
+        assert not is_inside(table, paper, (1, size, sigma, 1))
+        for seed in range(0, 100, 10):
+            pair, p = qd.BleuPair(SPACE, 1, 2, 1), oracle(SPACE, seed, sigma, size)
+            upper = qd.bleu_1_interval(pair, p).upper
+            assert upper < float(paper[sigma, 1][0])
+
+
+@pytest.mark.claim("N8.8")
+def test_one_entry_contradicts_itself(table, paper):
+    half = Decimal("0.005")
+    for (sigma, order), (value, rate) in paper.items():
+        if rate.startswith("<"):
+            continue
+        value, rate = Decimal(value), Decimal(rate)
+        low, high = 100 * value / (rate + half), 100 * value / (rate - half)
+        seen = [
+            float(row["quality_range"])
+            for size in SIZES
+            for row in table[2, size, sigma, order]
+        ]
+        factor = max(Decimal(min(seen)) / high, low / Decimal(max(seen)))
+        if (sigma, order) == (1.0, 3):
+            assert factor > 20
+        else:
+            assert (factor > 1) == ((sigma, order) == (2.0, 1))
+            assert factor < Decimal("1.2")
+
+
+# -- flat distributions -------------------------------------------------------------
+
+
+@pytest.mark.claim("N8.9")
+@pytest.mark.parametrize("size", [8, 27, 64])
+def test_the_loss_falls_with_the_fourth_power_of_the_spread(size):
+    rng = np.random.default_rng(size)
+    for _ in range(3):
+        e = rng.normal(size=size)
+        e -= e.mean()
+        gains, formulas = [], []
+        for step in (0.1, 0.05):
+            p = (1 + step * e / np.abs(e).max()) / size
+            bend = 4 - 6 / size
+            eta = (2 - 2 / size) / bend
+            line = np.stack([np.ones(size), e], axis=1)
+            rest = p**2 - line @ np.linalg.lstsq(line, p**2)[0]
+            formulas.append((3 * eta - 1) ** 2 * (rest @ rest) / (2 * eta * bend))
+            gains.append(dual_qdisc(p))
+        # Both have relative terms of the next order in the spread, or rounding of
+        # quality, some 1e-17.
+        np.testing.assert_allclose(gains, formulas, rtol=0.05, atol=1e-16)
+        assert np.log2(formulas[0] / formulas[1]) == pytest.approx(4, abs=1e-9)
+
+
+# -- the paper's method -------------------------------------------------------------
+
+
+def sgd(p, rate, steps=5000):
+    """The greatest gain of the paper's method with whole texts, by hand."""
+    f = score(2, p)
+    logits, velocity, best = np.log(p), np.zeros(p.size), 0.0
+    least = (-2 * p**2 + p**3).sum()
+    for _ in range(steps):
+        q = np.exp(logits - logits.max())
+        q /= q.sum()
+        spare = (-2 * q**2 + q**3).sum() - least
+        if spare > 0:
+            best = max(best, float((q - p) @ f))
+        slope = f + (2 * (3 * q**2 - 4 * q) if spare < 0 else 0)
+        velocity = 0.9 * velocity + rate * q * (slope - q @ slope)
+        logits = logits + velocity
+    return best
+
+
+@pytest.mark.claim("N8.10")
+def test_the_papers_method_stops_short_by_hand():
+    p = oracle(SPACE, 0, 0.5, size=32)
+    best = max(sgd(p, rate) for rate in (0.1, 1.0, 10.0))
+    assert 0.4 <= best / dual_qdisc(p) <= 0.9
+    found = qd.search(qd.single_token_bleu_pair(2, 2), p, method="penalty")
+    # Rounding moves the steps at which the path jumps over the constraint.
+    assert best == pytest.approx(float(found.gain), rel=0.1)
+
+
+@pytest.mark.claim("N8.10")
+@pytest.mark.parametrize(("order", "least", "most"), [(1, 0.9, 1.0), (2, 0.4, 0.7)])
+def test_the_papers_method_stops_short(table, order, least, most):
+    p = np.stack([oracle(SPACE, 0, sigma, size=32) for sigma in SIGMAS])
+    found = qd.search(qd.BleuPair(SPACE, order, 2, 2), p, method="penalty").gain
+    for gain, sigma in zip(found, SIGMAS):
+        share = float(gain) / float(table[2, 32, sigma, order][0]["qdisc"])
+        assert least <= share <= most
+
+
+# -- the frontier -------------------------------------------------------------------
+
+
+@pytest.mark.claim("N8.11")
+def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
+    pair = qd.BleuPair(SPACE, 2, 2, 2)
+    for seed in (1, 2):
+        p = oracle(SPACE, seed, 0.5, size=32)
+        u, v = float(pair.quality(p, p)), float(pair.diversity(p))
+        curve = qd.pareto_frontier(pair, p, 10)
+        at = float(np.interp(-v, -curve.diversity, curve.quality))
+        gain = float(qd.search(pair, p).gain)
+        assert at > u
+        assert at - u == pytest.approx(gain, abs=0.01)
+        # The points are what they say, by the models that they come with.
+        for q, *ends in zip(curve.q, curve.quality, curve.diversity):
+            np.testing.assert_allclose(
+                (pair.quality(q, p), pair.diversity(q)), ends, atol=1e-13
+            )
+
+
+@pytest.mark.claim("N8.12")
+def test_coverage_and_repetition_lose_the_squared_distance_in_fractions():
+    rng = np.random.default_rng(12)
+    for size in (2, 3, 64):
+        for _ in range(20):
+            p, q = (
+                [Fraction(int(x), int(w.sum())) for x in w]
+                for w in rng.integers(1, 100, (2, size))
+            )
+            u = sum(x * y - y * y for x, y in zip(q, p))
+            v = sum(y * y - x * x for x, y in zip(q, p))
+            assert 2 * u + v == -sum((x - y) ** 2 for x, y in zip(q, p))
+
+
+# -- the most diverse models --------------------------------------------------------
+
+SPACES = [qd.TextSpace(2, 4), qd.TextSpace(3, 3), qd.TextSpace(4, 2), SPACE]
+
+
+def repeated_words(space):
+    """The indices of the texts that repeat one word."""
+    same = (space.tokens == space.tokens[:, :1]).all(axis=1)
+    return np.flatnonzero(same)
+
+
+@pytest.mark.claim("N8.13")
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_repeated_words_are_most_diverse_up_to_as_many_references(space):
+    rng = np.random.default_rng(13)
+    for k in range(1, space.vocab_size + 1):
+        pair = qd.BleuPair(space, 1, 2, k)
+        q = np.zeros(space.num_texts)
+        q[repeated_words(space)] = 1 / space.vocab_size
+        greatest = (1 - 1 / space.vocab_size) ** k
+        assert 1 + pair.diversity(q) == pytest.approx(greatest, abs=1e-14)
+        # It satisfies the first-order conditions of a maximum over all models.
+        slope = np.asarray(jax.grad(pair.diversity)(q))
+        assert (slope <= slope[repeated_words(space)].min() + 1e-13).all()
+        for concentration in (0.02, 0.3, 3):
+            for other in rng.dirichlet(np.full(q.size, concentration), 10):
+                assert 1 + float(pair.diversity(other)) < greatest
+
+
+@pytest.mark.claim("N8.14")
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_beyond_that_one_word_stands_out(space):
+    rng = np.random.default_rng(14)
+    words, repeats = space.vocab_size, repeated_words(space)
+    for k in (words + 1, 3 * words, 100):
+        pair = qd.BleuPair(space, 1, 2, k)
+        most = (words - 1) / k * (1 - 1 / k) ** (k - 1)
+        built = np.zeros(space.num_texts)
+        built[repeats] = 1 / k
+        built[repeats[0]] = 1 - (words - 1) / k
+        assert (1 - 1 / k) * most <= 1 + pair.diversity(built) + 1e-14 <= most
+        # One word's texts beside a little of everything: other ways to collapse.
+        for other in rng.dirichlet(np.full(built.size, 0.3), 20):
+            mixed = 0.9 * np.eye(built.size)[0] + 0.1 * other
+            for q in (other, mixed):
+                assert 1 + float(pair.diversity(q)) <= most
+
+
+@pytest.mark.claim("N8.14")
+@pytest.mark.parametrize("order", ORDERS)
+def test_repeated_words_are_in_the_references_or_not(order):
+    scores = nltk_scores(qd.TextSpace(3, 3), order)
+    repeats = repeated_words(qd.TextSpace(3, 3))
+    part = scores[np.ix_(repeats, repeats, repeats)]
+    member = [[[c in (a, b) for b in range(3)] for a in range(3)] for c in range(3)]
+    np.testing.assert_allclose(part, np.array(member, float), atol=1e-12)
+
+
+@pytest.mark.claim("N8.15")
+def test_one_word_of_ten_thousands_by_logarithms():
+    words, k = 5473, 49_999
+    flat = exp(k * log1p(-1 / words))
+    top = 1 - (words - 1) / k
+    rest = [exp(k * log1p(-1 / k)) / k] * (words - 1)
+    collapsed = fsum([*rest, top * exp(k * log1p(-top))])
+    most = (words - 1) / k * exp((k - 1) * log1p(-1 / k))
+    assert top == pytest.approx(0.8906, abs=1e-4)
+    assert 300 * flat < collapsed < most < (1 + 1e-4) * collapsed
+
+
+# -- more candidates, more references -----------------------------------------------
+
+
+@pytest.mark.claim("N8.16")
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_model_built_by_hand_gains_nearly_all(order):
+    # Rare texts keep it as diverse as P; the best text has all the rest.
+    k, rare = 10_000, REPEATS if order < 3 else np.arange(64)
+    pair = qd.BleuPair(SPACE, order, 2, k)
+    for size, sigma in product(SIZES, (0.5, 1.0)):
+        p = oracle(SPACE, 1, sigma, size)
+        value = np.asarray(pair.text_quality(p))
+        q = np.zeros(64)
+        q[rare] = 1 / k
+        q[value.argmax()] += 1 - q.sum()
+        assert pair.diversity(q) >= pair.diversity(p)
+        assert (q - p) @ value >= 0.98 * (value.max() - value @ p)
+
+
+@pytest.mark.claim("N8.17")
+def test_a_collapsed_model_beats_the_real_distribution():
+    k = 1000
+    for order, seed in product((2, 3), range(3)):
+        pair, p = qd.BleuPair(SPACE, order, 2, k), oracle(SPACE, seed, 1.0, 32)
+        value = np.asarray(pair.text_quality(p))
+        found = qd.search(pair, p).most_diverse
+        assert found.max() > 0.9
+        assert value @ found > value @ p
+        assert pair.diversity(found) > pair.diversity(p)
+
+
+@pytest.mark.claim("N8.18")
+@pytest.mark.parametrize("k", [2, 10])
+def test_without_its_rare_texts_p_has_all_the_quality(k):
+    n = 10_000
+    pair = qd.single_token_bleu_pair(n, k)
+    for seed in range(5):
+        p = oracle(SPACE, seed, 1.0, size=32)
+        value, found = score(n, p), p > 10 / n
+        # Evened out a little, the others regain the diversity.
+        kept, even = (x * found / (x * found).sum() for x in (p, np.ones(64)))
+        models = [kept + s * (even - kept) for s in np.geomspace(1e-6, 1, 100)]
+        least = pair.diversity(p)
+        q = next(q for q in models if pair.diversity(q) >= least)
+        assert (q - p) @ value >= 0.95 * (value.max() - value @ p)
+        gain = qd.quality_discrepancy(pair, p).qdisc
+        assert gain >= (q - p) @ value - 1e-12
+
+
+# -- one reference on each side -----------------------------------------------------
+
+
+def table_of(order):
+    """BLEU of each text against each, by NLTK."""
+    texts = ["".join("abcd"[t] for t in text) for text in SPACE.tokens]
+    weights = (1 / order,) * order
+    found = [nltk.sentence_bleu([r], c, weights) for c, r in product(texts, repeat=2)]
+    return np.array([float(np.asarray(x)) for x in found]).reshape(64, 64)
+
+
+@pytest.mark.claim("N8.19")
+def test_bleu_1_and_3_are_squares_and_bleu_2_is_not():
+    counts = np.stack([(SPACE.tokens == word).sum(1) for word in range(4)], axis=1)
+    tails = (counts[:, :, None] >= np.arange(1, 4)).reshape(64, -1).astype(float)
+    np.testing.assert_allclose(table_of(1), tails @ tails.T / 3, atol=1e-12)
+    np.testing.assert_allclose(table_of(3), np.eye(64), atol=1e-12)
+    kernel = table_of(2)
+    zero_sum = np.linalg.svd(np.ones((1, 64)))[2][1:]
+    values, vectors = np.linalg.eigh(zero_sum @ kernel @ zero_sum.T)
+    assert values[0] < -0.4
+    # Two such directions leave one in which quality stays: diversity rises.
+    a, b = (vectors[:, i] @ zero_sum for i in (0, 1))
+    for seed in range(3):
+        p = oracle(SPACE, seed, 0.5)
+        d = (b @ kernel @ p) * a - (a @ kernel @ p) * b
+        q = p + d * (p[d < 0] / -d[d < 0]).min()
+        assert (q - p) @ kernel @ p == pytest.approx(0, abs=1e-12)
+        assert q @ kernel @ q < p @ kernel @ p - 1e-12
