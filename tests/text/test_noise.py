@@ -1,12 +1,26 @@
 """The noise family and its discrepancies: against curves known in closed form."""
 
+import warnings
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from nltk.translate.bleu_score import sentence_bleu
 
 import qdtheory as qd
-from qdtheory.text import as_corpus, cnd, coverage_rate, negative_repetition_rate
+from qdtheory.text import (
+    Corpus,
+    as_corpus,
+    bleu_scores,
+    cnd,
+    coverage_rate,
+    imdb,
+    negative_repetition_rate,
+    prepare,
+)
 from qdtheory.text.noise import (
     SHARES,
     add_noise,
@@ -51,6 +65,7 @@ def test_noise_replaces_a_share_of_the_sentences(texts, share, length, seed):
     )
 
 
+@pytest.mark.claim("N10.18")
 def test_share_0_is_the_text_and_a_larger_share_keeps_the_noise_of_a_smaller():
     rng = np.random.default_rng(0)
     corpus = as_corpus(rng.integers(1000, size=(50, 8)).tolist())
@@ -66,6 +81,7 @@ def test_share_0_is_the_text_and_a_larger_share_keeps_the_noise_of_a_smaller():
     } != hit[1]
 
 
+@pytest.mark.claim("N10.18")
 def test_words_are_uniform_over_the_vocabulary():
     corpus = as_corpus(["a a a a b c d e"] * 4000)
     noise = add_noise(corpus, 1.0, length=5)
@@ -88,6 +104,8 @@ def of_length(size, **shares):
     ]
 
 
+WORDS = tuple(range(10_000))
+FINE = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
 REAL = of_length(100, three=1)
 
 
@@ -95,10 +113,20 @@ def share_of(length):
     return lambda corpus: float(np.mean(corpus.lengths == length))
 
 
+def iid_corpus(rng, num_words, size, length, times):
+    """Corpora of independent words, uniform over the first of 10,000."""
+    offsets = np.arange(0, size * length + 1, length)
+    return [
+        Corpus(rng.integers(num_words, size=size * length), offsets, WORDS)
+        for _ in range(times)
+    ]
+
+
 def is_three(candidates, references):
     return share_of(3)(candidates)
 
 
+@pytest.mark.claim("N10.19")
 def test_all_ratios_where_the_curve_is_a_line():
     """Noise is 5 words long, so that U = 1 - V on the curve."""
     found = noise_discrepancy(
@@ -149,6 +177,7 @@ def test_the_best_of_several_stretches_counts():
     assert found.reason == "no self_ratio: its unit is not positive"
 
 
+@pytest.mark.claim("N10.23")
 @settings(max_examples=30)
 @given(st.integers(0, 100), st.sampled_from([1, 2, 3]), st.booleans())
 def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
@@ -168,6 +197,7 @@ def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
     assert found.qdisc == pytest.approx(half, abs=1e-13)  # differences of rates < 1
 
 
+@pytest.mark.claim("N10.24")
 @pytest.mark.parametrize(
     ("made_of", "share"), [("references", 1), ("resample", 0.5), ("third part", 0)]
 )
@@ -206,6 +236,163 @@ def test_the_floor_of_cr_and_nrr(made_of, share):
         share * spread / size, abs=4 * error + spread / size**2
     )
     assert 8 * error < spread / size
+
+
+@pytest.mark.claim("N10.24")
+@pytest.mark.parametrize("num_words", [50, 500])
+def test_the_floor_of_a_resample(num_words):
+    r"""$\sqrt{a (a + f)} - a$, where words are independent and a and f are known."""
+    size, length = 200, 5
+    a = 1 / num_words
+    f = (1 - a) / (size * length)
+    rng = np.random.default_rng(num_words)
+    found = []
+    for seed in range(80):
+        candidates, references = iid_corpus(rng, num_words, size, length, 2)
+        resample = references[rng.integers(size, size=size)]
+        family = noise_family(resample, shares=FINE, length=length, seed=seed)
+        value = noise_discrepancy(*cn(1), candidates, references, family=family).qdisc
+        if value is not None:
+            found.append(value)
+    error = np.std(found, ddof=1) / len(found) ** 0.5
+    # Words of the noise repeat each other too: a few % of f.
+    expected = np.sqrt(a * (a + f)) - a
+    assert np.mean(found) == pytest.approx(expected, abs=4 * error + 0.1 * f)
+    assert 4 * error < 0.25 * f
+
+
+@pytest.mark.claim("N10.25")
+def test_the_pair_form_leaves_the_floor():
+    num_words, size, length = 20, 200, 5
+    f = (1 - 1 / num_words) / (size * length)
+    rng = np.random.default_rng(0)
+    found = []
+    for seed in range(60):
+        candidates, references = iid_corpus(rng, num_words, size, length, 2)
+        value = noise_discrepancy(
+            cn(1)[0],
+            lambda x: negative_repetition_rate(x, 1, estimator="pairs"),
+            candidates,
+            references,
+            family=noise_family(references, shares=FINE, length=length, seed=seed),
+        ).qdisc
+        if value is not None:
+            found.append(value)
+    error = np.std(found, ddof=1) / len(found) ** 0.5
+    assert np.mean(found) == pytest.approx(f, abs=4 * error + 0.1 * f)
+    assert 4 * error < 0.3 * f
+
+
+@pytest.mark.claim("N10.33")
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.floats(0.01, 0.19))
+def test_a_chord_of_the_curve_hides_quality(seed, share):
+    """The exact curve of noise is a parabola in the plane, and concave."""
+    p = np.random.default_rng(seed).dirichlet(np.full(16, 0.3))
+    u = np.full(16, 1 / 16)
+    mixed = [qd.mix(p, u, e) for e in (0.0, share, 0.2)]
+    quality = [float(qd.coverage_rate(q, p)) for q in mixed]
+    diversity = [float(qd.negative_repetition_rate(q)) for q in mixed]
+    on_chord = np.interp(diversity[1], diversity[::2], quality[::2])
+    # U falls by e D and V rises by (2 e - e^2) D, with D = CND(u, p).
+    expected = share * (0.2 - share) / 1.8 * float(qd.cnd(u, p))
+    assert quality[1] - on_chord == pytest.approx(expected, rel=1e-6)
+
+
+# -- BLEU, by NLTK -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    """Three parts of 40 sentences."""
+    rule = {"min_count": 50, "rare": "unk", "max_unknown": 4, "min_length": 10}
+    corpus = prepare(imdb(1), **rule, seed=0)
+    return [corpus[40 * k : 40 * (k + 1)] for k in range(3)]
+
+
+def nltk_bleu(candidates, references, n):
+    weights = (1 / n,) * n
+    with warnings.catch_warnings():  # NLTK warns where an order has no match
+        warnings.simplefilter("ignore")
+        return np.mean([sentence_bleu(references, s, weights) for s in candidates])
+
+
+def nltk_self_bleu(candidates, n):
+    others = [candidates[:i] + candidates[i + 1 :] for i in range(len(candidates))]
+    each = [nltk_bleu([s], r, n) for s, r in zip(candidates, others, strict=True)]
+    return np.mean(each)
+
+
+def rates(texts, references):
+    """CR and NRR of bigrams by hand."""
+    q, p = (
+        Counter(pair for text in corpus for pair in pairwise(text))
+        for corpus in (texts, references)
+    )
+    total = q.total()
+    cr = sum(count * p[g] for g, count in q.items()) / total / p.total()
+    return cr, -sum(count**2 for count in q.values()) / total**2
+
+
+@pytest.mark.claim("N10.20", "N10.26")
+def test_bleu_pays_for_the_references_more_than_cr_does(reviews):
+    candidates, references, third = map(list, reviews)
+    again = np.random.default_rng(0).integers(40, size=40)
+    family = [
+        list(add_noise(reviews[1][again], share, length=None))
+        for share in (0.0, 0.2, 0.4, 0.6, 0.8)
+    ]
+    u = [nltk_bleu(f, references, 2) for f in family]
+    v = [-nltk_self_bleu(f, 2) for f in family]
+    own, level = nltk_bleu(candidates, references, 2), -nltk_self_bleu(candidates, 2)
+    assert v[0] < level < v[-1]
+    drate = np.interp(level, v, u) - own
+    # Copies score 1 whatever they are; other real text scores as the candidates do.
+    assert u[:3] == pytest.approx([1, 0.8, 0.6], abs=0.01)
+    assert abs(nltk_bleu(third, references, 2) - own) < 0.08 < 0.15 < drate
+
+    u, v = np.transpose([rates(f, references) for f in family])
+    own, level = rates(candidates, references)
+    assert v[0] < level < v[-1]
+    best = max(rates([text], references)[0] for text in references)
+    assert 0 < (np.interp(level, v, u) - own) / best < 0.8 * drate
+
+
+@pytest.mark.claim("N10.22")
+@pytest.mark.parametrize("length", [3, 5, None])
+def test_noise_of_any_length_has_no_bleu(reviews, length):
+    noise = list(add_noise(reviews[1], 1.0, length=length))
+    assert nltk_bleu(noise, list(reviews[1]), 3) < 0.01
+
+
+@pytest.mark.claim("N10.21")
+def test_the_range_of_cr_falls_with_the_order_and_sampling_error_does_not():
+    texts = list(imdb(1))[::5]
+    best, error = [], []
+    for n in (2, 3, 4, 5):
+        grams = [list(zip(*(t[k:] for k in range(n)), strict=False)) for t in texts]
+        p = Counter(g for text in grams for g in text)
+        total = p.total()
+        best.append(max(sum(p[g] for g in x) / len(x) for x in grams if x) / total)
+        # Pairs of occurrences within one sentence, as in the bias of NRR.
+        within = sum(c**2 for text in grams for c in Counter(text).values())
+        error.append(within / total**2)
+    assert (np.diff(best) < 0).all()
+    assert best[0] > 5 * best[-1]
+    assert max(error) < 1.5 * min(error)
+
+
+@pytest.mark.claim("N10.32")
+@given(st.data())
+def test_more_references_never_lower_bleu(data):
+    """Where all sentences are of one length: then brevity costs nothing."""
+    sentences = st.lists(st.sampled_from("abc"), min_size=4, max_size=4)
+    corpora = st.lists(sentences, min_size=1, max_size=5)
+    candidates, some, more = (data.draw(corpora) for _ in range(3))
+    before, after = (
+        bleu_scores(candidates, references, 4) for references in (some, some + more)
+    )
+    assert (after >= before - 1e-15).all()
 
 
 # -- the range of CR -----------------------------------------------------------------

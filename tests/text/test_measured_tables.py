@@ -1,0 +1,341 @@
+"""What the notebooks read in `notebooks/data`: each figure, not their means.
+
+Where QDTHEORY_DATA names the folder of the corpora, figures are measured anew, by
+counting.
+"""
+
+import csv
+import importlib.util
+import os
+from collections import Counter
+from itertools import combinations, pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
+
+TABLES = Path(qd.__file__).parents[1] / "notebooks" / "data"
+DATA = os.environ.get("QDTHEORY_DATA")
+needs_data = pytest.mark.skipif(
+    not DATA, reason="set QDTHEORY_DATA to the folder of the corpora"
+)
+CORPORA, ORDERS = ("COCO", "news"), (2, 3, 4, 5)
+SYSTEMS = ("Real", "MLE", "SeqGAN", "MaliGAN", "RankGAN", "LeakGAN", "TextGAN")
+
+
+def read(name):
+    """Rows as dicts, with numbers where there are numbers."""
+    lines = (TABLES / name).read_text(encoding="utf-8").splitlines()
+
+    def value(text):
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    rows = csv.DictReader(line for line in lines if line[0] != "#")
+    return [{k: value(v) for k, v in row.items()} for row in rows]
+
+
+def script(name):
+    """A script of `notebooks/data` as a module."""
+    spec = importlib.util.spec_from_file_location(name, TABLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def table2():
+    return read("table2.csv")
+
+
+def chosen(table, **where):
+    found = [
+        row
+        for row in table
+        if row["qdisc"] != "" and all(row[k] == v for k, v in where.items())
+    ]
+    assert found
+    return found
+
+
+@pytest.fixture(scope="module")
+def published():
+    return {
+        (row["paper"], row["row"], row["column"]): row["value"]
+        for row in read("published.csv")
+    }
+
+
+# -- Table 2 -------------------------------------------------------------------------
+
+
+def test_ratios_are_qdisc_over_their_units(table2):
+    for row in chosen(table2):
+        q = pytest.approx(row["qdisc"], rel=1e-5)  # six digits are written
+        assert row["drate"] * row["quality_range"] == q
+        assert row["self_ratio"] * row["quality"] == q
+        if row["ref_ratio"] != "":
+            # A difference of two numbers of six digits.
+            loss = row["quality_0"] - row["quality_02"]
+            error = 1e-5 * row["quality_0"] * abs(row["ref_ratio"])
+            assert row["ref_ratio"] * loss == pytest.approx(
+                row["qdisc"], rel=1e-5, abs=error
+            )
+
+
+@pytest.mark.claim("N10.27")
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(table2, corpus):
+    where = {"corpus": corpus, "source": "resample", "length": "same"}
+    drate = {
+        (row["pair"], row["split"], row["order"]): row["drate"]
+        for row in chosen(table2, **where)
+    }
+    assert len(drate) == 6 * 4
+    for split in range(4):
+        cr = [drate["CN", split, n] for n in ORDERS]
+        assert (np.diff(cr) > 0).all()
+        if split < 2:
+            bleu = [drate["BS", split, n] for n in ORDERS]
+            assert (np.array(bleu) > 4 * np.array(cr)).all()
+
+
+@pytest.mark.claim("N10.28")
+@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("order", ORDERS)
+def test_cr_discrepancies_of_each_split_are_those_of_sampling(table2, corpus, order):
+    where = {"corpus": corpus, "pair": "CN", "order": order, "length": "same"}
+    for row in chosen(table2, **where):
+        f = row["floor"]
+        a = -row["diversity"] - f
+        expected = {
+            "references": f,
+            "resample": np.sqrt(a * (a + f)) - a,
+            "third part": 0,
+        }
+        # One split; bigrams of a caption vary most.
+        assert abs(row["qdisc"] - expected[row["source"]]) < 0.3 * f
+
+
+@pytest.mark.claim("N10.29")
+def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error(
+    table2, published
+):
+    for order in (2, 3, 4):
+        rows = chosen(table2, corpus="COCO", pair="CN", order=order)
+        half = np.median([r["floor"] * r["sentences"] for r in rows]) / 50_000 / 2
+        for paper in ("li2020", "li2020-preprint"):
+            theirs = published.get((paper, f"CN-{order}", "MSCOCO QDisc"))
+            if theirs is not None:
+                assert 0.7 < theirs / half < 1.1
+
+
+@pytest.mark.claim("N10.30")
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_bleu_prefers_noise_only_where_it_has_seen_the_references(table2, corpus):
+    for row in chosen(table2, corpus=corpus, pair="BS"):
+        if row["source"] == "third part":
+            assert abs(row["qdisc"]) < 0.01
+            # Its first member scores as the candidates do.
+            assert abs(row["quality_0"] - row["quality"]) < 0.01
+        else:
+            assert row["qdisc"] > 0.02
+            assert row["quality_0"] == 1
+
+
+@pytest.mark.claim("N10.31")
+def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper(table2, published):
+    for row in chosen(table2, pair="BS", source="resample"):
+        assert 0.19 < row["quality_0"] - row["quality_02"] < 0.21
+    for paper, other in product(("li2020", "li2020-preprint"), ("MSCOCO", "WMT")):
+        for order in ORDERS:
+            key = paper, f"BS-{order}", f"{other} "
+            if (*key[:2], key[2] + "QDisc") in published:
+                unit = [
+                    published[(*key[:2], key[2] + x)] for x in ("QDisc", "Ref-Ratio")
+                ]
+                assert 0.1 < unit[0] / unit[1] < 0.14
+
+
+@needs_data
+def test_table_2_is_measured_anew_by_counting(table2):
+    """Quality, diversity and the range of CR of bigrams, in the first split of news."""
+    measure = script("make_table2")
+    sentences = measure.read(Path(DATA), "news")
+    size = len(sentences) // 3
+    order = np.random.default_rng(0).permutation(len(sentences))
+    where = {"corpus": "news", "pair": "CN", "order": 2, "split": 0}
+    for row in chosen(table2, source="references", **where):
+        c, r = (list(sentences[order[k * size : (k + 1) * size]]) for k in (0, 1))
+        if row["swapped"]:
+            c, r = r, c
+        assert row["sentences"] == size
+        cr, nrr = rates(c, r)
+        p = Counter(g for text in r for g in pairwise(text))
+        best = max(np.mean([p[g] for g in pairwise(text)]) for text in r)
+        found = cr, nrr, best / p.total()
+        names = ("quality", "diversity", "quality_range")
+        assert found == pytest.approx([row[x] for x in names], rel=1e-5)
+
+
+def rates(candidates, references):
+    """CR and NRR of bigrams by hand."""
+    q, p = (
+        Counter(g for text in corpus for g in pairwise(text))
+        for corpus in (candidates, references)
+    )
+    cr = sum(count * p[g] for g, count in q.items()) / q.total() / p.total()
+    return cr, -sum(count**2 for count in q.values()) / q.total() ** 2
+
+
+# -- six models ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return {
+        (row["references"], row["system"], row["metric"], row["order"]): row
+        for row in read("model_samples.csv")
+        if row["system"] != "noise"
+    }
+
+
+def values(scores, metric, order, against="train"):
+    return np.array([scores[against, s, metric, order]["value"] for s in SYSTEMS])
+
+
+@pytest.mark.claim("N10.34")
+def test_models_do_not_repeat_what_they_are_scored_on(scores):
+    for against in ("train", "test"):
+        copied = values(scores, "copied", 0, against)
+        assert (copied[1:] < copied[0]).all()
+    assert values(scores, "different sentences", 0).argmin() == 6
+    # A collapse shows in the share of different n-grams too.
+    assert values(scores, "distinct", 1).argmin() == 6
+
+
+@pytest.mark.claim("N10.35")
+@pytest.mark.parametrize("order", ORDERS)
+def test_models_are_further_from_real_text_than_real_text_is(scores, order):
+    """By what sampling adds to the plug-in, real text is at 0 and no model is."""
+    rows = {
+        s: [scores["train", s, m, order] for m in ("CND", "CND of pairs")]
+        for s in SYSTEMS
+    }
+    real, pairs = rows["Real"]
+    floor = real["value"] - pairs["value"]
+    assert abs(pairs["value"]) < 0.1 * floor
+    for s in SYSTEMS[1:]:
+        assert rows[s][0]["low"] > floor - pairs["value"]
+        assert rows[s][1]["low"] > pairs["high"] > 0
+
+
+@pytest.mark.claim("N10.36")
+def test_noise_gives_a_scale(scores):
+    """CND of bigrams is about the square of the share, beyond that of real text."""
+    noise = {
+        row["share"]: row["value"]
+        for row in read("model_samples.csv")
+        if (row["system"], row["references"], row["length"])
+        == ("noise", "train", "same")
+        and (row["metric"], row["order"]) == ("CND", 2)
+    }
+    real, mle, seq, mali = values(scores, "CND", 2)[:4]
+    unit = (noise[0.6] - real) / 0.6**2
+    roots = np.sqrt((np.array([mle, seq, mali]) - real) / unit)
+    assert (np.diff(roots) > 0).all()
+    assert roots == pytest.approx([0.15, 0.41, 0.47], abs=0.05)
+
+
+@pytest.mark.claim("N10.37")
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_models_are_less_diverse_than_real_text(scores, order):
+    """By a third number."""
+    different = values(scores, "distinct", order)
+    assert (different[1:] < different[0]).all()
+
+
+@pytest.mark.claim("N10.38")
+@pytest.mark.parametrize("order", ORDERS)
+def test_only_the_divergence_puts_real_text_first(scores, order):
+    for metric in ("CND", "CND of pairs"):
+        value = values(scores, metric, order)
+        assert (value.argmin(), value.argmax()) == (0, 6)
+    assert values(scores, "CR", order).argmax() == 6
+    assert values(scores, "BLEU", order).argmax() != 0
+    # As the sum of quality and diversity has it, not as either.
+    total = 2 * values(scores, "CR", order) + values(scores, "NRR", order)
+    assert (total.argmax(), total.argmin()) == (0, 6)
+
+
+texts = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=5), min_size=1, max_size=6
+)
+
+
+@pytest.mark.claim("N10.39")
+@settings(max_examples=30)
+@given(st.lists(texts, min_size=2, max_size=4), texts, st.integers(1, 2))
+def test_more_of_cr_and_nrr_is_less_cnd(systems, references, order):
+    for one, other in combinations(systems, 2):
+        change = [
+            coverage_rate(one, references, order)
+            - coverage_rate(other, references, order),
+            negative_repetition_rate(one, order)
+            - negative_repetition_rate(other, order),
+        ]
+        distance = cnd(one, references, order) - cnd(other, references, order)
+        assert distance == pytest.approx(-2 * change[0] - change[1], abs=1e-14)
+        if min(change) > 1e-14:
+            assert distance < 0
+
+
+@pytest.mark.claim("N10.40")
+def test_cnd_ranks_alike_at_orders_2_to_4(scores):
+    """Without its sampling error too."""
+    ranks = {
+        metric: [tuple(values(scores, metric, n).argsort()) for n in (2, 3, 4)]
+        for metric in ("CND", "CND of pairs")
+    }
+    assert len(set(ranks["CND"] + ranks["CND of pairs"])) == 1
+
+
+@pytest.mark.claim("N10.41")
+@pytest.mark.parametrize("metric", ["CND", "CND of pairs"])
+def test_other_references_turn_two_models_round(scores, metric):
+    for order in (2, 3):
+        for against, first, second in (
+            ("train", "SeqGAN", "MaliGAN"),
+            ("test", "MaliGAN", "SeqGAN"),
+        ):
+            one, other = (
+                scores[against, s, metric, order]["value"] for s in (first, second)
+            )
+            assert one < other
+    train, test = (values(scores, metric, 2, x)[0] for x in ("train", "test"))
+    assert test > 10 * train
+
+
+@needs_data
+@pytest.mark.parametrize("system", ["Real", "MLE", "TextGAN"])
+def test_model_samples_are_scored_anew_by_counting(scores, system):
+    measure = script("make_model_samples")
+    files = {"Real": "texygen/image_coco.txt"} | {
+        name: f"model_samples/{file}.txt" for name, file in measure.MODELS.items()
+    }
+    folder = Path(DATA)
+    train = list(measure.read(folder, files["Real"], seed=1))
+    size = len(train) // 2
+    candidates = list(measure.read(folder, files[system], seed=1))
+    candidates = train[size:] if system == "Real" else candidates[:size]
+    cr, nrr = rates(candidates, train[:size])
+    # Six digits are written.
+    assert scores["train", system, "CR", 2]["value"] == pytest.approx(cr, rel=1e-5)
+    assert scores["train", system, "NRR", 2]["value"] == pytest.approx(nrr, rel=1e-5)
