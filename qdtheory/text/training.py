@@ -256,12 +256,12 @@ def _loss(model: LSTMLanguageModel, tokens: Array) -> tuple[Array, Array]:
 
 @partial(jax.jit, donate_argnums=0)
 def _update(
-    state: State, learning_rate: ArrayLike, tokens: Array
+    state: State, learning_rate: float | Array, tokens: Array
 ) -> tuple[State, Array]:
     model, moments = state
     gradient, sums = jax.grad(_loss, has_aux=True)(model, tokens)
     step, moments = optax.adam(learning_rate).update(gradient, moments)
-    return (optax.apply_updates(model, step), moments), sums
+    return (jax.tree.map(jnp.add, model, step), moments), sums
 
 
 _evaluate = jax.jit(_nll)
@@ -276,7 +276,8 @@ def _first_state(
     corpus: Corpus, embedding_size: int, hidden_size: int, seed: int
 ) -> State:
     words = corpus.vocab_size
-    model = LSTMLanguageModel.random(
+    # To Optax's types a tree is made of containers only.
+    model: Any = LSTMLanguageModel.random(
         jax.random.key(seed),
         words + 1,
         embedding_size,
