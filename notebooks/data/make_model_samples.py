@@ -25,7 +25,6 @@ import numpy as np
 
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.noise import add_noise
 
 ORDERS = (1, 2, 3, 4, 5)
 MODELS = {
@@ -125,7 +124,7 @@ def main() -> None:
             ]
             print(f"{name}, {system}: {candidates[:size]}", file=sys.stderr)
         for length, share in product((5, None), SHARES):
-            noisy = add_noise(systems["Real"][:size], share, length=length)
+            noisy = text.add_noise(systems["Real"][:size], share, length=length)
             table += [
                 [name, "noise", share, length or "same", *row]
                 for row in rows(metric(noisy))

@@ -24,11 +24,6 @@ import numpy as np
 
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.noise import (
-    highest_coverage,
-    noise_discrepancy,
-    noise_family,
-)
 
 ORDERS = (2, 3, 4, 5)
 # What noise is mixed into, and the length of its sentences (None: that of the
@@ -105,7 +100,7 @@ def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:
     order, again = rng.permutation(len(sentences)), rng.integers(size, size=size)
     c, r, t = (sentences[order[k * size : (k + 1) * size]] for k in range(3))
     at = cache(partial(metrics, pair))
-    family = cache(lambda corpus, length: noise_family(corpus, length=length))
+    family = cache(lambda corpus, length: text.noise_family(corpus, length=length))
     resample = cache(lambda corpus: corpus[again])
     for n, source, length in product(ORDERS, SOURCES, LENGTHS):
         if length == "n" and split > 0:
@@ -118,8 +113,8 @@ def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:
             "third part": [(c, r, t), (t, r, c)],
         }[source]
         for candidates, references, made_of in roles:
-            unit = 1.0 if pair == "BS" else highest_coverage(references, n)
-            found = noise_discrepancy(
+            unit = 1.0 if pair == "BS" else text.highest_coverage(references, n)
+            found = text.noise_discrepancy(
                 *at(references)(n),
                 candidates,
                 references,

@@ -206,7 +206,7 @@ def test_the_floor_of_cr_and_nrr(made_of, share):
 
     F has as much of the sampling error of R as it takes sentences from it.
     """
-    n, size, repeats = 2, 60, 400
+    n, size, repeats = 2, 60, 250
     space = qd.TextSpace(vocab_size=4, lengths=4)
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.full(space.num_texts, 0.1))
