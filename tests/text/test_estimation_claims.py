@@ -31,6 +31,7 @@ from qdtheory.text import (
     ngram_counts,
     self_bleu,
 )
+from qdtheory.text.ngrams import Estimator
 
 # Thousands of calls: their types are checked in the metrics' own tests.
 pytestmark = pytest.mark.usefixtures("as_a_user")
@@ -60,9 +61,9 @@ def every_sample(space, q, size):
         yield corpus[np.array(texts)], ways * q[list(texts)].prod()
 
 
-def mean(space, q, size, metric):
-    samples = every_sample(space, q, size)
-    return sum(chance * np.asarray(metric(sample)) for sample, chance in samples)
+def mean(space, q, size, metric) -> np.ndarray:
+    samples, chances = zip(*every_sample(space, q, size), strict=True)
+    return np.array(chances) @ np.array([metric(sample) for sample in samples])
 
 
 def shares(space, n):
@@ -231,7 +232,7 @@ def test_the_pair_form_can_be_worse():
 # -- CND -----------------------------------------------------------------------------
 
 
-def cnd_of_all(q, p, sizes, n, kind="pairs"):
+def cnd_of_all(q, p, sizes, n, kind: Estimator = "pairs"):
     """CND of every pair of samples, and the probabilities."""
     ours, theirs = (list(every_sample(PAIR, x, s)) for x, s in zip((q, p), sizes))
     values = [
