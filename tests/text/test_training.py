@@ -72,7 +72,7 @@ def test_a_table_too_narrow():
 # -- the loss ------------------------------------------------------------------------
 
 
-@pytest.mark.claim("N11.2")
+@pytest.mark.claim("N11.7")
 @given(st.integers(0, 1000), st.sampled_from([7, 8, 9, 20]))
 @settings(max_examples=20)
 def test_batches_score_what_the_model_scores(seed, longest):
@@ -119,7 +119,7 @@ def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
 # -- the trained model ---------------------------------------------------------------
 
 
-@pytest.mark.claim("N11.1")
+@pytest.mark.claim("N11.6")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_training_finds_a_small_oracle(seed):
     """KL(P||Q) over all texts, exactly; the sample's own is the bound to beat."""
@@ -192,7 +192,7 @@ def kl(a, b) -> float:
     return float(np.sum(a * np.log(a / b)))
 
 
-@pytest.mark.claim("N11.4")
+@pytest.mark.claim("N11.1")
 @given(seeds, cold_or_hot)
 @settings(max_examples=8)
 def test_the_entropy_lacking_is_the_least_divergence(seed, temperature):
@@ -211,7 +211,7 @@ def test_the_entropy_lacking_is_the_least_divergence(seed, temperature):
     assert least > 0
 
 
-@pytest.mark.claim("N11.5")
+@pytest.mark.claim("N11.2")
 @given(seeds, st.floats(0.2, 3), st.floats(0.2, 3))
 def test_pythagoras_at_equal_quality(seed, beta, other):
     """For any Q of the quality of a power of P: it is moved along SE alone."""
@@ -227,7 +227,7 @@ def test_pythagoras_at_equal_quality(seed, beta, other):
     assert whole == pytest.approx(kl(q, best) + kl(best, power(p, other)), abs=1e-11)
 
 
-@pytest.mark.claim("N11.6")
+@pytest.mark.claim("N11.3")
 @given(seeds, cold_or_hot)
 @settings(max_examples=20)
 def test_the_weight_of_a_text_is_the_sum_of_its_normalisers(seed, temperature):
@@ -265,7 +265,7 @@ def jensen_gap(log_p, log_q, beta, weights):
     return logsumexp(w, b=weights) - weights @ w
 
 
-@pytest.mark.claim("N11.7", "N11.12")
+@pytest.mark.claim("N11.4", "N11.12")
 @pytest.mark.parametrize("temperature", [1.6, 2.5])
 def test_the_gap_from_samples_errs_downwards(temperature):
     """Small samples of the exact distribution: the mean is below, large ones reach."""
@@ -284,7 +284,7 @@ def test_the_gap_from_samples_errs_downwards(temperature):
     assert abs(found[20_000][0] - exact) < 4 * found[20_000][1] + 2 * bias
 
 
-@pytest.mark.claim("N11.8")
+@pytest.mark.claim("N11.5")
 @given(seeds)
 @settings(max_examples=10)
 def test_the_gap_near_the_real_distribution(seed):
@@ -502,7 +502,7 @@ def stop_at(step):
     return report
 
 
-@pytest.mark.claim("N11.3")
+@pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("step", [4, 8, 12])
 def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, step):
     corpus, file = some_corpus(), tmp_path / "model.npz"
@@ -553,7 +553,7 @@ here.train(here.some_corpus(), **here.SMALL, epochs=3, every=4, checkpoint=sys.a
 """
 
 
-@pytest.mark.claim("N11.3")
+@pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, moment):
     file = tmp_path / "model.npz"
