@@ -11,17 +11,18 @@ TESTS = Path(__file__).parent
 NOTEBOOKS = sorted(TESTS.parent.glob("notebooks/*.ipynb"))
 
 # A claim's line begins with its id: a word, a number, a dot, a number.
+LINKED = re.compile(r"\[([^\]]*)\]\(\.\./notebooks/(\w+)\.ipynb\)")
+ID = re.compile(r"\b[A-Z][A-Za-z]*\d+\.\d+\b")
 PRINTED_ID = re.compile(r"^([A-Z][A-Za-z]*\d+\.\d+)(?=\s)", re.MULTILINE)
 ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
 
 
-def claims():
+def claims(path):
     """(id, source of its cell) of every claim that a notebook prints."""
-    for path in NOTEBOOKS:
-        for cell in nbformat.read(path, as_version=4).cells:
-            printed = "".join(o.get("text", "") for o in cell.get("outputs", []))
-            for claim in dict.fromkeys(PRINTED_ID.findall(printed)):
-                yield claim, cell.source
+    for cell in nbformat.read(path, as_version=4).cells:
+        printed = "".join(o.get("text", "") for o in cell.get("outputs", []))
+        for claim in dict.fromkeys(PRINTED_ID.findall(printed)):
+            yield claim, cell.source
 
 
 def marked():
@@ -36,7 +37,7 @@ def marked():
                 yield from (ast.literal_eval(argument) for argument in node.args)
 
 
-CLAIMS = list(claims())
+CLAIMS = [claim for path in NOTEBOOKS for claim in claims(path)]
 IDS = [claim for claim, _ in CLAIMS]
 
 
@@ -51,3 +52,19 @@ def test_no_two_cells_claim_the_same():
 @pytest.mark.parametrize("source", [source for _, source in CLAIMS], ids=IDS)
 def test_the_claims_cell_asserts(source):
     assert ASSERTION.search(source)
+
+
+@pytest.mark.parametrize("page", ["errata", "what_to_report"])
+def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(page):
+    text = (TESTS.parent / f"docs/{page}.md").read_text()
+    linked = [
+        (id, name) for ids, name in LINKED.findall(text) for id in ID.findall(ids)
+    ]
+    assert len(linked) >= 14
+    # No id stands outside a link.
+    assert len(ID.findall(text)) == len(linked)
+    printed = {
+        name: {id for id, _ in claims(TESTS.parent / f"notebooks/{name}.ipynb")}
+        for _, name in linked
+    }
+    assert [(id, name) for id, name in linked if id not in printed[name]] == []

@@ -1,13 +1,10 @@
 """What each hypothesis of the theorems is for: the claims of notebook 05 again."""
 
-import re
 from fractions import Fraction
 from itertools import combinations, product
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import nbformat
 import numpy as np
 import pytest
 import sympy
@@ -18,7 +15,6 @@ from scipy.optimize import brentq, minimize
 
 import qdtheory as qd
 
-ROOT = Path(__file__).parents[1]
 THIRD = 1 / 3
 
 
@@ -478,29 +474,3 @@ def test_two_shares_order_two_optima(first, second, shares):
     du = dv + difference
     assert low * du + (1 - low) * dv == -second
     assert du > 0 > dv
-
-
-# --- The errata page ----------------------------------------------------------------
-
-LINKED = re.compile(r"\[([^\]]*)\]\(\.\./notebooks/(\w+)\.ipynb\)")
-CLAIM = re.compile(r"\b[A-Z][A-Za-z]*\d+\.\d+\b")
-
-
-def test_every_claim_of_the_errata_page_is_printed_by_the_notebook_it_links():
-    page = (ROOT / "docs/errata.md").read_text()
-    linked = [
-        (claim, name)
-        for text, name in LINKED.findall(page)
-        for claim in CLAIM.findall(text)
-    ]
-    assert len(linked) >= 14
-    # No id stands outside a link.
-    assert len(CLAIM.findall(page)) == len(linked)
-    for claim, name in linked:
-        book = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
-        printed = "\n".join(
-            output.get("text", "")
-            for cell in book.cells
-            for output in cell.get("outputs", [])
-        )
-        assert re.search(rf"^{re.escape(claim)}\s", printed, re.MULTILINE), claim
