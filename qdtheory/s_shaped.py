@@ -254,6 +254,7 @@ def _table(
     return x, slopes, values
 
 
+@np.errstate(all="ignore")  # a step may leave the numbers; the start is kept then
 def _polished(
     g: ScalarFunction, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
 ) -> tuple[np.ndarray, float]:
@@ -291,6 +292,8 @@ def _polished(
         step = slack + by_w * w_step + by_b * b_step
         step[top] = top_step
         w, b, q = w + w_step, b + b_step, np.maximum(q + step, 0.0)
+        if not (np.isfinite(q).all() and np.isfinite([w, b]).all()):
+            break
         if np.abs(step).max() <= 2 * EPS:
             return q, w
     return (q, w) if abs(q.sum() - 1) <= NOISE else start

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import assert_attained
+from models import assert_attained, oracle
 from scipy.optimize import brentq, minimize
 
 import qdtheory as qd
 from qdtheory.discrepancy import quality_discrepancy
-from qdtheory.s_shaped import inflection_point
+from qdtheory.s_shaped import inflection_point, values_of
 
 
 def search(scores, g, slope, p, rng, num_starts=25):
@@ -313,3 +313,20 @@ def test_three_texts_are_compatible_where_four_are_not(slope):
         quality_discrepancy(pair, rng.dirichlet(np.ones(4))).qdisc for _ in range(60)
     )
     assert four > {"cubic": 0.01, "sine": 1e-4}[slope]
+
+
+@pytest.mark.parametrize("references", [(2, 30), (10, 64), (100, 10_000)])
+def test_a_candidate_that_newton_loses_is_no_warning(references):
+    # Warnings are errors here: one of the points to polish has no solution nearby.
+    pair = qd.single_token_bleu_pair(*references)
+    p = oracle(qd.TextSpace(4, 3), 0, 1.0, 32)
+    found = quality_discrepancy(pair, p)
+    assert_attained(pair, p, found.q, found.qdisc)
+    _, slope, bend = values_of(pair.g, np.asarray(found.q))
+    # The winner was polished: the conditions hold for one w and b.
+    rest = np.delete(np.arange(64), np.asarray(found.q).argmax())
+    inside = rest[(np.asarray(found.q)[rest] > 1e-9) & (bend[rest] < -1e-3)]
+    scores = np.asarray(pair.text_quality(p))[inside]
+    w, b = np.polyfit(scores, slope[inside], 1)
+    assert w < 0
+    assert slope[inside] == pytest.approx(w * scores + b, abs=1e-8)
