@@ -80,7 +80,7 @@ def test_tables(folder):
     )
     assert "candidates two [x].gz: 3 sentences" in result.stdout
     rows = [line.replace("│", " ").split() for line in lines if line.startswith("│")]
-    values = [{row[0]: float(row[1]) for row in rows[i : i + 12]} for i in (0, 12)]
+    values = [{row[0]: float(row[1]) for row in rows[i : i + 14]} for i in (0, 14)]
     # By hand: unigrams 3 3 3 3 1 of 13 against 3 3 2 2 of 10; the second file holds
     # the references.
     assert values[0]["CR-1"] == pytest.approx(30 / 130, rel=1e-4)
@@ -89,7 +89,8 @@ def test_tables(folder):
     # "e" is in no reference: precisions 4/5, 1 and 1.
     assert values[0]["BLEU-1"] == pytest.approx(14 / 15, rel=1e-4)
     assert [values[1][f"CND-{n}"] for n in (1, 2)] == [0, 0]
-    assert [values[1][f"BLEU-{n}"] for n in (1, 2)] == [1, 1]
+    for name in ("BLEU", "MS-Jaccard"):
+        assert [values[1][f"{name}-{n}"] for n in (1, 2)] == [1, 1]
     assert "divergence-compatible" in result.stdout
     assert f"qdtheory {qd.__version__}" in lines[-1]
 

@@ -46,11 +46,11 @@ def evaluate(
     ] = Estimator.pairs,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """BLEU, Self-BLEU, CR, NRR, CND and distinct of generated text.
+    """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
-    BLEU and CR are qualities, NRR and distinct diversities: higher is better.
-    Self-BLEU is a lack of diversity, CND the divergence of CR and NRR: lower is
-    better. Each comes with a 95 % interval over the sentences.
+    BLEU and CR are qualities, NRR and distinct diversities, MS-Jaccard mixes both:
+    higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
+    and NRR: lower is better. Each comes with a 95 % interval over the sentences.
 
     Files are UTF-8, plain or gzip, split at white space.
 

@@ -11,6 +11,7 @@ from qdtheory.text.bleu import (
 from qdtheory.text.corpus import Corpus, Removed, as_corpus, prepare, read_corpus
 from qdtheory.text.datasets import imdb
 from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
+from qdtheory.text.jaccard import jaccard_index, ms_jaccard
 from qdtheory.text.ngrams import (
     NgramCounts,
     cnd,
@@ -50,7 +51,9 @@ __all__ = [
     "evaluate",
     "highest_coverage",
     "imdb",
+    "jaccard_index",
     "jackknife_interval",
+    "ms_jaccard",
     "negative_repetition_rate",
     "ngram_counts",
     "noise_discrepancy",

@@ -171,7 +171,7 @@ def coverage_rate(
         0.5
     """
     ours, theirs = _tables(n, estimator, candidates, references)
-    rows, others = _shared(ours, theirs)
+    rows, others = shared_ngrams(ours, theirs)
     q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
     return float(np.sum(q[rows] * p[others]))
 
@@ -250,7 +250,7 @@ def cnd(
         -1.0
     """
     ours, theirs = _tables(n, estimator, candidates, references)
-    rows, others = _shared(ours, theirs)
+    rows, others = shared_ngrams(ours, theirs)
     q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
     q[rows] -= p[others]
     p[others] = 0
@@ -368,8 +368,16 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
     return keys
 
 
-def _shared(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
-    """The n-grams of both sides: their rows in the one table and in the other."""
+def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams of both sides: their rows in the one table and in the other.
+
+    Args:
+        q: a table.
+        p: another of the same order, perhaps over other words.
+
+    Returns:
+        Rows of q, in rising order, and those of p with the same n-grams.
+    """
     ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
     unknown = len(ids)  # one id for all of these: p has no n-gram with it
     renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)

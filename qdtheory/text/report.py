@@ -10,6 +10,7 @@ import numpy as np
 from qdtheory.text.bleu import Smoothing, bleu, prepare_references, self_bleu
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.intervals import Interval, jackknife_interval
+from qdtheory.text.jaccard import geometric_means, jaccard_index
 from qdtheory.text.ngrams import (
     Estimator,
     cnd,
@@ -34,8 +35,8 @@ class Report:
     """Metrics of candidates against one set of references.
 
     Attributes:
-        metrics: the names, such as "BLEU-2"; Self-BLEU, CND: less is better; BLEU, CR,
-            NRR, distinct: more is better.
+        metrics: the names, such as "BLEU-2"; Self-BLEU, CND: less is better; all
+            others: more is better.
         scores: of each candidate by its name, an interval with an entry a metric.
         sizes: the sentences of each candidate.
         num_references: the sentences of the references.
@@ -82,7 +83,7 @@ def evaluate(
     tokenizer: str = "white space",
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """BLEU, Self-BLEU, CR, NRR, CND and distinct of candidates, with intervals.
+    """Every metric of candidates against references, with intervals.
 
     The intervals are a jackknife's over 20 groups of the candidates' sentences, or over
     all where there are fewer; the references stay as they are.
@@ -112,7 +113,8 @@ def evaluate(
         ... # doctest: +NORMALIZE_WHITESPACE
         {'BLEU-1': 1.0, 'BLEU-2': 1.0, 'Self-BLEU-1': 1.0, 'Self-BLEU-2': 1.0,
          'CR-1': 0.344, 'CR-2': 0.28, 'NRR-1': -0.343, 'NRR-2': -0.27,
-         'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08}
+         'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
+         'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
@@ -132,6 +134,7 @@ def evaluate(
                 [negative_repetition_rate(q, n, estimator) for q, _, n in both],
                 [cnd(*sides, estimator) for sides in both],
                 [distinct(q, n) for q, _, n in both],
+                geometric_means([jaccard_index(*sides) for sides in both]),
             ]
         )
 
@@ -156,7 +159,7 @@ def evaluate(
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    kinds = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct")
+    kinds = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
     return Report(
         metrics=tuple(f"{kind}-{n}" for kind in kinds for n in orders),
         scores=scores,
@@ -173,9 +176,9 @@ def evaluate(
 def _warnings(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:
     if len(set(sizes.values())) == 1:
         return ()
-    kinds = "Self-BLEU and distinct"
+    kinds = "Self-BLEU, distinct and MS-Jaccard"
     if estimator == "plug-in":
-        kinds = "Self-BLEU, NRR, CND and distinct"
+        kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
     numbers = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     return (
         f"{kinds} depend on the number of sentences, which differs ({numbers}): "
@@ -196,8 +199,8 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
     }[estimator]
     return (
         f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
-        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}) and "
-        f"distinct of {many} sentences against {num_references:,} references; tokens "
-        f"by {tokenizer}; {level:.0%} jackknife intervals over the candidates; "
+        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
+        f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
+        f"references; tokens by {tokenizer}; {level:.0%} jackknife intervals over the candidates; "
         f"qdtheory {version('qdtheory')}"
     )

@@ -13,6 +13,7 @@ from qdtheory.text import (
     coverage_rate,
     distinct,
     jackknife_interval,
+    ms_jaccard,
     negative_repetition_rate,
     self_bleu,
 )
@@ -38,6 +39,7 @@ def test_values_and_intervals_are_those_of_each_metric(found):
         "NRR": lambda c, n: negative_repetition_rate(c, n, "pairs"),
         "CND": lambda c, n: cnd(c, REAL, n, "pairs"),
         "distinct": distinct,
+        "MS-Jaccard": lambda c, n: ms_jaccard(c, REAL, n)[n - 1],
     }
     assert found.metrics == tuple(f"{name}-{n}" for name in metrics for n in (1, 2))
     scores = found.scores["half"]
@@ -65,23 +67,25 @@ def test_json(found):
 
 def test_unequal_sizes_get_a_warning(found):
     assert found.warnings == (
-        "Self-BLEU and distinct depend on the number of sentences, which differs "
-        "(model 60, half 30): compare samples of one size",
+        "Self-BLEU, distinct and MS-Jaccard depend on the number of sentences, which "
+        "differs (model 60, half 30): compare samples of one size",
     )
     plug_in = {"max_order": 1, "estimator": "plug-in"}
     equal = evaluate({"a": MODEL, "b": REAL}, REAL, **plug_in)
     assert equal.warnings == ()
     unequal = evaluate({"a": MODEL, "b": REAL[:40]}, REAL, **plug_in)
-    assert unequal.warnings[0].startswith("Self-BLEU, NRR, CND and distinct depend")
+    assert unequal.warnings[0].startswith(
+        "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
+    )
 
 
 def test_the_line_for_a_paper(found):
     assert found.methods == (
         "BLEU and Self-BLEU (orders 1 to 2, means of sentence scores, zero counts set "
         "to 0.1, Self-BLEU leave-one-out), CR, NRR and CND (n-grams of different "
-        "sentences) and distinct of 30 to 60 sentences against 60 references; tokens "
-        f"by white space; 95% jackknife intervals over the candidates; qdtheory "
-        f"{version('qdtheory')}"
+        "sentences), distinct and MS-Jaccard of 30 to 60 sentences against 60 "
+        "references; tokens by white space; 95% jackknife intervals over the candidates; "
+        f"qdtheory {version('qdtheory')}"
     )
 
 
