@@ -201,6 +201,6 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
         f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
         f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
         f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
-        f"references; tokens by {tokenizer}; {level:.0%} jackknife intervals over the candidates; "
-        f"qdtheory {version('qdtheory')}"
+        f"references; tokens by {tokenizer}; {level:.0%} jackknife intervals over the "
+        f"candidates; qdtheory {version('qdtheory')}"
     )

@@ -541,8 +541,8 @@ def test_intervals_shrink_round_a_number_that_moves():
     order = 1  # of each metric's pair, bigrams
     half = [np.asarray(x.high) - x.value for x in (small, large)]
     moved = abs(large.value - small.value) / np.hypot(*half)
-    by_kind = moved.reshape(6, 2)[:, order]
-    fixed, own = by_kind[[0, 2, 3, 4]], by_kind[[1, 5]]
+    by_kind = moved.reshape(-1, 2)[:, order]
+    fixed, own = by_kind[[0, 2, 3, 4]], by_kind[[1, 5, 6]]
     assert fixed.max() <= 2 < 3 <= own.min()
     # A ninth of the sentences: three times as wide, each uncertain by a sixth.
     assert 2 < np.median(half[0] / half[1]) < 4.5

@@ -84,8 +84,8 @@ def test_the_line_for_a_paper(found):
         "BLEU and Self-BLEU (orders 1 to 2, means of sentence scores, zero counts set "
         "to 0.1, Self-BLEU leave-one-out), CR, NRR and CND (n-grams of different "
         "sentences), distinct and MS-Jaccard of 30 to 60 sentences against 60 "
-        "references; tokens by white space; 95% jackknife intervals over the candidates; "
-        f"qdtheory {version('qdtheory')}"
+        "references; tokens by white space; 95% jackknife intervals over the "
+        f"candidates; qdtheory {version('qdtheory')}"
     )
 
 
