@@ -92,15 +92,24 @@ def text_bleu(
 def _power(x: Array, n: Number) -> Array:
     """x^n for whole n, with every derivative in x right at 0; 1 where n < 0.
 
-    Of x^1 JAX's second derivative is 0 / 0 at 0.
+    Of x^1 JAX's second derivative is 0 / 0 at 0. By squaring, which is several times
+    faster than XLA's power, and errs by about n roundings, as a rounding of x does.
     """
-    return jnp.where(n > 0, x ** jnp.where(n > 0, n, 1), 1.0)
+
+    def square(state):
+        product, power, left = state
+        return jnp.where(left % 2 == 1, product * power, product), power**2, left // 2
+
+    exponent = jnp.asarray(n).astype(int)
+    start = jnp.ones_like(x), x, jnp.broadcast_to(exponent, x.shape)
+    return jax.lax.while_loop(lambda state: (state[2] > 0).any(), square, start)[0]
 
 
 @_power.defjvp
 def _power_jvp(primals, tangents):
     x, n = primals
-    return _power(x, n), n * _power(x, n - 1) * tangents[0]
+    lower = _power(x, n - 1)  # the power is what costs time
+    return jnp.where(n > 0, x * lower, 1.0), n * lower * tangents[0]
 
 
 def expected_bleu(
