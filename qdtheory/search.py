@@ -14,7 +14,9 @@ BLEU has many local optima, so that starts are bred: each round crosses the best
 the last round and multiplies the texts' probabilities by noise.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -99,7 +101,7 @@ def search(
     r"""Search for a model of greater quality and no less diversity than P.
 
     Args:
-        pair: any differentiable pair; a batch shares one compiled call.
+        pair: any differentiable pair; a batch shares its compiled code and the cores.
         p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
         method: "ascent", or "penalty": the paper's, SGD with momentum 0.9 on the
             logits of $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
@@ -154,13 +156,20 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
 
 
 def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    """One after the other: the starts of one problem fill a processor's cache."""
-    found = []
-    with progress(len(p)) as step:
-        for i, row_key in enumerate(jax.random.split(key, len(p))):
-            step(f"Searching, {i + 1} of {len(p)}")
-            one = _search_one(pair, p[i], row_key, num_starts)
-            found.append(jax.block_until_ready(one))
+    """One problem a core: the starts of one fill a processor's cache."""
+    keys = jax.random.split(key, len(p))
+
+    def one(i: int) -> Search:
+        return jax.block_until_ready(_search_one(pair, p[i], keys[i], num_starts))
+
+    with progress(len(p)) as step, ThreadPoolExecutor(os.cpu_count()) as pool:
+        step(f"Searching, 1 of {len(p)}")
+        found = [one(0)]  # compiles
+        # A 64-bit mode that holds for this thread alone does not reach the others.
+        reaches = pool.submit(lambda: jax.config.read("jax_enable_x64")).result()
+        for result in (pool.map if reaches else map)(one, range(1, len(p))):
+            found.append(result)
+            step(f"Searching, {len(found)} of {len(p)}")
     return jax.tree.map(lambda *values: jnp.stack(values), *found)
 
 
