@@ -9,13 +9,13 @@ sentences attain the largest count, and the next largest.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.ngrams import check_order
 
 # NLTK's smoothing method 1: what a count of 0 becomes.
 EPSILON = 0.1
@@ -78,7 +78,7 @@ def prepare_references(references: Prepared, max_order: int = 4) -> References:
         >>> bleu(["a b"], known, max_order=2).tolist()
         [1.0, 1.0]
     """
-    _check_order(max_order)
+    check_order(max_order, "max_order")
     if isinstance(references, References):
         if references.max_order < max_order:
             raise ValueError(
@@ -314,7 +314,7 @@ def _self_matches(
 ) -> _Matches:
     if against is not None:
         return _against(candidates, against, max_order)
-    _check_order(max_order)
+    check_order(max_order, "max_order")
     if len(candidates) < 2:
         raise ValueError(
             "Self-BLEU needs another sentence to compare with, got one: give at least "
@@ -425,15 +425,6 @@ def _changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
     changes = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return changes
-
-
-def _check_order(max_order: int) -> None:
-    if not isinstance(max_order, Integral):
-        raise TypeError(
-            f"max_order: expected an integer, got {type(max_order).__name__}"
-        )
-    if max_order < 1:
-        raise ValueError(f"max_order: expected 1 or more, got {max_order}")
 
 
 def _check_choices(smoothing: Smoothing, aggregate: Aggregate = "mean") -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.text.corpus import Texts, as_corpus
-from qdtheory.text.ngrams import Countable, ngram_counts, shared_ngrams
+from qdtheory.text.ngrams import Countable, check_order, ngram_counts, shared_ngrams
 
 
 def jaccard_index(candidates: Countable, references: Countable, n: int) -> float:
@@ -68,7 +68,7 @@ def ms_jaccard(
         >>> ms_jaccard(["a b", "a c"], ["a b c"], max_order=2).round(4).tolist()
         [0.6667, 0.3651]
     """
-    ngram_counts(candidates, max_order)  # the highest order fails first, if any does
+    check_order(max_order, "max_order")
     left, right = as_corpus(candidates), as_corpus(references)
     orders = range(1, max_order + 1)
     return geometric_means([jaccard_index(left, right, n) for n in orders])

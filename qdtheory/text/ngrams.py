@@ -106,10 +106,7 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         TypeError: when `as_corpus` refuses the texts, or n is no integer.
         ValueError: for n < 1, a table of another order, or no sentence of n tokens.
     """
-    if not isinstance(n, Integral):
-        raise TypeError(f"n: expected an integer, got {type(n).__name__}")
-    if n < 1:
-        raise ValueError(f"n: expected 1 or more, got {n}")
+    check_order(n, "n")
     if isinstance(texts, NgramCounts):
         if texts.n != n:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
@@ -337,6 +334,23 @@ def _excess(table: NgramCounts, estimator: Estimator) -> float:
     squares = np.sum(masses**2)
     share = squares / masses.sum() ** 2
     return float((np.sum(weights**2) / squares - together) * share / (1 - share))
+
+
+def check_order(order: int, name: str) -> None:
+    """Refuse an order of n-grams that is no integer from 1 on.
+
+    Args:
+        order: what was given.
+        name: of the parameter.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: below 1.
+    """
+    if not isinstance(order, Integral):
+        raise TypeError(f"{name}: expected an integer, got {type(order).__name__}")
+    if order < 1:
+        raise ValueError(f"{name}: expected 1 or more, got {order}")
 
 
 def _starts(corpus: Corpus, n: int) -> Int[np.ndarray, " windows"]:
