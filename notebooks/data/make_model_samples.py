@@ -12,16 +12,14 @@ Captions come with full stops attached, samples with separated ones: one tokeniz
 both, and its tokens do not depend on spaces beside punctuation.
 """
 
-import csv
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from tables import corpora, versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
@@ -87,23 +85,20 @@ def copies(candidates: Corpus, references: Corpus) -> list[list]:
     sentences, originals = list(candidates), set(references)
     copied = sum(sentence in originals for sentence in sentences)
     return [
-        ["different sentences", 0, len(set(sentences))],
-        ["copied", 0, copied / len(sentences)],
+        ["different sentences", 0, len(set(sentences)), None, None],
+        ["copied", 0, copied / len(sentences), None, None],
     ]
 
 
 def main() -> None:
     """Measure, then write the table in one go."""
-    folder = os.environ.get("QDTHEORY_DATA")
-    if not folder:
-        sys.exit("set QDTHEORY_DATA to the folder of the corpora, see the docstring")
+    folder = corpora()
     systems = {
-        name: read(Path(folder), f"model_samples/{file}.txt", seed=1)
+        name: read(folder, f"model_samples/{file}.txt", seed=1)
         for name, file in MODELS.items()
     }
     train, test = (
-        read(Path(folder), f"texygen/{name}_coco.txt", seed=1)
-        for name in ("image", "test")
+        read(folder, f"texygen/{name}_coco.txt", seed=1) for name in ("image", "test")
     )
     size = len(train) // 2
     systems = {"Real": train[size:]} | systems
@@ -126,21 +121,15 @@ def main() -> None:
         for length, share in product((5, None), SHARES):
             noisy = text.add_noise(systems["Real"][:size], share, length=length)
             table += [
-                [name, "noise", share, length or "same", *row]
+                [name, "noise", share, length or "same", *row, None, None]
                 for row in rows(metric(noisy))
             ]
-    with Path(__file__).with_name("model_samples.csv").open("w", newline="") as file:
-        file.write(
-            "# QDTHEORY_DATA=FOLDER python notebooks/data/make_model_samples.py\n"
-            f"# qdtheory {version('qdtheory')}, numpy {np.__version__}; "
-            f"{size} sentences in each set; seed 1; "
-            f"jackknife of {NUM_GROUPS} groups, level 0.95\n"
-        )
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS.split(","))
-        for row in table:
-            cells = [f"{x:.6g}" if isinstance(x, float) else x for x in row]
-            writer.writerow(cells + [""] * (len(COLUMNS.split(",")) - len(cells)))
+    comments = (
+        "QDTHEORY_DATA=FOLDER python notebooks/data/make_model_samples.py",
+        f"{versions('numpy')}; {size} sentences in each set; seed 1; "
+        f"jackknife of {NUM_GROUPS} groups, level 0.95",
+    )
+    write("model_samples.csv", comments, COLUMNS.split(","), table)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,15 @@ size: candidates, references, and a third part for the family whose text is scor
 other text only. A split is drawn anew for each seed.
 """
 
-import csv
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from tables import corpora, versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
@@ -136,27 +134,19 @@ def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:
 
 def main() -> None:
     """Measure, then write the table in one go."""
-    folder = os.environ.get("QDTHEORY_DATA")
-    if not folder:
-        sys.exit("set QDTHEORY_DATA to the folder of the corpora, see the docstring")
-    table = []
+    folder, table = corpora(), []
     for corpus in FILES:
-        sentences = read(Path(folder), corpus)
+        sentences = read(folder, corpus)
         print(corpus, sentences, file=sys.stderr)
         for pair, num_splits in NUM_SPLITS.items():
             for split in range(num_splits):
                 table += rows(corpus, sentences, pair, split)
                 print(f"{corpus} {pair} split {split}", file=sys.stderr)
-    with Path(__file__).with_name("table2.csv").open("w", newline="") as file:
-        file.write(
-            "# QDTHEORY_DATA=FOLDER python notebooks/data/make_table2.py\n"
-            f"# qdtheory {version('qdtheory')}, numpy {np.__version__}; the seed of a "
-            "split is its number\n"
-        )
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS.split(","))
-        for row in table:
-            writer.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    comments = (
+        "QDTHEORY_DATA=FOLDER python notebooks/data/make_table2.py",
+        f"{versions('numpy')}; the seed of a split is its number",
+    )
+    write("table2.csv", comments, COLUMNS.split(","), table)
 
 
 if __name__ == "__main__":

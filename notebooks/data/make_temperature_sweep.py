@@ -10,14 +10,12 @@ that was killed goes on where FILE stands.
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
-from pathlib import Path
 
 import jax
 import numpy as np
+from tables import versions, write
 
 jax.config.update("jax_enable_x64", True)
 from qdtheory import text
@@ -103,18 +101,12 @@ def main() -> None:
         table += rows(temperature, sampled, references, groups)
         print(f"temperature {temperature:.3f}", file=sys.stderr)
     command = "python notebooks/data/make_temperature_sweep.py"
-    with (
-        Path(__file__).with_name("temperature_sweep.csv").open("w", newline="") as file
-    ):
-        file.write(
-            f"# {command}{' --full' if options.full else ''}\n# {size_line}\n"
-            f"# qdtheory {version('qdtheory')}, jax {version('jax')} on "
-            f"{jax.default_backend()}, optax {version('optax')}; seed {SEED}\n"
-        )
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS.split(","))
-        for row in table:
-            writer.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in row])
+    comments = (
+        f"{command}{' --full' if options.full else ''}",
+        size_line,
+        f"{versions('jax', 'optax')}, on {jax.default_backend()}; seed {SEED}",
+    )
+    write("temperature_sweep.csv", comments, COLUMNS.split(","), table)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ counting.
 """
 
 import csv
-import importlib.util
+import importlib
 import os
+import sys
 from collections import Counter
 from itertools import combinations, pairwise, product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -43,11 +45,9 @@ def read(name):
 
 
 def script(name):
-    """A script of `notebooks/data` as a module."""
-    spec = importlib.util.spec_from_file_location(name, TABLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """A script of `notebooks/data` as a module, found as if it were run."""
+    with patch.object(sys, "path", [str(TABLES), *sys.path]):
+        return importlib.import_module(name)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,45 @@
+"""What the scripts of this folder share: the corpora's folder and the form of a table.
+
+Lines of provenance begin with "# "; the header and the rows follow.
+"""
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+
+def corpora() -> Path:
+    """The folder that QDTHEORY_DATA names."""
+    folder = os.environ.get("QDTHEORY_DATA")
+    if not folder:
+        sys.exit("set QDTHEORY_DATA to the folder of the corpora, see the docstring")
+    return Path(folder)
+
+
+def versions(*packages: str) -> str:
+    """Of qdtheory and other packages, as in "qdtheory 0.1.0, numpy 2.4.6"."""
+    return ", ".join(f"{name} {version(name)}" for name in ("qdtheory", *packages))
+
+
+def write(
+    name: str,
+    comments: Iterable[str],
+    columns: Sequence[str],
+    rows: Iterable[Iterable],
+) -> None:
+    """Write a table beside this file, in one go; floats with six digits, None empty."""
+    text = io.StringIO(newline="")
+    text.writelines(f"# {comment}\n" for comment in comments)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = [f"{x:.6g}" if isinstance(x, float) else x for x in row]
+        if len(cells) != len(columns):
+            raise ValueError(f"{name}: expected {len(columns)} cells, got {cells}")
+        writer.writerow(cells)
+    path = Path(__file__).with_name(name)
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
