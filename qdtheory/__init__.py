@@ -22,6 +22,7 @@ from qdtheory.certificates import (
     quadratic_interval,
 )
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
+from qdtheory.concave import ConcavePair
 from qdtheory.discrepancy import Discrepancy, quality_discrepancy
 from qdtheory.distributions import (
     entropy,
