@@ -41,6 +41,7 @@ from qdtheory.divergences import (
     total_variation,
 )
 from qdtheory.expressions import Expression
+from qdtheory.frechet import frechet_distance
 from qdtheory.frontier import (
     Dominance,
     FrontierSlopes,

@@ -1,0 +1,147 @@
+"""Frechet distance against closed forms and scipy.linalg.sqrtm, where that is safe."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import sqrtm
+
+import qdtheory as qd
+from qdtheory.frechet import gaussian_distance
+
+SEEDS = st.integers(0, 10**6)
+FEW = settings(max_examples=20)  # each draws a whole world
+
+
+def random_world(seed, texts, features):
+    """Two distributions with some zeros, and a feature map."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=(2, texts)) * (rng.random((2, texts)) < 0.8)
+    weights[:, 0] += 0.1
+    return *(w / w.sum() for w in weights), rng.normal(size=(texts, features))
+
+
+def moments(q, features):
+    mean = q @ features
+    return mean, np.cov(features.T, aweights=q, ddof=0).reshape(2 * [len(mean)])
+
+
+def by_matrix_root(q, p, features):
+    """Equation 2 as it is printed, squared."""
+    (m1, c1), (m2, c2) = moments(q, features), moments(p, features)
+    return np.sum((m1 - m2) ** 2) + np.trace(c1 + c2 - 2 * sqrtm(c1 @ c2)).real
+
+
+@FEW
+@given(seed=SEEDS)
+def test_equals_the_printed_formula_where_covariances_are_regular(seed):
+    q, p, features = random_world(seed, texts=40, features=4)
+    found = qd.frechet_distance(q, p, features, squared=True)
+    # Conditions below 1e3 cost sqrtm a few digits of 16.
+    assert float(found) == pytest.approx(by_matrix_root(q, p, features), rel=1e-9)
+    rooted = qd.frechet_distance(q, p, features)
+    assert float(rooted) ** 2 == pytest.approx(float(found), rel=1e-14)
+
+
+@FEW
+@given(seed=SEEDS)
+def test_one_feature_is_two_means_and_two_deviations(seed):
+    q, p, features = random_world(seed, texts=9, features=1)
+    (m1, c1), (m2, c2) = moments(q, features), moments(p, features)
+    expected = np.hypot(m1 - m2, np.sqrt(c1) - np.sqrt(c2)).item()
+    assert float(qd.frechet_distance(q, p, features)) == pytest.approx(
+        expected, rel=1e-12
+    )
+
+
+@FEW
+@given(seed=SEEDS, rank=st.sampled_from([1, 3, 8]))
+def test_commuting_covariances_differ_as_their_roots(seed, rank):
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    # Standard deviations 0 too: the covariances are singular for ranks 1 and 3.
+    a, b = (np.where(np.arange(8) < rank, rng.exponential(size=8), 0) for _ in "ab")
+    zero = np.zeros(8)
+    covariances = ((axes.T * x**2) @ axes for x in (a, b))
+    found = gaussian_distance(zero, next(covariances), zero, next(covariances))
+    assert found == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
+
+
+@FEW
+@given(seed=SEEDS, features=st.sampled_from([2, 30]))
+def test_symmetric_and_blind_to_rotations_and_shifts(seed, features):
+    q, p, f = random_world(seed, texts=20, features=features)
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(features, features)))[0]
+    found = float(qd.frechet_distance(q, p, f))
+    assert float(qd.frechet_distance(p, q, f)) == pytest.approx(found, rel=1e-12)
+    moved = qd.frechet_distance(q, p, f @ rotation + 3)
+    assert float(moved) == pytest.approx(found, rel=1e-12)
+    assert float(qd.frechet_distance(q, p, 5 * f)) == pytest.approx(5 * found)
+
+
+def test_zero_where_the_moments_agree_though_the_distributions_differ():
+    # On a square, its corners against its edges' midpoints: variance 1/2 both ways.
+    angles = np.arange(8) * np.pi / 4
+    features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    corners = np.tile([0.25, 0.0], 4)
+    assert float(qd.frechet_distance(corners, corners[::-1].copy(), features)) < 1e-15
+    third = np.column_stack([features, np.tile([1.0, 0.0], 4)])
+    assert float(
+        qd.frechet_distance(corners, corners[::-1].copy(), third)
+    ) == pytest.approx(1)
+
+
+@FEW
+@given(seed=SEEDS, features=st.sampled_from([2, 30]))
+def test_zero_for_equal_and_small_for_close_distributions(seed, features):
+    q, p, f = random_world(seed, texts=20, features=features)
+    assert float(qd.frechet_distance(q, q, f)) < 1e-13
+    # To first order in the step the distance is linear in it: no digits are lost.
+    near, nearer = (
+        float(qd.frechet_distance((1 - t) * q + t * p, q, f[:, :2]))
+        for t in (1e-6, 1e-8)
+    )
+    assert near / nearer == pytest.approx(100, rel=1e-3)
+
+
+@FEW
+@given(seed=SEEDS)
+def test_point_masses_are_as_far_apart_as_their_features(seed):
+    _, _, features = random_world(seed, texts=6, features=10)
+    q, p = np.eye(6)[:2]
+    expected = np.linalg.norm(features[0] - features[1])
+    assert float(qd.frechet_distance(q, p, features)) == pytest.approx(expected)
+
+
+def test_counts_of_ngrams_are_features():
+    space = qd.TextSpace(vocab_size=3, lengths=2)
+    q, p = np.eye(9)[[0, 4]]
+    found = qd.frechet_distance(q, p, qd.ngram_matrix(space, 1).T)
+    assert float(found) == pytest.approx(np.sqrt(8))  # (2, 0, 0) against (0, 2, 0)
+
+
+HALF = np.array([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("features", "error", "message"),
+    [
+        (np.ones((3, 2)), ValueError, r"row for each of the 2 texts, got shape \(3, 2"),
+        (np.ones(2), ValueError, r"must be a matrix .* got shape \(2,\)"),
+        (np.ones((2, 0)), ValueError, "must be a matrix"),
+        (np.array([[1.0], [np.nan]]), ValueError, r"finite, got nan at \[1, 0\]"),
+        (np.array([["a"], ["b"]]), TypeError, "must be real numbers, got dtype <U1"),
+        (np.array([[1j], [1]]), TypeError, "must be real numbers, got dtype complex"),
+    ],
+)
+def test_bad_features(as_a_user, features, error, message):
+    with pytest.raises(error, match=message):
+        qd.frechet_distance(HALF, HALF, features)
+
+
+def test_bad_distributions(as_a_user):
+    with pytest.raises(ValueError, match="q must sum to 1"):
+        qd.frechet_distance(2 * HALF, HALF, np.ones((2, 1)))
+    with pytest.raises(ValueError, match="p must have 2 entries, got 3"):
+        qd.frechet_distance(HALF, np.full(3, 1 / 3), np.ones((2, 1)))
