@@ -4,7 +4,7 @@
 
 A row is one model at one number of epochs: the log-probabilities of all texts of the
 space of notebook 15. An epoch is one step of Adam on the exact likelihood of the
-training set; seven seeds each. About four minutes on one core.
+training set; seven seeds each. About two minutes on one core.
 """
 
 import sys
@@ -16,10 +16,11 @@ import jax
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
+from tables import versions, write
+
 import qdtheory as qd
 from qdtheory.text import Corpus
 from qdtheory.text.training import from_table, train
-from tables import versions, write
 
 SPACE = qd.TextSpace(vocab_size=3, lengths=(1, 2, 3, 4))
 NUM_TEXTS = 400
@@ -52,9 +53,7 @@ def main() -> None:
     """Draw the training set, train all models, then write the table in one go."""
     oracle_key, training_key = jax.random.split(jax.random.key(KEY))
     oracle = qd.LSTMLanguageModel.random(oracle_key, 4, sigma=0.5, end_token=3)
-    drawn = np.asarray(
-        qd.sample(training_key, oracle.probabilities(SPACE), NUM_TEXTS)
-    )
+    drawn = np.asarray(qd.sample(training_key, oracle.probabilities(SPACE), NUM_TEXTS))
     corpus = from_table(SPACE.tokens[drawn], ("a", "b", "c"))
     table = []
     for hidden_size in HIDDEN_SIZES:
