@@ -55,6 +55,14 @@ from qdtheory.frontier import (
     pareto_optimum,
     saturation_weight,
 )
+from qdtheory.kernels import (
+    KernelCriterion,
+    KernelPair,
+    bleu_kernel,
+    kernel_criterion,
+    ngram_kernel,
+    squared_mmd,
+)
 from qdtheory.language_models import LSTMLanguageModel
 from qdtheory.ngrams import (
     NgramPair,
@@ -75,7 +83,6 @@ from qdtheory.pairs import (
     SDI,
     SE,
     FunctionPair,
-    KernelPair,
     LinearPair,
     Pair,
     Rationality,

@@ -39,8 +39,9 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.bleu import BleuPair, text_bleu
 from qdtheory.discrepancy import Discrepancy
 from qdtheory.distributions import check_distribution
+from qdtheory.kernels import KernelPair
 from qdtheory.ngrams import ngram_matrix
-from qdtheory.pairs import KernelPair, Pair
+from qdtheory.pairs import Pair
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
