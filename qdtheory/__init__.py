@@ -36,8 +36,10 @@ from qdtheory.divergences import (
     bhattacharyya_distance,
     cross_entropy,
     hellinger_distance,
+    jeffreys_divergence,
     jensen_shannon_divergence,
     kl_divergence,
+    renyi_divergence,
     total_variation,
 )
 from qdtheory.expressions import Expression
@@ -68,6 +70,8 @@ from qdtheory.ngrams import (
     NgramPair,
     cnd,
     coverage_rate,
+    expected_distinct,
+    ms_jaccard,
     negative_repetition_rate,
     ngram_matrix,
     ngram_rank,

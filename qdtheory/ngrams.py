@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.distributions import check_distribution
@@ -100,6 +101,118 @@ def cnd(
     q = check_distribution(q, "q")
     difference = q - check_distribution(p, "p", q.size)
     return jnp.vdot(difference, difference)
+
+
+def ms_jaccard(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int,
+) -> Float[Array, ""]:
+    r"""MS-Jaccard of two distributions: what that of two corpora converges to.
+
+    $(J_1 \cdots J_N)^{1/N}$ with N = max_order and
+    $J_n = \sum_g \min(c_g, d_g) / \sum_g \max(c_g, d_g)$, where $c_g$ and $d_g$ are
+    the expected numbers of the n-gram g in one text of q and of p. Its gradient is
+    taken as 0 where it is 0.
+
+    Args:
+        space: the texts.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams, 1 .. max_length.
+
+    Returns:
+        A scalar in [0, 1]; 1 iff all expected counts agree, which with one length
+        means that the n-gram distributions of order max_order do.
+
+    Raises:
+        ValueError: not two distributions over the space, an order out of range, or
+            no text of positive probability has `max_order` tokens.
+
+    References:
+        Montahaei et al. 2019, equation 1, in its limit.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> q, p = np.array([0.5, 0.5, 0.0, 0.0]), np.array([0.5, 0.0, 0.5, 0.0])
+        >>> print(*(f"{ms_jaccard(space, q, p, n):.5f}" for n in (1, 2)))
+        1.00000 0.57735
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    p = check_distribution(p, "p", space.num_texts)
+    if max_order < 1:
+        raise ValueError(f"max_order must be at least 1, got {max_order}")
+    indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
+    overlap = (indices > 0).all()
+    logs = jnp.log(jnp.where(overlap, indices, 1.0))
+    return jnp.where(overlap, jnp.exp(logs.mean()), 0.0)
+
+
+def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
+    c, d = space.ngram_counts(q, n), space.ngram_counts(p, n)
+    total = jnp.maximum(c, d).sum()
+    if not isinstance(total, Tracer) and total == 0:
+        raise ValueError(
+            f"no text of positive probability has {n} tokens; take a smaller max_order"
+        )
+    return jnp.minimum(c, d).sum() / total
+
+
+def expected_distinct(
+    space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
+) -> Float[Array, ""]:
+    r"""Expected Distinct-n of m texts from q: different n-grams over all n-grams.
+
+    With one length L it is $\sum_g [1 - (1 - T_g)^m] / (m (L - n + 1))$, where $T_g$ is
+    the probability that a text contains g. With several, the number t of n-grams is
+    random too: let $A(z) = \sum_x q_x z^{(|x| - n + 1)_+}$, and $A_g(z)$ the part of
+    the texts without g. Then it is $\sum_{t \ge 1} a_t / t$ with the coefficients
+    $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
+
+    Args:
+        space: the texts.
+        q: a distribution over them, shape (num_texts,).
+        n: order, 1 .. max_length.
+        num_texts: m, at least 1.
+
+    Returns:
+        A scalar in [0, 1]; a sample without any n-gram counts as 0.
+
+    Raises:
+        ValueError: `q` is no distribution over the space, a number out of range, or
+            a sample so large that the coefficients would not fit.
+
+    References:
+        Li et al. 2016 (Distinct-n).
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> float(expected_distinct(space, np.array([0.5, 0.5]), 1, num_texts=2))
+        0.75
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    if num_texts < 1:
+        raise ValueError(f"num_texts must be at least 1, got {num_texts}")
+    contains = ngram_matrix(space, n) > 0
+    if len(space.lengths) == 1:
+        seen = (jnp.asarray(contains) * q).sum(axis=1)
+        certain = seen >= 1
+        unseen = num_texts * jnp.log1p(-jnp.where(certain, 0, seen))
+        different = jnp.where(certain, 1.0, -jnp.expm1(unseen))
+        return different.sum() / (num_texts * (space.max_length - n + 1))
+    counts = np.maximum(space.text_lengths - n + 1, 0)
+    of_count = counts == np.arange(counts.max() + 1)[:, None]
+    size = num_texts * int(counts.max()) + 1
+    space.refuse_beyond_memory(16 * len(contains) * size, f"sums over {n}-grams")
+
+    def power(coefficients: Array) -> Array:
+        return jnp.fft.fft(coefficients, size, axis=0) ** num_texts
+
+    mass = of_count * q
+    powers = power(mass.sum(axis=1)[:, None]) - power(mass @ ~contains.T)
+    coefficients = jnp.fft.ifft(powers.sum(axis=1)).real
+    return (coefficients[1:] / np.arange(1, size)).sum()
 
 
 def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:

@@ -1,6 +1,7 @@
 """Divergences: against published values, SciPy, dit and exact arithmetic."""
 
 from decimal import Decimal, localcontext
+from itertools import pairwise
 
 import dit
 import dit.divergences as theirs
@@ -17,14 +18,27 @@ import qdtheory as qd
 
 EPS = np.finfo(float).eps
 LOG2 = np.log(2)
+
+
+def renyi(order):
+    def divergence(a, b):
+        return qd.renyi_divergence(a, b, order)
+
+    divergence.__name__ = f"renyi_{order}"
+    return divergence
+
+
+RENYI = [renyi(0.5), renyi(3)]
 DIVERGENCES = [
     qd.kl_divergence,
+    *RENYI,
+    qd.jeffreys_divergence,
     qd.jensen_shannon_divergence,
     qd.total_variation,
     qd.hellinger_distance,
     qd.bhattacharyya_distance,
 ]
-SYMMETRIC = DIVERGENCES[1:]
+SYMMETRIC = [RENYI[0], *DIVERGENCES[3:]]
 by_name = pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda d: d.__name__)
 
 
@@ -86,6 +100,10 @@ def test_agree_with_dit(ab):
         qd.kl_divergence: theirs.kullback_leibler_divergence(a, b) * LOG2,
         qd.cross_entropy: theirs.cross_entropy(a, b) * LOG2,
         qd.jensen_shannon_divergence: theirs.jensen_shannon_divergence([a, b]) * LOG2,
+        qd.jeffreys_divergence: sum(
+            theirs.kullback_leibler_divergence(x, y) for x, y in ((a, b), (b, a))
+        )
+        * LOG2,
         qd.total_variation: theirs.variational_distance(a, b),
     }
     for divergence, value in expected.items():
@@ -95,6 +113,18 @@ def test_agree_with_dit(ab):
     assert found == pytest.approx(theirs.hellinger_distance(a, b) ** 2, abs=1e-13)
     found = float(np.exp(-qd.bhattacharyya_distance(*ab)))
     assert found == pytest.approx(theirs.bhattacharyya_coefficient(a, b), abs=1e-13)
+
+
+@settings(max_examples=15)
+@given(pairs(zeros=(0.0,)), st.sampled_from([0.3, 0.5, 1, 2, 7.5]))
+def test_renyi_agrees_with_dit(ab, order):
+    # Without zeros: dit leaves a text out where a power is 0 times infinity.
+    texts = [str(i) for i in range(ab[0].size)]
+    a, b = (dit.Distribution(texts, x) for x in ab)
+    expected = theirs.renyi_divergence(a, b, order) * LOG2
+    found = float(qd.renyi_divergence(*ab, order))
+    # dit's sum is near 1 for close distributions.
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
 # -- digits of close distributions ---------------------------------------------------
@@ -131,6 +161,9 @@ def in_50_digits(a, b) -> dict:
         exact = {
             qd.kl_divergence: kl(a, b),
             qd.jensen_shannon_divergence: (kl(a, m) + kl(b, m)) / 2,
+            qd.jeffreys_divergence: kl(a, b) + kl(b, a),
+            RENYI[0]: -2 * overlap.ln(),
+            RENYI[1]: sum(x**3 / y**2 for x, y in zip(a, b, strict=True)).ln() / 2,
             qd.hellinger_distance: (1 - overlap).sqrt(),
             qd.bhattacharyya_distance: -overlap.ln(),
         }
@@ -170,6 +203,8 @@ def test_disjoint_supports():
     assert float(qd.kl_divergence(a, b)) == np.inf
     assert float(qd.cross_entropy(a, b)) == np.inf
     assert float(qd.bhattacharyya_distance(a, b)) == np.inf
+    assert float(qd.jeffreys_divergence(a, b)) == np.inf
+    assert [float(divergence(a, b)) for divergence in RENYI] == [np.inf, np.inf]
     assert float(qd.total_variation(a, b)) == 1
     assert float(qd.hellinger_distance(a, b)) == pytest.approx(1, rel=2 * EPS)
     assert float(qd.jensen_shannon_divergence(a, b)) == pytest.approx(LOG2, rel=4 * EPS)
@@ -180,6 +215,26 @@ def test_zeros_of_the_first_cost_nothing():
     assert float(qd.kl_divergence(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
     assert float(qd.cross_entropy(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
     assert float(qd.kl_divergence(b, a)) == np.inf
+    assert float(qd.jeffreys_divergence(a, b)) == np.inf
+    for order in (0.5, 3):
+        found = float(qd.renyi_divergence(a, b, order))
+        assert found == pytest.approx(np.log(4), rel=4 * EPS)
+    # Below order 1 a text that only the first has does no harm.
+    assert float(RENYI[0](b, a)) == pytest.approx(np.log(4), rel=4 * EPS)
+    assert float(RENYI[1](b, a)) == np.inf
+
+
+def test_renyi_far_beyond_the_floats():
+    # a^r b^(1-r) is about 10^2700 here; its logarithm is not.
+    a, b = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
+    expected = (10 * np.log(0.5) - 9 * np.log(1e-300)) / 9
+    assert float(qd.renyi_divergence(a, b, 10)) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("order", [0, -1, np.inf, np.nan])
+def test_renyi_refuses_an_order_out_of_range(order):
+    with pytest.raises(ValueError, match="order must be positive and finite"):
+        qd.renyi_divergence(np.ones(1), np.ones(1), order)
 
 
 # -- inequalities --------------------------------------------------------------------
@@ -234,6 +289,15 @@ def test_hellinger_bounds_total_variation(ab):
 def test_bhattacharyya_is_at_most_half_of_kl(ab):
     distance = float(qd.bhattacharyya_distance(*ab))
     assert distance <= float(qd.kl_divergence(*ab)) / 2 + SLACK
+
+
+@given(pairs())
+def test_renyi_grows_with_its_order(ab):
+    values = [float(qd.renyi_divergence(*ab, r)) for r in (0.2, 0.5, 1, 1.5, 3, 20)]
+    for lower, higher in pairwise(values):
+        assert lower <= higher * (1 + 1e-12) + SLACK
+    bhattacharyya = float(qd.bhattacharyya_distance(*ab))
+    assert values[1] == pytest.approx(2 * bhattacharyya, rel=1e-12, abs=SLACK)
 
 
 @given(pairs(), st.integers(0, 2**16))

@@ -169,6 +169,153 @@ def test_extremes():
     assert qd.negative_repetition_rate(uniform) == -0.25
 
 
+# -- MS-Jaccard and Distinct-n --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["4^3", "lengths 1 to 3", "lengths 2 and 4"])
+def test_ms_jaccard_agrees_with_counting(name):
+    space = SPACES[name]
+    q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
+    indices = []
+    for n in range(1, space.max_length + 1):
+        c, d = counted(space, q, n), counted(space, p, n)
+        indices.append(np.minimum(c, d).sum() / np.maximum(c, d).sum())
+        found = qd.ms_jaccard(space, q, p, n)
+        np.testing.assert_allclose(found, np.prod(indices) ** (1 / n), rtol=50 * EPS)
+        assert found == pytest.approx(qd.ms_jaccard(space, p, q, n), rel=4 * EPS)
+
+
+@pytest.mark.parametrize("name", ["4^3", "lengths 1 to 3"])
+def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(name):
+    space = SPACES[name]
+    rng = np.random.default_rng(3)
+    counts = rng.multinomial(50, distribution(1, space.num_texts), size=2)
+    q, p = counts / 50
+    corpora = [
+        [row[row >= 0].astype(str).tolist() for row in np.repeat(space.tokens, c, 0)]
+        for c in counts
+    ]
+    expected = qd.text.ms_jaccard(*corpora, max_order=3)
+    found = [qd.ms_jaccard(space, q, p, n) for n in (1, 2, 3)]
+    np.testing.assert_allclose(found, expected, rtol=50 * EPS)
+
+
+def test_ms_jaccard_at_its_ends():
+    space = qd.TextSpace(2, 3)
+    p = distribution(1, 8)
+    assert float(qd.ms_jaccard(space, p, p, 3)) == 1
+    # 0 1 0 against 1 0 1: bigrams in common, no trigram.
+    q, r = np.eye(8)[[2, 5]]
+    assert float(qd.ms_jaccard(space, q, r, 2)) == pytest.approx(0.5**0.5, rel=4 * EPS)
+    assert float(qd.ms_jaccard(space, q, r, 3)) == 0
+    assert np.isfinite(jax.grad(lambda q: qd.ms_jaccard(space, q, r, 3))(q)).all()
+
+
+def test_ms_jaccard_sees_lengths_that_the_ngram_distribution_does_not():
+    space = qd.TextSpace(1, (1, 2))
+    q, p = np.eye(2)
+    assert float(qd.ms_jaccard(space, q, p, 1)) == 0.5
+    assert qd.cnd(space.ngram_distribution(q, 1), space.ngram_distribution(p, 1)) == 0
+
+
+def test_ms_jaccard_refuses_orders_out_of_range():
+    space = qd.TextSpace(2, (1, 2))
+    only_short = np.array([0.5, 0.5, 0, 0, 0, 0])
+    p = distribution(1, 6)
+    for order, message in ((0, "at least 1, got 0"), (3, "greatest length, got 3")):
+        with pytest.raises(ValueError, match=message):
+            qd.ms_jaccard(space, p, p, order)
+    with pytest.raises(ValueError, match="has 2 tokens; take a smaller max_order"):
+        qd.ms_jaccard(space, only_short, only_short, 2)
+
+
+def distinct_by_listing(space, q, n, num_texts):
+    """The mean over every sample of texts; 0 where there is no n-gram."""
+    mean, tokens = 0.0, [row[row >= 0].tolist() for row in space.tokens]
+    for sample in product(range(space.num_texts), repeat=num_texts):
+        ngrams = [
+            tuple(tokens[x][i : i + n])
+            for x in sample
+            for i in range(len(tokens[x]) - n + 1)
+        ]
+        mean += np.prod(q[list(sample)]) * len(set(ngrams)) / max(len(ngrams), 1)
+    return mean
+
+
+@pytest.mark.parametrize("num_texts", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("space", "n"),
+    [
+        (qd.TextSpace(2, 3), 1),
+        (qd.TextSpace(2, 3), 2),
+        (qd.TextSpace(2, (1, 2)), 1),
+        (qd.TextSpace(2, (1, 2)), 2),
+        (qd.TextSpace(2, (1, 3)), 2),
+        (qd.TextSpace(1, (1, 3)), 1),
+    ],
+    ids=str,
+)
+def test_distinct_agrees_with_every_sample(space, n, num_texts):
+    q = distribution(num_texts, space.num_texts)
+    expected = distinct_by_listing(space, q, n, num_texts)
+    found = qd.expected_distinct(space, q, n, num_texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", [4, (2, 4)])
+def test_distinct_of_a_corpus_has_this_mean(lengths):
+    space = qd.TextSpace(3, lengths)
+    q = distribution(5, space.num_texts)
+    rng = np.random.default_rng(6)
+    texts = [row[row >= 0].astype(str).tolist() for row in space.tokens]
+    values = [
+        qd.text.distinct([texts[x] for x in rng.choice(len(q), 6, p=q)], 2)
+        for _ in range(400)
+    ]
+    expected = qd.expected_distinct(space, q, 2, 6)
+    assert abs(np.mean(values) - expected) <= 4 * np.std(values) / np.sqrt(400)
+
+
+def test_distinct_of_one_length_among_several_is_that_of_the_length():
+    # All mass on length 3: the two formulas must give one number, for large m too.
+    one, several = qd.TextSpace(2, 3), qd.TextSpace(2, (1, 3))
+    q = distribution(1, 8)
+    padded = np.concatenate([np.zeros(2), q])
+    for num_texts in (1, 30, 3000):
+        np.testing.assert_allclose(
+            qd.expected_distinct(several, padded, 2, num_texts),
+            qd.expected_distinct(one, q, 2, num_texts),
+            rtol=1e-16 * 1e4 * num_texts,  # powers of complex numbers
+        )
+
+
+def test_distinct_is_concave_and_can_be_differentiated():
+    for space in (qd.TextSpace(2, 3), qd.TextSpace(2, (1, 3))):
+        q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
+
+        def value(q, space=space):
+            return qd.expected_distinct(space, q, 1, 5)
+
+        ahead, behind = value(q + 1e-5 * (p - q)), value(q - 1e-5 * (p - q))
+        slope = jax.grad(value)(jnp.asarray(q)) @ (p - q)
+        np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-7)
+    # One length: a sum of concave functions of linear ones.
+    space = qd.TextSpace(2, 3)
+    q, p = (distribution(seed, 8) for seed in (1, 2))
+    middle = qd.expected_distinct(space, (q + p) / 2, 1, 5)
+    ends = [qd.expected_distinct(space, x, 1, 5) for x in (q, p)]
+    assert middle > sum(ends) / 2
+
+
+def test_distinct_refuses_what_it_cannot_compute():
+    space = qd.TextSpace(2, (1, 2))
+    q = distribution(1, space.num_texts)
+    with pytest.raises(ValueError, match="num_texts must be at least 1, got 0"):
+        qd.expected_distinct(space, q, 1, 0)
+    with pytest.raises(ValueError, match="sums over 2-grams"):
+        qd.expected_distinct(space, q, 2, 10**9)
+
+
 # -- pairs on n-grams ---------------------------------------------------------------
 
 
