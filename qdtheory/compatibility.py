@@ -15,6 +15,7 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.expressions import formula_of, jet_of
 from qdtheory.jets import Jet
+from qdtheory.kernels import KernelPair, kernel_criterion
 from qdtheory.local_tests import (
     Witness,
     examine,
@@ -90,7 +91,8 @@ def check_compatibility(
 
     Separable pairs are decided for every P by Theorem 3, in its exact scope: for
     N >= 4 texts unless `num_texts` or `p` says 2 or 3. Where f and g are expressions
-    or named functions, SymPy proves the condition and gives the divergence. Any
+    or named functions, SymPy proves the condition and gives the divergence. Kernel
+    pairs are decided by the signs of the kernel's eigenvalues, up to rounding. Any
     other differentiable pair is tested at `p`, or at random interior P of `num_texts`
     texts: the first-order test, then the second-order test. A pair is never called
     compatible because the tests found nothing.
@@ -106,8 +108,8 @@ def check_compatibility(
 
     Raises:
         ValueError: `p` is no distribution or has zeros, its size is not
-            `num_texts`, a pair that is not separable comes with neither, or the pair
-            is not defined or not differentiable where it is tested.
+            `num_texts` or the kernel's, a pair of neither kind comes without both, or
+            the pair is not defined or not differentiable where it is tested.
 
     References:
         Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3.
@@ -133,9 +135,12 @@ def check_compatibility(
         raise ValueError(f"num_texts must be at least 1, got {num_texts}")
     if isinstance(pair, SeparablePair):
         return _check_separable(pair, p, num_texts)
+    if isinstance(pair, KernelPair):
+        return _check_kernel(pair, p, num_texts)
     if num_texts is None:
         raise ValueError(
-            "a pair that is not separable is tested at some P; pass p or num_texts"
+            "a pair that is neither separable nor of a kernel is tested at some P; "
+            "pass p or num_texts"
         )
     points = _points(num_texts) if p is None else [p]
     return _check_at_points(pair, points, one_point=p is not None)
@@ -309,6 +314,31 @@ def _chord_law(pair: SeparablePair) -> tuple[float, np.ndarray]:
     scale = np.abs(df[:, 0] * dg[:, 1]) + np.abs(df[:, 1] * dg[:, 0])
     with np.errstate(all="ignore"):  # a constant f
         return float((np.abs(cross) / scale).max()), dg.sum(axis=1) / df.sum(axis=1)
+
+
+# --- Kernel pairs -------------------------------------------------------------------
+
+
+def _check_kernel(
+    pair: KernelPair, p: np.ndarray | None, num_texts: int | None
+) -> Verdict:
+    size = len(pair.kernel)
+    if num_texts not in (None, size):
+        raise ValueError(f"the kernel is of {size} texts, got {num_texts}")
+    found = kernel_criterion(pair.kernel)
+    if found.compatible and found.num_negative == 0:
+        return Verdict(
+            True,
+            found.reason,
+            w0=-2.0,
+            alpha=2 / 3,
+            psi="(2/3) U + (1/3) V",
+            divergence="squared_mmd(kernel, Q, P) / 3",
+        )
+    if found.compatible or p is None:
+        return Verdict(found.compatible, found.reason, witness=found.witness)
+    verdict = _check_at_points(pair, [p], one_point=True)
+    return replace(verdict, reason=f"{verdict.reason} {found.reason}")
 
 
 # --- Any pair: the local tests at some P --------------------------------------------

@@ -282,8 +282,8 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     such d; if $m \ge 2$ there is one at right angles to KP for every P. If m = 1, look
     for z of sum 1 with $Kz = c\,\mathbf 1$. Without one, again every P is dominated.
     With one, P is dominated where $P'KP > c$, and the pair is compatible iff no entry
-    of K exceeds c: all texts lie in one half of the cone
-    $(x - z)'K(x - z) \le 0$.
+    of K exceeds c: then all texts lie in one half of the cone
+    $(x - z)'K(x - z) \le 0$ with its tip at z.
 
     Args:
         kernel: K, symmetric up to rounding, float64, shape (N, N).
@@ -351,14 +351,15 @@ def _reason(
     if num_negative == 1:
         found = "One eigenvalue on zero-sum vectors is negative"
     found += f", the least {least:.4g}"
+    every = "every interior P is dominated, in diversity alone where KP is constant"
     if num_negative > 1:
-        return f"{found}: every interior P is dominated."
+        return f"{found}: {every}."
     if level is None:
-        return f"{found}, and no z has Kz constant: every interior P is dominated."
+        return f"{found}, and no z has Kz constant: {every}."
     if greatest > level:
         return (
             f"{found}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
-            f"{level:.6g} of Kz = c: P is dominated where P'KP does."
+            f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
         )
     return (
         f"{found}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
