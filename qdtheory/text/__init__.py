@@ -10,6 +10,7 @@ from qdtheory.text.bleu import (
 )
 from qdtheory.text.corpus import Corpus, Removed, as_corpus, prepare, read_corpus
 from qdtheory.text.datasets import imdb
+from qdtheory.text.embeddings import embed
 from qdtheory.text.frechet import frechet_distance
 from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
 from qdtheory.text.jaccard import jaccard_index, ms_jaccard
@@ -49,6 +50,7 @@ __all__ = [
     "cnd",
     "coverage_rate",
     "distinct",
+    "embed",
     "evaluate",
     "frechet_distance",
     "highest_coverage",
