@@ -32,6 +32,13 @@ from qdtheory.distributions import (
     sample,
     temper,
 )
+from qdtheory.divergence_frontiers import (
+    divergence_frontier,
+    f_scores,
+    frontier_integral,
+    mauve,
+    precision_recall_distributions,
+)
 from qdtheory.divergences import (
     bhattacharyya_distance,
     cross_entropy,
@@ -66,6 +73,7 @@ from qdtheory.kernels import (
     squared_mmd,
 )
 from qdtheory.language_models import LSTMLanguageModel
+from qdtheory.markov import markov_projection
 from qdtheory.ngrams import (
     NgramPair,
     cnd,

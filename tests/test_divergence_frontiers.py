@@ -1,0 +1,253 @@
+"""Divergence frontier, MAUVE and PRD: against published values and mauve-text, prdc."""
+
+from decimal import Decimal, localcontext
+from importlib import import_module
+
+import jax
+import numpy as np
+import prdc
+import pytest
+import scipy.integrate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+
+EPS = np.finfo(float).eps
+P, Q, R = (np.array(x) for x in ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.5, 0.5, 0.0)))
+# Its functions on histograms; the package exports the one on features only.
+mauve_text = import_module("mauve.compute_mauve")
+# Compiled once for each of two sizes.
+frontier = jax.jit(qd.divergence_frontier)
+integral = jax.jit(qd.frontier_integral)
+mauve = jax.jit(qd.mauve, static_argnames="num_points")
+prd = jax.jit(qd.precision_recall_distributions, static_argnums=2)
+few_examples = settings(max_examples=20)
+
+
+def random_distribution(size, seed, zeros):
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
+    weights[rng.integers(size)] += 1.0
+    return weights / weights.sum()
+
+
+@st.composite
+def pairs(draw):
+    size, seeds = draw(st.sampled_from([3, 40])), st.integers(0, 2**16)
+    zeros = st.sampled_from([0.0, 0.4])
+    return tuple(random_distribution(size, draw(seeds), draw(zeros)) for _ in "qp")
+
+
+# -- values of others ----------------------------------------------------------------
+
+
+def test_published_points_of_the_divergence_frontier():
+    found = qd.divergence_frontier(P, Q, np.array([0.25, 0.5, 0.75]))
+    low, high, middle = 0.017568718525, 0.148164139903, 0.066414314382
+    expected = [[high, low], [middle, middle], [low, high]]
+    np.testing.assert_allclose(found, expected, atol=1e-12)  # digits given
+
+
+def test_published_frontier_integrals():
+    assert float(qd.frontier_integral(P, Q)) == pytest.approx(0.08913951208389659)
+    for a, b in ((P, R), (R, P)):
+        expected = pytest.approx(0.11688078217550699, rel=1e-14)
+        assert float(qd.frontier_integral(a, b)) == expected
+
+
+def test_published_values_of_prd():
+    point, other = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    assert not qd.precision_recall_distributions(point, other, 11).any()
+    equal = qd.precision_recall_distributions(other, other, 11)
+    np.testing.assert_allclose(equal[5], [1, 1], rtol=4 * EPS)
+    half = qd.precision_recall_distributions(np.array([0.5, 0.5]), other, 11)
+    np.testing.assert_allclose(half[5], [0.5, 0.5], rtol=4 * EPS)
+    assert half[10, 0] == 0.5
+    assert half[1, 1] == 1
+    found = qd.precision_recall_distributions(P, Q, 5)[:, 0]
+    expected = [0, 0.4071067812, 0.7, 0.9828427124, 1]
+    np.testing.assert_allclose(found, expected, atol=1e-10)  # digits given
+
+
+@given(pairs())
+@few_examples
+def test_agree_with_mauve_text(qp):
+    q, p = qp
+    weights = np.linspace(1e-6, 1 - 1e-6, 25)
+    curve = mauve_text.get_divergence_curve_for_multinomials(p, q, weights, 5)
+    # Its mixture has the weight on p, and its points are sorted by it.
+    points = np.exp(-5 * frontier(q, p, 1 - weights))
+    # 1 - weights has ten digits at its least.
+    np.testing.assert_allclose(points, curve[1:-1], rtol=1e-9)
+    x, y = curve[np.lexsort((-curve[:, 1], curve[:, 0]))].T
+    area = mauve_text.compute_area_under_curve(x, y)
+    assert float(mauve(q, p)) == pytest.approx(area, rel=1e-12)
+    # It leaves out terms of probabilities closer than 1e-8.
+    expected = mauve_text.get_fronter_integral(p, q)
+    assert float(integral(q, p)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_agrees_with_mauve_text_from_features_on():
+    # Six texts as six far points: the package finds the histograms by clustering.
+    rng = np.random.default_rng(4)
+    texts = [rng.choice(6, 300, p=random_distribution(6, s, 0)) for s in (1, 2)]
+    q_features, p_features = (10 * np.eye(6)[x] for x in texts)
+    every_dimension = 1 - 1e-9
+    out = mauve_text.compute_mauve(
+        p_features, q_features, num_buckets=6, kmeans_explained_var=every_dimension
+    )
+    q, p = (np.bincount(x, minlength=6) / 300 for x in texts)
+    assert sorted(zip(q, p, strict=True)) == sorted(
+        zip(out.q_hist, out.p_hist, strict=True)
+    )
+    assert float(qd.mauve(q, p)) == pytest.approx(out.mauve, rel=1e-12)
+    expected = pytest.approx(out.frontier_integral, rel=1e-12)
+    assert float(qd.frontier_integral(q, p)) == expected
+
+
+@pytest.mark.parametrize("shared", [0, 3, 8])
+def test_prdc_of_sets_of_texts_is_the_ends_of_prd(shared):
+    # One-hot features put all texts at one distance. With one neighbour a ball holds
+    # its own text only, so prdc compares supports; q and p are uniform on theirs.
+    size = 12 + 8 - shared
+    one_hot = np.eye(size)
+    model, real = np.arange(12), np.arange(12 - shared, size)
+    found = prdc.compute_prdc(one_hot[real], one_hot[model], nearest_k=1)
+    q, p = one_hot[model].mean(axis=0), one_hot[real].mean(axis=0)
+    curve = qd.precision_recall_distributions(q, p, 11)
+    assert found["precision"] == found["density"]
+    assert found["recall"] == found["coverage"]
+    assert found["precision"] == pytest.approx(float(curve[-1, 0]), rel=20 * EPS)
+    assert found["recall"] == pytest.approx(float(curve[0, 1]), rel=20 * EPS)
+
+
+# -- second derivations --------------------------------------------------------------
+
+
+@given(pairs())
+@few_examples
+def test_frontier_integral_is_an_integral(qp):
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    share = (1 + nodes) / 2
+    first, second = np.asarray(frontier(*qp, share)).T
+    by_quadrature = weights @ (share * first + (1 - share) * second)
+    # With zeros the integrand has a logarithm at its ends.
+    found = float(integral(*qp))
+    assert found == pytest.approx(by_quadrature, abs=1e-4)
+    assert 0 <= found <= 1
+
+
+def test_frontier_integral_to_full_precision():
+    q, p = random_distribution(5, 1, 0), random_distribution(5, 2, 0)
+
+    def integrand(share):
+        (point,) = np.asarray(frontier(q, p, np.array([share])))
+        return 2 * (share * point[0] + (1 - share) * point[1])
+
+    by_quadrature, _ = scipy.integrate.quad(integrand, 0, 1, epsabs=1e-13)
+    found = float(qd.frontier_integral(q, p))
+    assert found == pytest.approx(by_quadrature, abs=1e-11)
+
+
+@pytest.mark.parametrize("step", [2**0, 2**20, 2**40, 2**48])
+def test_frontier_integral_keeps_the_digits_of_close_distributions(step):
+    # Multiples of 2^-52, so that 64 bits hold both distributions exactly.
+    units = np.array([2**50, 2**51, 2**50])
+    q, p = units / 2**52, (units + step * np.array([1, -3, 2])) / 2**52
+    with localcontext() as context:
+        context.prec = 50
+        exact = sum(
+            (a + b) / 2 - a * b * (a / b).ln() / (a - b)
+            for a, b in ((Decimal(float(x)), Decimal(float(y))) for x, y in zip(q, p))
+        )
+    assert float(qd.frontier_integral(q, p)) == pytest.approx(float(exact), rel=1e-12)
+
+
+@given(pairs())
+@few_examples
+def test_prd_is_the_algorithm_of_the_paper(qp):
+    q, p = qp
+    angles = np.linspace(1e-10, np.pi / 2 - 1e-10, 41)
+    slopes = np.tan(angles)
+    precision = np.minimum(slopes[:, None] * p, q).sum(axis=1)
+    expected = np.stack([precision, precision / slopes], axis=1)
+    found = prd(q, p, 41)
+    # Inside the angles differ by 1e-10; the ends here are the limits.
+    np.testing.assert_allclose(found[1:-1], expected[1:-1], rtol=1e-8)
+    np.testing.assert_allclose(found[0], [0, p[q > 0].sum()], rtol=1e-14)
+    np.testing.assert_allclose(found[-1], [q[p > 0].sum(), 0], rtol=1e-14)
+    closeness = 1 - float(qd.total_variation(q, p))
+    np.testing.assert_allclose(found[20], closeness, rtol=1e-13)
+
+
+@given(pairs())
+@few_examples
+def test_f_scores_are_maxima_of_weighted_harmonic_means(qp):
+    points = prd(*qp, 51)
+    inner = np.asarray(points)[1:-1]
+    if not inner.any():
+        assert qd.f_scores(points).tolist() == [0, 0]
+        return
+    for beta, found in zip((8, 1 / 8), qd.f_scores(points), strict=True):
+        weight = np.array([1, beta**2]) / (1 + beta**2)
+        assert found == pytest.approx((1 / (1 / inner @ weight)).max(), rel=1e-13)
+
+
+# -- edges and inequalities ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [np.ones(1), np.eye(3)[1], np.full(4, 0.25), P], ids=str)
+def test_equal_distributions(p):
+    assert not qd.divergence_frontier(p, p, np.linspace(0, 1, 5)).any()
+    assert float(qd.frontier_integral(p, p)) == 0
+    assert float(qd.mauve(p, p)) == 1
+
+
+def test_disjoint_supports():
+    q, p = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
+    assert float(qd.frontier_integral(q, p)) == 1
+    points = qd.divergence_frontier(q, p, np.array([0, 0.2, 1]))
+    np.testing.assert_allclose(points[1], -np.log([0.2, 0.8]), rtol=4 * EPS)
+    assert points[0].tolist() == [np.inf, 0]
+    assert points[2].tolist() == [0, np.inf]
+    # The curve is x = share^5, y = (1 - share)^5, of area 5 B(5, 6) = 1 / 252.
+    assert float(qd.mauve(q, p, num_points=2001)) == pytest.approx(1 / 252, rel=1e-4)
+    assert not qd.precision_recall_distributions(q, p).any()
+
+
+@given(pairs(), st.integers(0, 2**16))
+@few_examples
+def test_swapping_and_merging_texts(qp, seed):
+    q, p = qp
+    group = np.random.default_rng(seed).integers(2, size=q.size)
+    merged = [np.bincount(group, weights=x, minlength=2) for x in qp]
+    for metric in (mauve, integral):
+        assert float(metric(q, p)) == pytest.approx(float(metric(p, q)), rel=1e-12)
+    assert float(integral(*merged)) <= float(integral(q, p)) + 1e-14
+    assert float(mauve(*merged)) >= float(mauve(q, p)) - 1e-14
+    curve, back = (prd(*x, 11) for x in ((q, p), (p, q)))
+    np.testing.assert_allclose(curve, back[::-1, ::-1], rtol=1e-12, atol=1e-15)
+
+
+def test_derivatives():
+    q, p, towards = Q, np.array([0.4, 0.35, 0.25]), np.array([0.3, -0.1, -0.2])
+    for metric in (mauve, integral):
+        slope = jax.grad(metric)(q, p) @ towards
+        ahead, behind = (float(metric(q + t * towards, p)) for t in (1e-5, -1e-5))
+        np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-7)
+        for a, b in ((R, R), (R, P), (P, R)):
+            assert np.isfinite(jax.grad(metric)(a, b)).all()
+
+
+def test_bad_input(as_a_user):
+    for call, message in (
+        (lambda: qd.divergence_frontier(P, Q, np.array([1.1])), r"in \[0, 1\]"),
+        (lambda: qd.mauve(P, Q, scaling=0), "scaling must be positive, got 0"),
+        (lambda: qd.mauve(P, Q, num_points=1), "num_points must be at least 2"),
+        (lambda: qd.precision_recall_distributions(P, Q, 1), "num_angles must be"),
+        (lambda: qd.f_scores(np.zeros((2, 2)), beta=1), "beta must be above 1"),
+        (lambda: qd.frontier_integral(P, np.ones(2) / 2), "3 entries, got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -1,0 +1,166 @@
+"""The Markov projection, against counting with dictionaries."""
+
+from collections import Counter
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qdtheory as qd
+
+EPS = np.finfo(float).eps
+SPACES = {
+    "3^3": qd.TextSpace(3, 3),
+    "2^4": qd.TextSpace(2, 4),
+    "1^3": qd.TextSpace(1, 3),
+    "lengths 1 to 3": qd.TextSpace(2, (1, 2, 3)),
+    "lengths 1 and 4": qd.TextSpace(2, (1, 4)),
+}
+cases = given(
+    st.sampled_from(["2^4", "lengths 1 to 3"]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0, 0.4]),
+)
+few_examples = settings(max_examples=20)
+# Compiled once for each space and order.
+project = jax.jit(qd.markov_projection, static_argnums=(0, 2))
+
+
+def distribution(seed, size, zeros=0.0):
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
+    weights[rng.integers(size)] += 0.5
+    return weights / weights.sum()
+
+
+def by_dictionaries(space, q, order, alpha=0.0):
+    """The maximum-likelihood Markov model, event by event."""
+    texts = [row[row >= 0].tolist() for row in space.tokens]
+    size = space.vocab_size
+
+    def events(text):
+        padded = [None] * order + text
+        for i in range(len(text) + 1):
+            context = tuple(padded[i : i + order])
+            if i in space.lengths[:-1]:
+                yield "end", context, i == len(text)
+            if i < len(text):
+                yield "token", context, text[i]
+
+    counts = Counter()
+    for text, weight in zip(texts, q, strict=True):
+        for event in events(text):
+            counts[event] += weight
+
+    def share(kind, context, outcome):
+        sizes = (
+            {True: 1, False: size} if kind == "end" else dict.fromkeys(range(size), 1)
+        )
+        smoothed = {o: counts[kind, context, o] + alpha * s for o, s in sizes.items()}
+        total = sum(smoothed.values())
+        if total == 0:
+            smoothed, total = sizes, sum(sizes.values())
+        return smoothed[outcome] / total
+
+    return np.array([np.prod([share(*e) for e in events(text)]) for text in texts])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("name", SPACES)
+def test_projection_agrees_with_counting(name, order, alpha):
+    space = SPACES[name]
+    for zeros in (0.0, 0.6):  # with zeros some contexts are never continued
+        q = distribution(order, space.num_texts, zeros)
+        found = project(space, q, order, alpha)
+        expected = by_dictionaries(space, q, order, alpha)
+        np.testing.assert_allclose(found, expected, rtol=50 * EPS, atol=1e-300)
+        np.testing.assert_allclose(found.sum(), 1, rtol=50 * EPS)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_long_memory_keeps_everything(name):
+    space = SPACES[name]
+    q = distribution(1, space.num_texts, zeros=0.3)
+    for order in (space.max_length - 1, space.max_length, 40):
+        found = qd.markov_projection(space, q, order)
+        np.testing.assert_allclose(found, q, rtol=50 * EPS)
+
+
+@cases
+@few_examples
+def test_projection_is_the_closest_markov_model(name, seed, zeros):
+    space = SPACES[name]
+    q = distribution(seed, space.num_texts, zeros)
+    r = distribution(seed + 1, space.num_texts)
+    distances = []
+    for order in (0, 1, 2):
+        closest, other = (project(space, x, order) for x in (q, r))
+        distances.append(float(qd.kl_divergence(q, closest)))
+        assert distances[-1] <= float(qd.kl_divergence(q, other)) + 1e-14
+        # A Markov model is its own projection.
+        again = project(space, closest, order)
+        np.testing.assert_allclose(again, closest, rtol=1e-12, atol=1e-300)
+    # More memory, closer.
+    assert sorted(distances, reverse=True) == pytest.approx(distances, abs=1e-14)
+
+
+def test_models_of_independent_tokens_are_recovered():
+    space = SPACES["3^3"]
+    token = np.array([0.5, 0.3, 0.2])
+    q = token[space.tokens].prod(axis=1)
+    np.testing.assert_allclose(qd.markov_projection(space, q, 0), q, rtol=50 * EPS)
+
+
+def test_alpha_is_in_the_units_of_the_weights():
+    # 30 texts, of which 20 begin with token 0; add one to each of two tokens.
+    space = qd.TextSpace(2, 1)
+    counts = np.array([20.0, 10.0])
+    found = qd.markov_projection(space, counts, 0, alpha=1.0)
+    np.testing.assert_allclose(found, [21 / 32, 11 / 32], rtol=4 * EPS)
+    same = qd.markov_projection(space, counts / 30, 0, alpha=1 / 30)
+    np.testing.assert_allclose(same, found, rtol=4 * EPS)
+    # Ends and two tokens are three outcomes after the first token.
+    space = qd.TextSpace(2, (1, 2))
+    q = np.array([1.0, 0, 0, 0, 0, 0])
+    ends = float(qd.markov_projection(space, q, 1, alpha=1.0)[:1].sum())
+    assert ends == pytest.approx(2 / 3 * 2 / 4, rel=4 * EPS)
+    heavy = qd.markov_projection(SPACES["3^3"], np.eye(27)[0], 1, alpha=1e12)
+    np.testing.assert_allclose(heavy, 1 / 27, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["3^3", "lengths 1 to 3"])
+def test_derivatives_and_batches(name):
+    space = SPACES[name]
+    batch = np.stack([distribution(seed, space.num_texts) for seed in range(3)])
+    each = [project(space, q, 1, 0.1) for q in batch]
+    together = jax.vmap(lambda q: project(space, q, 1, 0.1))(batch)
+    np.testing.assert_allclose(together, each, rtol=20 * EPS)
+
+    def forward(q):
+        return qd.cross_entropy(batch[0], project(space, q, 1))
+
+    q, towards = batch[1], batch[2] - batch[1]
+    slope = jax.grad(forward)(jnp.asarray(q)) @ towards
+    ahead, behind = (float(forward(q + t * towards)) for t in (1e-5, -1e-5))
+    # A central difference: error O(h^2), rounding EPS / h.
+    np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-6)
+    point = jnp.eye(space.num_texts)[0]
+    some = jax.grad(lambda q: project(space, q, 1)[0])(point)
+    assert np.isfinite(some).all()
+
+
+def test_bad_input(as_a_user):
+    space, q = qd.TextSpace(2, 2), np.full(4, 0.25)
+    for bad, message in (
+        ({"q": np.full(3, 1 / 3)}, "q must have 4 entries, got 3"),
+        ({"q": np.array([0.5, 0.6, -0.1, 0])}, "must be nonnegative, got -0.1"),
+        ({"q": np.zeros(4)}, "all zero"),
+        ({"order": -1}, "order must be at least 0, got -1"),
+        ({"alpha": -0.5}, "alpha must be finite and at least 0, got -0.5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            qd.markov_projection(space, **({"q": q, "order": 1} | bad))
