@@ -15,7 +15,7 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.expressions import formula_of, jet_of
 from qdtheory.jets import Jet
-from qdtheory.kernels import KernelPair, kernel_criterion
+from qdtheory.kernels import KernelPair, dominating_model, kernel_criterion
 from qdtheory.local_tests import (
     Witness,
     examine,
@@ -337,8 +337,11 @@ def _check_kernel(
         )
     if found.compatible or p is None:
         return Verdict(found.compatible, found.reason, witness=found.witness)
-    verdict = _check_at_points(pair, [p], one_point=True)
-    return replace(verdict, reason=f"{verdict.reason} {found.reason}")
+    witness = dominating_model(pair.kernel, p)
+    if witness is None:
+        return Verdict(None, f"{found.reason} Near the given P no model beats it.")
+    reason = f"{found.reason} The given P is dominated."
+    return Verdict(False, reason, witness=witness)
 
 
 # --- Any pair: the local tests at some P --------------------------------------------

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from qdtheory.concave import ConcavePair
 from qdtheory.expressions import Expression, formula_of, jet_of
 from qdtheory.ngrams import NgramPair
 from qdtheory.pairs import LinearPair, Pair, ScalarFunction, SeparablePair
@@ -77,7 +78,7 @@ class Metrics:
         values: P and models, shape (models, N), to U and V, shape (2, models).
         holds: whether a witness stands with rounding excluded, or else is confirmed
             above a noise in U and V, shape (2,).
-        concave: whether U is linear and V concave in Q, as far as is known.
+        concave: whether U is linear and V concave in Q, as far as is known at a P.
     """
 
     names: tuple[str, str]
@@ -85,7 +86,7 @@ class Metrics:
     hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
     holds: Callable[[Witness, np.ndarray], bool]
-    concave: Callable[[], bool]
+    concave: Callable[[np.ndarray], bool]
 
 
 def metrics_of(pair: Pair) -> Metrics:
@@ -118,7 +119,7 @@ def _by_formulas(pair: Pair, f: Expression, g: Expression) -> Metrics:
         return witness.p.size > MAX_PROVED or _is_proved(f, g, witness)
 
     return Metrics(
-        ("f", "g'"), gradients, hessians, values, holds, lambda: _is_concave(pair)
+        ("f", "g'"), gradients, hessians, values, holds, lambda p: _is_concave(pair, p)
     )
 
 
@@ -184,7 +185,7 @@ def _by_jax(pair: Pair) -> Metrics:
         hessians,
         lambda p, q: np.asarray(value(p, q)),
         holds,
-        lambda: _is_concave(pair),
+        lambda p: _is_concave(pair, p),
     )
 
 
@@ -221,7 +222,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         if witness is not None:
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
-    if metrics.concave():
+    if metrics.concave(p):
         return Finding(
             "The gradients are antiparallel to within an angle of 1e-9, U is linear "
             "and V concave: P is Pareto-optimal",
@@ -291,13 +292,24 @@ def _best_step(
     return witness if metrics.holds(witness, noise) else None
 
 
-def _is_concave(pair: Pair) -> bool:
+def _is_concave(pair: Pair, p: np.ndarray) -> bool:
     """Whether U is linear and V concave in Q, as far as the pair's kind tells."""
     if isinstance(pair, NgramPair):
         if len(pair.space.lengths) > 1:
             return False
         pair = pair.pair
+    if isinstance(pair, ConcavePair):
+        # Its maker's word, refused where V bends up at P.
+        return p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
     return isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g)
+
+
+def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
+    bend = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
+    bend = bend - bend.mean(axis=0)
+    bend = bend - bend.mean(axis=1, keepdims=True)
+    values = np.linalg.eigvalsh((bend + bend.T) / 2)
+    return bool(values[-1] <= 1e-8 * np.abs(values).max())
 
 
 @lru_cache(maxsize=128)
