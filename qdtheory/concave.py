@@ -1,17 +1,46 @@
-r"""Pairs whose quality is linear in Q and whose diversity is concave.
+r"""Pairs of linear quality and concave diversity, for which QDisc is a convex problem.
 
-QDisc, $\max u \cdot Q$ subject to $V(Q) \ge V(P)$, is a convex problem then.
+Maximise $u \cdot Q$ subject to $V(Q) \ge V(P)$ on the simplex. With multipliers
+$\eta \ge 0$ of the bound, $z \ge 0$ of $Q \ge 0$ and $\nu$ of the sum, the optimality
+conditions are $u + \eta \nabla V(Q) + z = \nu$, $\eta (V(Q) - V(P)) = 0$ and
+$z_i Q_i = 0$. With a $\mu > 0$ on the right of the last two they define the
+central path; Newton's method follows it as $\mu$ falls to 0.
+
+The answer does not rest on the method. Its iterates Q meet the constraint, so that
+their gains are lower bounds. And as concave V lies below its tangents, for every
+$\eta \ge 0$, whatever it is worth, no feasible model gains more than
+$\max_i [u_i - U(P) + \eta (V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))]$.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.distributions import check_distribution
 from qdtheory.pairs import STATIC, expected_score
+
+EPS = float(np.finfo(float).eps)
+# The bounds have met when they differ by this share of the range of scores.
+TOLERANCE = 1e-11
+MAX_STEPS = 300
+# Near the central path mu falls by this factor; a step keeps 1 % of what is positive.
+CENTERING, KEPT = 0.1, 0.01
+# How far multipliers may be from those on the path, as a factor.
+FAR = 1e3
+# Where P is as diverse as any model no model is inside the constraint. It is relaxed
+# by this share of V, which moves the upper bound up by the order of its root.
+RELAXED = 1e-13
+# Curvature below this share of the greatest is none: V is flat along that direction.
+FLAT = 1e-10
+
+# A scalar of a distribution.
+Functional = Callable[[Any], Array]
 
 
 @jax.tree_util.register_dataclass
@@ -28,7 +57,6 @@ class ConcavePair:
         name: what to call it.
 
     Example:
-        >>> import numpy as np
         >>> pair = ConcavePair(lambda p: p, lambda q: -jnp.square(q).sum(), "CR-NRR")
         >>> p = np.array([0.75, 0.25])
         >>> float(pair.quality(p, p)), float(pair.diversity(p))
@@ -36,7 +64,7 @@ class ConcavePair:
     """
 
     text_quality: Callable[[ArrayLike], Array] = field(metadata=STATIC)
-    diversity: Callable[[ArrayLike], Array] = field(metadata=STATIC)
+    diversity: Functional = field(metadata=STATIC)
     name: str = field(default="linear-concave", metadata=STATIC)
 
     def quality(
@@ -62,3 +90,312 @@ class ConcavePair:
                 f"{p.shape}, got shape {scores.shape}"
             )
         return expected_score(check_distribution(q, "q", p.size), scores)
+
+
+# --- The convex problem -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Face:
+    """The models on some of the texts, and their diversity.
+
+    Attributes:
+        diversity: V, concave.
+        texts: which texts, in rising order.
+        size: N, the number of all texts.
+    """
+
+    diversity: Functional
+    texts: tuple[int, ...]
+    size: int
+
+    def model(self, x: Float[np.ndarray, " some"]) -> Float[np.ndarray, " texts"]:
+        """The distribution over all texts of one over these."""
+        q = np.zeros(self.size)
+        q[list(self.texts)] = x
+        return q
+
+    def value(self, q: Float[np.ndarray, " texts"]) -> float:
+        """V of a distribution over all texts."""
+        return float(self.diversity(jnp.asarray(q)))
+
+    def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
+        """V at a model, with its derivatives.
+
+        Args:
+            x: positive probabilities of these texts.
+
+        Returns:
+            The tangent.
+
+        Raises:
+            ValueError: a derivative is not finite.
+        """
+        parts = _derivatives(self.diversity, self.model(x))
+        value, slope, bend = (np.asarray(part) for part in parts)
+        some = list(self.texts)
+        slope, bend = slope[some], bend[np.ix_(some, some)]
+        size = abs(float(value)) + float(np.abs(slope) @ x)
+        if not (np.isfinite(slope).all() and np.isfinite(bend).all()):
+            raise ValueError(
+                "the diversity must have finite first and second derivatives at "
+                "models that give every text of finite score some probability"
+            )
+        # Of V(y + (1 - sum y) x), which is V where y sums to 1, and concave in every
+        # direction if V is so on the simplex.
+        along = bend @ x
+        bend = bend - along - along[:, None] + along @ x
+        return Tangent(x, float(value), slope - slope @ x, bend, size)
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(diversity: Functional, q: Array) -> tuple[Array, Array, Array]:
+    value, slope = jax.value_and_grad(diversity)(q)
+    return value, slope, jax.hessian(diversity)(q)
+
+
+@dataclass(frozen=True)
+class Tangent:
+    r"""V at a model, with its derivatives along the simplex.
+
+    Attributes:
+        x: the model.
+        value: V there.
+        slope: the gradient, less its mean under x.
+        bend: the Hessian, with x in its kernel.
+        size: of what V adds up, the scale of its rounding.
+    """
+
+    x: Float[np.ndarray, " some"]
+    value: float
+    slope: Float[np.ndarray, " some"]
+    bend: Float[np.ndarray, "some some"]
+    size: float
+
+    @property
+    def ends(self) -> Float[np.ndarray, " some"]:
+        """The tangent's height at each text alone; concave V is no higher."""
+        return self.value + self.slope
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best model found and what no model exceeds.
+
+    Attributes:
+        q: the model, shape (N,).
+        upper: no model with V(Q) >= V(P) gains more quality than this.
+        price: what a unit of diversity costs in quality there.
+        steps: how many steps were made.
+    """
+
+    q: Float[np.ndarray, " texts"]
+    upper: float
+    price: float
+    steps: int
+
+
+def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
+    """The models of finite quality.
+
+    Args:
+        diversity: V, concave.
+        scores: of the texts, shape (N,), finite or minus infinity.
+
+    Returns:
+        Their face of the simplex.
+    """
+    texts = np.flatnonzero(np.isfinite(scores)).tolist()
+    return Face(diversity, tuple(texts), scores.size)
+
+
+@lru_cache(maxsize=64)
+def most_diverse(face: Face) -> Tangent:
+    """V at its maximum; where several models attain it, at one amidst them.
+
+    Args:
+        face: of which models.
+
+    Returns:
+        The tangent there.
+
+    Raises:
+        ValueError: V is not concave, or lacks derivatives.
+    """
+    n = len(face.texts)
+    best = start = face.tangent(np.full(n, 1 / n))
+    _require_downwards(start)
+    unit = max(float(np.ptp(start.slope)), EPS * start.size)
+    for at, _ in _ascend(face, start, np.zeros(n), -np.inf, unit):
+        if at.ends.max() - at.value < best.ends.max() - best.value:
+            best = at
+        if best.ends.max() - best.value <= EPS * best.size:
+            break
+    return best
+
+
+def favoured(
+    face: Face, top: Tangent, scores: Float[np.ndarray, " texts"]
+) -> Float[np.ndarray, " texts"]:
+    """The model of greatest quality among those of greatest diversity.
+
+    V is constant on the segment between two maximisers. So they share its gradient,
+    and differ by a direction along which V has no curvature: a linear program.
+
+    Args:
+        face: of which models.
+        top: the tangent at one of its maximisers.
+        scores: of the texts, shape (N,).
+
+    Returns:
+        The model, shape (N,).
+    """
+    from scipy.optimize import linprog  # late: it costs import time
+
+    curvature, directions = np.linalg.eigh(-top.bend)
+    curved = directions[:, curvature > FLAT * curvature.max()]
+    if curved.shape[1] == top.x.size - 1:
+        return face.model(top.x)
+    rows = np.vstack([curved.T, np.ones(top.x.size)])
+    steepest = top.slope.max()
+    found = linprog(
+        -scores[list(face.texts)],
+        A_ub=[steepest - top.slope],
+        b_ub=[steepest],
+        A_eq=rows,
+        b_eq=rows @ top.x,
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        return face.model(top.x)
+    # The program meets its equations to 1e-10, its vertex to rounding.
+    basis = np.flatnonzero(found.x > 1e-9)
+    x = np.zeros(top.x.size)
+    x[basis] = np.linalg.lstsq(rows[:, basis], rows @ top.x)[0]
+    if x.min() >= 0 and face.value(face.model(x)) >= top.value - 64 * EPS * top.size:
+        return face.model(x / x.sum())
+    return face.model(top.x)
+
+
+def best_model(
+    face: Face, gains: Float[np.ndarray, " texts"], p: Float[np.ndarray, " texts"]
+) -> Optimum:
+    r"""The most quality that V(Q) >= V(P) leaves room for.
+
+    Args:
+        face: of the models of finite quality.
+        gains: the score of each text minus U(P), shape (N,).
+        p: the real distribution, on the face, shape (N,).
+
+    Returns:
+        A model, feasible up to rounding, and a bound on the gain of all.
+
+    Raises:
+        ValueError: V is not concave, or lacks derivatives.
+    """
+    some = list(face.texts)
+    gains, real, top = gains[some], p[some], most_diverse(face)
+    value = face.value(p)
+    least = min(value, top.value - RELAXED * top.size)
+    start = face.tangent((real + top.x) / 2)
+    _require_downwards(start)
+    unit = float(np.ptp(gains))
+    best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
+    if start.value > least and unit > 0:
+        for at, price in _ascend(face, start, gains, least, unit):
+            steps += 1
+            _require_concave(at, real, value)
+            # The sums have a rounding of their own.
+            sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
+            pad = (16 + real.size**0.5) * EPS * sizes
+            bound = float((gains + price * (at.ends - least)).max() + pad)
+            upper = min(upper, bound)
+            if gains @ at.x > gain:
+                best, gain = at.x, float(gains @ at.x)
+            if upper - gain <= TOLERANCE * unit:
+                break
+    return Optimum(face.model(best), upper, price, steps)
+
+
+def _require_downwards(at: Tangent) -> None:
+    if (bend := float(np.linalg.eigvalsh(at.bend)[-1])) > 1e-9 * np.abs(at.bend).max():
+        raise ValueError(
+            "the diversity must be concave: it bends upwards at some model, by "
+            f"{bend:.3g}; use FunctionPair, and a search"
+        )
+
+
+def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
+    if value > at.ends @ real + 1e-9 * at.size:
+        raise ValueError(
+            "the diversity must be concave: that of P is above the tangent at another "
+            f"model, {value:.6g} > {at.ends @ real:.6g}; use FunctionPair, and a search"
+        )
+
+
+def _ascend(
+    face: Face, at: Tangent, scores: np.ndarray, least: float, unit: float
+) -> Iterator[tuple[Tangent, float]]:
+    """Follow the central path: the models, with the price of diversity in quality.
+
+    Args:
+        face: of which models.
+        at: a model with all its texts and more diverse than least.
+        scores: u; zeros to maximise V, whose price is 1.
+        least: the diversity asked for; minus infinity to maximise V.
+        unit: the size of the scores, or of V.
+    """
+    from scipy.linalg import cho_factor, cho_solve  # late: they cost import time
+
+    n, bounded = at.x.size, least > -np.inf
+    mu = unit / (n + 1)
+    price = mu / (at.value - least) if bounded else 1.0
+    z = mu / at.x
+
+    def uphill(at: Tangent) -> np.ndarray:
+        """The gradient of U or V plus mu times the logarithms of all slacks."""
+        weight = mu / (at.value - least) if bounded else 1.0
+        slope = scores + weight * at.slope + mu / at.x
+        # Its mean, nu, is large beside what is left on the path.
+        return slope - slope @ at.x
+
+    for _ in range(MAX_STEPS):
+        yield at, price
+        try:
+            factor = cho_factor(np.diag(z / at.x) - price * at.bend)
+        except np.linalg.LinAlgError:
+            _require_downwards(at)
+            return
+        # The step for each part of u + mu / x + price * slope - nu, across 1.
+        slack = at.value - least
+        nu = scores @ at.x + n * mu
+        parts = np.column_stack([scores + mu / at.x - nu, at.slope, np.ones(n)])
+        a, b, ones = cho_solve(factor, parts).T
+        a, b = (c - c.sum() / ones.sum() * ones for c in (a, b))
+        target = 1.0
+        if bounded:
+            target = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
+        dx = a + target * b
+        dz = mu / at.x - z - z / at.x * dx
+        gain = uphill(at) @ dx
+        step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
+        while True:
+            x = at.x + step * dx
+            new = face.tangent(x / x.sum())
+            # The objective is concave: it rose, or is past its maximum by a little.
+            if new.value > least and uphill(new) @ dx >= -gain / 2 - mu / 1000:
+                break
+            step /= 2
+            if step < EPS:
+                return
+        falls = max((-dz / z).max(), 1 - target / price, EPS)
+        z = z + min(1.0, (1 - KEPT) / falls) * dz
+        price += min(1.0, (1 - KEPT) / falls) * (target - price)
+        at = new
+        # Multipliers far from those of the path's point would mislead.
+        z = np.clip(z, mu / at.x / FAR, mu / at.x * FAR)
+        if bounded:
+            on_path = mu / (at.value - least)
+            price = float(np.clip(price, on_path / FAR, on_path * FAR))
+        if step == 1 and gain <= mu:
+            mu *= CENTERING

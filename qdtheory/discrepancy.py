@@ -4,8 +4,8 @@ $\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRat
 its share of the range from the quality of the most diverse model to the greatest
 quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$, with g
 strictly concave (a root in the frontier's weight) or concave up to an inflection c
-and convex beyond (`qdtheory.s_shaped`); searched for with any
-other pair, which gives a lower bound.
+and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
+(`qdtheory.concave`); searched for with any other pair, which gives a lower bound.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.bleu import BleuPair
+from qdtheory.concave import (
+    ConcavePair,
+    best_model,
+    face_of,
+    favoured,
+    most_diverse,
+)
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum, saturation_weight
 from qdtheory.pairs import (
@@ -36,6 +43,9 @@ from qdtheory.s_shaped import (
 )
 from qdtheory.search import NUM_STARTS, Method, Search, search
 
+# Bounds closer than this meet.
+CERTIFIED = 1e-5
+
 
 @dataclass(frozen=True)
 class Discrepancy:
@@ -50,15 +60,16 @@ class Discrepancy:
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits, unless P
             itself maximises V: then up to rounding.
         status: "exact": up to rounding, no better model exists; "lower_bound": the
-            best model that a search found; "certified": `qdtheory.certify` showed
-            that none is better by more than 1e-5.
+            best model that a search found; "certified": none is better by more than
+            1e-5, as a convex problem's dual or `qdtheory.certify` shows.
         upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).
         dominated_in: "quality" if some model gains quality at no loss of diversity,
             "diversity" if models only gain diversity at no loss of quality, None if
-            P is Pareto-optimal, up to rounding, or if a search found no such model.
+            P is Pareto-optimal, up to rounding or to `upper_bound`, or if a search
+            found no such model.
         reason: the method, and why there is no DRate if there is none.
         num_starts: how many starts a search made; None if none was needed.
         num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
@@ -92,12 +103,13 @@ def quality_discrepancy(
     Exact where quality is linear in Q and diversity is $\sum_i g(Q_i)$, with g strictly
     concave on [0, 1], or concave up to a point and convex beyond. BLEU of the order of
     the texts' one length is of this form: it asks if the text is among the references.
+    A `ConcavePair` is solved as a convex problem, which bounds QDisc from both sides.
 
     Args:
         pair: any pair that JAX can differentiate.
         p: the real distribution, shape (N,).
         method: "exact"; "ascent" or "penalty", see `qdtheory.search.search`; None for
-            "exact" where that applies and else "ascent".
+            "exact" or the convex problem where they apply and else "ascent".
         num_starts: starts in each round of "ascent".
         key: of its random starts; `jax.random.key(0)` if None.
 
@@ -107,8 +119,8 @@ def quality_discrepancy(
     Raises:
         TypeError: "exact" was asked for a pair without scores or without g.
         ValueError: `p` is no distribution, its own quality is not finite, a score is
-            NaN or $+\infty$, an unknown method, or "exact" was asked for g of another
-            shape.
+            NaN or $+\infty$, an unknown method, "exact" was asked for g of another
+            shape, or a `ConcavePair` is not concave.
 
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
@@ -128,6 +140,8 @@ def quality_discrepancy(
         method == "exact" or (method is None and _is_solvable(separable))
     ):
         return _solved(separable, p)
+    if isinstance(pair, ConcavePair) and method is None:
+        return _convex(pair, p)
     if method == "exact":
         raise TypeError(
             "QDisc is exact for a pair with a score for each text and a diversity "
@@ -221,17 +235,10 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
 
 def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
-    scores = np.asarray(pair.text_quality(p))
-    if not np.isfinite(expected_score(p, scores)) or not (scores < np.inf).all():
-        raise ValueError(
-            "the quality of P itself must be finite, and no score NaN or +inf; the "
-            "pair's scores are not so at this p"
-        )
+    scores = _scores(pair, p)
     inflection = inflection_point(pair.g)
     most_diverse = most_diverse_model(pair.g, inflection, scores, scores >= -np.inf)
-    quality_range = float(scores.max() - expected_score(most_diverse, scores))
-    if quality_range <= NOISE * np.abs(scores[np.isfinite(scores)]).max():
-        quality_range = 0.0
+    quality_range = _range(scores, most_diverse)
     q, qdisc, dominated_in = _best_model(pair, p, scores, inflection)
     reason = "A root in the frontier's weight: g is strictly concave."
     if inflection < 1:
@@ -249,6 +256,24 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
         dominated_in=dominated_in,
         reason=reason,
     )
+
+
+def _scores(
+    pair: SeparablePair | LinearPair | ConcavePair, p: np.ndarray
+) -> np.ndarray:
+    scores = np.asarray(pair.text_quality(p))
+    if not np.isfinite(expected_score(p, scores)) or not (scores < np.inf).all():
+        raise ValueError(
+            "the quality of P itself must be finite, and no score NaN or +inf; the "
+            "pair's scores are not so at this p"
+        )
+    return scores
+
+
+def _range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
+    """The greatest quality minus that of the most diverse model."""
+    size = float(scores.max() - expected_score(most_diverse, scores))
+    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
 
 
 def _best_model(
@@ -288,7 +313,7 @@ def _best_model(
 
 
 def _repaired(
-    pair: SeparablePair | LinearPair,
+    pair: SeparablePair | LinearPair | ConcavePair,
     q: np.ndarray,
     inner: np.ndarray,
     least: float,
@@ -329,3 +354,56 @@ def _on_frontier(
     # Where g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
     q = np.asarray(pareto_optimum(pair, p, w).q)
     return q / q.sum(), w
+
+
+# --- Concave diversity --------------------------------------------------------------
+
+
+def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
+    """QDisc between two bounds, and DRate, where V is concave."""
+    quality = float(pair.quality(p, p))  # checks the shape of the scores
+    scores, start = _scores(pair, p), float(pair.diversity(p))
+    face = face_of(pair.diversity, scores)
+    top = most_diverse(face)
+    inner, noise = favoured(face, top, scores), NOISE * top.size
+    on_modes = _most_diverse_on_modes(pair, scores)
+    excess = float(pair.diversity(on_modes)) - start
+    if excess >= -noise:
+        q, upper, price = on_modes, float(scores.max()) - quality, 0.0
+    else:
+        best = best_model(face, scores - quality, p)
+        q, upper, price = best.q, best.upper, best.price
+    q = _repaired(pair, q, inner, start, noise)
+    gain = max(float(expected_score(q - p, scores)), 0.0)
+    error = NOISE * float(expected_score(p + q, np.abs(scores)))
+    spread = float(np.ptp(scores[np.isfinite(scores)]))
+    error += min(2 * noise * price, np.sqrt(noise) * spread)
+    dominated_in = "quality" if gain > error else None
+    at_greatest = expected_score(on_modes - p, scores) <= error
+    if dominated_in is None and at_greatest and excess > 2 * noise:
+        q, dominated_in = on_modes, "diversity"
+    elif dominated_in is None:
+        q = p
+    upper = max(upper, gain)
+    everywhere = face_of(pair.diversity, np.zeros(p.size))
+    if most_diverse(everywhere).value > top.value + noise:
+        inner = everywhere.model(most_diverse(everywhere).x)
+    return _with_rate(
+        qdisc=gain,
+        q=jnp.asarray(q),
+        status="certified" if upper <= gain + CERTIFIED else "lower_bound",
+        upper_bound=upper,
+        quality_range=_range(scores, inner),
+        most_diverse=jnp.asarray(inner),
+        dominated_in=dominated_in,
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart.",
+    )
+
+
+def _most_diverse_on_modes(pair: ConcavePair, scores: np.ndarray) -> np.ndarray:
+    """The most diverse of the models of greatest quality."""
+    modes = np.where(scores == scores.max(), 0.0, -np.inf)
+    face = face_of(pair.diversity, modes)
+    if len(face.texts) == 1:  # where a slope may be infinite
+        return face.model(np.ones(1))
+    return face.model(most_diverse(face).x)
