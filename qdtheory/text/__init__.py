@@ -14,6 +14,15 @@ from qdtheory.text.embeddings import embed
 from qdtheory.text.frechet import frechet_distance
 from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
 from qdtheory.text.jaccard import jaccard_index, ms_jaccard
+from qdtheory.text.lm_scores import (
+    FittedModel,
+    LanguageModelScore,
+    cross_entropy_of,
+    fit_language_model,
+    known_words,
+    lm_score,
+    reverse_lm_score,
+)
 from qdtheory.text.ngrams import (
     NgramCounts,
     cnd,
@@ -35,7 +44,9 @@ from qdtheory.text.report import Report, evaluate
 
 __all__ = [
     "Corpus",
+    "FittedModel",
     "Interval",
+    "LanguageModelScore",
     "NgramCounts",
     "NoiseDiscrepancy",
     "NoiseFamily",
@@ -49,14 +60,18 @@ __all__ = [
     "bootstrap_interval",
     "cnd",
     "coverage_rate",
+    "cross_entropy_of",
     "distinct",
     "embed",
     "evaluate",
+    "fit_language_model",
     "frechet_distance",
     "highest_coverage",
     "imdb",
     "jaccard_index",
     "jackknife_interval",
+    "known_words",
+    "lm_score",
     "ms_jaccard",
     "negative_repetition_rate",
     "ngram_counts",
@@ -65,6 +80,7 @@ __all__ = [
     "prepare",
     "prepare_references",
     "read_corpus",
+    "reverse_lm_score",
     "self_bleu",
     "self_bleu_scores",
     "unique_ngrams",

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from qdtheory.text.bleu import Smoothing, bleu, prepare_references, self_bleu
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
@@ -21,6 +22,7 @@ from qdtheory.text.ngrams import (
 )
 
 NUM_GROUPS = 20
+KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
 PAIRS = (
     "CR and NRR are divergence-compatible: no text has more of both than text with "
     "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
@@ -119,31 +121,13 @@ def evaluate(
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     real = as_corpus(references)
-    known = prepare_references(real, max_order)
-    orders = range(1, max_order + 1)
-    tables = [ngram_counts(real, n) for n in orders]
-
-    def metrics(corpus: Corpus) -> np.ndarray:
-        counts = [ngram_counts(corpus, n) for n in orders]
-        both = list(zip(counts, tables, orders, strict=True))
-        return np.concatenate(
-            [
-                bleu(corpus, known, max_order, smoothing),
-                self_bleu(corpus, max_order, smoothing),
-                [coverage_rate(*sides, estimator) for sides in both],
-                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
-                [cnd(*sides, estimator) for sides in both],
-                [distinct(q, n) for q, _, n in both],
-                geometric_means([jaccard_index(*sides) for sides in both]),
-            ]
-        )
-
+    metrics = every_metric(real, max_order, smoothing, estimator)
     scores, sizes = {}, {}
     for name, texts in candidates.items():
 
         def counted(corpus: Corpus, name=name) -> np.ndarray:
             step(f"Measuring {name}")
-            return metrics(corpus)
+            return metrics(corpus).ravel()
 
         try:
             corpus = as_corpus(texts)
@@ -159,9 +143,8 @@ def evaluate(
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    kinds = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
     return Report(
-        metrics=tuple(f"{kind}-{n}" for kind in kinds for n in orders),
+        metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
         scores=scores,
         sizes=sizes,
         num_references=len(real),
@@ -171,6 +154,56 @@ def evaluate(
             sizes, len(real), max_order, smoothing, estimator, level, tokenizer
         ),
     )
+
+
+def every_metric(
+    references: Texts,
+    max_order: int = 4,
+    smoothing: Smoothing = "epsilon",
+    estimator: Estimator = "pairs",
+) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
+    """All metrics against references that are counted once.
+
+    Args:
+        references: real text.
+        max_order: highest order of the n-grams.
+        smoothing: of BLEU and Self-BLEU, None or "epsilon".
+        estimator: of CR, NRR and CND.
+
+    Returns:
+        A function from candidates to an array with a row for each of `KINDS` and a
+        column for each order.
+
+    Raises:
+        TypeError: when `as_corpus` refuses the references.
+        ValueError: when a metric refuses the order.
+
+    Example:
+        >>> metrics = every_metric(["a b", "a c"], max_order=2)
+        >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
+        [1.0, 1.0]
+    """
+    real = as_corpus(references)
+    known = prepare_references(real, max_order)
+    orders = range(1, max_order + 1)
+    tables = [ngram_counts(real, n) for n in orders]
+
+    def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
+        counts = [ngram_counts(corpus, n) for n in orders]
+        both = list(zip(counts, tables, orders, strict=True))
+        return np.array(
+            [
+                bleu(corpus, known, max_order, smoothing),
+                self_bleu(corpus, max_order, smoothing),
+                [coverage_rate(*sides, estimator) for sides in both],
+                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
+                [cnd(*sides, estimator) for sides in both],
+                [distinct(q, n) for q, _, n in both],
+                geometric_means([jaccard_index(*sides) for sides in both]),
+            ]
+        )
+
+    return metrics
 
 
 def _warnings(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:

@@ -1,0 +1,334 @@
+r"""Language-model scores: one side's cross-entropy under a model fitted to the other.
+
+Samples have no probabilities, so a fitted model stands for the law of one side. The
+scores estimate $H(Q, \hat P)$ and $H(P, \hat Q)$ in place of $H(Q, P)$ and $H(P, Q)$:
+what the fitted model gets wrong is in them. Compare candidates by them with the same
+references, settings and sample sizes, and with real text in the candidates' place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from numbers import Integral
+from pathlib import Path
+from statistics import NormalDist
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from qdtheory.language_models import LSTMLanguageModel
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.intervals import Interval
+
+UNKNOWN = "<unk>"
+LEVEL = 0.95
+ROWS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A language model of a corpus, made by `fit_language_model`.
+
+    Attributes:
+        model: the LSTM; its words are the entries of the vocabulary.
+        vocabulary: the token of each id. All other tokens are read as "<unk>".
+        max_length: tokens of the longest sentence of the corpus.
+        epochs: passes over the corpus.
+        held_out: nats a token of the tenth of the corpus that was held out.
+    """
+
+    model: LSTMLanguageModel
+    vocabulary: tuple[Token, ...]
+    max_length: int
+    epochs: int
+    held_out: float
+
+
+@dataclass(frozen=True)
+class LanguageModelScore:
+    """Cross-entropy of texts under a fitted model, in nats; less is better.
+
+    The intervals, of level .95, are over the texts, with the fitted model as it is.
+
+    Attributes:
+        per_text: mean of -log Q(x).
+        per_token: total of -log Q(x) over the predicted tokens, ends included;
+            exp(per_token) is the perplexity.
+        unknown: share of the tokens that are not in the model's vocabulary.
+    """
+
+    per_text: Interval
+    per_token: Interval
+    unknown: float
+
+
+def lm_score(
+    candidates: Texts, references: Texts, **settings: Any
+) -> LanguageModelScore:
+    r"""Cross-entropy of model samples under a model of real text: quality.
+
+    It estimates $H(Q, P) = -\mathrm{LL}$. Whoever repeats one likely sentence wins: the
+    score can be below that of real text. Many candidates need one model of the
+    references: `cross_entropy_of(candidates, fit_language_model(references))`.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists, 2 at least.
+        references: the same, of real text.
+        **settings: of `fit_language_model`.
+
+    Returns:
+        Nats per text and per token, with intervals.
+
+    Raises:
+        ImportError, TypeError, ValueError, RuntimeError: see `fit_language_model` and
+            `cross_entropy_of`.
+
+    References:
+        Semeniuta et al. 2018, section 4.1 (LM score); Cifka et al. 2018, equation 2
+        (*reverse* cross-entropy).
+
+    Example:
+        >>> real = ["a b", "a b c", "a"] * 40
+        >>> found = lm_score(["a b", "a d"], real, max_epochs=2)
+        >>> found.unknown, bool(found.per_text.value > np.log(3))
+        (0.25, True)
+    """
+    scored = _two_at_least(candidates, "score")
+    return cross_entropy_of(scored, fit_language_model(references, **settings))
+
+
+def reverse_lm_score(
+    candidates: Texts, references: Texts, min_count: int = 2, **settings: Any
+) -> LanguageModelScore:
+    r"""Cross-entropy of real text under a model of model samples.
+
+    It estimates $H(P, Q)$, and suffers from a lack of quality, of diversity, and of
+    samples. The vocabulary is that of `lm_score`, from the references, so that other
+    candidates have the same. A word of it that the candidates never use has a finite
+    cost, which the softmax of the fitted model gives it; $H(P, Q)$ would be infinite.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists.
+        references: the same, of real text, 2 at least.
+        min_count: how often a word must occur in the references to be known.
+        **settings: of `fit_language_model`.
+
+    Returns:
+        Nats per text and per token, with intervals.
+
+    Raises:
+        ImportError, TypeError, ValueError, RuntimeError: see `fit_language_model` and
+            `cross_entropy_of`.
+
+    References:
+        Semeniuta et al. 2018, section 4.1 (reverse LM score); Cifka et al. 2018,
+        equation 1 (*forward* cross-entropy).
+
+    Example:
+        >>> real = ["a b", "a b c", "a"] * 40
+        >>> found = reverse_lm_score(["a b", "a"] * 60, real, max_epochs=2)
+        >>> bool(found.per_text.value > np.log(3))
+        True
+    """
+    scored = _two_at_least(references, "score")
+    known = known_words(scored, min_count)
+    model = fit_language_model(candidates, vocabulary=known, **settings)
+    return cross_entropy_of(scored, model)
+
+
+def known_words(references: Texts, min_count: int = 2) -> tuple[Token, ...]:
+    """The words that occur often enough in real text.
+
+    Args:
+        references: a `Corpus`, list of strings or list of token lists.
+        min_count: the least number of occurrences, at least 1.
+
+    Returns:
+        The words, in the order of the corpus's vocabulary.
+
+    Raises:
+        TypeError: when `as_corpus` refuses the references.
+        ValueError: when no word occurs so often.
+
+    Example:
+        >>> known_words(["a b", "c b a"])
+        ('a', 'b')
+    """
+    corpus = as_corpus(references)
+    _check_number("min_count", min_count)
+    counts = np.bincount(corpus.tokens, minlength=corpus.vocab_size)
+    found = tuple(compress(corpus.vocabulary, (counts >= min_count).tolist()))
+    if not found:
+        raise ValueError(
+            f"no word occurs {min_count} times in the references: take a lower "
+            "min_count, or more references"
+        )
+    return found
+
+
+def fit_language_model(
+    corpus: Texts,
+    *,
+    vocabulary: Sequence[Token] | None = None,
+    min_count: int = 2,
+    max_epochs: int = 30,
+    seed: int = 0,
+    embedding_size: int = 64,
+    hidden_size: int = 64,
+    learning_rate: float = 0.01,
+    batch_size: int = 32,
+) -> FittedModel:
+    r"""Fit an LSTM to a corpus until held-out sentences gain nothing.
+
+    A tenth of the sentences is held out of `qdtheory.text.training.train`; training
+    ends with the first epoch that does not lower their cross-entropy, and the model
+    before it is taken.
+
+    Words out of the vocabulary are all one word, "<unk>", here and in the texts that
+    are scored: they are not told apart, and cost what this corpus's rare words cost
+    together. With a `min_count` of 1 it has none, and the cost is arbitrary.
+
+    Args:
+        corpus: a `Corpus`, list of strings or list of token lists.
+        vocabulary: the known words; None: those of `known_words(corpus, min_count)`.
+        min_count: for a vocabulary of None.
+        max_epochs: passes over the corpus at most.
+        seed: of the held-out tenth and of the training.
+        embedding_size: see `train`, as all that follow.
+        hidden_size: width of h and c.
+        learning_rate: of Adam.
+        batch_size: sentences a step; at most nine tenths of the corpus.
+
+    Returns:
+        The model.
+
+    Raises:
+        ImportError: without Optax, which the extra `train` brings.
+        TypeError: when `as_corpus` refuses the corpus.
+        ValueError: too few sentences, no known word, or a number out of its range.
+        RuntimeError: JAX's 64-bit mode is off.
+
+    Example:
+        >>> fitted = fit_language_model(["a b", "a b c", "a"] * 40, max_epochs=2)
+        >>> fitted.vocabulary, fitted.max_length, fitted.epochs
+        (('a', 'b', 'c', '<unk>'), 3, 2)
+    """
+    from qdtheory.text.training import train  # late: it needs an extra
+
+    _check_number("max_epochs", max_epochs)
+    corpus = _two_at_least(corpus, "fit a model to")
+    words = known_words(corpus, min_count) if vocabulary is None else vocabulary
+    corpus = _over(corpus, tuple(dict.fromkeys((*words, UNKNOWN))))
+    rest, held_out = _split(corpus, seed)
+    max_length = int(corpus.lengths.max())
+    best = None
+    with TemporaryDirectory() as folder:
+        for epochs in range(1, max_epochs + 1):
+            model = train(  # goes on where the epoch before ended
+                rest,
+                epochs=epochs,
+                embedding_size=embedding_size,
+                hidden_size=hidden_size,
+                learning_rate=learning_rate,
+                batch_size=batch_size,
+                seed=seed,
+                checkpoint=Path(folder, "checkpoint"),
+            )
+            nats, predictions = _nats(model, held_out, max_length)
+            nll = float(nats.sum() / predictions.sum())
+            if best is not None and nll >= best.held_out:
+                break
+            best = FittedModel(model, corpus.vocabulary, max_length, epochs, nll)
+    assert best is not None  # there was an epoch
+    return best
+
+
+def cross_entropy_of(texts: Texts, fitted: FittedModel) -> LanguageModelScore:
+    r"""Mean of $-\log \hat Q(x)$ over texts.
+
+    The end of a text is predicted too, except at the greatest length of the texts and
+    of the corpus that the model was fitted to.
+
+    Args:
+        texts: a `Corpus`, list of strings or list of token lists, 2 at least.
+        fitted: the model $\hat Q$.
+
+    Returns:
+        Nats per text and per token, with intervals.
+
+    Raises:
+        TypeError: when `as_corpus` refuses the texts.
+        ValueError: when there are fewer than 2, which leaves no interval.
+
+    Example:
+        >>> fitted = fit_language_model(["a b", "a b c", "a"] * 40)
+        >>> found = cross_entropy_of(["a b", "a b c", "a"], fitted)
+        >>> bool(abs(found.per_text.value - np.log(3)) < 0.1)
+        True
+    """
+    corpus = _over(_two_at_least(texts, "score"), fitted.vocabulary)
+    max_length = max(fitted.max_length, int(corpus.lengths.max()))
+    nats, predictions = _nats(fitted.model, corpus, max_length)
+    unknown = fitted.vocabulary.index(UNKNOWN)
+    return LanguageModelScore(
+        per_text=_ratio(nats, np.ones(len(nats))),
+        per_token=_ratio(nats, predictions),
+        unknown=float((corpus.tokens == unknown).mean()),
+    )
+
+
+def _two_at_least(texts: Texts, use: str) -> Corpus:
+    corpus = as_corpus(texts)
+    if len(corpus) < 2:
+        raise ValueError(f"expected at least 2 sentences to {use}, got 1")
+    return corpus
+
+
+def _over(corpus: Corpus, vocabulary: tuple[Token, ...]) -> Corpus:
+    """The corpus over another vocabulary, in which the unknown word has a place."""
+    ids = {word: i for i, word in enumerate(vocabulary)}
+    renamed = np.array([ids.get(w, ids[UNKNOWN]) for w in corpus.vocabulary], np.int32)
+    return Corpus(renamed[corpus.tokens], corpus.offsets, vocabulary)
+
+
+def _split(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
+    """Nine tenths, with the longest sentence: a model learns to its length; a tenth."""
+    longest = int(corpus.lengths.argmax())
+    others = np.delete(np.arange(len(corpus)), longest)
+    order = np.append(np.random.default_rng(seed).permutation(others), longest)
+    num = max(1, len(corpus) // 10)
+    return corpus[order[num:]], corpus[order[:num]]
+
+
+def _nats(
+    model: LSTMLanguageModel, corpus: Corpus, max_length: int
+) -> tuple[Float[np.ndarray, " texts"], Int[np.ndarray, " texts"]]:
+    """-log Q and predicted tokens of each text, by tables of about its own length."""
+    from qdtheory.text.training import WIDTH, to_table
+
+    nats, lengths = np.empty(len(corpus)), corpus.lengths
+    width = -(-lengths // WIDTH) * WIDTH
+    for columns in np.unique(width).tolist():
+        rows = np.flatnonzero(width == columns)
+        for start in range(0, len(rows), ROWS):
+            # Repeated up to the size that is compiled.
+            part = np.resize(rows[start : start + ROWS], ROWS)
+            # One column more for the end, which is certain at the greatest length.
+            table = to_table(corpus[part], min(columns + 1, max_length))
+            nats[part] = -np.asarray(model.log_probability(table))
+    return nats, lengths + (lengths < max_length)
+
+
+def _ratio(nats: np.ndarray, units: np.ndarray) -> Interval:
+    """Ratio of two totals over texts, with the error of its linear part."""
+    value = float(nats.sum() / units.sum())
+    error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
+    margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
+    return Interval(value, value - margin, value + margin, error)
+
+
+def _check_number(name: str, value: int) -> None:
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}: expected a whole number from 1 on, got {value!r}")
