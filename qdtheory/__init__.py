@@ -23,6 +23,16 @@ from qdtheory.certificates import (
 )
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
 from qdtheory.concave import ConcavePair
+from qdtheory.conditional import (
+    ConditionalDiscrepancy,
+    Transport,
+    average_discrepancy,
+    average_diversity,
+    conditional_quality,
+    pooled_discrepancy,
+    pooled_diversity,
+    transport_bound,
+)
 from qdtheory.discrepancy import Discrepancy, quality_discrepancy
 from qdtheory.distributions import (
     entropy,
@@ -68,6 +78,7 @@ from qdtheory.kernels import (
     KernelCriterion,
     KernelPair,
     bleu_kernel,
+    dominating_model,
     kernel_criterion,
     ngram_kernel,
     squared_mmd,
@@ -102,6 +113,11 @@ from qdtheory.pairs import (
     Tsallis,
     check_rationality,
     single_token_bleu_pair,
+)
+from qdtheory.scoring_rules import (
+    bregman_divergence,
+    compatible_quality,
+    local_discrepancy,
 )
 from qdtheory.search import Search, search
 from qdtheory.spaces import TextSpace
