@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 import typing
 from pathlib import Path
 
@@ -12,7 +13,9 @@ typing.GENERATING_DOCUMENTATION = "qdtheory"
 project = "qdtheory"
 author = "The qdtheory authors"
 copyright = author
+sys.path.append(str(Path(__file__).parent))  # where coverage_page is
 extensions = [
+    "coverage_page",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -1,0 +1,126 @@
+"""The coverage page leaves out no item of the papers and no claim of the notebooks."""
+
+import importlib.util
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SPEC = importlib.util.spec_from_file_location(
+    "coverage_page", ROOT / "docs/coverage_page.py"
+)
+page = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(page)
+
+ITEMS = page.rows(page.ITEMS)
+OF_PAPERS = [row for row in ITEMS if row["paper"] != page.BEYOND]
+
+# Counted in the papers, appendices included.
+NUMBERED = {
+    "li2020": {
+        "Definition": 1,
+        "Theorem": 4,
+        "Lemma": 2,
+        "Equation": 6,
+        "Figure": 7,
+        "Table": 2,
+    },
+    "montahaei2019": {"Equation": 3, "Figure": 4, "Table": 4},
+    "semeniuta2018": {"Equation": 2, "Figure": 6, "Table": 2},
+    "cifka2018": {"Equation": 2, "Figure": 4, "Table": 3},
+}
+NUMBER = re.compile(r"(Definition|Theorem|Lemma|Equation|Figure|Table) (\d+)")
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_every_numbered_item_of_a_paper_has_a_row(paper):
+    listed = {
+        (kind, int(number))
+        for row in OF_PAPERS
+        if row["paper"] == paper
+        for kind, number in NUMBER.findall(row["item"])
+    }
+    assert listed == {
+        (kind, number)
+        for kind, count in NUMBERED[paper].items()
+        for number in range(1, count + 1)
+    }
+
+
+def test_no_item_stands_twice():
+    count = Counter((row["paper"], row["item"]) for row in OF_PAPERS)
+    assert [name for name, times in count.items() if times > 1] == []
+
+
+def test_every_row_is_of_a_known_kind():
+    assert {row["paper"] for row in ITEMS} == {*page.PAPERS, page.BEYOND}
+    assert {row["status"] for row in OF_PAPERS} == set(page.STATUSES)
+    assert all(row["says"] for row in ITEMS)
+
+
+def test_every_claim_of_the_notebooks_stands_in_a_row_and_no_other():
+    listed = {claim for row in ITEMS for claim in page.ids(row["claims"])}
+    assert set(page.claims()) - listed == set(), "add them to docs/coverage.csv"
+    assert listed - set(page.claims()) == set(), "no notebook prints them"
+
+
+def test_what_is_done_has_a_claim_and_what_is_not_a_reason():
+    done = [row for row in OF_PAPERS if row["status"] != "not done"]
+    left = [row for row in OF_PAPERS if row["status"] == "not done"]
+    assert [row["item"] for row in done if not row["claims"]] == []
+    assert [row["item"] for row in left if row["claims"] or not row["note"]] == []
+    beside = [row for row in done if row["status"] == "shown beside"]
+    assert [row["item"] for row in beside if not row["published"]] == []
+
+
+def test_a_range_of_claims_lies_in_one_notebook():
+    for part in (part for row in ITEMS for part in page.parts(row["claims"])):
+        assert len({page.claims()[claim][0] for claim in page.ids(part)}) == 1, part
+
+
+def test_ids_in_notes_exist():
+    cited = re.findall(r"\b[A-Z][a-z]*\d+\.\d+\b", " ".join(r["note"] for r in ITEMS))
+    assert set(cited) <= set(page.claims())
+
+
+def test_every_selector_finds_published_values():
+    values = [":".join(list(r.values())[:4]) for r in page.rows(page.PUBLISHED)]
+    for row in OF_PAPERS:
+        for selector in page.parts(row["published"]):
+            assert any(fnmatchcase(value, selector) for value in values), selector
+    tables = {value.rsplit(":", 2)[0] for value in values}
+    shown = " ".join(row["published"] for row in OF_PAPERS)
+    assert [table for table in tables if f"{table}:" not in shown] == []
+
+
+def test_published_values_are_told_apart_by_the_words_they_do_not_share():
+    assert page.published("li2020:1:BS-1:sigma=0.5*") == "QDisc 0.01287, DRate (%) 2.55"
+    assert page.published("li2020:1:BS-*:sigma=0.5 QDisc").startswith("BS-1 0.01287, ")
+    assert page.published("li2020:1:BS-1:sigma=0.5 QDisc") == "0.01287"
+    assert page.published("") == ""
+
+
+def test_a_figure_is_what_the_claim_prints():
+    notebook, figures = page.claims()["T2.9"]
+    assert notebook == "03_pareto_frontier"
+    assert len(figures) == 1
+    assert figures[0].startswith("U, V spread by ")
+    assert [*page.ids("N6.7-N6.9;T2.1")] == ["N6.7", "N6.8", "N6.9", "T2.1"]
+    line = page.line("10b_noise_family", "COCO QDisc > CN-2")
+    assert line.startswith("CN-2 2.29e-06 ")
+
+
+def test_the_tables_fill_the_page_and_their_links_lead_somewhere():
+    source = (ROOT / "docs/coverage.md").read_text()
+    tables = page.tables()
+    places = re.findall(r"<!-- (\w+) -->", source)
+    assert sorted(places) == sorted(tables)
+    text = "\n".join([source, *tables.values()])
+    targets = set(re.findall(r"\]\(([^)]+)\)", text))
+    assert len(targets) > len(page.printed()) / 2
+    assert [link for link in targets if not (ROOT / "docs" / link).exists()] == []
+    totals = re.findall(r"- (\d+)$", tables["totals"], re.MULTILINE)
+    assert int(totals[-1]) == len(OF_PAPERS)
