@@ -24,7 +24,7 @@ NUM_LAYERS = 6
 NUM_HEADS = 12
 NUM_FEATURES = 384
 MAX_PIECES = 256  # word pieces of a sentence that are read, as configured by its makers
-BATCH_PIECES = 2048
+BATCH_PIECES = 1024
 # Each shape of a batch is compiled: few lengths, with at most a third of padding.
 LENGTHS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MAX_PIECES])
 
