@@ -318,7 +318,8 @@ def best_model(
 
 
 def _require_downwards(at: Tangent) -> None:
-    if (bend := float(np.linalg.eigvalsh(at.bend)[-1])) > 1e-9 * np.abs(at.bend).max():
+    scale = max(float(np.abs(at.bend).max()), at.size)
+    if (bend := float(np.linalg.eigvalsh(at.bend)[-1])) > 1e-9 * scale:
         raise ValueError(
             "the diversity must be concave: it bends upwards at some model, by "
             f"{bend:.3g}; use FunctionPair, and a search"

@@ -1,0 +1,307 @@
+"""Write compatibility_matrix.csv: which quality is compatible with which diversity.
+
+18 qualities against 11 diversities on LSTM oracles: 4 tokens, texts of length 3,
+embedding = hidden = 32 as in SeqGAN, 20 oracles of each sigma. Where the diversity is
+concave, and for Self-BLEU-3, QDisc has a certificate; else it is searched for on 5
+oracles of each sigma. Verdicts do not depend on either: "incompatible" needs a model
+that beats some oracle in both metrics, built from gradients at P; "compatible" needs
+the theorem that is named, whose condition is checked on every oracle.
+
+    python notebooks/data/make_compatibility_matrix.py [--jobs 2]
+"""
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+
+import jax.numpy as jnp
+import numpy as np
+import tables
+from jax.scipy.special import entr
+
+import qdtheory as qd
+from qdtheory.bleu import bleu_table, text_bleu
+from qdtheory.markov import markov_projection
+
+SPACE = qd.TextSpace(vocab_size=4, lengths=3)
+SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
+NUM_TEXTS = 10  # of Distinct-n
+NUM_STARTS = 16
+# A gain below this is rounding: the metrics are sums of 64 terms of size 1 to 30.
+ROUNDING = 1e-13
+# Gradients that are proportional agree in direction to the square of this.
+PARALLEL = 1e-10
+COLUMNS = (
+    *("quality", "references", "diversity", "self_references", "sigma"),
+    *("verdict", "basis", "oracles", "beaten", "misfit"),
+    *("qdisc", "qdisc_min", "qdisc_max", "drate", "drate_min", "drate_max"),
+    *("method", "gap", "qdisc_0", "drate_0", "quality_gain", "diversity_gain"),
+)
+
+
+@cache
+def oracle(seed: int, sigma: float) -> np.ndarray:
+    """The distribution over texts of the oracle of one seed."""
+    model = qd.LSTMLanguageModel.random(
+        jax.random.key(seed),
+        vocab_size=SPACE.vocab_size,
+        embedding_size=SIZE,
+        hidden_size=SIZE,
+        sigma=sigma,
+    )
+    return np.asarray(model.probabilities(SPACE))
+
+
+# --- The metrics ------------------------------------------------------------------
+
+
+def ngram_shares(n: int) -> np.ndarray:
+    return np.asarray(qd.ngram_matrix(SPACE, n)) / (3 - n + 1)
+
+
+def qualities() -> dict[tuple[str, int | None], Callable]:
+    """Name and references to the function from P to the scores of the texts."""
+    found: dict[tuple[str, int | None], Callable] = {("LL", None): jnp.log}
+    for k in (1, 0):
+        projection = partial(markov_projection, SPACE, order=k)
+        found[f"Markov-{k} LL", None] = lambda p, m=projection: jnp.log(m(p))
+    found["CR", None] = jnp.asarray
+    for n in (1, 2):
+        found[f"CR-{n}", None] = qd.NgramPair(SPACE, n).text_quality
+    for n in (1, 2, 3):
+        for references in (1, 2, 10, 100):
+            score = partial(text_bleu, bleu_table(SPACE, n))
+            found[f"BLEU-{n}", references] = partial(score, num_references=references)
+    return found
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """A diversity, and how QDisc is found for it."""
+
+    name: str
+    self_references: int | None
+    method: str  # "convex", "separable" or "search"
+    value: Callable
+
+
+def diversities() -> list[Diversity]:
+    found = [
+        Diversity("SE", None, "convex", lambda q: entr(q).sum()),
+        Diversity("NRR", None, "convex", lambda q: -jnp.square(q).sum()),
+    ]
+    for n in (1, 2):
+        shares = ngram_shares(n)
+        nrr = lambda q, a=shares: -jnp.square(a @ q).sum()  # noqa: E731
+        found.append(Diversity(f"NRR-{n}", None, "convex", nrr))
+    for n in (1, 2):
+        distinct = partial(qd.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS)
+        found.append(Diversity(f"Distinct-{n}", None, "convex", distinct))
+    # With one reference Self-BLEU-1 is a positive semidefinite kernel, and Self-BLEU-3
+    # the chance of a repeated text, NRR.
+    methods = {(1, 1): "convex", (2, 1): "search", (1, 2): "search", (2, 2): "search"}
+    methods[3, 2] = "separable"
+    for (n, k), method in methods.items():
+        value = qd.BleuPair(SPACE, n, 1, k).diversity
+        found.append(Diversity(f"NSBLEU-{n}", k, method, value))
+    return found
+
+
+# The scores are minus the gradient of a concave V, up to scale and shift.
+THEOREMS = {
+    ("LL", None, "SE", None): "Theorem 3",
+    ("CR", None, "NRR", None): "Theorem 3",
+    ("BLEU-3", 1, "NRR", None): "Theorem 3: the pair is CR-NRR",
+    ("CR-1", None, "NRR-1", None): "Theorem 3 on 1-grams",
+    ("CR-2", None, "NRR-2", None): "Theorem 3 on 2-grams",
+    ("BLEU-1", 1, "NSBLEU-1", 1): "positive semidefinite kernel",
+}
+
+
+# --- Verdicts ---------------------------------------------------------------------
+
+
+def normal(p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A function of the texts with mean 0 and variance 1 under P."""
+    x = x - p @ x
+    return x / np.sqrt(p @ x**2)
+
+
+def misfit(p: np.ndarray, scores: np.ndarray, slope: np.ndarray) -> float:
+    """How far the scores are from minus the gradient, up to shift and scale."""
+    u, v = normal(p, scores), normal(p, slope)
+    return float(np.sqrt(p @ (u + v) ** 2))
+
+
+def witness(
+    p: np.ndarray, scores: np.ndarray, slope: np.ndarray, value: Callable
+) -> tuple[str, np.ndarray] | None:
+    """A test's name and a model that beats P, if it gives one.
+
+    The models are p (1 + t a + t^2 b), on the simplex for small t.
+    """
+    u, v = normal(p, scores), normal(p, slope)
+    if misfit(p, scores, slope) > PARALLEL:
+        name, curves = "first-order test", [(u + v, 0 * p)]
+    else:
+        name = "second-order test"
+        bend = p[:, None] * np.asarray(jax.hessian(value)(jnp.asarray(p))) * p
+        basis = np.linalg.svd(np.stack([p, p * u]))[2][2:]
+        sizes, vectors = np.linalg.eigh(basis @ bend @ basis.T)
+        a = vectors[:, -1] @ basis
+        # Half of what a step gains in diversity is given for quality.
+        b = sizes[-1] / 4 / np.sqrt(p @ (slope - p @ slope) ** 2) * u
+        curves = [(a, b), (-a, b)]
+    best, least = None, ROUNDING * (1 + np.abs(scores).max())
+    real = float(value(jnp.asarray(p)))
+    for a, b in curves:
+        for t in np.geomspace(1, 1e-4, 25) / np.abs(a).max():
+            q = p * (1 + t * a + t**2 * b)
+            if q.min() < 0:
+                continue
+            q = q / q.sum()
+            gain = min(scores @ (q - p), float(value(jnp.asarray(q))) - real)
+            if gain > least:
+                best, least = q, gain
+    return None if best is None else (name, best)
+
+
+# --- QDisc ------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Scored:
+    """Given scores against NSBLEU, compiled once for all scores."""
+
+    scores: Any
+    bleu: qd.BleuPair
+
+    def text_quality(self, p):
+        return jnp.asarray(self.scores)
+
+    def quality(self, q, p):
+        return jnp.asarray(q) @ self.scores
+
+    def diversity(self, q):
+        return self.bleu.diversity(q)
+
+
+def discrepancy(
+    diversity: Diversity, p: np.ndarray, scores: np.ndarray
+) -> qd.Discrepancy:
+    if diversity.method == "search":
+        order, k = int(diversity.name[-1]), diversity.self_references
+        pair: Any = Scored(scores, qd.BleuPair(SPACE, order, 1, k))
+        return qd.quality_discrepancy(pair, p, num_starts=NUM_STARTS)
+    if diversity.method == "separable":
+        g = qd.single_token_bleu_pair(1, diversity.self_references).g
+        return qd.quality_discrepancy(qd.LinearPair(lambda p: scores, g), p)
+    return qd.quality_discrepancy(qd.ConcavePair(lambda p: scores, diversity.value), p)
+
+
+def cells(index: int, sigma: float) -> list[dict]:
+    """The cells of one column at one sigma."""
+    given = diversities()[index]
+    given = replace(given, value=jax.jit(given.value))
+    slope_of, result = jax.jit(jax.grad(given.value)), []
+    number = NUM_SEARCHED if given.method == "search" else NUM_ORACLES
+    for (name, references), text_quality in qualities().items():
+        score_of = jax.jit(text_quality)
+        found, tests, misfits = [], [], []
+        for seed in range(NUM_ORACLES):
+            p = oracle(seed, sigma)
+            scores, slope = (
+                np.asarray(f(jnp.asarray(p))) for f in (score_of, slope_of)
+            )
+            misfits.append(misfit(p, scores, slope))
+            if test := witness(p, scores, slope, given.value):
+                rise = given.value(jnp.asarray(test[1])) - given.value(jnp.asarray(p))
+                tests.append((test[0], scores @ (test[1] - p), float(rise)))
+            if seed < number:
+                found.append(discrepancy(given, p, scores))
+        cell = {
+            "quality": name,
+            "references": references,
+            "diversity": given.name,
+            "self_references": given.self_references,
+            "sigma": sigma,
+            "beaten": len(tests),
+            "misfit": max(misfits),
+            "oracles": number,
+            "method": {"convex": "bounds", "separable": "root"}.get(
+                given.method, "search"
+            ),
+            "gap": float(max(d.upper_bound - d.qdisc for d in found)),
+        }
+        if tests:
+            cell["basis"] = tests[0][0]
+            cell["quality_gain"], cell["diversity_gain"] = max(
+                (test[1:] for test in tests), key=min
+            )
+        for label in ("qdisc", "drate"):
+            values = np.array([getattr(d, label) for d in found], float)
+            cell[label], cell[f"{label}_0"] = float(np.median(values)), float(values[0])
+            cell[f"{label}_min"] = float(values.min())
+            cell[f"{label}_max"] = float(values.max())
+        result.append(cell)
+    return result
+
+
+def judged(table: list[dict]) -> list[dict]:
+    """The table with the verdict on each pair, the same at every sigma."""
+    for cell in table:
+        pair = (
+            cell["quality"],
+            cell["references"],
+            cell["diversity"],
+            cell["self_references"],
+        )
+        kind = [x for x in table if all(x[n] == cell[n] for n in COLUMNS[:4])]
+        bases = {x["basis"] for x in kind if x["beaten"]}
+        fits = max(x["misfit"] for x in kind) <= PARALLEL
+        cell["verdict"] = "undecided"
+        if bases:
+            cell["verdict"], cell["basis"] = "incompatible", min(bases)
+            assert pair not in THEOREMS, pair
+        elif pair in THEOREMS:
+            cell["verdict"], cell["basis"] = "compatible", THEOREMS[pair]
+            assert fits, pair
+    return table
+
+
+def main() -> None:
+    """Solve the columns in parallel processes and write the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    start, table = time.perf_counter(), []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
+        kinds = [(i, sigma) for i in range(len(diversities())) for sigma in SIGMAS]
+        tasks = [pool.submit(cells, *kind) for kind in kinds]
+        for kind, task in zip(kinds, tasks):
+            table += task.result()
+            taken = time.perf_counter() - start
+            print(f"{taken:6.0f} s  {kind}", file=sys.stderr)
+    command = "python notebooks/data/make_compatibility_matrix.py"
+    tables.write(
+        "compatibility_matrix.csv",
+        [f"{command}; {tables.versions('jax')}"],
+        COLUMNS,
+        [[cell.get(column) for column in COLUMNS] for cell in judged(table)],
+    )
+
+
+if __name__ == "__main__":
+    main()
