@@ -23,6 +23,7 @@ from tables import corpora, versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
+from qdtheory.text.report import KINDS, NUM_GROUPS, every_metric
 
 ORDERS = (1, 2, 3, 4, 5)
 MODELS = {
@@ -34,11 +35,10 @@ MODELS = {
     "TextGAN": "textgan",
 }
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
-NUM_GROUPS = 20
 # A caption's apostrophe may be a token of its own, as in the samples.
 WORD = re.compile(r"\w+|[^\w\s]")
 COLUMNS = "references,system,share,length,metric,order,value,low,high"
-METRICS = ("CR", "NRR", "CND", "CND of pairs", "BLEU", "Self-BLEU", "distinct")
+METRICS = (*KINDS, "CND of pairs")
 
 
 def tokens(line: str) -> list[str]:
@@ -51,24 +51,28 @@ def read(folder: Path, name: str, seed: int) -> Corpus:
     return text.prepare(text.read_corpus(folder / name, tokenizer=tokens), seed=seed)
 
 
+def read_systems(folder: Path) -> tuple[dict[str, Corpus], dict[str, Corpus]]:
+    """Real text and the models' samples; the sets of references; all of one size."""
+    train, test = (
+        read(folder, f"texygen/{name}_coco.txt", seed=1) for name in ("image", "test")
+    )
+    size = len(train) // 2
+    systems = {"Real": train[size:]} | {
+        name: read(folder, f"model_samples/{file}.txt", seed=1)
+        for name, file in MODELS.items()
+    }
+    references = {"train": train, "test": test}
+    return tuple({k: v[:size] for k, v in x.items()} for x in (systems, references))
+
+
 def scores(references: Corpus) -> Callable[[Corpus], np.ndarray]:
     """All metrics of candidates against these references, a row a metric."""
+    plug_in = every_metric(references, max(ORDERS), None, "plug-in")
     tables = {n: text.ngram_counts(references, n) for n in ORDERS}
-    prepared = text.prepare_references(references, max(ORDERS))
 
     def of(candidates: Corpus) -> np.ndarray:
-        own = {n: text.ngram_counts(candidates, n) for n in ORDERS}
-        return np.array(
-            [
-                [text.coverage_rate(own[n], tables[n], n) for n in ORDERS],
-                [text.negative_repetition_rate(own[n], n) for n in ORDERS],
-                [text.cnd(own[n], tables[n], n) for n in ORDERS],
-                [text.cnd(own[n], tables[n], n, estimator="pairs") for n in ORDERS],
-                text.bleu(candidates, prepared, max(ORDERS)),
-                text.self_bleu(candidates, max(ORDERS)),
-                [text.distinct(own[n], n) for n in ORDERS],
-            ]
-        )
+        pairs = [text.cnd(candidates, tables[n], n, "pairs") for n in ORDERS]
+        return np.vstack([plug_in(candidates), pairs])
 
     return of
 
@@ -92,41 +96,29 @@ def copies(candidates: Corpus, references: Corpus) -> list[list]:
 
 def main() -> None:
     """Measure, then write the table in one go."""
-    folder = corpora()
-    systems = {
-        name: read(folder, f"model_samples/{file}.txt", seed=1)
-        for name, file in MODELS.items()
-    }
-    train, test = (
-        read(folder, f"texygen/{name}_coco.txt", seed=1) for name in ("image", "test")
-    )
-    size = len(train) // 2
-    systems = {"Real": train[size:]} | systems
+    systems, sets = read_systems(corpora())
     table = []
-    for name, references in {"train": train[:size], "test": test[:size]}.items():
+    for name, references in sets.items():
         metric = scores(references)
         for system, candidates in systems.items():
-            found = text.jackknife_interval(
-                metric, candidates[:size], num_groups=NUM_GROUPS
-            )
+            found = text.jackknife_interval(metric, candidates, num_groups=NUM_GROUPS)
             table += [
                 [name, system, 0.0, "", *row]
                 for row in rows(found.value, found.low, found.high)
             ]
             table += [
-                [name, system, 0.0, "", *row]
-                for row in copies(candidates[:size], references[:size])
+                [name, system, 0.0, "", *row] for row in copies(candidates, references)
             ]
-            print(f"{name}, {system}: {candidates[:size]}", file=sys.stderr)
+            print(f"{name}, {system}: {candidates}", file=sys.stderr)
         for length, share in product((5, None), SHARES):
-            noisy = text.add_noise(systems["Real"][:size], share, length=length)
+            noisy = text.add_noise(systems["Real"], share, length=length)
             table += [
                 [name, "noise", share, length or "same", *row, None, None]
                 for row in rows(metric(noisy))
             ]
     comments = (
         "QDTHEORY_DATA=FOLDER python notebooks/data/make_model_samples.py",
-        f"{versions('numpy')}; {size} sentences in each set; seed 1; "
+        f"{versions('numpy')}; {len(systems['Real'])} sentences in each set; seed 1; "
         f"jackknife of {NUM_GROUPS} groups, level 0.95",
     )
     write("model_samples.csv", comments, COLUMNS.split(","), table)
