@@ -7,8 +7,9 @@ k))` is their forward cross-entropy, `cross_entropy(q, markov_projection(space, 
 the reverse one.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -65,25 +66,37 @@ def markov_projection(
         raise ValueError(f"order must be at least 0, got {order}")
     if not isinstance(alpha, Tracer) and not 0 <= alpha < np.inf:
         raise ValueError(f"alpha must be finite and at least 0, got {alpha}")
-    contexts, num_contexts = _contexts(space, order)
-    tokens, lengths = space.tokens, space.text_lengths[:, None]
-    positions = np.arange(space.max_length)
+    lengths, positions = space.text_lengths[:, None], np.arange(space.max_length)
     has_token = positions < lengths
     may_end = np.isin(positions, space.lengths) & (positions <= lengths)
-    ends = may_end & (positions == lengths)
+    contexts, num_contexts = _contexts(space, order)
+    shape = num_contexts, space.vocab_size
+    return _fit(contexts, space.tokens, has_token, may_end, q, alpha, shape)
 
-    counts = jnp.zeros((num_contexts, space.vocab_size))
-    counts = counts.at[contexts, tokens].add(q[:, None] * has_token)
+
+@partial(jax.jit, static_argnames="shape")
+def _fit(
+    contexts: ArrayLike,
+    tokens: ArrayLike,
+    has_token: ArrayLike,
+    may_end: ArrayLike,
+    q: Array,
+    alpha: Number,
+    shape: tuple[int, int],
+) -> Array:
+    """Count what follows each context, and multiply the shares along each text."""
+    num_contexts, vocab_size = shape
+    weights = q[:, None]
+    goes_on = jnp.asarray(has_token)
+    counts = jnp.zeros(shape).at[contexts, tokens].add(weights * goes_on)
     next_token = _shares(counts, alpha)
-    # Ending against going on; the latter stands for |V| tokens.
-    ended = jnp.zeros(num_contexts).at[contexts].add(q[:, None] * ends)
-    passed = jnp.zeros(num_contexts).at[contexts].add(q[:, None] * (may_end & ~ends))
-    outcomes = jnp.stack([ended, passed], axis=1)
-    end = _shares(outcomes, alpha, np.array([1, space.vocab_size]))
+    # The end against going on, which stands for |V| tokens.
+    outcome = goes_on.astype(int)
+    passed = jnp.zeros((num_contexts, 2)).at[contexts, outcome].add(weights * may_end)
+    end = _shares(passed, alpha, np.array([1, vocab_size]))
 
-    factors = jnp.where(has_token, next_token[contexts, tokens], 1.0)
-    factors *= jnp.where(may_end, end[contexts, (~ends).astype(int)], 1.0)
-    return factors.prod(axis=1)
+    factors = jnp.where(goes_on, next_token[contexts, tokens], 1.0)
+    return jnp.where(may_end, end[contexts, outcome] * factors, factors).prod(axis=1)
 
 
 def _shares(counts: Array, alpha: Number, sizes: np.ndarray | int = 1) -> Array:
