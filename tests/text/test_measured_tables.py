@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
 import qdtheory as qd
 from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
@@ -307,7 +308,59 @@ def test_cnd_ranks_alike_at_orders_2_to_4(scores):
     assert len(set(ranks["CND"] + ranks["CND of pairs"])) == 1
 
 
+def lm_scores(fitted_to, column):
+    """A row for each training, a column for each system."""
+    found = {}
+    for row in read("lm_scores.csv"):
+        if row["fitted_to"] == fitted_to:
+            found.setdefault(row["seed"], {})[row["system"]] = row[column]
+    return np.array([[row[s] for s in SYSTEMS] for row in found.values()])
+
+
 @pytest.mark.claim("N10.41")
+def test_numbers_of_the_whole_distribution_put_real_text_first(scores):
+    noise = {
+        (row["order"], row["share"]): row["value"]
+        for row in read("model_samples.csv")
+        if (row["system"], row["references"], row["length"], row["metric"])
+        == ("noise", "train", "same", "MS-Jaccard")
+    }
+    for order in (1, *ORDERS):
+        value = values(scores, "MS-Jaccard", order)
+        assert (value.argmax(), value[1:].argmax(), value.argmin()) == (0, 0, 6)
+        # Real text has to lose a fiftieth, and less than a fifth, to be as MLE.
+        assert noise[order, 0.2] < value[1] < noise[order, 0.02] < value[0]
+    for row in lm_scores("candidates", "per_text"):  # of the same references
+        assert (row.argmin(), row[1:].argmin(), row.argmax()) == (0, 0, 6)
+
+
+@pytest.mark.claim("N10.42")
+def test_three_models_write_likelier_text_than_is_real():
+    """In each training, a text as well as a token."""
+    for unit in ("per_text", "per_token"):
+        low, high = (lm_scores("references", unit + x) for x in ("_low", "_high"))
+        assert ((high < low[:, :1]) == ([False] * 4 + [True] * 3)).all()
+    # What the model of real text finds likely does not make a model of real text.
+    assert (lm_scores("candidates", "per_token_low")[:, 4:] > 4).all()
+    assert (lm_scores("candidates", "per_token_high")[:, :2] < 3.5).all()
+
+
+@pytest.mark.claim("N10.43")
+@pytest.mark.parametrize("order", ORDERS)
+def test_numbers_agree_by_what_they_ask_for(scores, order):
+    """By the pairs of systems that two numbers order alike, as Kendall counts them."""
+    forward, reverse = (lm_scores(x, "per_text") for x in ("candidates", "references"))
+    whole = [-values(scores, "CND", order), values(scores, "MS-Jaccard", order)]
+    whole += list(-forward)
+    for one, other in combinations(whole, 2):
+        assert kendalltau(one, other).statistic > 0.6
+    for one, other in product(whole, -reverse):
+        assert kendalltau(one, other).statistic < -0.1
+    for other in -reverse:
+        assert kendalltau(values(scores, "CR", order), other).statistic > 0.6
+
+
+@pytest.mark.claim("N10.44")
 @pytest.mark.parametrize("metric", ["CND", "CND of pairs"])
 def test_other_references_turn_two_models_round(scores, metric):
     for order in (2, 3):
@@ -336,6 +389,18 @@ def test_model_samples_are_scored_anew_by_counting(scores, system):
     candidates = list(measure.read(folder, files[system], seed=1))
     candidates = train[size:] if system == "Real" else candidates[:size]
     cr, nrr = rates(candidates, train[:size])
+    indices = [jaccard(candidates, train[:size], n) for n in (1, 2)]
+    found = scores["train", system, "MS-Jaccard", 2]["value"]
+    assert found == pytest.approx(np.sqrt(np.prod(indices)), rel=1e-5)
     # Six digits are written.
     assert scores["train", system, "CR", 2]["value"] == pytest.approx(cr, rel=1e-5)
     assert scores["train", system, "NRR", 2]["value"] == pytest.approx(nrr, rel=1e-5)
+
+
+def jaccard(candidates, references, n):
+    """By hand; both have one size."""
+    q, p = (
+        Counter(text[i : i + n] for text in corpus for i in range(len(text) - n + 1))
+        for corpus in (candidates, references)
+    )
+    return (q & p).total() / (q | p).total()
