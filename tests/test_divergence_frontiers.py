@@ -164,6 +164,7 @@ def test_frontier_integral_keeps_the_digits_of_close_distributions(step):
     assert float(qd.frontier_integral(q, p)) == pytest.approx(float(exact), rel=1e-12)
 
 
+@pytest.mark.claim("N13.17")
 @given(pairs())
 @few_examples
 def test_prd_is_the_algorithm_of_the_paper(qp):

@@ -68,6 +68,7 @@ def by_dictionaries(space, q, order, alpha=0.0):
     return np.array([np.prod([share(*e) for e in events(text)]) for text in texts])
 
 
+@pytest.mark.claim("N13.9")
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("name", SPACES)

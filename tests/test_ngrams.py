@@ -185,6 +185,7 @@ def test_ms_jaccard_agrees_with_counting(name):
         assert found == pytest.approx(qd.ms_jaccard(space, p, q, n), rel=4 * EPS)
 
 
+@pytest.mark.claim("N13.4")
 @pytest.mark.parametrize("name", ["4^3", "lengths 1 to 3"])
 def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(name):
     space = SPACES[name]
@@ -242,6 +243,7 @@ def distinct_by_listing(space, q, n, num_texts):
     return mean
 
 
+@pytest.mark.claim("N13.5")
 @pytest.mark.parametrize("num_texts", [1, 2, 3])
 @pytest.mark.parametrize(
     ("space", "n"),
