@@ -1,12 +1,12 @@
-"""Time BLEU, Self-BLEU and the n-gram rates of captions against their rivals.
+"""Time BLEU, Self-BLEU, MS-Jaccard and the n-gram rates of captions.
 
     QDTHEORY_DATA=FOLDER python benchmarks/text_bleu.py [CASE]
 
 FOLDER holds coco60/train.txt, one caption a line. The cases: `nltk`, 1,000 captions;
 `bleu`, 10,000 against 10,000; `self` and `large`, Self-BLEU of 10,000 and 50,000, all
-for orders 2 to 5 and smoothed, from lists of tokens to scores; `sorts`, Self-BLEU and
-the rates against np.argsort of the keys that are sorted. fast-bleu is built from
-source by `make bench`, which needs a C++ compiler; without it only our side is
+for orders 2 to 5 and smoothed, from lists of tokens to scores; `sorts`, Self-BLEU, the
+rates and MS-Jaccard against np.argsort of the keys that are sorted. fast-bleu is built
+from source by `make bench`, which needs a C++ compiler; without it only our side is
 timed. Each case runs in a process of its own; its peak memory, with the imports and
 the captions, is read before the rival starts. Sides without threads are compared by
 their CPU time, those with fast-bleu's two by the clock.
@@ -170,6 +170,12 @@ def sorts() -> None:
         "CR, NRR and CND, n = 1..4, 25,000 and 25,000",
         lambda: [rates(*halves, n) for n in range(1, 5)],
         [packed(half, n) for n in range(1, 5) for half in halves],
+    )
+    halves = corpus[:20_000], corpus[20_000:40_000]
+    compare_with_sort(
+        "MS-Jaccard-1..5, 20,000 and 20,000",
+        lambda: text.ms_jaccard(*halves, 5),
+        [packed(half, n) for n in range(1, 6) for half in halves],
     )
 
 
