@@ -133,8 +133,9 @@ class Face:
         """
         parts = _derivatives(self.diversity, self.model(x))
         value, slope, bend = (np.asarray(part) for part in parts)
-        some = list(self.texts)
-        slope, bend = slope[some], bend[np.ix_(some, some)]
+        if len(self.texts) < self.size:
+            some = list(self.texts)
+            slope, bend = slope[some], bend[np.ix_(some, some)]
         size = abs(float(value)) + float(np.abs(slope) @ x)
         if not (np.isfinite(slope).all() and np.isfinite(bend).all()):
             raise ValueError(
@@ -346,8 +347,9 @@ def _ascend(
         least: the diversity asked for; minus infinity to maximise V.
         unit: the size of the scores, or of V.
     """
-    from scipy.linalg import cho_factor, cho_solve  # late: they cost import time
+    from scipy.linalg import get_lapack_funcs  # late: it costs import time
 
+    (solve,) = get_lapack_funcs(("posv",), dtype=float)
     n, bounded = at.x.size, least > -np.inf
     mu = unit / (n + 1)
     price = mu / (at.value - least) if bounded else 1.0
@@ -362,16 +364,16 @@ def _ascend(
 
     for _ in range(MAX_STEPS):
         yield at, price
-        try:
-            factor = cho_factor(np.diag(z / at.x) - price * at.bend)
-        except np.linalg.LinAlgError:
-            _require_downwards(at)
-            return
+        matrix = np.diag(z / at.x) - price * at.bend
         # The step for each part of u + mu / x + price * slope - nu, across 1.
         slack = at.value - least
         nu = scores @ at.x + n * mu
         parts = np.column_stack([scores + mu / at.x - nu, at.slope, np.ones(n)])
-        a, b, ones = cho_solve(factor, parts).T
+        _, solved, failed = solve(matrix, parts)
+        if failed:
+            _require_downwards(at)
+            return
+        a, b, ones = solved.T
         a, b = (c - c.sum() / ones.sum() * ones for c in (a, b))
         target = 1.0
         if bounded:

@@ -23,6 +23,8 @@ from typing import Any
 import jax
 
 jax.config.update("jax_enable_x64", True)
+# Millions of small calls: a thread for each costs more than the call.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 import jax.numpy as jnp
 import numpy as np
@@ -36,7 +38,7 @@ from qdtheory.markov import markov_projection
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
 NUM_TEXTS = 10  # of Distinct-n
-NUM_STARTS = 16
+NUM_STARTS = 8
 # A gain below this is rounding: the metrics are sums of 64 terms of size 1 to 30.
 ROUNDING = 1e-13
 # Gradients that are proportional agree in direction to the square of this.
