@@ -3,7 +3,8 @@ r"""Language-model scores: one side's cross-entropy under a model fitted to the 
 Samples have no probabilities, so a fitted model stands for the law of one side. The
 scores estimate $H(Q, \hat P)$ and $H(P, \hat Q)$ in place of $H(Q, P)$ and $H(P, Q)$:
 what the fitted model gets wrong is in them. Compare candidates by them with the same
-references, settings and sample sizes, and with real text in the candidates' place.
+references, settings and sample sizes, with real text in the candidates' place, and over
+several seeds: the training can move a reverse score by more than its interval.
 """
 
 from collections.abc import Sequence
