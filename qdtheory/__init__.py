@@ -44,9 +44,9 @@ from qdtheory.distributions import (
 )
 from qdtheory.divergence_frontiers import (
     divergence_frontier,
-    f_scores,
     frontier_integral,
     mauve,
+    prd_f_scores,
     precision_recall_distributions,
 )
 from qdtheory.divergences import (

@@ -53,7 +53,11 @@ def divergence_frontier(
     lambdas = check_vector(lambdas, "lambdas")
     if not isinstance(lambdas, Tracer) and not ((lambdas >= 0) & (lambdas <= 1)).all():
         raise ValueError(f"lambdas must lie in [0, 1], got {lambdas}")
+    return _points(q, p, lambdas)
 
+
+@jax.jit
+def _points(q: Array, p: Array, lambdas: Array) -> Array:
     def point(share: Array) -> Array:
         mixture = share * q + (1 - share) * p
         return jnp.stack([kl_divergence(q, mixture), kl_divergence(p, mixture)])
@@ -196,7 +200,7 @@ def precision_recall_distributions(
     return jnp.stack([precision, recall], axis=1)
 
 
-def f_scores(
+def prd_f_scores(
     points: Float[ArrayLike, "angles 2"], beta: int | float = 8
 ) -> Float[Array, "2"]:
     r"""The greatest $F_\beta$ and $F_{1/\beta}$ of a PRD curve, one for each end.
@@ -220,7 +224,7 @@ def f_scores(
         Sajjadi et al. 2018, section 4.
 
     Example:
-        >>> f_scores(np.array([[0.5, 1.0], [0.0, 1.0]])).round(4).tolist()
+        >>> prd_f_scores(np.array([[0.5, 1.0], [0.0, 1.0]])).round(4).tolist()
         [0.9848, 0.5039]
     """
     if not beta > 1:
