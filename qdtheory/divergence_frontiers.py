@@ -41,7 +41,7 @@ def divergence_frontier(
         ValueError: not two distributions of one size, or a share outside [0, 1].
 
     References:
-        Djolonga et al. 2020; Pillutla et al. 2021, section 2.
+        Djolonga et al. 2020; Pillutla et al. 2021.
 
     Example:
         >>> q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
@@ -86,7 +86,7 @@ def frontier_integral(
         ValueError: not two distributions of one size.
 
     References:
-        Liu et al. 2021, proposition 1.
+        Liu et al. 2021.
 
     Example:
         >>> q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
@@ -136,7 +136,7 @@ def mauve(
             or fewer than 2 points.
 
     References:
-        Pillutla et al. 2021, equation 2.
+        Pillutla et al. 2021.
 
     Example:
         >>> q = np.array([0.5, 0.3, 0.2])
@@ -176,7 +176,7 @@ def precision_recall_distributions(
         ValueError: not two distributions of one size, or fewer than 2 angles.
 
     References:
-        Sajjadi et al. 2018, theorem 2 and algorithm 1.
+        Sajjadi et al. 2018.
 
     Example:
         >>> q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
@@ -221,7 +221,7 @@ def prd_f_scores(
         ValueError: `beta` is not above 1.
 
     References:
-        Sajjadi et al. 2018, section 4.
+        Sajjadi et al. 2018.
 
     Example:
         >>> prd_f_scores(np.array([[0.5, 1.0], [0.0, 1.0]])).round(4).tolist()

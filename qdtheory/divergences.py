@@ -124,7 +124,7 @@ def renyi_divergence(
         ValueError: not two distributions of one size, or an order out of range.
 
     References:
-        Van Erven and Harremoes 2014, definition 2.
+        Van Erven and Harremoes 2014.
 
     Example:
         >>> import numpy as np

@@ -45,7 +45,7 @@ def markov_projection(
         A distribution over the texts, shape (num_texts,).
 
     Raises:
-        TypeError: `order` is no integer.
+        TypeError: `q` is no array of float64.
         ValueError: weights that are negative or all zero, or a negative order or
             alpha.
 

@@ -123,8 +123,8 @@ def ms_jaccard(
         max_order: highest order of the n-grams, 1 .. max_length.
 
     Returns:
-        A scalar in [0, 1]; 1 iff all expected counts agree, which with one length
-        means that the n-gram distributions of order max_order do.
+        A scalar in [0, 1]; 1 iff the expected counts of all these orders agree,
+        which below the greatest length does not mean Q = P.
 
     Raises:
         ValueError: not two distributions over the space, an order out of range, or
