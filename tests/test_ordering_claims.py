@@ -1,0 +1,588 @@
+"""Notebook 15's claims by other routes: other worlds and seeds, and models by hand."""
+
+import csv
+from collections import defaultdict
+from functools import cache
+from itertools import combinations, pairwise, permutations, product
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+import qdtheory as qd
+
+DATA = Path(__file__).parent.parent / "notebooks/data"
+SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
+TEXTS = [tuple(row[row >= 0].tolist()) for row in SPACE.tokens]
+SIZE = len(TEXTS)
+PAIRS = np.hstack([qd.ngram_matrix(SPACE, n).T for n in (1, 2)])
+
+
+def cnd_of(n, q, p):
+    return qd.cnd(*(SPACE.ngram_distribution(x, n) for x in (q, p)))
+
+
+def f_score(which, q, p):
+    points = qd.precision_recall_distributions(q, p, 101)
+    return qd.prd_f_scores(points)[which]
+
+
+RATIO = {
+    "KL": qd.kl_divergence,
+    "Jensen-Shannon": qd.jensen_shannon_divergence,
+    "total variation": qd.total_variation,
+    "Hellinger": qd.hellinger_distance,
+    "Bhattacharyya": qd.bhattacharyya_distance,
+    "-MAUVE": lambda q, p: -qd.mauve(q, p),
+    "frontier integral": qd.frontier_integral,
+    "-PRD F8": lambda q, p: -f_score(0, q, p),
+    "-PRD F1/8": lambda q, p: -f_score(1, q, p),
+}
+JOINT = RATIO | {
+    "forward CE": lambda q, p: qd.cross_entropy(p, qd.markov_projection(SPACE, q, 1)),
+    "CND": qd.cnd,
+    "CND of pairs": lambda q, p: cnd_of(2, q, p),
+    "-MS-Jaccard-1": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 1),
+    "-MS-Jaccard-2": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 2),
+    "Frechet": lambda q, p: qd.frechet_distance(q, p, PAIRS),
+}
+QUALITY = {
+    "Oracle-NLL": qd.cross_entropy,
+    "reverse CE": lambda q, p: qd.cross_entropy(q, qd.markov_projection(SPACE, p, 1)),
+    "-CR": lambda q, p: -qd.coverage_rate(q, p),
+    "-BLEU-1": lambda q, p: -qd.expected_bleu(SPACE, q, p, 1),
+    "-BLEU-2": lambda q, p: -qd.expected_bleu(SPACE, q, p, 2),
+}
+DIVERSITY = {
+    "-SE": lambda q, p: -qd.entropy(q),
+    "-NRR": lambda q, p: -qd.negative_repetition_rate(q),
+    "Self-BLEU-1": lambda q, p: qd.expected_self_bleu(SPACE, q, 1),
+    "Self-BLEU-2": lambda q, p: qd.expected_self_bleu(SPACE, q, 2),
+    "-Distinct-2": lambda q, p: -qd.expected_distinct(SPACE, q, 2, 10),
+}
+ONE_SIDED = QUALITY | DIVERSITY
+FRECHET = [JOINT["Frechet"]]
+UNIFORM = np.full(SIZE, 1 / SIZE)
+TEMPERATURES = 1.5 ** np.arange(-3.0, 5)
+
+
+def coefficient(method, x, y):
+    return float(np.asarray(method(x, y))[0])
+
+
+@cache
+def compiled(function):
+    """Compiled once for each space; the Frechet distance is NumPy's."""
+    return function if function in FRECHET else jax.jit(function)
+
+
+def scores(functions, models, p):
+    """Name -> the values of all models."""
+    return {
+        name: np.array([float(compiled(f)(np.asarray(q), p)) for q in models])
+        for name, f in functions.items()
+    }
+
+
+def oracle(seed):
+    return qd.LSTMLanguageModel.random(
+        jax.random.key(seed), vocab_size=3, sigma=0.7, end_token=2
+    )
+
+
+def restrict(p, keep):
+    return np.where(keep, p, 0) / p[keep].sum()
+
+
+def families(seed):
+    """An oracle's distribution, and four families of models of it."""
+    model = oracle(seed)
+    p = np.asarray(model.probabilities(SPACE))
+    rank = np.argsort(np.argsort(-p))
+    return p, {
+        "token": [model.probabilities(SPACE, t) for t in TEMPERATURES],
+        "text": [p ** (1 / t) / (p ** (1 / t)).sum() for t in TEMPERATURES],
+        "noise": [(1 - e) * p + e * UNIFORM for e in (0.1, 0.3, 0.5, 0.7, 0.9)],
+        "missing": [restrict(p, rank >= k) for k in (1, 2, 4, 6, 8)],
+    }
+
+
+@cache
+def trained():
+    """(size, seed, epochs) -> the distribution of notebook 15's trained model."""
+    with (DATA / "ordering.csv").open(encoding="utf-8") as file:
+        rows = csv.reader(line for line in file if not line.startswith("#"))
+        next(rows)
+        found = {}
+        for row in rows:
+            q = np.exp(np.array(row[3:], float))
+            # Log-probabilities are rounded to 4 decimals.
+            assert abs(q.sum() - 1) < 1e-4
+            found[tuple(map(int, row[:3]))] = q / q.sum()
+    return found
+
+
+@cache
+def world():
+    """Notebook 15's space, P and the frequencies of its training set."""
+    space = qd.TextSpace(vocab_size=3, lengths=(1, 2, 3, 4))
+    first, second = jax.random.split(jax.random.key(15))
+    model = qd.LSTMLanguageModel.random(first, 4, sigma=0.5, end_token=3)
+    p = np.asarray(model.probabilities(space))
+    drawn = np.asarray(qd.sample(second, p, 400))
+    return space, p, np.bincount(drawn, minlength=p.size) / 400
+
+
+@pytest.mark.claim("N15.1")
+def test_joint_metrics_are_least_at_the_real_distribution_and_one_sided_are_not():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet(np.ones(SIZE))
+        models = [*rng.dirichlet(np.full(SIZE, 0.5), 9), *np.eye(SIZE)[2:], UNIFORM]
+        for name, values in scores(JOINT, [p, *models], p).items():
+            assert (values[1:] > values[0] - 1e-12).all(), name
+        for name, values in scores(ONE_SIDED, [p, *models], p).items():
+            assert values[1:].min() < values[0] - 1e-6, name
+
+
+@pytest.mark.claim("N15.2")
+def test_temperature_orders_quality_and_diversity_by_its_range():
+    for seed in range(20):
+        p = np.random.default_rng(seed).dirichlet(np.ones(9))
+        beta = np.linspace(0.1, 3, 30)
+        q = p ** beta[:, None]
+        q /= q.sum(axis=1, keepdims=True)
+        nll, entropy = -(q @ np.log(p)), -(q * np.log(q)).sum(axis=1)
+        kl = nll - entropy
+        assert (np.diff(nll) < 0).all()
+        assert (np.diff(entropy) < 0).all()
+        assert (np.diff(kl[beta <= 1]) < 0).all()
+        assert (np.diff(kl[beta >= 1]) > 0).all()
+
+
+@pytest.mark.claim("N15.3")
+def test_joint_metrics_never_fall_with_any_noise():
+    for seed in range(6):
+        p, other = np.random.default_rng(seed).dirichlet(np.full(SIZE, 0.7), 2)
+        models = [(1 - e) * p + e * other for e in np.linspace(0, 1, 9)[:-1]]
+        for name, values in scores(JOINT, models, p).items():
+            assert np.diff(values).min() > 0, name
+
+
+@pytest.mark.claim("N15.4")
+def test_squared_frechet_distance_is_convex_by_the_printed_formula():
+    def squared(q, p, x):
+        means = [w @ x for w in (q, p)]
+        a, b = (np.cov(x.T, aweights=w, ddof=0) for w in (q, p))
+        distance = np.sum((means[0] - means[1]) ** 2)
+        return distance + np.trace(a + b - 2 * sqrtm(a @ b)).real
+
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(12, 3)) ** 3
+        p, a, b = rng.dirichlet(np.ones(12), 3)
+        t = rng.random()
+        chord = (1 - t) * squared(a, p, x) + t * squared(b, p, x)
+        # sqrtm of a product that is not symmetric loses some digits.
+        assert squared((1 - t) * a + t * b, p, x) < chord + 1e-9
+
+
+@pytest.mark.claim("N15.5")
+@pytest.mark.parametrize("name", RATIO)
+def test_a_restriction_is_as_far_as_a_coin_of_its_mass(name):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet(np.ones(SIZE))
+        keep = rng.random(SIZE) < rng.uniform(0.2, 0.8)
+        keep[0] = True
+        m = p[keep].sum()
+        coins = np.zeros((2, SIZE))
+        coins[:, :2] = [1, 0], [m, 1 - m]
+        distance = compiled(RATIO[name])
+        by_texts = distance(restrict(p, keep), p)
+        # A sum of 14 roundings; PRD's angles near 0 multiply them by up to 60.
+        assert abs(float(by_texts - distance(*coins))) < 1e-12
+
+
+@pytest.mark.claim("N15.6")
+def test_words_see_which_texts_are_missing_not_how_many():
+    space = qd.TextSpace(vocab_size=2, lengths=2)
+    p = np.array([0.3, 0.2, 0.2, 0.3])  # aa, ab, ba, bb
+    without_mixed = np.array([0.5, 0.0, 0.0, 0.5])
+    without_aa = np.array([0.0, 2, 2, 3]) / 7
+    assert qd.total_variation(without_mixed, p) > qd.total_variation(without_aa, p)
+    for q, perfect in ((without_mixed, True), (without_aa, False)):
+        assert (qd.ms_jaccard(space, q, p, 1) > 1 - 1e-15) == perfect
+        words = [space.ngram_distribution(x, 1) for x in (q, p)]
+        assert (qd.cnd(*words) < 1e-30) == perfect
+        counts = qd.ngram_matrix(space, 1).T
+        means = [x @ counts for x in (q, p)]
+        assert np.allclose(*means, rtol=0, atol=1e-15) == perfect
+
+
+@pytest.mark.claim("N15.7")
+def test_each_training_lowers_the_likelihood_it_was_given():
+    training = world()[2]
+    of_model = defaultdict(list)
+    for (size, seed, _), q in trained().items():
+        of_model[size, seed].append(-(training @ np.log(q)))
+    assert len(of_model) == 21
+    seen = training > 0
+    least = -(training[seen] @ np.log(training[seen]))
+    for losses in of_model.values():
+        assert (np.diff(losses) < 0).all()
+        assert min(losses) > least
+
+
+def by_seed(functions, sizes_and_epochs):
+    """Seed -> name -> values along the given checkpoints."""
+    p = world()[1]
+    return [
+        scores(functions, [trained()[h, seed, e] for h, e in sizes_and_epochs], p)
+        for seed in range(7)
+    ]
+
+
+def forward_1(q, p):
+    return qd.cross_entropy(p, qd.markov_projection(world()[0], q, 1))
+
+
+def frechet_of_pairs(q, p):
+    counts = np.hstack([qd.ngram_matrix(world()[0], n).T for n in (1, 2)])
+    return qd.frechet_distance(q, p, counts)
+
+
+FRECHET.append(frechet_of_pairs)
+
+
+@pytest.mark.claim("N15.8")
+def test_up_to_the_best_epoch_each_seed_gives_the_order():
+    early = [(1, e) for e in (10, 20, 50, 100, 200, 500, 1000)]
+    early += [(4, e) for e in (10, 20, 50, 100, 200)]
+    early += [(32, e) for e in (10, 20, 50)]
+    functions = {
+        "Jensen-Shannon": qd.jensen_shannon_divergence,
+        "Frechet": frechet_of_pairs,
+        "forward": forward_1,
+        "NLL": lambda q, p: qd.cross_entropy(p, q),
+        "BLEU": lambda q, p: -qd.expected_bleu(world()[0], q, p, 2),
+    }
+    for values in by_seed(functions, early):
+        against = values.pop("Jensen-Shannon")
+        taus = {n: coefficient(kendalltau, x, against) for n, x in values.items()}
+        assert taus.pop("BLEU") < 0.6
+        assert min(taus.values()) > 0.7
+
+
+@pytest.mark.claim("N15.9")
+def test_of_every_seed_the_large_model_learns_by_heart_unseen_by_pairs():
+    functions = {
+        "NLL": lambda q, p: qd.cross_entropy(p, q),
+        "KL": qd.kl_divergence,
+        "Hellinger": qd.hellinger_distance,
+        "Frechet": frechet_of_pairs,
+        "forward": forward_1,
+    }
+    ends = [(32, 50), (32, 1000)]
+    for seed, values in enumerate(by_seed(functions, ends)):
+        ratio = {name: last / best for name, (best, last) in values.items()}
+        assert ratio["NLL"] > 1.05
+        assert min(ratio["KL"], ratio["Hellinger"]) > 1.2
+        assert max(ratio["Frechet"], ratio["forward"]) < 1.1
+        apart = abs(trained()[32, seed, 1000] - world()[2]).sum() / 2
+        assert apart < 0.01
+
+
+def temper_by_prefix(q, t):
+    """Token temperature, prefix by prefix with dictionaries."""
+    mass, chances = defaultdict(float), {}
+    for text, chance in zip(TEXTS, q, strict=True):
+        for depth in range(len(text) + 1):
+            mass[text[:depth]] += chance
+    for text in TEXTS:
+        for depth in range(len(text) + 1):
+            prefix, steps = text[:depth], {}
+            for word in (0, 1):
+                if depth < SPACE.max_length:
+                    steps[word] = mass[(*prefix, word)]
+            if depth:
+                steps["end"] = q[TEXTS.index(prefix)]
+            powers = {step: x ** (1 / t) for step, x in steps.items()}
+            chances[prefix] = {s: x / sum(powers.values()) for s, x in powers.items()}
+    return np.array(
+        [
+            np.prod([chances[text[:d]][w] for d, w in enumerate((*text, "end"))])
+            for text in TEXTS
+        ]
+    )
+
+
+@pytest.mark.claim("N15.10")
+def test_a_sweep_of_tokens_follows_from_the_texts():
+    for seed, t in product(range(3), (0.4, 1.0, 2.5)):
+        p = np.asarray(oracle(seed).probabilities(SPACE))
+        tempered = np.asarray(oracle(seed).probabilities(SPACE, t))
+        assert abs(temper_by_prefix(p, t) - tempered).max() < 1e-14
+
+
+def temper_tokens(q, t):
+    """In notebook 15's space: children over their parent, level by level."""
+    tokens, powers = world()[0].tokens, np.ones(q.size)
+    groups = [tuple(map(tuple, tokens[:, :d])) for d in range(5)]
+    for upper, lower in pairwise(groups):
+        mass, total = defaultdict(float), defaultdict(float)
+        for prefix, x in zip(lower, q, strict=True):
+            mass[prefix] += x
+        for prefix, x in mass.items():
+            total[prefix[:-1]] += x ** (1 / t)
+        powers *= [
+            mass[b] ** (1 / t) / total[a] for a, b in zip(upper, lower, strict=True)
+        ]
+    return powers
+
+
+@pytest.mark.claim("N15.11")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nll_and_bhattacharyya_follow_the_sweeps_of_other_seeds(seed):
+    p = world()[1]
+    models = {
+        "real": p,
+        "best": trained()[32, seed, 50],
+        "late": trained()[32, seed, 1000],
+        "middle": trained()[4, seed, 1000],
+        "small": trained()[1, seed, 1000],
+        "noise": 0.8 * p + 0.2 / p.size,
+    }
+    grid = 1.5 ** np.linspace(-5, 6, 56)
+    planes = {}
+    for name, model in models.items():
+        q = np.array([temper_tokens(model, t) for t in grid])
+        planes[name] = -(q @ np.log(p)), (q * np.log(q)).sum(axis=1)
+    pairs = []
+    for a, b in permutations(models, 2):
+        (x, y), (u, v) = planes[a], planes[b]
+        inside = (grid > 1.5**-3.01) & (grid < 1.5**4.01)
+        y_there = np.interp(u[inside], x, y)
+        if (y_there <= v[inside] + 1e-9).all() and x.min() < u[inside].min():
+            pairs.append((a, b))
+    assert len(pairs) >= 4
+    numbers = {
+        name: (
+            -(p @ np.log(q)),
+            -np.log(np.sqrt(p * q).sum()),
+            -(q @ np.log(p)),
+        )
+        for name, q in models.items()
+    }
+    right = np.sum([np.less(numbers[a], numbers[b]) for a, b in pairs], axis=0)
+    assert right[0] == right[1] == len(pairs) > right[2]
+
+
+@pytest.fixture(scope="module")
+def correlations():
+    """For other oracles: name -> Spearman with Jensen-Shannon, pooled and by family."""
+    found = []
+    for seed in range(4):
+        p, models = families(seed)
+        table = {f: scores(JOINT | ONE_SIDED, qs, p) for f, qs in models.items()}
+        rank = {}
+        for name in JOINT | ONE_SIDED:
+            x, y = (
+                [np.round(table[f][n], 10) for f in table]
+                for n in (name, "Jensen-Shannon")
+            )
+            both = [(np.concatenate(x), np.concatenate(y)), *zip(x, y, strict=True)]
+            rank[name] = [coefficient(spearmanr, *pair) for pair in both]
+        found.append(rank)
+    return found
+
+
+@pytest.mark.claim("N15.12")
+def test_joint_metrics_correlate_with_divergences_one_sided_ones_do_not(correlations):
+    for rank in correlations:
+        joint = [rank[name][0] for name in JOINT]
+        single = [rank[name][0] for name in ONE_SIDED]
+        assert rank["-MAUVE"][0] > 0.99
+        assert rank["frontier integral"][0] > 0.99
+        assert np.median(joint) > 0.9 > 0.7 > np.median(single)
+        assert max(single) < 0.9
+
+
+@pytest.mark.claim("N15.13")
+def test_the_family_sets_the_sign(correlations):
+    for rank in correlations:
+        for name in ("Oracle-NLL", "-CR", "-SE", "-NRR"):
+            assert np.ptp(rank[name][1:]) > 0.5
+        assert min(np.median([rank[name][1:] for name in JOINT], axis=0)) > 0.8
+    # Cold texts and noise: a sign each, whatever the oracle.
+    for seed in range(4):
+        p, models = families(seed)
+        for family, sign in (("text", -1), ("noise", 1)):
+            chosen = models[family][:4] if family == "text" else models[family]
+            values = scores({**ONE_SIDED, **RATIO}, chosen, p)
+            far = values["Jensen-Shannon"]
+            assert coefficient(spearmanr, values["Oracle-NLL"], far) * sign > 0.99
+            assert coefficient(spearmanr, values["-SE"], far) * sign < -0.99
+
+
+@pytest.mark.claim("N15.14")
+def test_distances_that_are_functions_of_each_other_correlate_in_rank_only():
+    rng = np.random.default_rng(14)
+    p = rng.dirichlet(np.ones(10))
+    models = rng.dirichlet(np.full(10, 0.05), 50)
+    h, b = scores(
+        {n: RATIO[n] for n in ("Hellinger", "Bhattacharyya")}, models, p
+    ).values()
+    assert np.allclose(np.exp(-b), 1 - h**2, rtol=1e-12, atol=0)
+    assert coefficient(spearmanr, h, b) > 1 - 1e-12
+    assert coefficient(pearsonr, h, b) < 0.98
+    # One far model turns Pearson's sign; ranks bound what one of n can do.
+    x, y = np.arange(20.0), -np.arange(20.0)
+    assert coefficient(pearsonr, [*x, 1e3], [*y, 1e3]) > 0.99
+    assert coefficient(spearmanr, [*x, 1e3], [*y, 1e3]) < -0.6
+
+
+@pytest.mark.claim("N15.15")
+def test_no_rearrangement_of_words_moves_the_metrics_of_words():
+    rng = np.random.default_rng(15)
+    by_words = ("-BLEU-1", "Self-BLEU-1", "-MS-Jaccard-1")
+    functions = {n: (JOINT | ONE_SIDED)[n] for n in by_words}
+    functions["Distinct-1"] = lambda q, p: qd.expected_distinct(SPACE, q, 1, 5)
+    functions["Distinct-2"] = lambda q, p: qd.expected_distinct(SPACE, q, 2, 5)
+    for _ in range(5):
+        p = rng.dirichlet(np.ones(SIZE))
+        moved = np.zeros(SIZE)
+        for text, chance in zip(TEXTS, p, strict=True):
+            moved[TEXTS.index(tuple(rng.permutation(text).tolist()))] += chance
+        values = scores(functions, [p, moved], p)
+        pairs = np.ptp(values.pop("Distinct-2"))
+        assert (pairs > 1e-6) == (abs(moved - p).max() > 0)
+        assert max(np.ptp(x) for x in values.values()) < 1e-13
+
+
+@pytest.mark.claim("N15.16")
+@pytest.mark.parametrize("name", RATIO)
+def test_moving_mass_between_topics_is_a_matter_of_their_masses(name):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet(np.ones(SIZE))
+        topic = rng.integers(3, size=SIZE)
+        topic[:3] = range(3)
+        of_topics = np.bincount(topic, p, minlength=SIZE)
+        moved = np.zeros(SIZE)
+        moved[:3] = rng.dirichlet(np.ones(3))
+        q = p * moved[topic] / of_topics[topic]
+        distance = compiled(RATIO[name])
+        found = distance(q, p) - distance(moved, of_topics)
+        assert abs(float(found)) < 1e-12
+
+
+def dropped(p, s):
+    """Word dropout by counting where a shorter text stands in a longer one."""
+    q = np.zeros(SIZE)
+    for x, chance in zip(TEXTS, p, strict=True):
+        for length in range(1, len(x) + 1):
+            weight = (1 - s) ** length * s ** (len(x) - length)
+            for places in combinations(range(len(x)), length):
+                q[TEXTS.index(tuple(x[i] for i in places))] += chance * weight
+        for word in x:
+            q[TEXTS.index((word,))] += chance * s ** len(x) / len(x)
+    return q
+
+
+@pytest.mark.claim("N15.17")
+def test_damage_improves_one_sided_metrics_only():
+    for seed in range(3):
+        p = np.asarray(oracle(seed).probabilities(SPACE))
+        first = SPACE.tokens[:, 0] == SPACE.tokens[p.argmax(), 0]
+        damages = (
+            [dropped(p, s) for s in (0.1, 0.3, 0.5)],
+            [(1 - s) * p + s * restrict(p, first) for s in (0.1, 0.3, 0.5)],
+        )
+        for models in damages:
+            assert abs(np.sum(models, axis=1) - 1).max() < 1e-14
+            for name, values in scores(JOINT, [p, *models], p).items():
+                assert (values[1:] > values[0] - 1e-12).all(), name
+            better = [
+                name
+                for name, values in scores(ONE_SIDED, [p, *models], p).items()
+                if (values[1:] < values[0]).all()
+            ]
+            assert better
+
+
+@pytest.mark.claim("N15.19")
+def test_crossing_texts_over_at_a_word_keeps_all_pairs():
+    space = qd.TextSpace(vocab_size=3, lengths=3)
+    p = np.random.default_rng(19).dirichlet(np.full(27, 5.0))
+    # 0 1 0 and 2 1 2 become 0 1 2 and 2 1 0.
+    index = [int(space.index(np.array(x))) for x in ((0, 1, 0), (2, 1, 2))]
+    crossed = [int(space.index(np.array(x))) for x in ((0, 1, 2), (2, 1, 0))]
+    q = p.copy()
+    amount = 0.9 * p[index].min()
+    q[index] -= amount
+    q[crossed] += amount
+    for n in (1, 2):
+        assert abs(space.ngram_counts(q, n) - space.ngram_counts(p, n)).max() < 1e-15
+    assert abs(qd.ms_jaccard(space, q, p, 2) - 1) < 1e-14
+    ends = [qd.markov_projection(space, x, 1) for x in (q, p)]
+    assert abs(ends[0] - ends[1]).max() < 1e-15
+    assert qd.total_variation(q, p) > 1e-3
+
+
+@pytest.mark.claim("N15.20")
+def test_a_hot_model_cools_to_its_sweep_and_is_far_before():
+    for seed in range(4):
+        model = oracle(seed)
+        p, hot = (np.asarray(model.probabilities(SPACE, t)) for t in (1, 1.5**3))
+        assert abs(temper_by_prefix(hot, 1.5**-3) - p).max() < 1e-12
+        # A noisy model is closer, at whatever temperature the hot one's sweep ends.
+        noisy = 0.9 * p + 0.1 * UNIFORM
+        values = scores(RATIO, [noisy, hot], p)
+        assert all(close < far for close, far in values.values())
+
+
+def damaged_reviews():
+    """(damage, metric) -> values, a row for each strength, a column for each repeat."""
+    found = {}
+    with (DATA / "sensitivity.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            at = round(10 * float(row["strength"])), int(row["repeat"])
+            table = found.setdefault((row["damage"], row["metric"]), np.zeros((6, 5)))
+            table[at] = float(row["value"])
+    return found
+
+
+@pytest.mark.claim("N15.18")
+def test_damage_of_sentences_is_seen_by_joint_metrics_and_not_by_words():
+    table = damaged_reviews()
+    damages = ("mode collapse", "word dropout", "word swap")
+    rising = ["CND-2", "CND-3", "Frechet MiniLM"]
+    for damage in damages:
+        # On average at each strength at least as bad as undamaged.
+        assert all(
+            (np.diff(table[damage, m].mean(axis=1)[[0, 3, 5]]) > 0).all()
+            for m in rising
+        )
+        assert table[damage, "MS-Jaccard-2"].mean(axis=1).argmax() == 0
+    for kind in ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard"):
+        assert not np.ptp(table["word swap", f"{kind}-1"], axis=0).any()
+        assert np.ptp(table["word swap", f"{kind}-2"], axis=0).all()
+    # The sentences themselves, shuffled: words stay, pairs do not.
+    rng = np.random.default_rng(18)
+    sentences = rng.choice(list("abcdefg"), (60, 6), p=np.arange(1, 8) / 28)
+    sentences = np.sort(sentences, axis=1)
+    shuffled = rng.permuted(sentences, axis=1).tolist()
+    references = np.sort(rng.permuted(sentences, axis=0), axis=1).tolist()
+    sentences = sentences.tolist()
+    for metric in (qd.text.ms_jaccard, qd.text.bleu):
+        before, after = (
+            np.asarray(metric(x, references, 2)) for x in (sentences, shuffled)
+        )
+        assert before.ravel()[0] == pytest.approx(after.ravel()[0], abs=1e-12)
+        assert before.ravel()[-1] > after.ravel()[-1] + 0.05
+    falls = [qd.text.self_bleu(x, 2)[1] for x in (sentences, shuffled)]
+    assert falls[1] < falls[0]
