@@ -155,8 +155,8 @@ class ConditionalDiscrepancy:
         q: a model, shape (conditions, texts), as diverse as P up to rounding.
         upper_bound: no model gains more, up to rounding.
         w: the multiplier that all conditions share, dV/dU along the frontier at `q`;
-            0 where P is as diverse as any model, minus infinity where q has the
-            greatest quality.
+            0 where P is as diverse as any model, minus infinity or close to it where
+            no model has a greater quality than q.
     """
 
     qdisc: float
@@ -293,7 +293,8 @@ class Transport:
 
     Attributes:
         gain: the quality gained over P, at least 0.
-        q: the model, shape (conditions, texts), with the pooled distribution of P.
+        q: the model, shape (conditions, texts), with the pooled distribution of P,
+            to 1e-10.
         upper_bound: no model with that pooled distribution gains more.
         condition_potentials: $a_c$, shape (conditions,).
         text_potentials: $b_x$, shape (texts,), of mean 0 under the pooled

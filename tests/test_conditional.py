@@ -145,8 +145,7 @@ def test_one_multiplier_for_all_conditions_is_enough_and_needed():
         p = np.stack([two_levels(num_high, mean) for num_high in (1, 2, 3)])
         found = qd.average_discrepancy(qd.LL_NRR, p, weights)
         assert found.upper_bound <= 1e-13
-        # w is found where the gain is flat, to half the digits.
-        assert found.w == pytest.approx(-2 * mean, rel=1e-5)
+        assert found.w == pytest.approx(-2 * mean, rel=1e-9)
         p[1] = two_levels(2, mean + 0.03)
         assert qd.average_discrepancy(qd.LL_NRR, p, weights).qdisc > 1e-5
 
@@ -375,6 +374,15 @@ def test_all_texts_at_their_conditions_where_the_pool_is_uniform():
     found = qd.pooled_discrepancy(qd.CR_NRR, p, np.full(3, 1 / 3))
     np.testing.assert_allclose(found.q, np.eye(3), atol=1e-15)
     assert found.qdisc == pytest.approx(0.12, abs=1e-15)
+
+
+def test_the_best_texts_where_they_are_more_diverse_than_p():
+    p = np.array([[0.45, 0.5, 0.05], [0.35, 0.25, 0.4], [0.88, 0.1, 0.02]])
+    weights = np.array([0.15, 0.48, 0.37])
+    found = qd.pooled_discrepancy(qd.CR_NRR, p, weights)
+    best = gain_of(qd.CR_NRR, np.eye(3)[[1, 2, 0]], p, weights)
+    assert found.qdisc <= best <= found.upper_bound <= found.qdisc + 1e-10
+    assert found.w < -1e9
 
 
 # --- Metrics in use -----------------------------------------------------------------
