@@ -242,8 +242,8 @@ def differences(old: NotebookNode, new: NotebookNode) -> list[str]:
         for number, cells in enumerate(zip(old.cells, new.cells, strict=False), start=1)
         if (difference := cell_difference(*cells))
     ]
-    if len(old.cells) != len(new.cells):
-        found.append(f"{len(old.cells)} cells committed, now {len(new.cells)}")
+    if len(old.cells) != len(new.cells):  # all cells after it are shifted
+        found = [*found[:1], f"{len(old.cells)} cells committed, now {len(new.cells)}"]
     return found
 
 
