@@ -289,8 +289,8 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
         kernel: K, symmetric up to rounding, float64, shape (N, N).
 
     Returns:
-        The verdict with its evidence. Up to rounding: a margin of 64 N roundings of
-        the greatest entry counts as none.
+        The verdict with its evidence. Up to rounding: 64 N roundings of the
+        greatest entry count as none.
 
     Raises:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
@@ -317,10 +317,10 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     num_negative = int((values < -noise).sum())
     # Of the ones vector comes one eigenvalue 0 that is not of zero-sum vectors.
     least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
-    level = _level(kernel, noise)
+    level, error = _level(kernel, noise)
     greatest = float(kernel.max())
     compatible = num_negative == 0 or (
-        num_negative == 1 and level is not None and greatest <= level + noise
+        num_negative == 1 and level is not None and greatest <= level + error
     )
     all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
     direction, witness = None, None
@@ -335,12 +335,16 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
         all_dominated=all_dominated,
         direction=direction,
         witness=witness,
-        reason=_reason(num_negative, least, level, greatest),
+        reason=_reason(num_negative, least, level, greatest, compatible),
     )
 
 
 def _reason(
-    num_negative: int, least: float, level: float | None, greatest: float
+    num_negative: int,
+    least: float,
+    level: float | None,
+    greatest: float,
+    compatible: bool,
 ) -> str:
     if num_negative == 0:
         return (
@@ -356,7 +360,7 @@ def _reason(
         return f"{found}: {every}."
     if level is None:
         return f"{found}, and no z has Kz constant: {every}."
-    if greatest > level:
+    if not compatible:
         return (
             f"{found}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
             f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
@@ -367,8 +371,8 @@ def _reason(
     )
 
 
-def _level(kernel: np.ndarray, noise: float) -> float | None:
-    """The number c with Kz = c 1 and sum(z) = 1, if there is one."""
+def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
+    """The number c with Kz = c 1 and sum(z) = 1, if there is one, and its error."""
     size = len(kernel)
     scale = np.abs(kernel).max() or 1.0
     border = np.full((size, 1), scale)
@@ -377,8 +381,9 @@ def _level(kernel: np.ndarray, noise: float) -> float | None:
     solution = np.linalg.lstsq(bordered, target)[0]
     missed = np.abs(bordered @ solution - target).max()
     if missed > noise * np.abs(solution).max():
-        return None
-    return float(scale * solution[-1])
+        return None, 0.0
+    # Of a kernel off by a rounding E the level is off by z'Ez.
+    return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
 
 
 def dominating_model(
@@ -425,7 +430,7 @@ def dominating_model(
     if (slope := better @ scores) <= EPS * size**2:
         return None
     d = d if (d / p).min() > (-d / p).min() else -d
-    longest = (p / -d)[d < 0].min()
+    longest = (p[d < 0] / -d[d < 0]).min()
     for step in longest * 2.0 ** -np.arange(1, 30):
         q = p + step * d + step**2 * bend / (4 * slope) * better
         if q.min() <= 0:
@@ -457,7 +462,7 @@ def _beaten(
     share = p @ rise / ((p - end) @ rise)
     p = (1 - share) * p + share * end
     # ... and a little up the rise, so that quality gains too.
-    step = (p / -d)[d < 0].min() / 2
+    step = (p[d < 0] / -d[d < 0]).min() / 2
     ratio = step * -(d @ rise) / (4 * rise.max())
     p, q = p + ratio * top, p + ratio * top + step * d
     p, q = p / p.sum(), q / q.sum()

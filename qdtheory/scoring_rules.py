@@ -138,14 +138,14 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
     basis = np.linalg.svd(np.ones((1, p.size)))[2][1:]
     bend = basis @ np.asarray(jax.hessian(pair.diversity)(p)) @ basis.T
     scores, slope = pair.text_quality(p), jax.grad(pair.diversity)(p)
-    try:
-        root = np.linalg.cholesky(-(bend + bend.T) / 2)
-    except np.linalg.LinAlgError:
+    values, vectors = np.linalg.eigh(-(bend + bend.T) / 2)
+    if values[0] <= 1e-12 * np.abs(values).max():
         raise ValueError(
             "the Hessian of the diversity must be negative definite on zero-sum "
             "vectors at p; along a direction in which V is flat QDisc is not small"
-        ) from None
-    u, v = (np.linalg.solve(root, basis @ np.asarray(x)) for x in (scores, slope))
+        )
+    root = (vectors / np.sqrt(values)).T @ basis
+    u, v = root @ np.asarray(scores), root @ np.asarray(slope)
     sizes = np.linalg.norm(u), np.linalg.norm(v)
     if min(sizes) == 0:
         return 0.0
