@@ -252,6 +252,7 @@ def cells(index: int, sigma: float) -> list[dict]:
                 (test[1:] for test in tests), key=min
             )
         for label in ("qdisc", "drate"):
+            # NaN without a range of quality: the most diverse model is as good as any.
             values = np.array([getattr(d, label) for d in found], float)
             cell[label], cell[f"{label}_0"] = float(np.median(values)), float(values[0])
             cell[f"{label}_min"] = float(values.min())
