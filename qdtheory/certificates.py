@@ -89,7 +89,7 @@ def certify(
 
     Returns:
         The result with `upper_bound`, and the status "certified" if that is within
-        1e-5 of `qdisc`; an exact result as it is.
+        1e-5 of `qdisc`; an exact or a certified result as it is.
 
     Raises:
         TypeError: a pair for which no bound is known.
@@ -102,7 +102,7 @@ def certify(
         >>> certify(pair, p, quality_discrepancy(pair, p)).status
         'certified'
     """
-    if found.status == "exact":
+    if found.status != "lower_bound":
         return found
     if _has_tails(pair):
         bounds, method = bleu_1_interval(pair, p, start=found.q), "branch and bound"

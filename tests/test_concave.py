@@ -187,3 +187,11 @@ def test_bad_pairs(scores, diversity, message):
     pair = qd.ConcavePair(scores, diversity)
     with pytest.raises(ValueError, match=message):
         qd.quality_discrepancy(pair, np.arange(1, 9) / 36)
+
+
+def test_certify_leaves_what_is_certified():
+    p = np.array([0.5, 0.3, 0.2])
+    pair = qd.ConcavePair(jnp.log, qd.negative_repetition_rate, "LL-NRR")
+    found = qd.quality_discrepancy(pair, p)
+    assert found.status == "certified"
+    assert qd.certify(pair, p, found) is found
