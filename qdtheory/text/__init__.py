@@ -1,4 +1,10 @@
-"""Metrics of corpora: what the exact wing computes on a space, from samples."""
+"""Metrics of corpora: what the exact wing computes on a space, from samples.
+
+What needs JAX, language models and embeddings, is imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from qdtheory.text.bleu import (
     References,
@@ -10,19 +16,8 @@ from qdtheory.text.bleu import (
 )
 from qdtheory.text.corpus import Corpus, Removed, as_corpus, prepare, read_corpus
 from qdtheory.text.datasets import imdb
-from qdtheory.text.embeddings import embed
-from qdtheory.text.frechet import frechet_distance
 from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
 from qdtheory.text.jaccard import jaccard_index, ms_jaccard
-from qdtheory.text.lm_scores import (
-    FittedModel,
-    LanguageModelScore,
-    cross_entropy_of,
-    fit_language_model,
-    known_words,
-    lm_score,
-    reverse_lm_score,
-)
 from qdtheory.text.ngrams import (
     NgramCounts,
     cnd,
@@ -41,6 +36,19 @@ from qdtheory.text.noise import (
     noise_family,
 )
 from qdtheory.text.report import Report, evaluate
+
+if TYPE_CHECKING:
+    from qdtheory.text.embeddings import embed
+    from qdtheory.text.frechet import frechet_distance
+    from qdtheory.text.lm_scores import (
+        FittedModel,
+        LanguageModelScore,
+        cross_entropy_of,
+        fit_language_model,
+        known_words,
+        lm_score,
+        reverse_lm_score,
+    )
 
 __all__ = [
     "Corpus",
@@ -85,3 +93,22 @@ __all__ = [
     "self_bleu_scores",
     "unique_ngrams",
 ]
+
+_LATE = {
+    "FittedModel": "lm_scores",
+    "LanguageModelScore": "lm_scores",
+    "cross_entropy_of": "lm_scores",
+    "embed": "embeddings",
+    "fit_language_model": "lm_scores",
+    "frechet_distance": "frechet",
+    "known_words": "lm_scores",
+    "lm_score": "lm_scores",
+    "reverse_lm_score": "lm_scores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of a module that needs JAX when it is first used."""
+    if name in _LATE:
+        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
