@@ -36,8 +36,8 @@ test: .venv/ready
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m ruff format --check --line-length 76 $(NOTEBOOKS)
-	$(PYTHON) -m pyright
-	$(PYTHON) -m pytest -q -n 2 --dist worksteal
+	$(PYTHON) -m pyright & types=$$!; \
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal && wait $$types
 
 bench: .venv/ready
 	$(UV) install $(SYNC) --no-deps --require-hashes -r requirements/bench.txt
