@@ -382,13 +382,13 @@ def test_random_formulas_and_the_diversities_that_fit_them(answer):
     """Compatible by construction: SymPy must find its proofs in bounded time."""
     rng, x = random.Random(3), sympy.Symbol("x", positive=True)
     answers = []
-    for _ in range(200):
+    for _ in range(100):
         negative = accepted(rng)
         slope = str(Expression(negative).symbolic(x).diff(x))
         with contextlib.suppress(ValueError):  # too long for an expression
             answers.append(answer(Expression(slope).text, f"-({negative})"))
     # The others are convex somewhere, or linear, or not defined.
-    assert answers.count("compatible") >= 20
+    assert answers.count("compatible") >= 10
 
 
 def test_random_strings_through_the_command_itself(folder):
