@@ -37,7 +37,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bleu import BleuPair, text_bleu
-from qdtheory.discrepancy import Discrepancy
+from qdtheory.discrepancy import CERTIFIED, Discrepancy
 from qdtheory.distributions import check_distribution
 from qdtheory.kernels import KernelPair
 from qdtheory.ngrams import ngram_matrix
@@ -50,8 +50,6 @@ TINY = float(np.finfo(float).tiny)
 PENALTY = 1e3
 # A local search aims this far inside the constraint, so that rounding keeps it there.
 MARGIN = 1e-9
-# Bounds closer than this meet.
-CERTIFIED = 1e-5
 # The semidefinite program has N^2 / 2 unknowns and as many constraints, so that time
 # grows as N^6: 64 texts take some ten seconds, 128 some ten minutes.
 MAX_TEXTS = 128

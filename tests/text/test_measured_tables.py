@@ -5,24 +5,20 @@ counting.
 """
 
 import csv
-import importlib
 import os
-import sys
 from collections import Counter
 from itertools import combinations, pairwise, product
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
+from scripts import TABLES, script
 
-import qdtheory as qd
 from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
 
-TABLES = Path(qd.__file__).parents[1] / "notebooks" / "data"
 DATA = os.environ.get("QDTHEORY_DATA")
 needs_data = pytest.mark.skipif(
     not DATA, reason="set QDTHEORY_DATA to the folder of the corpora"
@@ -43,12 +39,6 @@ def read(name):
 
     rows = csv.DictReader(line for line in lines if line[0] != "#")
     return [{k: value(v) for k, v in row.items()} for row in rows]
-
-
-def script(name):
-    """A script of `notebooks/data` as a module, found as if it were run."""
-    with patch.object(sys, "path", [str(TABLES), *sys.path]):
-        return importlib.import_module(name)
 
 
 @pytest.fixture(scope="module")

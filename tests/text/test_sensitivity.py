@@ -1,26 +1,20 @@
 """The damages of make_sensitivity.py, and figures of its table measured anew."""
 
 import csv
-import importlib
-import sys
 from itertools import product
-from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scripts import TABLES
+from scripts import script as load
 
-import qdtheory as qd
 from qdtheory.text import Corpus, as_corpus, imdb, prepare
 from qdtheory.text.report import every_metric
-
-TABLES = Path(qd.__file__).parents[1] / "notebooks" / "data"
 
 
 @pytest.fixture(scope="module")
 def script():
-    with patch.object(sys, "path", [str(TABLES), *sys.path]):
-        return importlib.import_module("make_sensitivity")
+    return load("make_sensitivity")
 
 
 @pytest.fixture(scope="module")
