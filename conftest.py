@@ -11,10 +11,16 @@ from hypothesis import settings
 jax.config.update("jax_enable_x64", True)
 # One cache a worker: entries are written in place, and a reader beside them warns.
 worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-cache = Path(__file__).parent / ".jax_cache" / worker
-jax.config.update("jax_compilation_cache_dir", str(cache))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+CACHE = {
+    "jax_compilation_cache_dir": str(Path(__file__).parent / ".jax_cache" / worker),
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+    # The path of a cache of XLA's own would be part of the key of every entry.
+    "jax_persistent_cache_enable_xla_caches": "none",
+}
+for name, value in CACHE.items():
+    jax.config.update(name, value)
+    os.environ[name.upper()] = str(value)  # for the processes that tests start
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 
 # The first example of a shape compiles, so a deadline would only measure XLA.

@@ -110,6 +110,8 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        # The path of a cache of XLA's own would be part of the key of every entry.
+        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
         # The reader's own settings must not change what is printed or drawn.
         "IPYTHONDIR": ipython,
         "MATPLOTLIBRC": os.devnull,
@@ -299,11 +301,13 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     if unknown := [name for name in chosen if name not in sources]:
         parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
 
-    # One cache a source: JAX writes entries in place, where another kernel that
-    # runs at the same time would read them half written.
-    caches = folder.parent / ".jax_cache"
+    # One cache a process, which names its own: JAX writes entries in place, where a
+    # kernel that runs at the same time would read them half written.
+    cache = Path(
+        os.environ.get("JAX_COMPILATION_CACHE_DIR", folder.parent / ".jax_cache/main")
+    )
     well = [
-        bring_up_to_date(book, target, caches / name, check=options.check)
+        bring_up_to_date(book, target, cache, check=options.check)
         for name in chosen
         for target, book in notebooks(sources[name], folder).items()
     ]

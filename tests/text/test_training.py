@@ -557,13 +557,8 @@ here.train(here.some_corpus(), **here.SMALL, epochs=3, every=4, checkpoint=sys.a
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, moment):
     file = tmp_path / "model.npz"
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
-        # This process waits meanwhile, so that they may share what is compiled.
-        "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": path}
     with subprocess.Popen(
         [sys.executable, "-c", HANG, str(file), moment],
         stdout=subprocess.PIPE,
