@@ -1,0 +1,358 @@
+"""Grade the exercises of the notebooks: `check("03.1", answer)` prints one line."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import qdtheory as qd
+
+# A grader says what is wrong with an answer, or None if it is right.
+Grader = Callable[[object], str | None]
+
+
+def check(exercise: str, answer: object) -> None:
+    """Print if the answer to an exercise is right, not yet right, or not attempted.
+
+    Args:
+        exercise: its number, as the notebook prints it: "03.1".
+        answer: anything; None, or a function that returns None, is no attempt.
+
+    Raises:
+        ValueError: there is no such exercise.
+
+    Example:
+        >>> check("03.1", None)
+        03.1 not attempted
+        >>> check("03.3", 7)
+        03.3 not yet: 7, expected one letter
+    """
+    if exercise not in GRADERS:
+        raise ValueError(
+            f"no exercise {exercise!r}; there are: {', '.join(GRADERS)}: "
+            "use the number that the notebook gives"
+        )
+    fault = None
+    try:
+        if answer is not None:
+            fault = GRADERS[exercise](answer)
+    except NotAttempted:
+        answer = None
+    if answer is None:
+        print(exercise, "not attempted")
+    else:
+        print(exercise, f"not yet: {fault}" if fault else "right")
+
+
+# --- four kinds of graders -----------------------------------------------------
+
+
+class NotAttempted(Exception):
+    """The answer is a function that returns None."""
+
+
+def letter(exercise: str, expected: str) -> Grader:
+    """A letter, known by its digest, so that the table does not give it away."""
+
+    def grade(answer: object) -> str | None:
+        if not isinstance(answer, str) or len(answer.strip()) != 1:
+            return f"{shown(answer)}, expected one letter"
+        right = digest(exercise, answer) == expected
+        return None if right else f"{shown(answer)}, expected another letter"
+
+    return grade
+
+
+def digest(exercise: str, answer: str) -> str:
+    """What the table holds in place of a letter.
+
+    Example:
+        >>> digest("00.0", "A") == digest("00.0", " a ")
+        True
+    """
+    text = f"{exercise} {answer.strip().upper()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
+    """A number, or a function of no argument that computes it, to a relative tolerance.
+
+    For the number 0 the tolerance is absolute.
+    """
+
+    def grade(answer: object) -> str | None:
+        expected = float(np.asarray(value() if callable(value) else value))
+        try:
+            found = float(as_numbers(answer))
+        except (TypeError, ValueError):
+            return f"{shown(answer)}, expected one number"
+        if abs(found - expected) <= tolerance * (abs(expected) or 1):
+            return None
+        return f"{shown(answer)}, expected another number, to {tolerance:g}"
+
+    return grade
+
+
+def function(
+    reference: Callable[..., ArrayLike],
+    inputs: Callable[[], Iterable[tuple]],
+    tolerance: float,
+) -> Grader:
+    """A function that agrees with the library's own route.
+
+    Args:
+        reference: what it is compared with.
+        inputs: a function of no argument that gives tuples of arguments.
+        tolerance: relative plus absolute.
+    """
+
+    def grade(answer: object) -> str | None:
+        if not callable(answer):
+            return f"{shown(answer)}, expected a function"
+        for arguments in inputs():
+            expected = np.asarray(reference(*arguments))
+            call = f"your function of ({', '.join(map(shown, arguments))})"
+            try:
+                value = answer(*arguments)
+            except Exception as error:  # the reader's own: whatever it is
+                return f"{call} raised {type(error).__name__}: {shown(error)}"
+            if value is None:
+                raise NotAttempted
+            try:
+                found = as_numbers(value)
+            except (TypeError, ValueError):
+                found = np.array([])
+            if found.shape != expected.shape:
+                size = f"shape {expected.shape}" if expected.shape else "one number"
+                return f"{call} gave {shown(value)}, expected {size}"
+            if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
+                return f"{call} gave {shown(value)}, expected another value"
+        return None
+
+    return grade
+
+
+def witness(test: Callable[..., object], hint: str) -> Grader:
+    """An example of the reader's own that passes a test.
+
+    Args:
+        test: tells if the example is one; an example that it fails on is none.
+        hint: what is asked of the example, for the line that refuses it.
+    """
+
+    def grade(answer: object) -> str | None:
+        try:
+            passed = bool(test(answer))
+        except Exception:  # no example of the kind that the test reads
+            passed = False
+        return None if passed else f"{shown(answer)}, expected {hint}"
+
+    return grade
+
+
+# --- reading answers -----------------------------------------------------------
+
+
+def as_numbers(answer: object) -> np.ndarray:
+    """An answer of numbers as float64.
+
+    Raises:
+        TypeError: text, or anything else that is no number.
+        ValueError: rows of several lengths.
+    """
+    if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
+        raise TypeError("text")
+    return np.asarray(answer, dtype=float)
+
+
+def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
+    """An answer that is a probability vector.
+
+    Raises:
+        ValueError: it is none, or not one of this size.
+    """
+    q = as_numbers(answer)
+    well = q.ndim == 1 and size in (None, q.size) and (q >= 0).all()
+    if not well or abs(q.sum() - 1) > 1e-9:
+        raise ValueError("not a probability vector")
+    return q
+
+
+def shown(answer: object, width: int = 60) -> str:
+    """An answer in one short line."""
+    try:
+        text = " ".join(str(answer).split())
+    except Exception:  # an answer may be anything
+        text = type(answer).__name__
+    if callable(answer):
+        text = "a function"
+    return text if len(text) <= width else text[:width] + " ..."
+
+
+# --- what the exercises ask for ------------------------------------------------
+
+# Probabilities of the texts aa, ab, ba, bb, or of a, b, c, d.
+FOUR = (0.4, 0.3, 0.2, 0.1), (0.1, 0.6, 0.05, 0.25), (0.25, 0.25, 0.25, 0.25)
+
+
+def fours(*more: object) -> list[tuple]:
+    """Arguments of a function of four probabilities, and of what else it takes."""
+    return [(np.array(p), *more) for p in FOUR]
+
+
+def temper_tokens(p: np.ndarray, beta: float) -> ArrayLike:
+    """Two tokens over two, tempered one after the other."""
+    by_first = p.reshape(2, 2)
+    second = [qd.temper(row / row.sum(), beta) for row in by_first]
+    first = qd.temper(by_first.sum(axis=1), beta)
+    return (np.asarray(first)[:, None] * np.asarray(second)).ravel()
+
+
+def has_unlikely_greedy_text(answer: object) -> bool:
+    """The text of the likeliest tokens has less than .51 of the mode's probability."""
+    by_first = as_distribution(answer, 4).reshape(2, 2)
+    first = by_first.sum(axis=1)
+    greedy = by_first[first.argmax()].max()
+    return first[0] != first[1] and greedy < 0.51 * by_first.max()
+
+
+def is_rational_cubic(answer: object) -> bool:
+    """A rational g = a x^2 + b x^3 that is convex from .55 on."""
+    a, b = map(float, as_numbers(answer))
+    pair = qd.SeparablePair(qd.CR, lambda x: a * x**2 + b * x**3)
+    return 2 * a + 6 * b * 0.55 >= 0 and qd.check_rationality(pair).rational
+
+
+def is_on_frontier(answer: object) -> bool:
+    """Five positive probabilities, not all equal, that LL-NRR has on its frontier."""
+    p = as_distribution(answer, 5)
+    if p.min() == 0:
+        return False
+    w = -2 * np.ptp(p) / np.ptp(np.log(p))
+    q = qd.pareto_optimum(qd.LL_NRR, p, w).q
+    return np.ptp(p) > 1e-3 and np.abs(q - p).max() <= 1e-9
+
+
+def quartic_divergence(q: np.ndarray, p: np.ndarray) -> ArrayLike:
+    """Psi(P) - Psi(Q) of f = x^3 and g = -x^4, where alpha = 4/5."""
+    pair = qd.SeparablePair(lambda x: x**3, lambda x: -(x**4))
+    lost = pair.quality(p, p) - pair.quality(q, p)
+    return (4 * lost + pair.diversity(p) - pair.diversity(q)) / 5
+
+
+def is_compatible(f: object, g: object) -> bool:
+    """Two formulas are a compatible pair."""
+    pair = qd.SeparablePair(qd.Expression(str(f)), qd.Expression(str(g)))
+    return qd.check_compatibility(pair).compatible is True
+
+
+def determines(n: int, m: int, length: int) -> bool:
+    """The n-grams of texts of one length determine their m-grams."""
+    space = qd.TextSpace(vocab_size=2, lengths=length)
+    return qd.ngram_rank(space, (m, n)) == 2**n
+
+
+def has_uniform_bigrams(answer: object) -> bool:
+    """Texts of three tokens over two, far from uniform, with uniform bigrams."""
+    q = as_distribution(answer, 8)
+    bigrams = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution(q, 2)
+    moved = np.abs(q - 1 / 8).sum() / 2
+    return np.abs(bigrams - 1 / 4).max() <= 1e-12 and moved >= 1 / 4 - 1e-12
+
+
+def is_beating_model(answer: object) -> bool:
+    """A similarity of four texts, and a model that beats the uniform P under it."""
+    kernel, q = answer  # type: ignore
+    kernel, q, p = as_numbers(kernel), as_distribution(q, 4), np.full(4, 1 / 4)
+    well = (np.diag(kernel) == 1).all() and 0 <= kernel.min() <= kernel.max() <= 1
+    pair = qd.KernelPair(kernel)
+    du = pair.quality(q, p) - pair.quality(p, p)
+    dv = pair.diversity(q) - pair.diversity(p)
+    return bool(well and min(du, dv) >= -1e-12 and max(du, dv) > 1e-6)
+
+
+def distinct_bigrams(q: np.ndarray, num_texts: int) -> ArrayLike:
+    """Expected number of different bigrams in texts of three tokens over two."""
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    return qd.expected_distinct(space, q, 2, num_texts) * num_texts * 2
+
+
+def loses_by_a_reference(answer: object) -> bool:
+    """BLEU-1 of a candidate falls when a reference is added; none has one token."""
+    candidate, reference, added = ([*map(str, text)] for text in answer)  # type: ignore
+    few, more = [reference], [reference, added]
+    lengths = [len(text) for text in (candidate, *more)]
+    before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
+    return min(lengths) >= 2 and after < before - 1e-12
+
+
+# --- the exercises, in the order of the notebooks --------------------------------
+
+GRADERS: dict[str, Grader] = {
+    "01.1": function(temper_tokens, lambda: [*fours(2.0), *fours(0.5)], 1e-9),
+    "01.2": witness(
+        has_unlikely_greedy_text,
+        "P of aa, ab, ba, bb: four numbers of sum 1; no tie in the first token; a "
+        "greedy text of less than .51 of the mode's probability",
+    ),
+    "01.3": letter("01.3", "26e07a57"),
+    "02.1": number(0.5 + 12**-0.5, 1e-3),
+    "02.2": witness(
+        is_rational_cubic,
+        "(a, b) with g = a x^2 + b x^3 rational, and convex from x = .55 on",
+    ),
+    "02.3": letter("02.3", "d918531e"),
+    "03.1": function(
+        lambda p: qd.saturation_weight(qd.SeparablePair(qd.CR, qd.Tsallis(3.0)), p),
+        lambda: [
+            (np.array(p),) for p in ((0.5, 0.3, 0.1, 0.1), (0.3, 0.3, 0.25, 0.15))
+        ],
+        1e-9,
+    ),
+    "03.2": witness(
+        is_on_frontier,
+        "five positive numbers of sum 1, not all equal, on the frontier of LL-NRR",
+    ),
+    "03.3": letter("03.3", "4bdbdf4f"),
+    "04.1": function(
+        quartic_divergence, lambda: [(np.array(FOUR[1]), p) for (p,) in fours()], 1e-9
+    ),
+    "04.2": witness(
+        lambda f: is_compatible(f, "-x*log(x) - x**2"),
+        "a formula of f in x, as text, that g = -x*log(x) - x**2 is compatible with",
+    ),
+    "04.3": letter("04.3", "860d5206"),
+    "05.1": function(
+        determines,
+        lambda: [(n, m, 5) for n in (2, 3, 4, 5) for m in range(1, n)],
+        0.0,
+    ),
+    "05.2": witness(
+        has_uniform_bigrams,
+        "eight numbers of sum 1, with uniform bigrams and 1/4 of the mass moved",
+    ),
+    "05.3": letter("05.3", "5b0843ad"),
+    "06.1": function(
+        lambda q, m: qd.expected_distinct(qd.TextSpace(4, 1), q, 1, m) * m,
+        lambda: [*fours(1), *fours(3)],
+        1e-9,
+    ),
+    "06.2": witness(
+        is_beating_model,
+        "(K, Q): a symmetric 4 x 4 table of numbers in [0, 1] with 1 on the diagonal, "
+        "and a model that beats the uniform P under it",
+    ),
+    "06.3": letter("06.3", "a469f9df"),
+    "07.1": function(
+        distinct_bigrams,
+        lambda: [(np.array(q), 3) for q in ((1 / 8,) * 8, (0.3, *(0.1,) * 7))],
+        1e-9,
+    ),
+    "07.2": witness(
+        loses_by_a_reference,
+        "three texts of two tokens or more (candidate, reference, another "
+        "reference), with a lower BLEU-1 when the last is added",
+    ),
+    "07.3": letter("07.3", "f6323cdc"),
+}
