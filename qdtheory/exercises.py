@@ -2,7 +2,9 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from itertools import product
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -287,6 +289,74 @@ def loses_by_a_reference(answer: object) -> bool:
     return min(lengths) >= 2 and after < before - 1e-12
 
 
+def mean_cnd_of_copies(p: np.ndarray, num_texts: int) -> float:
+    """CND between P and a training set, in the mean over all training sets."""
+    mean = 0.0
+    for texts in product(range(p.size), repeat=num_texts):
+        copies = np.bincount(texts, minlength=p.size) / num_texts
+        mean += p[list(texts)].prod() * float(qd.cnd(copies, p))
+    return mean
+
+
+def is_richer_below(answer: object) -> bool:
+    """Three distributions: under the scorer, a model below P has more entropy."""
+    p, scorer, q = (as_distribution(x, 3) for x in answer)  # type: ignore
+    below = qd.cross_entropy(p, scorer) - qd.cross_entropy(q, scorer)
+    return bool(below >= 0.1 and qd.entropy(q) - qd.entropy(p) >= 0.1)
+
+
+def scores_of_distinct(p: np.ndarray) -> np.ndarray:
+    """The quality that fits Distinct-1 of ten texts of three tokens over two."""
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    pair = qd.compatible_quality(lambda q: qd.expected_distinct(space, q, 1, 10))
+    scores = np.asarray(pair.text_quality(p))
+    return scores - scores.mean()
+
+
+def beats_in_coverage_and_words(answer: object) -> bool:
+    """P and a model that has more of both CR and NRR-1."""
+    p, q = (as_distribution(x, 8) for x in answer)  # type: ignore
+    words = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution
+    coverage = [qd.coverage_rate(x, p) for x in (p, q)]
+    repetition = [qd.negative_repetition_rate(words(x, 1)) for x in (p, q)]
+    return bool(min(np.diff(coverage), np.diff(repetition)) >= 0.01)
+
+
+def ignores_order(answer: object) -> bool:
+    """Features of eight texts: the Fréchet distance does not see the order of words."""
+    features = as_numbers(answer).reshape(8, -1)
+    counts = np.asarray(qd.ngram_matrix(qd.TextSpace(vocab_size=2, lengths=3), 1))
+    alike = (counts[:, :, None] == counts[:, None]).all(axis=0)
+    p, first, last = np.arange(1, 9) / 36, np.eye(8)[0], np.eye(8)[-1]
+    swapped = p @ (alike / alike.sum(axis=0))
+    # The distance is a root: rounding of 1e-15 in a moment is 1e-7 in it.
+    unseen = qd.frechet_distance(swapped, p, features) <= 1e-5
+    return bool(unseen and qd.frechet_distance(first, last, features) > 1e-3)
+
+
+def is_incompatible_similarity(answer: object) -> bool:
+    """Of three texts, each with similarity 1 to itself."""
+    kernel = as_numbers(answer)
+    well = kernel.shape == (3, 3) and (kernel == kernel.T).all()
+    return well and not (
+        (np.diag(kernel) != 1).any() or qd.kernel_criterion(kernel).compatible
+    )
+
+
+def spread_of_entropy(q: np.ndarray, weights: np.ndarray) -> ArrayLike:
+    """Pooled less average entropy of a conditional distribution."""
+    pooled = qd.pooled_diversity(qd.LL_SE, q, weights)
+    return pooled - qd.average_diversity(qd.LL_SE, q, weights)
+
+
+def gains_under_any_pool(answer: object) -> bool:
+    """A model of more CR than three cyclic conditions, with a uniform pool."""
+    q = np.stack([as_distribution(row, 3) for row in answer])  # type: ignore
+    real = np.stack([np.roll((0.5, 0.3, 0.2), shift) for shift in range(3)])
+    gain = ((q - real) * real).sum() / 3
+    return bool(gain >= 0.1 and np.abs(q.mean(axis=0) - 1 / 3).max() <= 1e-9)
+
+
 # --- the exercises, in the order of the notebooks --------------------------------
 
 GRADERS: dict[str, Grader] = {
@@ -355,4 +425,60 @@ GRADERS: dict[str, Grader] = {
         "reference), with a lower BLEU-1 when the last is added",
     ),
     "07.3": letter("07.3", "f6323cdc"),
+    "13.1": number(5 * np.expm1(24.2), 1e-2),
+    "13.2": function(
+        mean_cnd_of_copies, lambda: [*fours(2), (np.array([0.7, 0.3]), 5)], 1e-9
+    ),
+    "13.3": witness(
+        is_richer_below,
+        "(p, scorer, q), each three numbers of sum 1; under the scorer q is below p, "
+        "by 0.1, and its entropy is above that of p, by 0.1",
+    ),
+    "13.4": letter("13.4", "3eba9401"),
+    "14.1": number(1 / 2, 1e-9),
+    "14.2": function(
+        scores_of_distinct,
+        lambda: [(np.array(p),) for p in ((1 / 8,) * 8, (0.3, *(0.1,) * 7))],
+        1e-9,
+    ),
+    "14.3": witness(
+        beats_in_coverage_and_words,
+        "(p, q), each eight numbers of sum 1; q has more CR and more NRR-1, by 0.01",
+    ),
+    "14.4": letter("14.4", "009ee543"),
+    "15.1": number(0.44, 1e-9),
+    "15.2": function(
+        lambda p, beta: jax.grad(lambda x: qd.cross_entropy(p, qd.temper(p, x)))(beta),
+        lambda: [*fours(0.5), *fours(2.0)],
+        1e-9,
+    ),
+    "15.3": witness(
+        ignores_order,
+        "eight rows of numbers, that tell aaa from bbb, and among texts of the same "
+        "words have the same moments",
+    ),
+    "15.4": letter("15.4", "2f7d164d"),
+    "16.1": number(8 / 5, 1e-9),
+    "16.2": function(
+        lambda p: -jax.grad(lambda q: -jax.numpy.log((q**2).sum()))(p), fours, 1e-9
+    ),
+    "16.3": witness(
+        is_incompatible_similarity,
+        "a symmetric 3 x 3 table of numbers with 1 on the diagonal, not compatible",
+    ),
+    "16.4": letter("16.4", "f5d7c846"),
+    "18.1": number(4 / 5, 1e-9),
+    "18.2": function(
+        spread_of_entropy,
+        lambda: [
+            (np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]), np.array(weights))
+            for weights in ((0.5, 0.5), (0.2, 0.8))
+        ],
+        1e-9,
+    ),
+    "18.3": witness(
+        gains_under_any_pool,
+        "three rows of sum 1 whose mean is uniform, with a CR greater by 0.1",
+    ),
+    "18.4": letter("18.4", "b09b6537"),
 }
