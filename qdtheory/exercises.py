@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from itertools import product
+from itertools import permutations, product
 
 import jax
 import numpy as np
@@ -289,6 +289,81 @@ def loses_by_a_reference(answer: object) -> bool:
     return min(lengths) >= 2 and after < before - 1e-12
 
 
+def fourth_power(num_references: int, num_self_references: int) -> ArrayLike:
+    """The kappa of notebook 08 at probability 0."""
+    pair = qd.single_token_bleu_pair(num_references, num_self_references)
+    rise = jax.grad(pair.f)
+    bend = jax.grad(jax.grad(pair.g))
+    eta = -rise(0.0) / bend(0.0)
+    return (jax.grad(rise)(0.0) + eta * jax.grad(bend)(0.0)) / 2
+
+
+def beats_under_bleu(answer: object) -> bool:
+    """Better than P in BLEU and in Self-BLEU of one word, with two references each."""
+    pair, p = qd.single_token_bleu_pair(2, 2), np.array([0.5, 0.3, 0.15, 0.05])
+    q = as_distribution(answer, 4)
+    gain = pair.quality(q, p) - pair.quality(p, p)
+    return min(gain, pair.diversity(q) - pair.diversity(p)) > 1e-9
+
+
+def hides_from_bigrams(answer: object) -> bool:
+    """Two distributions of equal bigrams, 0.2 apart in total variation."""
+    q, p = (as_distribution(x, 8) for x in answer)  # type: ignore
+    space = qd.TextSpace(2, 3)
+    cnd = qd.cnd(*(space.ngram_distribution(x, 2) for x in (q, p)))
+    return bool(cnd <= 1e-20 and qd.total_variation(q, p) > 0.2 - 1e-9)
+
+
+def cnd_between(answer: object, n: int, estimator: str = "plug-in") -> float:
+    """CND of two sets of sentences."""
+    a, b = ([[*map(str, s)] for s in sentences] for sentences in answer)  # type: ignore
+    return qd.text.cnd(a, b, n, estimator)  # type: ignore
+
+
+def has_exchanged_tails(answer: object) -> bool:
+    """Equal unigrams and bigrams, other trigrams."""
+    one, two, three = (cnd_between(answer, n) for n in (1, 2, 3))
+    return one == two == 0 < three
+
+
+def copies(answer: object) -> bool:
+    """Candidates of BLEU-2 = 1 whose bigrams are not those of the references."""
+    candidates, references = answer  # type: ignore
+    bleu = qd.text.bleu(candidates, references, 2)[1]
+    return bleu > 1 - 1e-12 and cnd_between(answer, 2) > 0.1 - 1e-12
+
+
+def turned_round(quality: np.ndarray, diversity: np.ndarray, score: np.ndarray) -> int:
+    """How many pairs that the plane orders a number orders the other way."""
+    better = zip(quality, diversity, -score, strict=True)
+    return sum(
+        all(x > y for x, y in zip(a, b, strict=True))
+        for a, b in permutations(better, 2)
+    )
+
+
+def is_open_to_the_plane(answer: object) -> bool:
+    """Three rows (CR, NRR) on a falling line, the middle one best by CND."""
+    cr, nrr = np.array(sorted(as_numbers(answer).tolist())).T
+    total = 2 * cr + nrr
+    falls = cr.size == 3 and (np.diff(cr) > 0).all() and (np.diff(nrr) < 0).all()
+    return bool(falls and total[1] > max(total[0], total[2]))
+
+
+def has_one_partition(answer: object) -> bool:
+    """Squaring tokens is squaring texts, and the second depends on the first."""
+    p = as_distribution(answer, 4)
+    after_a, after_b = (row[0] / row.sum() for row in p.reshape(2, 2))
+    gap = np.abs(temper_tokens(p, 2.0) - np.asarray(qd.temper(p, 2.0))).max()
+    return bool(abs(after_a - after_b) > 0.2 - 1e-9 and gap <= 1e-9)
+
+
+def between_rows(shares: np.ndarray) -> float:
+    """Minus the mean product of two different rows."""
+    products = shares @ shares.T
+    return -products[~np.eye(len(shares), dtype=bool)].mean()
+
+
 def mean_cnd_of_copies(p: np.ndarray, num_texts: int) -> float:
     """CND between P and a training set, in the mean over all training sets."""
     mean = 0.0
@@ -425,6 +500,80 @@ GRADERS: dict[str, Grader] = {
         "reference), with a lower BLEU-1 when the last is added",
     ),
     "07.3": letter("07.3", "f6323cdc"),
+    "08.1": function(fourth_power, lambda: product((1, 2, 5), (1, 2, 10)), 1e-9),
+    "08.2": witness(
+        beats_under_bleu, "four numbers of sum 1, better than P in both metrics"
+    ),
+    "08.3": letter("08.3", "6a646791"),
+    "09.1": function(lambda p: qd.pareto_optimum(qd.CR_NRR, p, -1.0).q, fours, 1e-9),
+    "09.2": witness(
+        hides_from_bigrams,
+        "two rows of eight numbers of sum 1, of equal bigrams, and 0.2 apart",
+    ),
+    "09.3": letter("09.3", "3c843909"),
+    "10.1": function(
+        lambda candidates, references, n: qd.text.cnd(candidates, references, n),
+        lambda: [
+            ([[*"abab"], [*"ba"]], [[*"ab"], [*"bb"]], 2),
+            ([[*"abcab"], [*"c"]], [[*"cab"], [*"bca"], [*"dd"]], 1),
+            ([[*"abcab"], [*"cabc"]], [[*"cab"], [*"bca"], [*"dd"]], 3),
+        ],
+        1e-12,
+    ),
+    "10.2": witness(
+        has_exchanged_tails,
+        "two lists of sentences, lists of words, with CND = 0 for n = 1 and 2, not 3",
+    ),
+    "10.3": letter("10.3", "7a4c0b01"),
+    "10b.1": function(
+        lambda plug_in, pairs: np.sqrt(plug_in * pairs) + pairs,
+        lambda: [(-0.0035, -0.003), (-0.5, -0.125)],
+        1e-9,
+    ),
+    "10b.2": witness(
+        copies,
+        "candidates and references, lists of lists of words, with BLEU-2 = 1 and "
+        "CND of bigrams at least 0.1",
+    ),
+    "10b.3": letter("10b.3", "e5c4074c"),
+    "10c.1": function(
+        turned_round,
+        lambda: [
+            tuple(np.random.default_rng(seed).random((3, 7))) for seed in range(3)
+        ],
+        0.0,
+    ),
+    "10c.2": witness(
+        is_open_to_the_plane,
+        "three rows (CR, NRR), none better in both, that of middle CR first by CND",
+    ),
+    "10c.3": letter("10c.3", "8b35fcbc"),
+    "11.1": function(
+        lambda log_p, log_q, beta: qd.kl_divergence(
+            np.exp(log_q), qd.temper(np.exp(log_p), beta)
+        ),
+        lambda: [(np.log(FOUR[0]), np.log(FOUR[1]), beta) for beta in (0.5, 2.0)],
+        1e-9,
+    ),
+    "11.2": witness(
+        has_one_partition,
+        "four numbers of sum 1; after a the chance of a differs from that after b by "
+        "0.2 or more, and both sweeps agree",
+    ),
+    "11.3": letter("11.3", "0357d292"),
+    "12.1": function(
+        between_rows,
+        lambda: [
+            (np.array([FOUR[i] for i in rows]),) for rows in ((0, 1), (0, 1, 2, 0))
+        ],
+        1e-12,
+    ),
+    "12.2": number(0.05, 1e-9),
+    "12.3": witness(
+        lambda answer: cnd_between(answer, 1, "pairs") < 0,
+        "two lists of two or more sentences, lists of words, with a negative CND-1",
+    ),
+    "12.4": letter("12.4", "a74a4256"),
     "13.1": number(5 * np.expm1(24.2), 1e-2),
     "13.2": function(
         mean_cnd_of_copies, lambda: [*fours(2), (np.array([0.7, 0.3]), 5)], 1e-9
