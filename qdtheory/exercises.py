@@ -303,7 +303,7 @@ def beats_under_bleu(answer: object) -> bool:
     pair, p = qd.single_token_bleu_pair(2, 2), np.array([0.5, 0.3, 0.15, 0.05])
     q = as_distribution(answer, 4)
     gain = pair.quality(q, p) - pair.quality(p, p)
-    return min(gain, pair.diversity(q) - pair.diversity(p)) > 1e-9
+    return bool(min(gain, pair.diversity(q) - pair.diversity(p)) > 1e-9)
 
 
 def hides_from_bigrams(answer: object) -> bool:
