@@ -1,11 +1,8 @@
 """The project's files agree with each other, and the package stands alone."""
 
-import contextlib
-import io
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -20,9 +17,6 @@ import yaml
 from jupytext.config import load_jupytext_configuration_file
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from typer.testing import CliRunner
-
-from qdtheory import cli
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -260,32 +254,6 @@ def test_a_python_that_will_not_do_is_refused(tmp_path, failing, message):
 
 
 # --- the pages a newcomer reads -----------------------------------------------
-
-
-def test_the_readmes_example_prints_what_the_readme_says():
-    readme = (ROOT / "README.md").read_text()
-    code, printed = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL
-    ).groups()
-    assert len(code.strip().splitlines()) <= 12
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(code, "README.md", "exec"), {})
-    assert out.getvalue() == printed
-
-
-def test_the_readmes_commands_say_what_the_readme_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("model.txt", "real.txt"):
-        Path(name).write_text("a model wrote this one\n" * 3 + "or not this one\n")
-    readme = (ROOT / "README.md").read_text()
-    lines = re.findall(r"^\.venv/bin/qdtheory (.*)$", readme, re.MULTILINE)
-    commands = [shlex.split(line, comments=True) for line in lines]
-    assert {command for command, *_ in commands} == {"check", "evaluate", "qdisc"}
-    for line, arguments in zip(lines, commands, strict=True):
-        result = CliRunner().invoke(cli.app, arguments)
-        assert result.exit_code == 0, result.output
-        said = line.partition("  # ")[2]
-        assert result.output.startswith(f"{said}: " if said else "")
 
 
 @pytest.mark.parametrize("page", PAGES)

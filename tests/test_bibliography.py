@@ -1,0 +1,73 @@
+"""Every work that a notebook cites is in the bibliography, and no other."""
+
+import re
+from pathlib import Path
+
+import jupytext
+import pytest
+
+ROOT = Path(__file__).parents[1]
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def entries():
+    """Authors, title, address and year of each work in the bibliography."""
+    text = " ".join((ROOT / "docs/bibliography.md").read_text().split())
+    found = re.findall(r"\* ([^\[*]+), \[\*(.+?)\*\]\((\S+)\), .+?, (\d{4})\.", text)
+    assert len(found) == text.count("* ") - text.count("*Sources* ")
+    return found
+
+
+ENTRIES = entries()
+
+
+def sources():
+    """Each work or group of works in the sections Sources, with its notebook."""
+    for path in sorted((ROOT / "notebooks/src").glob("*.md")):
+        cells = jupytext.reads(path.read_text(), fmt="md:myst").cells
+        section = cells[-1].source.partition("## Sources\n")[2]
+        assert section, path.name
+        for item in re.split(r"\n[*-] |\n\n", "\n" + section.strip()):
+            if text := " ".join(item.split()):
+                yield path.stem, text
+
+
+SOURCES = list(sources())
+
+
+def surnames(text):
+    return {word for word in re.findall(r"[^\W\d_]{2,}", text) if word[0].isupper()}
+
+
+def matches(entry, item):
+    """Is the work cited in the item: by its year and a name, or by its title?"""
+    authors, title, _, year = entry
+    named = surnames(authors) & surnames(item)
+    return bool(named) and (year in YEAR.findall(item) or f"*{title}" in item)
+
+
+@pytest.mark.parametrize(("notebook", "item"), SOURCES)
+def test_every_source_is_in_the_bibliography(notebook, item):
+    titles = {title for _, title, *_ in ENTRIES}
+    for cited in re.findall(r"\*([^*]+)\*", item):
+        cited = cited.rstrip(".")
+        assert any(title.startswith(cited) for title in titles), cited
+    for year in YEAR.findall(item):
+        of_the_year = [entry for entry in ENTRIES if entry[3] == year]
+        assert any(matches(entry, item) for entry in of_the_year), (year, item)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[1])
+def test_every_work_of_the_bibliography_is_cited(entry):
+    assert any(matches(entry, item) for _, item in SOURCES)
+
+
+def test_works_have_addresses_that_last():
+    addresses = [address for *_, address, _ in ENTRIES]
+    assert len(set(addresses)) == len(addresses)
+    lasting = re.compile(
+        r"https://(doi\.org/10\.\d{4,5}/\S+|arxiv\.org/abs/\d{4}\.\d{5}"
+        r"|aclanthology\.org/\S+/|proceedings\.mlr\.press/v\d+/\w+\.html|jmlr\.org/papers/\S+\.html"
+        r"|cir\.nii\.ac\.jp/crid/\d+|www\.nltk\.org/book/)"
+    )
+    assert [address for address in addresses if not lasting.fullmatch(address)] == []
