@@ -43,6 +43,7 @@ RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
 # Another build of the font renderer moves the grey of a few edge pixels.
 GREY_LEVELS, PIXELS = 32, 1e-3
 CELL_SECONDS = 600
+WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 INTEGER = re.compile(r"[-+]?\d+\.?")
@@ -159,6 +160,8 @@ def execute(
                 )
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = with_palette(output.data["image/png"])
+        if "outputs" in cell:
+            cell.outputs = [o for o in cell.outputs if WIDGET not in o.get("data", {})]
 
 
 def with_palette(png: str) -> str:

@@ -28,6 +28,7 @@ Set up, count, draw.
 import os
 
 import matplotlib.pyplot as plt
+from ipywidgets import IntSlider
 ```
 
 ```{code-cell} ipython3
@@ -37,6 +38,7 @@ print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")
 ```{code-cell} ipython3
 fig, ax = plt.subplots(figsize=(1, 1))
 line = ax.plot([0, 1])
+display(IntSlider())
 ```
 
 +++ {"tags": ["exercise"]}
@@ -100,6 +102,12 @@ def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
     assert book.cells[2].outputs[0].text == (
         "T1.1  third = 0.333333 of 46656 texts, residual 1.0e-16\n"
     )
+
+
+def test_the_view_of_a_widget_is_left_out(book):
+    assert [[*output.data] for output in book.cells[3].outputs] == [
+        ["image/png", "text/plain"]
+    ]
 
 
 def test_solutions_execute_the_setup_and_the_exercises_only(built):
