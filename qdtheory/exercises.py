@@ -84,11 +84,11 @@ def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
     """
 
     def grade(answer: object) -> str | None:
-        expected = float(np.asarray(value() if callable(value) else value))
         try:
             found = float(as_numbers(answer))
         except (TypeError, ValueError):
             return f"{shown(answer)}, expected one number"
+        expected = float(np.asarray(value() if callable(value) else value))
         if abs(found - expected) <= tolerance * (abs(expected) or 1):
             return None
         return f"{shown(answer)}, expected another number, to {tolerance:g}"
@@ -113,7 +113,6 @@ def function(
         if not callable(answer):
             return f"{shown(answer)}, expected a function"
         for arguments in inputs():
-            expected = np.asarray(reference(*arguments))
             call = f"your function of ({', '.join(map(shown, arguments))})"
             try:
                 value = answer(*arguments)
@@ -124,7 +123,8 @@ def function(
             try:
                 found = as_numbers(value)
             except (TypeError, ValueError):
-                found = np.array([])
+                return f"{call} gave {shown(value)}, expected numbers"
+            expected = np.asarray(reference(*arguments))
             if found.shape != expected.shape:
                 size = f"shape {expected.shape}" if expected.shape else "one number"
                 return f"{call} gave {shown(value)}, expected {size}"
