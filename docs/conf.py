@@ -44,7 +44,10 @@ napoleon_attr_annotations = False  # `*batch` would begin an emphasis
 html_theme = "sphinx_book_theme"
 html_title = "qdtheory"
 html_show_copyright = False
-html_theme_options = {"show_navbar_depth": 1, "use_download_button": False}
+# The download button gives a page's source: the notebook itself.
+# One level of the sidebar: the theme gives the switches of deeper ones no name.
+html_theme_options = {"max_navbar_depth": 1, "use_download_button": True}
+html_context = {"default_mode": "auto"}  # else the theme's script logs an error
 
 # MathJax comes from a package, so that the site asks nothing of the network.
 (mathjax,) = importlib.util.find_spec(
