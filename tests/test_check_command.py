@@ -98,10 +98,11 @@ def test_a_compatible_pair(folder):
     }
 
 
-@pytest.mark.parametrize("name", ["LL-SE", "CR-NRR", "LL-NRR", "CR-SE", "CR-SDI"])
+@pytest.mark.parametrize("name", ["LL-SE", "CR-NRR", "LL-NRR", "CR-SE", "cr-sdi"])
 def test_json_holds_the_librarys_verdict(folder, name):
     result = call("--pair", name, "--json")
     assert (result.exit_code, result.stderr) == (0, "")
+    name = name.upper()
     f, g = (getattr(qd, part) for part in name.split("-"))
     verdict = check_compatibility(qd.SeparablePair(f, g))
     report = json.loads(result.stdout)
@@ -171,6 +172,11 @@ def own(quality="quality", diversity="diversity", p="p.txt"):
         (["--f", "x", "--g", "x +"], "'x +' is not an expression; use x, numbers"),
         (["--pair", "LL"], "no pair is called LL; there are LL-SE, LL-NRR, LL-SDI, CR"),
         (["--pair", "SE-LL"], "no pair is called SE-LL"),
+        (
+            ["--f", "x", "--g", "-x^2"],
+            "-x^2 is not allowed in an expression; use x, numbers, log, exp, sqrt, "
+            "+ - * / ** and parentheses; a power is x**2\n",
+        ),
         ([*FORMULAS, "--length", "2"], "give --p, or both --vocab-size and --length"),
         (
             [*FORMULAS, "--vocab-size", "0", "--length", "2"],
@@ -182,7 +188,10 @@ def own(quality="quality", diversity="diversity", p="p.txt"):
         ),
         ([*FORMULAS, "--p", "none.txt"], "none.txt: No such file or directory"),
         ([*FORMULAS, "--p", "."], ".: Is a directory"),
-        ([*FORMULAS, "--p", "word.txt"], "word.txt: could not convert string to float"),
+        (
+            [*FORMULAS, "--p", "word.txt"],
+            "word.txt: expected one probability a line, got",
+        ),
         (
             [*FORMULAS, "--p", "weights.txt"],
             "weights.txt: P must sum to 1, got 3; call",
@@ -211,6 +220,7 @@ def own(quality="quality", diversity="diversity", p="p.txt"):
             "my_metrics:quality and my_metrics:uniform_only failed: KeyError: ",
         ),
         (["--quality", "a", *own()[2:]], "a: expected MODULE:FUNCTION, such as"),
+        (["--quality", "a.py:f", *own()[2:]], "a.py:f: expected MODULE:FUNCTION, such"),
         (
             ["--quality", "no_such:f", *own()[2:]],
             "no_such cannot be imported: ModuleNotFoundError: No module",

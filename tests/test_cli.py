@@ -91,8 +91,32 @@ def test_tables(folder):
     assert [values[1][f"CND-{n}"] for n in (1, 2)] == [0, 0]
     for name in ("BLEU", "MS-Jaccard"):
         assert [values[1][f"{name}-{n}"] for n in (1, 2)] == [1, 1]
+    assert "Higher is better, but lower for Self-BLEU and CND." in lines
+    assert "With fewer than 20 sentences the intervals are rough." in lines
     assert "divergence-compatible" in result.stdout
     assert f"qdtheory {qd.__version__}" in lines[-1]
+
+
+def test_what_is_rounding_only_is_shown_as_zero(folder):
+    sentences = [
+        *("a cat sat on the mat", "the dog ran"),
+        *("a cat ran on the mat", "the dog sat on a mat"),
+    ]
+    Path("rounded.txt").write_text("\n".join(sentences))
+    # No 4-gram is in two sentences: NRR-4 is 0, and -1.4e-17 as it is computed.
+    computed = qd.text.negative_repetition_rate(sentences, 4, "pairs")
+    assert 0 < abs(computed) < 1e-15
+    result = call("evaluate", "rounded.txt", "--references", "references.txt")
+    assert ["NRR-4", "0", "0", "0"] in [
+        line.replace("│", " ").split() for line in result.stdout.splitlines()
+    ]
+
+
+def test_enough_sentences_get_no_word_on_rough_intervals(folder):
+    Path("enough.txt").write_text(REFERENCES * 7)
+    result = call("evaluate", "enough.txt", "--references", "references.txt")
+    assert result.exit_code == 0
+    assert "rough" not in result.stdout
 
 
 def test_sets_of_different_size_are_warned_about(folder):

@@ -98,6 +98,7 @@ def test_functions_of_ones_own(folder):
         ((), "give --f and --g, or --pair"),
         (("--pair", "BLEU-x"), "expected BLEU- and an order such as BLEU-2"),
         (("--pair", "BLEU-0"), "expected BLEU- and an order such as BLEU-2"),
+        (("--pair", "bleu-4"), "bleu-4 of texts of 3 tokens is 0: they have no n-gram"),
         (("--pair", "ROUGE-SE"), "no pair is called ROUGE-SE"),
         (("--pair", "LL-SE", "--p", "none.txt"), "none.txt: No such file"),
         (("--pair", "LL-SE", "--p", "bad.txt"), "bad.txt: P must sum to 1"),

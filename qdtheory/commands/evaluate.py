@@ -117,10 +117,17 @@ def _as_json(found, files: dict[str, Any], references: str) -> dict[str, Any]:
     }
 
 
+def _shown(value: float) -> str:
+    # Metrics of at most 1 in size are rounded to about this.
+    return "0" if abs(value) < 1e-15 else f"{value:.5g}"
+
+
 def _print(found, files: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from qdtheory.text.report import NUM_GROUPS
 
     console = Console(highlight=False)
     role = "references"
@@ -138,7 +145,10 @@ def _print(found, files: dict[str, Any]) -> None:
             table.add_column(name, justify="right")
         rows = zip(scores.value, scores.low, scores.high, strict=True)
         for metric, row in zip(found.metrics, rows, strict=True):
-            table.add_row(metric, *(f"{value:.5g}" for value in row))
+            table.add_row(metric, *map(_shown, row))
         console.print(table)
-    for line in (*found.warnings, *found.pairs, found.methods):
+    notes = ["Higher is better, but lower for Self-BLEU and CND."]
+    if min(found.sizes.values()) < NUM_GROUPS:
+        notes.append(f"With fewer than {NUM_GROUPS} sentences the intervals are rough.")
+    for line in (*notes, *found.warnings, *found.pairs, found.methods):
         console.print(line, markup=False, soft_wrap=True)

@@ -49,7 +49,10 @@ def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> 
         case None, None, None, str(), str():
             return _function_pair(quality, diversity, real, num_texts)
         case _:
-            fail("give --f and --g, or --pair, or --quality and --diversity")
+            fail(
+                "give --f and --g, or --pair, or --quality and --diversity; "
+                "--help has an example"
+            )
 
 
 def read_distribution(path: Path):
@@ -62,13 +65,27 @@ def read_distribution(path: Path):
         if path.suffix == ".npy":
             values = np.load(path, allow_pickle=False)
         else:
-            values = np.array([float(text) for text in path.read_text("utf-8").split()])
+            values = _numbers(path.read_text("utf-8"))
         check_distribution(values, "P")
     except OSError as error:
         fail(f"{path}: {error.strerror or error}")
     except (ValueError, TypeError, EOFError) as error:
         fail(f"{path}: {error}")
     return values
+
+
+def _numbers(text: str):
+    """One number a line."""
+    import numpy as np
+
+    numbers = []
+    for word in text.split():
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            message = f"expected one probability a line, got {word!r}"
+            raise ValueError(message) from None
+    return np.array(numbers)
 
 
 def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
@@ -93,16 +110,19 @@ def _formula_pair(f: str, g: str):
     try:
         return SeparablePair(Expression(f), Expression(g), f"f = {f}, g = {g}")
     except ValueError as error:
-        fail(str(error))
+        fail(f"{error}; a power is x**2" if "^" in f + g else str(error))
 
 
 def _named_pair(name: str):
     from qdtheory import pairs
 
-    quality, _, diversity = name.partition("-")
+    quality, _, diversity = name.upper().partition("-")
     if quality not in QUALITIES or diversity not in DIVERSITIES:
         names = [f"{a}-{b}" for a in QUALITIES for b in DIVERSITIES]
-        fail(f"no pair is called {name}; there are {', '.join(names)}")
+        fail(
+            f"no pair is called {name}; there are {', '.join(names)}, and for the "
+            "command qdisc BLEU-1, BLEU-2, ..."
+        )
     return pairs.SeparablePair(getattr(pairs, quality), getattr(pairs, diversity))
 
 
@@ -126,8 +146,11 @@ def _load_function(name: str, *vectors) -> Callable:
     import jax
 
     module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        fail(f"{name}: expected MODULE:FUNCTION, such as metrics:quality")
+    if not (module and colon and attribute) or module.endswith(".py"):
+        fail(
+            f"{name}: expected MODULE:FUNCTION, such as metrics:quality for the "
+            "function quality of metrics.py in this folder"
+        )
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     with _user_code(f"{module} cannot be imported", Exception, SystemExit):

@@ -82,7 +82,7 @@ def qdisc(
     else:
         rows = {str(p): read_distribution(p)}
     real = next(iter(rows.values()))
-    if pair is None or not pair.startswith("BLEU-"):
+    if pair is None or not pair.upper().startswith("BLEU-"):
         chosen = chosen_pair(f, g, pair, quality, diversity, real, real.size)
     elif real.size == num_texts:
         chosen = _bleu_pair(pair, space, references, self_references)
@@ -128,9 +128,14 @@ def _oracles(space, sigma: float, hidden_size: int, seeds: int) -> dict[str, Any
 def _bleu_pair(name: str, space, references: int, self_references: int) -> Any:
     from qdtheory import BleuPair
 
-    order = name.removeprefix("BLEU-")
+    order = name[len("BLEU-") :]
     if not order.isdecimal() or int(order) < 1:
         fail(f"--pair: expected BLEU- and an order such as BLEU-2, got {name}")
+    if int(order) > max(space.lengths):
+        fail(
+            f"{name} of texts of {max(space.lengths)} tokens is 0: they have no n-gram "
+            f"of order {order}; give a lower order, or --length"
+        )
     try:
         return BleuPair(space, int(order), references, self_references)
     except ValueError as error:
