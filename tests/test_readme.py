@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from qdtheory import cli
+from qdtheory.exercises import check
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -124,6 +125,18 @@ def test_the_code_prints_what_the_page_says(page):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(compile(code, page, "exec"), {})
     assert out.getvalue() == printed
+
+
+def test_the_wrong_statements_of_the_lectures_are_exercises_with_a_letter(capsys):
+    page = (ROOT / "docs/teaching.md").read_text()
+    rows = re.findall(r"^\| \d\. .* \|([^|]+)\|$", page, re.MULTILINE)
+    ids = [exercise for row in rows for exercise in row.strip().split(", ")]
+    assert len(rows) == 6
+    assert len(set(ids)) == len(ids) >= 6
+    for exercise in ids:
+        check(exercise, 7)
+        printed = capsys.readouterr().out
+        assert printed == f"{exercise} not yet: 7, expected one letter\n"
 
 
 def test_the_picture_is_there_and_told_in_words():
