@@ -23,6 +23,7 @@ from qdtheory.certificates import (
 )
 from qdtheory.compatibility import Verdict, Witness, check_compatibility
 from qdtheory.concave import ConcavePair
+from qdtheory.concave_envelope import dual_bound, separable_interval
 from qdtheory.conditional import (
     ConditionalDiscrepancy,
     Transport,
@@ -121,6 +122,12 @@ from qdtheory.scoring_rules import (
 )
 from qdtheory.search import Search, search
 from qdtheory.spaces import TextSpace
+from qdtheory.third_order import (
+    ThirdOrderCertificate,
+    ThirdOrderInterval,
+    third_order_bound,
+    third_order_interval,
+)
 
 __version__ = _version("qdtheory")
 

@@ -41,7 +41,7 @@ from qdtheory.discrepancy import CERTIFIED, Discrepancy
 from qdtheory.distributions import check_distribution
 from qdtheory.kernels import KernelPair
 from qdtheory.ngrams import ngram_matrix
-from qdtheory.pairs import Pair
+from qdtheory.pairs import LinearPair, Pair, SeparablePair
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
@@ -78,7 +78,8 @@ def certify(
     """Add an upper bound to the QDisc that a search found, and improve on the model.
 
     BLEU of order 1 on texts of one length is bounded by `bleu_1_interval`; kernels,
-    and BLEU of any order with one Self-BLEU reference, by `quadratic_interval`.
+    and BLEU of any order with one Self-BLEU reference, by `quadratic_interval`; sums of
+    g(Q_i) by `qdtheory.concave_envelope.separable_interval`.
 
     Args:
         pair: the pair of the search.
@@ -100,6 +101,8 @@ def certify(
         >>> certify(pair, p, quality_discrepancy(pair, p)).status
         'certified'
     """
+    from qdtheory.concave_envelope import separable_interval  # it imports this module
+
     if found.status != "lower_bound":
         return found
     if _has_tails(pair):
@@ -107,10 +110,14 @@ def certify(
     elif _is_quadratic(pair):
         bounds = quadratic_interval(pair, p, start=found.q)
         method = "the doubly nonnegative relaxation"
+    elif isinstance(pair, SeparablePair | LinearPair):
+        bounds = separable_interval(pair, p, start=found.q)
+        method = "the concave envelope and branch and bound"
     else:
         raise TypeError(
             "an upper bound is known for BLEU of order 1 on texts of one length, for "
-            "BLEU with one Self-BLEU reference and for a KernelPair; got "
+            "BLEU with one Self-BLEU reference, for a KernelPair and for a diversity "
+            "that sums g(Q_i); got "
             f"{getattr(pair, 'name', type(pair).__name__)}"
         )
     # What a local search gives away inside the constraint is no improvement.

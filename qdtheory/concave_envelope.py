@@ -1,0 +1,457 @@
+r"""Upper bounds on QDisc for $V = \sum_i g(Q_i)$ with g of any shape.
+
+Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\mu \ge 0$ and every
+$\nu$, a distribution Q with $V(Q) \ge s$ has
+$u \cdot Q \le u \cdot Q + \mu (V(Q) - s) + \nu (1 - \sum_i Q_i)
+\le \nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, x from $l_i$ to $h_i$.
+The least of these bounds is the optimum with g's concave envelope on each side of the
+box in place of g. Where that optimum lies on a chord, the box is cut in two.
+
+Exchanging two probabilities leaves the sum of the g(Q_i) as it is. So the better of two
+texts has the larger probability, at no loss: the i-th best has at most 1 / i, and if
+it has at least c, so have all better ones.
+
+A maximum over x is bounded by what interval arithmetic proves of g: where g'' <= 0,
+by a tangent, wherever it touches; elsewhere by chords, which g may exceed by `FLAT`.
+A solver's error can only make the bound larger.
+"""
+
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from qdtheory import pairs
+from qdtheory.certificates import EPS, Interval, _climbed
+from qdtheory.discrepancy import _scores, _separable
+from qdtheory.distributions import check_distribution
+from qdtheory.expressions import _intervals, formula_of
+from qdtheory.jets import Jet
+from qdtheory.pairs import Pair, ScalarFunction, expected_score
+
+FLAT = 1e-14
+NARROWEST = Fraction(1, 2**60)
+MAX_STRETCHES = 4000
+TABLE_POINTS = 1025
+MAX_COLUMNS = 200
+# The greatest price of diversity, in units of the range of the scores: the bound of a
+# box without a feasible Q is finite, and too low to matter.
+MAX_PRICE = 1e6
+# In place of 0, where it divides.
+LEAST_PRICE = 1e-30
+# A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
+MAX_TEXTS = 256
+
+
+# --- The bound at given multipliers -------------------------------------------------
+
+
+def dual_bound(
+    g: ScalarFunction,
+    scores: Float[ArrayLike, " texts"],
+    least: float,
+    price: float,
+    level: float,
+    low: Float[ArrayLike, " texts"] | float = 0.0,
+    high: Float[ArrayLike, " texts"] | float = 1.0,
+) -> float:
+    r"""What no $u \cdot Q$ with $\sum_i g(Q_i) \ge s$ exceeds, from any multipliers.
+
+    $\nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, rounded up.
+
+    Args:
+        g: as in `separable_interval`.
+        scores: u, finite, shape (N,).
+        least: s.
+        price: $\mu$, at least 0.
+        level: $\nu$.
+        low: the least probabilities, in [0, 1], shape (N,) or one for all.
+        high: the greatest probabilities, likewise, no less than `low`.
+
+    Returns:
+        The bound.
+
+    Raises:
+        TypeError: g has no formula.
+        ValueError: a negative price, or g of a shape that cannot be told.
+
+    Example:
+        >>> from qdtheory.pairs import NRR
+        >>> scores, p = np.array([0.7, 0.3]), np.array([0.6, 0.4])
+        >>> round(dual_bound(NRR, scores, -(p @ p), price=1.0, level=-0.5), 9)
+        0.54
+        >>> float(scores @ p)
+        0.54
+    """
+    if not price >= 0:
+        raise ValueError(
+            f"the price of diversity must be at least 0, got {price}; weak duality "
+            "needs it"
+        )
+    scores = np.asarray(scores, float)
+    low, high = (np.broadcast_to(end, scores.shape) for end in (low, high))
+    x, widths = _candidates(g, low, high, (level - scores) / max(price, LEAST_PRICE))
+    value, least_slope, greatest_slope = _enclosed(g, x)
+    costs = (level - scores)[:, None]
+    tops = price * value - costs * x
+    tops += np.maximum(price * greatest_slope - costs, 0) * widths[1]
+    tops += np.maximum(costs - price * least_slope, 0) * widths[0]
+    total = level - price * least + tops.max(axis=1).sum() + scores.size * price * FLAT
+    # Sums of N + 8 terms or fewer of these sizes: their rounding.
+    sizes = abs(level) + price * abs(least) + np.abs(costs).sum()
+    sizes += price * np.abs(value).max() * scores.size
+    return float(total + (scores.size + 8) * EPS * sizes)
+
+
+def _candidates(
+    g: ScalarFunction, low: np.ndarray, high: np.ndarray, slopes: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Where g(x) - slope x may be greatest between low and high, rows for each slope.
+
+    Ends of stretches, with widths 0, and a tangent's point in each concave stretch,
+    with the widths to its left and right on which the tangent is needed.
+    """
+    shape = _shape(g)
+    low, high = low[:, None], high[:, None]
+    ends = np.clip(shape.ends, low, high)
+    starts, stops = (np.clip(end, low, high) for end in shape.concave.T)
+    touch = np.clip(shape.touching(g, slopes), starts, stops)
+    none = np.zeros_like(ends)
+    left, right = np.hstack([none, touch - starts]), np.hstack([none, stops - touch])
+    return np.hstack([ends, touch]), (left, right)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What is proved of g: [0, 1] in stretches, and the concave ones, joined."""
+
+    ends: np.ndarray  # from 0 to 1
+    concave: np.ndarray  # a row of two ends each
+    tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
+
+    def touching(self, g: ScalarFunction, slopes: np.ndarray) -> np.ndarray:
+        """Where g has each slope, in each concave stretch, nearly; (slopes, stretches).
+
+        Interpolated, then two steps of Newton's method.
+        """
+        columns = [np.empty((slopes.size, 0))]
+        for x, falling in self.tables:
+            touch = np.interp(slopes, falling[::-1], x[::-1])
+            for _ in range(2):
+                jet = _jet(g, touch)
+                step = (slopes - jet.slope) / np.minimum(jet.bend, -EPS)
+                touch = np.clip(touch + step, x[0], x[-1])
+            columns.append(touch[:, None])
+        return np.hstack(columns)
+
+
+@lru_cache(maxsize=64)
+def _shape(g: ScalarFunction) -> _Shape:
+    """Split [0, 1] by interval arithmetic until each stretch is told."""
+    waiting, told = [(Fraction(0), Fraction(1))], []
+    while waiting:
+        low, high = waiting.pop()
+        width = high - low
+        if width < NARROWEST or len(told) > MAX_STRETCHES:
+            raise ValueError(
+                "interval arithmetic cannot tell where g is concave near "
+                f"{float(low):.3g}; use a g with two bounded derivatives on [0, 1]"
+            )
+        try:
+            bend = _bounds(_enclosure(g, low, high).bend)
+        except ValueError:  # too wide to tell
+            bend = -np.inf, np.inf
+        if bend[1] <= 0:
+            told.append((low, high, True))
+        # A chord over a width h is exceeded by -g'' h^2 / 8 at most.
+        elif -bend[0] * float(width) ** 2 / 8 <= FLAT:
+            told.append((low, high, False))
+        else:
+            middle = (low + high) / 2
+            waiting += [(middle, high), (low, middle)]
+    joined: list[list[Fraction]] = []
+    for low, high, concave in told:
+        if concave and joined and joined[-1][1] == low:
+            joined[-1][1] = high
+        elif concave:
+            joined.append([low, high])
+    concave = np.array(joined, float).reshape(-1, 2)
+    points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
+    ends = np.array([0.0] + [float(high) for _, high, _ in told])
+    return _Shape(ends, concave, [(x, _jet(g, x).slope) for x in points])
+
+
+_formula = lru_cache(maxsize=64)(formula_of)
+
+
+def _jet(g: ScalarFunction, x: np.ndarray) -> Jet:
+    """g, g' and g'' in floating point."""
+    formula = _formula(g)
+    if formula is not None:
+        return formula.jet(x)
+    zeros = np.zeros_like(x)
+    return _by_power(g, Jet(x, zeros + 1, zeros), Jet(zeros + 1, zeros, zeros))
+
+
+def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
+    """Intervals that hold all that g, g' and g'' are from low to high."""
+    formula = _formula(g)
+    if formula is not None:
+        return formula.enclosure(low, high)
+    arithmetic, number, _ = _intervals()
+    x = arithmetic.mpf([number(low).value.a, number(high).value.b])
+    start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
+    return _by_power(g, start, number(Fraction(1)))
+
+
+def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
+    """The g of single-token BLEU with a power that no `Expression` has."""
+    match g:
+        case partial(func=pairs._repeated, args=(k,)):
+            return -x * (one - (one - x) ** k)
+    raise TypeError(
+        "the bound needs a formula for g; write it as a qdtheory.Expression, got "
+        f"{getattr(g, '__name__', type(g).__name__)}"
+    )
+
+
+def _enclosed(
+    g: ScalarFunction, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """No less than g, no more than g' and no less than g', at each entry."""
+    points, index = np.unique(x, return_inverse=True)
+    rows = np.array([_enclosed_at(g, float(point)) for point in points])
+    value, least, greatest = rows[index.reshape(x.shape)].transpose(2, 0, 1)
+    return value, least, greatest
+
+
+@lru_cache(maxsize=1 << 14)
+def _enclosed_at(g: ScalarFunction, x: float) -> tuple[float, float, float]:
+    jet = _enclosure(g, Fraction(x), Fraction(x))
+    return _bounds(jet.value)[1], *_bounds(jet.slope)
+
+
+def _bounds(interval: Any) -> tuple[float, float]:
+    """The ends of an interval, rounded outwards."""
+    low, high = (float(end) for end in (interval.a, interval.b))
+    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
+
+
+# --- Branch and bound ---------------------------------------------------------------
+
+
+def separable_interval(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_splits: int = 1000,
+) -> Interval:
+    """Bound QDisc where a diversity is a sum of g(Q_i), whatever the shape of g.
+
+    Args:
+        pair: with a score for each text and g of two bounded derivatives on [0, 1]
+            that has a formula: an `Expression`, NRR, or the g of single-token BLEU.
+        p: the real distribution, shape (N,).
+        start: a model to improve on, shape (N,); P itself by default.
+        tolerance: the width at which to stop, positive.
+        max_splits: the number of splits at which to stop.
+
+    Returns:
+        The interval, wider than `tolerance` only if the splits ran out.
+
+    Raises:
+        TypeError: another pair, or a g without a formula.
+        ValueError: no distribution, too many texts, a tolerance that is not
+            positive, or a g whose shape interval arithmetic cannot tell.
+
+    Example:
+        >>> from qdtheory.expressions import Expression
+        >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
+        >>> pair = SeparablePair(Expression("x"), two_peaks)
+        >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
+        >>> found.upper - found.lower <= 1e-6
+        True
+    """
+    separable = _separable(pair)
+    if separable is None:
+        raise TypeError(
+            "the bound takes a pair with a score for each text and a diversity that "
+            "sums g(Q_i), a SeparablePair or LinearPair; got "
+            f"{getattr(pair, 'name', type(pair).__name__)}"
+        )
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    p = np.asarray(check_distribution(p))
+    if p.size > MAX_TEXTS:
+        raise ValueError(
+            f"the bound takes {MAX_TEXTS} texts at most, got {p.size}; take a smaller "
+            "space"
+        )
+    start = p if start is None else check_distribution(start, "start", p.size)
+    scores = _scores(separable, p)
+    # The others have score -inf, and get nothing.
+    order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
+    problem = _problem(separable.g, scores[order], p, p.size - order.size)
+    diversity = float(separable.diversity(p))
+    quality = float(problem.scores @ p[order])
+
+    def gain_of(q: np.ndarray) -> float:
+        feasible = separable.diversity(q) >= diversity
+        return float(expected_score(q - p, scores)) if feasible else -np.inf
+
+    q = max([p, np.asarray(start)], key=gain_of)
+    enough = quality + gain_of(q) + tolerance
+    # No less than 1 / i.
+    high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
+    columns = np.array([p[order], np.full(order.size, 1 / order.size)])
+    boxes = [_bounded(problem, 0 * high, np.minimum(high, 1), columns, enough)]
+    splits = 0
+    while boxes[-1].bound > enough and splits < max_splits:
+        box = boxes.pop()
+        splits += 1
+        # A local search costs as much as many splits: the 1st, 2nd, 4th, ... try one.
+        if splits & (splits - 1) == 0:
+            climbed = np.zeros(p.size)
+            climbed[order] = _climbed(
+                problem.scores, problem.spent, -problem.least, box.q
+            )
+            q = max([q, climbed], key=gain_of)
+            enough = quality + gain_of(q) + tolerance
+        for low, high in _halves(box):
+            half = _bounded(problem, low, high, box.columns, enough)
+            insort(boxes, half, key=lambda box: box.bound)
+    gain = gain_of(q)
+    upper = float(max(gain, boxes[-1].bound - quality))
+    return Interval(gain, upper, jnp.asarray(q), splits)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Maximise u . Q subject to sum g(Q_i) >= s, the texts in falling order of u."""
+
+    g: ScalarFunction
+    scores: np.ndarray
+    least: float
+
+    def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the diversity of a distribution, with its gradient."""
+        jet = _jet(self.g, q)
+        return -float(jet.value.sum()), -jet.slope
+
+
+def _problem(
+    g: ScalarFunction, scores: np.ndarray, p: np.ndarray, num_left_out: int
+) -> _Problem:
+    """The problem whose least diversity is no more than that of P."""
+    values = [_enclosure(g, Fraction(x), Fraction(x)).value for x in p.tolist()]
+    left_out = _enclosure(g, Fraction(0), Fraction(0)).value * num_left_out
+    return _Problem(g, scores, _bounds(sum(values) - left_out)[0])
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Probabilities between low and high, and the optimum with g's envelopes there."""
+
+    low: np.ndarray
+    high: np.ndarray
+    bound: float
+    columns: np.ndarray  # rows whose mixture is the optimum
+    q: np.ndarray
+    gaps: np.ndarray  # from g to its envelope, at each text
+
+
+def _bounded(
+    problem: _Problem,
+    low: np.ndarray,
+    high: np.ndarray,
+    columns: np.ndarray,
+    enough: float,
+) -> _Box:
+    """The box, with the least bound, found by cutting planes.
+
+    The bound is convex in the multipliers; any x in the box gives a plane below it.
+
+    Args:
+        problem: what is bounded.
+        low: the least probabilities.
+        high: the greatest probabilities.
+        columns: rows that may be part of the optimum.
+        enough: no bound needs to be less than this.
+    """
+    x = np.clip(np.vstack([columns, low, high]), low, high)
+    values = _jet(problem.g, x).value
+    bound, best = np.inf, (0.0, 0.0)
+    while True:
+        floor, share, price, level = _multipliers(problem, x, values)
+        costs = level - problem.scores
+        tried, _ = _candidates(problem.g, low, high, costs / max(price, LEAST_PRICE))
+        tried_values = _jet(problem.g, tried).value
+        tops = price * tried_values - costs[:, None] * tried
+        top = level - price * problem.least + tops.max(axis=1).sum()
+        if top < bound:
+            bound, best = top, (price, level)
+        close = bound - floor <= 0.05 * (bound - enough)
+        if bound <= enough or close or len(x) > MAX_COLUMNS:
+            break
+        at = tops.argmax(axis=1)[:, None]
+        x = np.vstack([x, np.take_along_axis(tried, at, 1).T])
+        values = np.vstack([values, np.take_along_axis(tried_values, at, 1).T])
+    bound = dual_bound(problem.g, problem.scores, problem.least, *best, low, high)
+    q = share @ x
+    gaps = share @ values - _jet(problem.g, q).value
+    return _Box(low, high, bound, x[share > 0], q, gaps)
+
+
+def _multipliers(
+    problem: _Problem, x: np.ndarray, values: np.ndarray
+) -> tuple[float, np.ndarray, float, float]:
+    """The least that any multipliers reach on some planes, with shares of these.
+
+    Args:
+        problem: what is bounded.
+        x: a row for each plane.
+        values: g there.
+
+    Returns:
+        That height, the shares, the price and the level.
+    """
+    from scipy.optimize import linprog  # late: it costs import time
+
+    most = MAX_PRICE * np.abs(problem.scores).max()
+    planes = [-np.ones(len(x)), values.sum(axis=1) - problem.least, 1 - x.sum(axis=1)]
+    tolerances = dict.fromkeys(
+        ["primal_feasibility_tolerance", "dual_feasibility_tolerance"], 1e-10
+    )
+    solution = linprog(
+        [1.0, 0.0, 0.0],
+        A_ub=np.column_stack(planes),
+        b_ub=-(x @ problem.scores),
+        bounds=[(None, None), (0, most), (-most, most)],
+        method="highs-ds",
+        options=tolerances,
+    )
+    shares = np.maximum(-solution.ineqlin.marginals, 0)
+    floor, price, level = solution.x
+    return floor, shares / shares.sum(), max(price, 0.0), level
+
+
+def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The two parts of a box, cut where the envelope is farthest from g."""
+    i = int(box.gaps.argmax())
+    tenth = (box.high[i] - box.low[i]) / 10
+    cut = np.clip(box.q[i], box.low[i] + tenth, box.high[i] - tenth)
+    place = np.arange(box.q.size)
+    yield box.low, np.where(place >= i, np.minimum(box.high, cut), box.high)
+    low = np.where(place <= i, np.maximum(box.low, cut), box.low)
+    # What the others leave, and a little more than its rounding.
+    left = 1 - (low.sum() - low) + 4 * place.size * EPS
+    high = np.minimum(box.high, left)
+    if (low <= high).all():
+        yield low, high
