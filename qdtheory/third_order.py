@@ -1,0 +1,409 @@
+r"""Upper bounds on QDisc where Self-BLEU has two references: cubic diversity.
+
+$V = -C(Q, Q, Q)$ for a symmetric tensor C, and the gain in quality is $g \cdot Q$. For
+every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f, a
+Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ has
+$$g \cdot Q \le g \cdot Q + \mu (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
++ (g \cdot Q - f)\,Q'SQ,$$
+as nothing that is added is negative. The right side is the mean
+$\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
+$$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \mu (s - C_{xyz})
++ \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz},$$
+of the entries of A: the largest of them, or f, bounds the gain. Whatever found
+$\mu$ and the matrices, `third_order_bound` checks them.
+
+They are found by the alternating direction method of multipliers on what the bound is
+dual to: a symmetric $T \ge 0$ of sum 1 in the place of $Q \otimes Q \otimes Q$, with
+$C \cdot T \le s$, whose slices $T_x$ and $\sum_x (g_x - f) T_x$ are positive
+semidefinite. At the optimum Q has few texts; in units $d_x$ of each axis that grow
+where Q is small the method needs ten times fewer steps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from qdtheory.bleu import BleuPair
+from qdtheory.certificates import EPS, Interval, _best, _climbed
+from qdtheory.distributions import check_distribution
+from qdtheory.pairs import Pair
+
+# A step takes the eigenvalues of N matrices of N rows: some .05 s at 64 texts, and N^4.
+MAX_TEXTS = 64
+# The probability below which the units of the axes no longer grow.
+SMALL = 0.02
+# The step of the multipliers to begin with, for gains of range 1; it adapts.
+RHO = 2.0
+OVERRELAXATION = 1.6
+STEPS_BETWEEN_CHECKS = 20
+MAX_FACTOR = 2.0
+MAX_NEWTON = 50
+
+
+@dataclass(frozen=True)
+class ThirdOrderCertificate:
+    r"""What shows that no model gains more than `third_order_bound` says.
+
+    Attributes:
+        price: $\mu$, at least 0.
+        grams: $S_1, \dots, S_N$, shape (N, N, N).
+        gram: S, shape (N, N).
+        floor: f, a gain that some model attains.
+    """
+
+    price: float
+    grams: np.ndarray
+    gram: np.ndarray
+    floor: float
+
+
+@dataclass(frozen=True)
+class ThirdOrderInterval(Interval):
+    """What is known of QDisc, and what shows the upper bound.
+
+    Attributes:
+        certificate: for `third_order_bound`.
+    """
+
+    certificate: ThirdOrderCertificate
+
+
+def is_cubic(pair: Pair) -> TypeGuard[BleuPair]:
+    """Whether diversity is BLEU with two Self-BLEU references."""
+    return isinstance(pair, BleuPair) and float(pair.num_self_references) == 2
+
+
+def third_order_interval(
+    pair: BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_steps: int = 3000,
+) -> ThirdOrderInterval:
+    """Bound QDisc of BLEU of any order with two Self-BLEU references.
+
+    Args:
+        pair: with two Self-BLEU references, on 64 texts at most.
+        p: the real distribution, shape (num_texts,).
+        start: a model to improve on, shape (num_texts,); P itself by default. The
+            better it is, the sooner the interval closes.
+        tolerance: the width at which to stop, positive.
+        max_steps: the number of steps at which to stop.
+
+    Returns:
+        The interval, wider than `tolerance` only if the steps ran out. That it closes
+        is not proved.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: no distribution, too many texts, or a tolerance that is not
+            positive.
+
+    Example:
+        >>> from qdtheory.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
+        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
+        >>> found = third_order_interval(pair, p)
+        >>> found.upper - found.lower <= 1e-6
+        True
+        >>> third_order_bound(pair, p, found.certificate) == found.upper
+        True
+    """
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    problem = _problem(pair, p)
+    p = np.asarray(p, float)
+    start = p if start is None else check_distribution(start, "start", p.size)
+
+    def climb(q: np.ndarray) -> np.ndarray:
+        return _climbed(problem.gains, problem.spent, problem.budget, q / q.sum())
+
+    start = np.asarray(start)
+    lower, q = _best(pair, p, [p, start, climb(start)])
+    iterates = _iterates(problem, q, lower)
+    upper, certificate, steps = np.inf, None, 0
+    while certificate is None or (upper - lower > tolerance and steps < max_steps):
+        mixture, found = next(iterates)
+        steps += STEPS_BETWEEN_CHECKS
+        bound = _bound(problem, found)
+        if bound < upper:
+            upper, certificate = bound, found
+        # Local searches cost as much as many steps: the 1st, 2nd, 4th, ... check tries.
+        checks = steps // STEPS_BETWEEN_CHECKS
+        if checks & (checks - 1) == 0:
+            # If T is a mixture of cubes of Q's, rows of its sums are, up to scale, too.
+            heaviest = mixture[np.argsort(mixture.sum(axis=1))[:-4:-1]]
+            models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
+            gain, better = _best(pair, p, [q, *models])
+            if gain > lower + tolerance / 10:
+                iterates = _iterates(problem, better, gain)
+            lower, q = gain, better
+    return ThirdOrderInterval(
+        lower, max(lower, upper), jnp.asarray(q), steps, certificate
+    )
+
+
+def third_order_bound(
+    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: ThirdOrderCertificate
+) -> float:
+    """The largest gain that a certificate leaves open, whoever made it.
+
+    Args:
+        pair: with two Self-BLEU references, on 64 texts at most.
+        p: the real distribution, shape (num_texts,).
+        certificate: of this pair and this distribution.
+
+    Returns:
+        No model with V(Q) >= V(P) gains more.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: no distribution, too many texts, or a certificate with a negative
+            price, a matrix that is not positive semidefinite, or of another size.
+
+    Example:
+        >>> from qdtheory.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), 1, 2, 2)
+        >>> zeros = np.zeros((2, 2, 2)), np.zeros((2, 2))
+        >>> nothing = ThirdOrderCertificate(0.0, *zeros, floor=0.0)
+        >>> print(f"{third_order_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
+        0.12
+    """
+    problem = _problem(pair, p)
+    n = problem.gains.size
+    price, grams, gram = certificate.price, certificate.grams, certificate.gram
+    if grams.shape != (n, n, n) or gram.shape != (n, n):
+        raise ValueError(
+            f"a certificate for {n} texts has matrices of shape {(n, n, n)} and "
+            f"{(n, n)}, got {grams.shape} and {gram.shape}"
+        )
+    if not 0 <= price < np.inf:
+        raise ValueError(f"the price must be finite and at least 0, got {price}")
+    return max(certificate.floor, _bound(problem, certificate))
+
+
+# --- The bound ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Maximise gains . Q subject to C(Q, Q, Q) <= budget.
+
+    A symmetric tensor is kept as its entries i <= j <= k.
+    """
+
+    gains: np.ndarray
+    tensor: np.ndarray  # C
+    budget: float
+    rounding: float  # of C, and of the budget
+    index: np.ndarray  # i, j and k of each entry, shape (3, M)
+    place: np.ndarray  # which entry each of the N^3 is
+    count: np.ndarray  # how often an entry occurs among them
+
+    def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """C(q, q, q), with its gradient."""
+        slope = self.tensor @ q @ q
+        return float(slope @ q), 3 * slope
+
+    def entries(self, tensor: np.ndarray) -> np.ndarray:
+        """Those of the symmetric part."""
+        return np.bincount(self.place, tensor.ravel()) / self.count
+
+    def full(self, entries: np.ndarray) -> np.ndarray:
+        """The tensor of these entries."""
+        return entries[self.place].reshape(self.tensor.shape)
+
+
+def _problem(pair: BleuPair, p: Float[ArrayLike, " texts"]) -> _Problem:
+    if not is_cubic(pair):
+        raise TypeError(
+            "the third-order relaxation takes BLEU with two Self-BLEU references; got "
+            f"{getattr(pair, 'name', type(pair).__name__)}"
+        )
+    n = pair.space.num_texts
+    p = np.asarray(check_distribution(p, "p", n))
+    if n > MAX_TEXTS:
+        raise ValueError(
+            f"the third-order relaxation takes {MAX_TEXTS} texts at most, got {n}; "
+            "take a smaller space"
+        )
+    tensor, rounding = _self_bleu(pair)
+    scores = np.asarray(pair.text_quality(p))
+    key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
+    codes, place, count = np.unique(
+        (key[0] * n + key[1]) * n + key[2], return_inverse=True, return_counts=True
+    )
+    return _Problem(
+        gains=scores - p @ scores,
+        tensor=tensor,
+        budget=float(tensor @ p @ p @ p),
+        rounding=rounding,
+        index=np.stack([codes // n**2, codes // n % n, codes % n]),
+        place=place,
+        count=count.astype(float),
+    )
+
+
+def _self_bleu(pair: BleuPair) -> tuple[np.ndarray, float]:
+    """The mean BLEU of three texts, each against the others, and its rounding."""
+    table, n = pair.table, pair.space.num_texts
+    sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(float)
+    weights = np.zeros((n, len(sets)))
+    np.add.at(
+        weights, (np.asarray(table.text), np.asarray(table.set_index)), table.weight
+    )
+    tensor = np.stack([(row * sets.T) @ sets for row in weights])
+    tensor = (tensor + tensor.transpose(1, 0, 2) + tensor.transpose(2, 1, 0)) / 3
+    # A sum of products has at most as many roundings as it has terms.
+    return tensor, EPS * (len(sets) + 4) * float(np.abs(weights).sum(axis=1).max())
+
+
+def _bound(problem: _Problem, certificate: ThirdOrderCertificate) -> float:
+    """The largest entry of A, with what the matrices lack to be semidefinite."""
+    price, grams, gram = certificate.price, certificate.grams, certificate.gram
+    gains, n = problem.gains, problem.gains.size
+    gap = gains - certificate.floor
+    added = problem.entries(grams + gap[:, None, None] * gram)
+    entries = gains[problem.index].mean(axis=0) + added
+    entries += price * (problem.budget - problem.entries(problem.tensor))
+    # S + c is semidefinite, and Q'(S + c)Q exceeds Q'SQ by c at most.
+    lacks = np.maximum(0, [_lack(matrix) for matrix in (*grams, gram)])
+    shift = lacks[:n].max() + lacks[n] * max(gap.max(), 0)
+    sizes = np.abs(gains).max() + price + np.abs(grams).max()
+    sizes += np.abs(gap).max() * np.abs(gram).max()
+    # Of the scores, sums of N terms, and of the entries, means of six.
+    rounding = EPS * (2 * n + 16) * sizes + price * (problem.rounding + 4 * n * EPS)
+    return float(entries.max() + shift + rounding)
+
+
+def _lack(matrix: np.ndarray) -> float:
+    """What to add to the diagonal to be sure that a matrix is semidefinite."""
+    size = float(np.linalg.norm(matrix))
+    least = float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0])
+    if not least >= -1e-9 * size:
+        raise ValueError(
+            "the matrices of a certificate must be positive semidefinite, up to "
+            f"rounding; got the eigenvalue {least:.2g}"
+        )
+    # Backward stable: an error of some N roundings of the largest eigenvalue.
+    return max(0.0, 4 * len(matrix) * EPS * size - least)
+
+
+# --- The solver ---------------------------------------------------------------------
+
+
+def _iterates(
+    problem: _Problem, q: np.ndarray, floor: float
+) -> Iterator[tuple[np.ndarray, ThirdOrderCertificate]]:
+    r"""T and a certificate, every `STEPS_BETWEEN_CHECKS` steps.
+
+    The method keeps T in the polytope of its linear constraints, a copy of it with
+    semidefinite slices, another with a semidefinite sum of slices, and multipliers,
+    which are minus the negative parts that the copies leave out.
+
+    Args:
+        problem: what is bounded.
+        q: the best model known, shape (N,).
+        floor: its gain.
+    """
+    n = q.size
+    units = ((q.max() + SMALL) / (q + SMALL)) ** 0.5
+    cube = units[problem.index].prod(axis=0)
+    scale = max(float(np.ptp(problem.gains)), EPS)
+    ones = 1 / cube
+    gains = problem.gains[problem.index].mean(axis=0) / scale * ones
+    costs = problem.entries(problem.tensor) * ones
+    direction = (problem.gains - floor) / units
+    length = max(float(np.linalg.norm(direction)), EPS)
+    direction /= length
+    across = direction[:, None, None]
+    slices = np.einsum("i,j,k->ijk", *[units * q] * 3)
+    summed, rho = slices, RHO
+    grams, gram = np.zeros_like(slices), np.zeros((n, n))
+    start = problem.entries(slices) + gains / (2 * rho)
+    prices = np.array([(start / ones).min(), 0.0])
+    while True:
+        for _ in range(STEPS_BETWEEN_CHECKS):
+            target = problem.entries(slices + grams + summed + across * gram) / 2
+            entries, prices = _projected(
+                target + gains / (2 * rho), ones, costs, problem, prices
+            )
+            tensor = problem.full(entries)
+            # Each copy moves to W = P - M; it keeps P, and M is the new multiplier.
+            before = slices, summed
+            first = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams
+            second = tensor + (OVERRELAXATION - 1) * (tensor - summed)
+            along = np.tensordot(direction, second, 1) - gram
+            parts = _negative_parts(np.concatenate([first, along[None]]))
+            slices, summed = first + parts[:n], second + across * (parts[n] - gram)
+            grams, gram = parts[:n], parts[n]
+        area = units[:, None] * units
+        yield (
+            problem.full(entries * ones).sum(axis=0),
+            ThirdOrderCertificate(
+                price=2 * rho * scale * float(prices[1]),
+                grams=rho * scale * units[:, None, None] * area * grams,
+                gram=rho * scale / length * area * gram,
+                floor=floor,
+            ),
+        )
+        apart = np.hypot(*(np.linalg.norm(tensor - x) for x in (slices, summed)))
+        moved = np.hypot(*map(np.linalg.norm, (slices - before[0], summed - before[1])))
+        # Steps are as long as lets both vanish alike.
+        factor = float(np.clip(np.sqrt(apart / moved), 1 / MAX_FACTOR, MAX_FACTOR))
+        rho *= factor
+        grams, gram, prices = grams / factor, gram / factor, prices / factor
+
+
+def _negative_parts(matrices: np.ndarray) -> np.ndarray:
+    """M of P - M, both semidefinite, with PM = 0; shape (K, N, N)."""
+    values, vectors = np.linalg.eigh(matrices)
+    root = vectors * np.sqrt(np.maximum(-values, 0))[:, None, :]
+    return root @ root.transpose(0, 2, 1)
+
+
+def _projected(
+    target: np.ndarray,
+    ones: np.ndarray,
+    costs: np.ndarray,
+    problem: _Problem,
+    prices: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest entries of sum 1 that spend at most the budget, and their prices.
+
+    Newton's method on the two prices: entries are max(0, target - prices . rows).
+
+    Args:
+        target: what to be near to.
+        ones: what an entry adds to the sum.
+        costs: what it spends.
+        problem: how often an entry occurs, and the budget.
+        prices: to begin with.
+    """
+    rows = np.stack([ones, costs])
+    goal = np.array([1.0, problem.budget])
+    for _ in range(MAX_NEWTON):
+        entries = np.maximum(target - prices @ rows, 0)
+        excess = (rows * problem.count) @ entries - goal
+        slack = prices[1] == 0 and excess[1] <= 0
+        if abs(excess[0]) < 1e-12 and (slack or abs(excess[1]) < 1e-12):
+            break
+        on = entries > 0
+        slopes = (rows[:, on] * problem.count[on]) @ rows[:, on].T
+        if not on.any():
+            # Just below the least price that leaves nothing.
+            least = ((target - prices[1] * costs) / ones).max()
+            prices = np.array([least - 1e-3 * abs(least) - 1e-9, prices[1]])
+            continue
+        if not slack and np.linalg.det(slopes) > 1e-14 * slopes[0, 0] * slopes[1, 1]:
+            moved = prices + np.linalg.solve(slopes, excess)
+            if moved[1] >= 0:
+                prices = moved
+                continue
+        moved = prices[0] + excess[0] / slopes[0, 0]
+        prices = np.array([moved, prices[1] if not slack else 0.0])
+    return np.maximum(target - prices @ rows, 0), prices
