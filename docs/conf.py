@@ -23,6 +23,8 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 
+ROOT = Path(__file__).parents[1]
+
 # The source folder is the repository, so that notebooks stay where they are.
 root_doc = "docs/index"
 include_patterns = ["docs/*.md", "docs/generated/*", "notebooks/**.ipynb"]
@@ -48,6 +50,8 @@ html_show_copyright = False
 # One level of the sidebar: the theme gives the switches of deeper ones no name.
 html_theme_options = {"max_navbar_depth": 1, "use_download_button": True}
 html_context = {"default_mode": "auto"}  # else the theme's script logs an error
+# A summary is fetched from the page, which a browser refuses to pages on the disk.
+html_show_search_summary = False
 
 # MathJax comes from a package, so that the site asks nothing of the network.
 (mathjax,) = importlib.util.find_spec(
@@ -73,5 +77,24 @@ def plain_to_rst(app, what, name, obj, options, lines):
     lines[:] = text.split("\n")
 
 
+def number_the_notebooks(app, document, source):
+    """Give the notebooks their files' numbers in the first page's tables of contents.
+
+    The patterns stay: they have Sphinx read the page again when a notebook is added.
+    """
+    if document != root_doc:
+        return
+    for folder in ("notebooks", "notebooks/solutions"):
+        entries = ""
+        for path in sorted((ROOT / folder).glob("*.ipynb")):
+            text = ROOT / "notebooks/src" / f"{path.stem}.md"
+            app.env.note_dependency(text)
+            title = re.search(r"^# (.+)$", text.read_text("utf-8"), re.MULTILINE)[1]
+            entries += f"{path.stem.split('_')[0]} {title} <../{folder}/{path.stem}>\n"
+        pattern = f"../{folder}/*\n"
+        source[0] = source[0].replace(pattern, entries + pattern)
+
+
 def setup(app):
+    app.connect("source-read", number_the_notebooks)
     app.connect("autodoc-process-docstring", plain_to_rst)
