@@ -138,7 +138,6 @@ def test_frontier_integral_is_an_integral(qp):
     assert 0 <= found <= 1
 
 
-@pytest.mark.claim("N13.23")
 def test_frontier_integral_to_full_precision():
     q, p = random_distribution(5, 1, 0), random_distribution(5, 2, 0)
 
@@ -206,7 +205,6 @@ def test_equal_distributions(p):
     assert float(qd.mauve(p, p)) == 1
 
 
-@pytest.mark.claim("N13.23")
 def test_disjoint_supports():
     q, p = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
     assert float(qd.frontier_integral(q, p)) == 1
