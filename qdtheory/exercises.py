@@ -442,7 +442,7 @@ GRADERS: dict[str, Grader] = {
         "greedy text of less than .51 of the mode's probability",
     ),
     "01.3": letter("01.3", "26e07a57"),
-    "02.1": number(0.5 + 12**-0.5, 1e-3),
+    "02.1": number(0.5 + ((160**0.5 - 10) / 24) ** 0.5, 1e-4),
     "02.2": witness(
         is_rational_cubic,
         "(a, b) with g = a x^2 + b x^3 rational, and convex from x = .55 on",
