@@ -62,6 +62,7 @@ html_static_path = [
     str(Path(mathjax, "static", "mathjax", "tex-svg-full.js")),
 ]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 mathjax_path = "tex-svg-full.js"
 
 
