@@ -316,8 +316,8 @@ def separable_interval(
     while boxes[-1].bound > enough and splits < max_splits:
         box = boxes.pop()
         splits += 1
-        # A local search costs as much as many splits: the 1st, 2nd, 4th, ... try one.
-        if splits & (splits - 1) == 0:
+        # A local search costs as much as many splits: the 2nd, 4th, 8th, ... try one.
+        if splits > 1 and splits & (splits - 1) == 0:
             climbed = np.zeros(p.size)
             climbed[order] = _climbed(
                 problem.scores, problem.spent, -problem.least, box.q
@@ -350,6 +350,7 @@ def _problem(
     g: ScalarFunction, scores: np.ndarray, p: np.ndarray, num_left_out: int
 ) -> _Problem:
     """The problem whose least diversity is no more than that of P."""
+    _shape(g)  # refuses a g without bounds
     values = [_enclosure(g, Fraction(x), Fraction(x)).value for x in p.tolist()]
     left_out = _enclosure(g, Fraction(0), Fraction(0)).value * num_left_out
     return _Problem(g, scores, _bounds(sum(values) - left_out)[0])
