@@ -21,18 +21,16 @@ def entries():
 ENTRIES = entries()
 
 
-def sources():
-    """Each work or group of works in the sections Sources, with its notebook."""
-    for path in sorted((ROOT / "notebooks/src").glob("*.md")):
-        cells = jupytext.reads(path.read_text(), fmt="md:myst").cells
-        section = cells[-1].source.partition("## Sources\n")[2]
-        assert section, path.name
-        for item in re.split(r"\n[*-] |\n\n", "\n" + section.strip()):
-            if text := " ".join(item.split()):
-                yield path.stem, text
+def sources(path):
+    """Each work or group of works in a notebook's section Sources."""
+    cells = jupytext.reads(path.read_text(), fmt="md:myst").cells
+    section = cells[-1].source.partition("## Sources\n")[2]
+    items = re.split(r"\n[*-] |\n\n", "\n" + section.strip())
+    return [" ".join(item.split()) for item in items if item.strip()]
 
 
-SOURCES = list(sources())
+NOTEBOOKS = sorted((ROOT / "notebooks/src").glob("*.md"))
+SOURCES = [(path.stem, item) for path in NOTEBOOKS for item in sources(path)]
 
 
 def surnames(text):
@@ -44,6 +42,10 @@ def matches(entry, item):
     authors, title, _, year = entry
     named = surnames(authors) & surnames(item)
     return bool(named) and (year in YEAR.findall(item) or f"*{title}" in item)
+
+
+def test_every_notebook_ends_in_its_sources():
+    assert {path.stem for path in NOTEBOOKS} == {name for name, _ in SOURCES}
 
 
 @pytest.mark.parametrize(("notebook", "item"), SOURCES)
