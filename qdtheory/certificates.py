@@ -79,7 +79,8 @@ def certify(
 
     BLEU of order 1 on texts of one length is bounded by `bleu_1_interval`; kernels,
     and BLEU of any order with one Self-BLEU reference, by `quadratic_interval`; sums of
-    g(Q_i) by `qdtheory.concave_envelope.separable_interval`.
+    g(Q_i) by `qdtheory.concave_envelope.separable_interval`; BLEU of any order with two
+    Self-BLEU references by `qdtheory.third_order_interval`.
 
     Args:
         pair: the pair of the search.
@@ -102,6 +103,7 @@ def certify(
         'certified'
     """
     from qdtheory.concave_envelope import separable_interval  # it imports this module
+    from qdtheory.third_order import is_cubic, third_order_interval  # and so does it
 
     if found.status != "lower_bound":
         return found
@@ -113,11 +115,14 @@ def certify(
     elif isinstance(pair, SeparablePair | LinearPair):
         bounds = separable_interval(pair, p, start=found.q)
         method = "the concave envelope and branch and bound"
+    elif is_cubic(pair):
+        bounds = third_order_interval(pair, p, start=found.q)
+        method = "the third-order relaxation"
     else:
         raise TypeError(
             "an upper bound is known for BLEU of order 1 on texts of one length, for "
-            "BLEU with one Self-BLEU reference, for a KernelPair and for a diversity "
-            "that sums g(Q_i); got "
+            "BLEU with one or two Self-BLEU references, for a KernelPair and for a "
+            "diversity that sums g(Q_i); got "
             f"{getattr(pair, 'name', type(pair).__name__)}"
         )
     # What a local search gives away inside the constraint is no improvement.

@@ -361,6 +361,6 @@ def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
     exact = qd.quality_discrepancy(qd.LL_NRR, p)
     assert qd.certify(qd.LL_NRR, p, exact) is exact
     space = qd.TextSpace(2, 2)
-    pair, p = qd.BleuPair(space, 2, 2, 2), np.full(4, 0.25)
+    pair, p = qd.BleuPair(space, 2, 2, 3), np.full(4, 0.25)
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
         qd.certify(pair, p, blind(pair, p, 1.0))
