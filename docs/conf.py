@@ -81,7 +81,7 @@ def plain_to_rst(app, what, name, obj, options, lines):
 def number_the_notebooks(app, document, source):
     """Give the notebooks their files' numbers in the first page's tables of contents.
 
-    The patterns stay: they have Sphinx read the page again when a notebook is added.
+    The option `glob` stays: it has Sphinx read the page again when one is added.
     """
     if document != root_doc:
         return
@@ -93,7 +93,7 @@ def number_the_notebooks(app, document, source):
             title = re.search(r"^# (.+)$", text.read_text("utf-8"), re.MULTILINE)[1]
             entries += f"{path.stem.split('_')[0]} {title} <../{folder}/{path.stem}>\n"
         pattern = f"../{folder}/*\n"
-        source[0] = source[0].replace(pattern, entries + pattern)
+        source[0] = source[0].replace(pattern, entries)
 
 
 def setup(app):
