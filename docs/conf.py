@@ -67,15 +67,17 @@ mathjax_path = "tex-svg-full.js"
 
 
 def markup(match):
-    """Turn `$...$` into the role of maths, and keep `|V|`, a size, as it is."""
-    formula, size = match.groups()
+    """Turn dollars into Sphinx's maths, and keep `|V|`, a size, as it is."""
+    display, formula, size = match.groups()
+    if display:
+        return f"\n\n.. math:: {' '.join(display.split())}\n\n"
     return f":math:`{formula}`" if formula else rf"\|{size}\|"
 
 
 def plain_to_rst(app, what, name, obj, options, lines):
     """Rewrite a docstring, in place, for Sphinx; a formula may span lines."""
-    text = re.sub(r"\$([^$]+)\$|\|(\w+)\|", markup, "\n".join(lines))
-    lines[:] = text.split("\n")
+    pattern = r"\$\$([^$]+)\$\$|\$([^$]+)\$|\|(\w+)\|"
+    lines[:] = re.sub(pattern, markup, "\n".join(lines)).split("\n")
 
 
 def number_the_notebooks(app, document, source):
