@@ -15,12 +15,14 @@ $\mu$ and the matrices, `third_order_bound` checks them.
 They are found by the alternating direction method of multipliers on what the bound is
 dual to: a symmetric $T \ge 0$ of sum 1 in the place of $Q \otimes Q \otimes Q$, with
 $C \cdot T \le s$, whose slices $T_x$ and $\sum_x (g_x - f) T_x$ are positive
-semidefinite. At the optimum Q has few texts; in units $d_x$ of each axis that grow
-where Q is small the method needs ten times fewer steps.
+semidefinite. The last of them closes what the others leave open. At the optimum Q has
+few texts; each axis has a unit that grows where Q is small, or the multipliers of the
+other texts would take many times more steps.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeGuard
 
 import jax.numpy as jnp
@@ -28,19 +30,21 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.bleu import BleuPair
-from qdtheory.certificates import EPS, Interval, _best, _climbed
+from qdtheory.certificates import EPS, TINY, Interval, _best, _climbed
 from qdtheory.distributions import check_distribution
 from qdtheory.pairs import Pair
 
-# A step takes the eigenvalues of N matrices of N rows: some .05 s at 64 texts, and N^4.
+# A step takes the eigenvectors of N matrices of N rows, .05 s at 64 texts, and memory
+# grows as N^3.
 MAX_TEXTS = 64
 # The probability below which the units of the axes no longer grow.
 SMALL = 0.02
-# The step of the multipliers to begin with, for gains of range 1; it adapts.
-RHO = 2.0
-OVERRELAXATION = 1.6
+# How far multipliers move to begin with, for gains of range 1; it adapts at each check,
+# by this factor at most.
+RHO, MAX_FACTOR = 2.0, 2.0
+OVERRELAXATION = 1.6  # the usual one
 STEPS_BETWEEN_CHECKS = 20
-MAX_FACTOR = 2.0
+# Newton's method takes 3 steps; one that cycles costs tightness alone.
 MAX_NEWTON = 50
 
 
@@ -326,21 +330,22 @@ def _iterates(
     grams, gram = np.zeros_like(slices), np.zeros((n, n))
     start = problem.entries(slices) + gains / (2 * rho)
     prices = np.array([(start / ones).min(), 0.0])
-    while True:
-        for _ in range(STEPS_BETWEEN_CHECKS):
-            target = problem.entries(slices + grams + summed + across * gram) / 2
-            entries, prices = _projected(
-                target + gains / (2 * rho), ones, costs, problem, prices
-            )
-            tensor = problem.full(entries)
-            # Each copy moves to W = P - M; it keeps P, and M is the new multiplier.
-            before = slices, summed
-            first = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams
-            second = tensor + (OVERRELAXATION - 1) * (tensor - summed)
-            along = np.tensordot(direction, second, 1) - gram
-            parts = _negative_parts(np.concatenate([first, along[None]]))
-            slices, summed = first + parts[:n], second + across * (parts[n] - gram)
-            grams, gram = parts[:n], parts[n]
+    for step in count(1):
+        before = slices, summed
+        target = problem.entries(slices + grams + summed + across * gram) / 2
+        entries, prices = _projected(
+            target + gains / (2 * rho), ones, costs, problem, prices
+        )
+        tensor = problem.full(entries)
+        # Each copy moves to W = P - M; it keeps P, and M is the new multiplier.
+        first = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams
+        second = tensor + (OVERRELAXATION - 1) * (tensor - summed)
+        along = np.tensordot(direction, second, 1) - gram
+        parts = _negative_parts(np.concatenate([first, along[None]]))
+        slices, summed = first + parts[:n], second + across * (parts[n] - gram)
+        grams, gram = parts[:n], parts[n]
+        if step % STEPS_BETWEEN_CHECKS:
+            continue
         area = units[:, None] * units
         yield (
             problem.full(entries * ones).sum(axis=0),
@@ -353,8 +358,9 @@ def _iterates(
         )
         apart = np.hypot(*(np.linalg.norm(tensor - x) for x in (slices, summed)))
         moved = np.hypot(*map(np.linalg.norm, (slices - before[0], summed - before[1])))
-        # Steps are as long as lets both vanish alike.
-        factor = float(np.clip(np.sqrt(apart / moved), 1 / MAX_FACTOR, MAX_FACTOR))
+        # Such that both vanish alike.
+        ratio = np.sqrt((apart + TINY) / (moved + TINY))
+        factor = float(np.clip(ratio, 1 / MAX_FACTOR, MAX_FACTOR))
         rho *= factor
         grams, gram, prices = grams / factor, gram / factor, prices / factor
 
@@ -399,11 +405,14 @@ def _projected(
             least = ((target - prices[1] * costs) / ones).max()
             prices = np.array([least - 1e-3 * abs(least) - 1e-9, prices[1]])
             continue
-        if not slack and np.linalg.det(slopes) > 1e-14 * slopes[0, 0] * slopes[1, 1]:
+        alone = excess / np.maximum(np.diag(slopes), EPS)
+        if slack or np.linalg.det(slopes) <= 1e-14 * slopes[0, 0] * slopes[1, 1]:
+            # One price at a time: entries of one cost cannot tell them apart.
+            first = slack or abs(excess[0]) >= 1e-12
+            moved = prices + np.where([first, not first], alone, 0)
+        else:
             moved = prices + np.linalg.solve(slopes, excess)
-            if moved[1] >= 0:
-                prices = moved
-                continue
-        moved = prices[0] + excess[0] / slopes[0, 0]
-        prices = np.array([moved, prices[1] if not slack else 0.0])
+            if moved[1] < 0:
+                moved = np.array([prices[0] + alone[0], 0.0])
+        prices = np.array([moved[0], max(moved[1], 0.0)])
     return np.maximum(target - prices @ rows, 0), prices
