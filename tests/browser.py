@@ -1,0 +1,127 @@
+"""A headless Chromium, driven over the DevTools protocol."""
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import websocket
+
+CHROMIUM = shutil.which("chromium")
+SECONDS = 60  # for any answer; a page under load takes a few
+
+
+class Browser:
+    """One browser with one tab.
+
+    Commands are answered in turn; what happens meanwhile is in `events`. A page is
+    opened from the disk, as a reader opens it.
+    """
+
+    def __init__(self, folder: Path):
+        self.process = subprocess.Popen(
+            [
+                *(str(CHROMIUM), "--headless=new", "--remote-debugging-port=0"),
+                f"--user-data-dir={folder}",
+                "--no-sandbox",  # Chromium as root, in a container, needs it
+                *("--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+                *("--no-first-run", "--disable-background-networking"),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        where = folder / "DevToolsActivePort"
+        end = time.monotonic() + SECONDS
+        while not (where.exists() and where.read_text().count("\n")):
+            assert self.process.poll() is None, "chromium ended before it listened"
+            assert time.monotonic() < end, "chromium did not say where it listens"
+            time.sleep(0.05)
+        port, path = where.read_text().splitlines()
+        self.socket = websocket.create_connection(
+            f"ws://127.0.0.1:{port}{path}", timeout=SECONDS, suppress_origin=True
+        )
+        self.events: list[dict] = []
+        self.number = 0
+        self.session = ""
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+
+    def close(self) -> None:
+        """End the browser."""
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait(SECONDS)
+
+    def send(self, method: str, **params) -> dict:
+        """The answer to a command."""
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        self.socket.send(json.dumps(message))
+        while (answer := json.loads(self.socket.recv())).get("id") != self.number:
+            self.events.append(answer)
+        assert "error" not in answer, (method, answer["error"])
+        return answer["result"]
+
+    def evaluate(self, expression: str):
+        """The value of an expression in the page; a promise's value once it is kept."""
+        result = self.send(
+            "Runtime.evaluate",
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+        )
+        assert "exceptionDetails" not in result, (expression, result)
+        return result["result"].get("value")
+
+    def resize(self, width: int) -> None:
+        """Make the window so wide, in CSS pixels."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            **{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+
+    def open(self, address: str) -> None:
+        """Load a page and wait until its formulas are set."""
+        self.events.clear()
+        self.send("Page.navigate", url=address)
+        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
+            self.events.append(json.loads(self.socket.recv()))
+        self.evaluate("window.MathJax?.startup.promise.then(() => true)")
+
+    def press(self, key: str) -> None:
+        """Press a key in what has the focus."""
+        for kind in ("rawKeyDown", "keyUp"):
+            code = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}[key]
+            self.send(
+                "Input.dispatchKeyEvent",
+                **{"type": kind, "key": key, "windowsVirtualKeyCode": code},
+            )
+
+    def requested(self) -> list[str]:
+        """Addresses that the page asked for."""
+        return [
+            e["params"]["request"]["url"]
+            for e in self.events
+            if e["method"] == "Network.requestWillBeSent"
+        ]
+
+    def complaints(self) -> list[str]:
+        """Errors that the page threw or logged, and requests that failed."""
+        found = []
+        for event in self.events:
+            match event["method"], event["params"]:
+                case "Runtime.exceptionThrown", {"exceptionDetails": details}:
+                    found.append(json.dumps(details))
+                case "Runtime.consoleAPICalled", {"type": "error", "args": args}:
+                    found.append(json.dumps(args))
+                case "Log.entryAdded", {"entry": {"level": "error"} as entry}:
+                    found.append(f"{entry['text']} {entry.get('url', '')}")
+                case "Network.loadingFailed", {"canceled": False, "errorText": text}:
+                    found.append(text)
+        return found
