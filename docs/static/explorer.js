@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const BARS = { width: 360, height: 300, left: 40, right: 4, top: 8, bottom: 52 };
+  const BARS = { width: 360, height: 300, left: 46, right: 4, top: 8, bottom: 52 };
   const PLANE = { width: 360, height: 300, left: 52, right: 12, top: 8, bottom: 40 };
   const find = (id) => document.getElementById(`explorer-${id}`);
 
@@ -94,11 +94,11 @@
     const points = pair.quality.map((u, i) => `${x(u)},${y(pair.diversity[i])}`);
     element(svg, "polyline", { class: "frontier", points: points.join(" ") });
     const spikes = Array.from({ length: 10 }, (_, i) => {
-      const [radius, angle] = [i % 2 ? 4 : 9, (Math.PI * i) / 5];
+      const [radius, angle] = [i % 2 ? 5 : 11, (Math.PI * i) / 5];
       return `${x(pair.real[0]) + radius * Math.sin(angle)},${y(pair.real[1]) - radius * Math.cos(angle)}`;
     });
     element(svg, "polygon", { class: "star", points: spikes.join(" ") });
-    element(svg, "circle", { class: "dot", cx: x(pair.quality[step]), cy: y(pair.diversity[step]), r: 6 });
+    element(svg, "circle", { class: "dot", cx: x(pair.quality[step]), cy: y(pair.diversity[step]), r: 5 });
     svg.setAttribute(
       "aria-label",
       `The plane of ${pair.axes.join(" and ")}: the model at ${digits(pair.quality[step], 4)} and ` +
