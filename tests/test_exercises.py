@@ -100,3 +100,13 @@ def test_stubs_are_not_attempted_and_solutions_right(source):
     assert verdicts(reader) == [f"{exercise} not attempted" for exercise in own]
     if own:
         assert verdicts(solutions) == [f"{exercise} right" for exercise in own]
+
+
+@pytest.mark.parametrize("source", SOURCES[1:], ids=lambda path: path.stem)
+def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(source):
+    text = source.read_text()
+    assert 2 <= text.count('check("') <= 4
+    assert text.count("One of these statements is wrong") == 1
+    assert text.count("\n**Time** ") == 1
+    _, remember = text.split("\n## What to remember\n")
+    assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3
