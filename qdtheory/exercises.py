@@ -418,6 +418,14 @@ def is_incompatible_similarity(answer: object) -> bool:
     )
 
 
+def proves_optimal(answer: object) -> bool:
+    """A price and a level whose bound is the quality of P itself, under CR-NRR."""
+    price, level = map(float, as_numbers(answer))
+    p = np.array([0.5, 0.3, 0.15, 0.05])
+    bound = qd.dual_bound(qd.NRR, p, float(-(p @ p)), price, level)
+    return bool(bound <= p @ p + 1e-9)
+
+
 def spread_of_entropy(q: np.ndarray, weights: np.ndarray) -> ArrayLike:
     """Pooled less average entropy of a conditional distribution."""
     pooled = qd.pooled_diversity(qd.LL_SE, q, weights)
@@ -616,6 +624,12 @@ GRADERS: dict[str, Grader] = {
         "a symmetric 3 x 3 table of numbers with 1 on the diagonal, not compatible",
     ),
     "16.4": letter("16.4", "f5d7c846"),
+    "17.1": number(5 / 6, 1e-3),
+    "17.2": witness(
+        proves_optimal,
+        "(price, level), two numbers whose bound is the quality of P, to 1e-9",
+    ),
+    "17.3": letter("17.3", "8d65eb26"),
     "18.1": number(4 / 5, 1e-9),
     "18.2": function(
         spread_of_entropy,
@@ -630,4 +644,12 @@ GRADERS: dict[str, Grader] = {
         "three rows of sum 1 whose mean is uniform, with a CR greater by 0.1",
     ),
     "18.4": letter("18.4", "b09b6537"),
+    "19.1": function(
+        lambda p, n: p @ (1 - p) ** n, lambda: [*fours(1), *fours(3)], 1e-12
+    ),
+    "19.2": witness(
+        lambda p: qd.quality_discrepancy(qd.LL_NRR, as_distribution(p, 4)).qdisc > 0.05,
+        "four numbers of sum 1, with a QDisc of 0.05 nats or more",
+    ),
+    "19.3": letter("19.3", "b2829e33"),
 }

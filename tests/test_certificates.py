@@ -33,6 +33,7 @@ def mixtures(size, steps):
 # --- BLEU-1 ---------------------------------------------------------------------
 
 
+@pytest.mark.claim("N17.9")
 @pytest.mark.parametrize("references", [(1, 1), (2, 2), (3, 5)])
 def test_bleu_1_depends_on_the_tails_alone(references):
     space, (n, k) = qd.TextSpace(3, 3), references
@@ -115,6 +116,7 @@ def test_two_references_over_two_words_and_two_tokens_are_compatible():
         assert found.lower <= found.upper <= 1e-6
 
 
+@pytest.mark.claim("N17.10")
 @pytest.mark.parametrize("seed", range(10))
 def test_bleu_1_with_two_references_is_certified(seed):
     space = qd.TextSpace(4, 3)
@@ -212,6 +214,7 @@ def test_diversity_with_one_self_reference_is_quadratic(lengths):
         assert float(pair.diversity(q)) == pytest.approx(-q @ kernel @ q, abs=1e-14)
 
 
+@pytest.mark.claim("N17.11")
 @pytest.mark.parametrize("seed", range(5))
 def test_any_multipliers_give_a_bound(seed):
     rng = np.random.default_rng(seed)
@@ -229,6 +232,17 @@ def test_any_multipliers_give_a_bound(seed):
             price = rng.normal()
             bound = _quadratic_bound(scores, kernel, budget, price, gram + gram.T)
             assert bound >= best
+
+
+@pytest.mark.claim("N17.12")
+def test_an_indefinite_matrix_is_mended_as_it_would_bound_nothing():
+    scores, p = np.array([1.0, 0.0]), np.array([0.8, 0.2])
+    for scale in (0.5, 1.0, 10.0):
+        gram = -scale * np.eye(2)
+        wrong = (np.add.outer(scores, scores) / 2 + gram).max()
+        assert wrong < scores @ p
+        bound = _quadratic_bound(scores, np.eye(2), p @ p, 0.0, gram)
+        assert bound >= scores @ p
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -347,6 +361,7 @@ def test_certify_bounds_and_improves():
     assert qd.certify(pair, p, blind(pair, p, 0.0)).drate is None
 
 
+@pytest.mark.claim("N17.13")
 def test_certify_leaves_an_interval_where_the_bounds_do_not_meet():
     kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
     pair, p = qd.KernelPair(kernel), np.array([0.3, 0.3, 0.4])
