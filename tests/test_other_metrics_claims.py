@@ -14,9 +14,8 @@ from scipy.stats import binom, multinomial
 import qdtheory as qd
 
 SPACE = qd.TextSpace(2, 3)
-ROWS = csv.DictReader(
-    Path(__file__).parent.parent.joinpath("notebooks/data/published.csv").open()
-)
+DATA = Path(__file__).parent.parent / "notebooks/data"
+ROWS = csv.DictReader((DATA / "published.csv").read_text("utf-8").splitlines())
 PUBLISHED = {
     (row["paper"], row["table"], row["row"], row["column"]): row["value"]
     for row in ROWS
