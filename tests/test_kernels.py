@@ -69,6 +69,25 @@ def test_gap_is_half_the_squared_mean_discrepancy():
     assert float(squared) == pytest.approx(discrepancy**2, rel=1e-12)
 
 
+@pytest.mark.claim("N16.26")
+@pytest.mark.parametrize("size", [1, 3, 30])
+def test_cosines_of_embeddings_are_safe_and_blind(size):
+    rng = np.random.default_rng(size)
+    vectors = rng.normal(size=(12, size))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[11] = vectors[10]  # two texts with one embedding
+    kernel = vectors @ vectors.T
+    assert kernel_criterion(kernel).compatible
+    pair, p = qd.KernelPair(kernel), rng.dirichlet(np.ones(12))
+    for q in rng.dirichlet(np.full(12, 0.3), 300):
+        gains = pair.quality(q, p) - pair.quality(p, p), (p - q) @ kernel @ (p + q)
+        assert min(gains) <= 1e-14
+    q = p.copy()
+    q[10:] = p[10] + p[11], 0
+    assert pair.quality(q, p) == pytest.approx(float(pair.quality(p, p)), abs=1e-14)
+    assert pair.diversity(q) == pytest.approx(float(pair.diversity(p)), abs=1e-14)
+
+
 def test_equals_coverage_and_repetition_of_ngrams():
     space = qd.TextSpace(2, 3)
     kernel = qd.KernelPair(qd.ngram_kernel(space, 2))
