@@ -1,12 +1,10 @@
 """Notebook 08's claims by other routes: NLTK, duality, SLSQP, models built by hand."""
 
-import csv
 from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import exp, fsum, log1p
-from pathlib import Path
 from statistics import quantiles
 
 import jax
@@ -15,28 +13,23 @@ import pytest
 from models import assert_attained, oracle
 from nltk.translate import bleu_score as nltk
 from scipy.optimize import brentq, minimize
+from scripts import rows_of
 
 import qdtheory as qd
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
-DATA = Path(__file__).parent.parent / "notebooks/data"
 SPACE = qd.TextSpace(4, 3)
 SIGMAS, SIZES, ORDERS = (0.5, 1.0, 2.0), (8, 32), (1, 2, 3)
 EPS = np.finfo(float).eps
 REPEATS = [0, 21, 42, 63]  # aaa, bbb, ccc, ddd in base 4
 
 
-def rows(name):
-    with (DATA / f"{name}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
 @pytest.fixture(scope="module")
 def table():
     """(k, size, sigma, order) -> the rows of all seeds."""
     kinds = defaultdict(list)
-    for row in rows("table1"):
+    for row in rows_of("table1.csv"):
         k, size, order = (int(row[x]) for x in ("num_self_references", "size", "order"))
         kinds[k, size, float(row["sigma"]), order].append(row)
     return kinds
@@ -46,7 +39,7 @@ def table():
 def paper():
     """(sigma, order) -> QDisc and DRate as printed."""
     found = defaultdict(dict)
-    for row in rows("published"):
+    for row in rows_of("published.csv"):
         if (row["paper"], row["table"]) == ("li2020", "1"):
             sigma, name = row["column"].removeprefix("sigma=").split(" ", 1)
             found[float(sigma), int(row["row"].removeprefix("BS-"))][name] = row[

@@ -1,7 +1,5 @@
 """The claims of notebook 14 on other distributions and by other routes."""
 
-import csv
-
 import cvxpy as cp
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 from models import oracle
 from scipy.linalg import null_space
-from scripts import TABLES
+from scripts import rows_of
 from scripts import script as load
 
 import qdtheory as qd
@@ -27,10 +25,8 @@ def script():
 
 @pytest.fixture(scope="module")
 def table():
-    lines = (TABLES / "compatibility_matrix.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(line for line in lines.splitlines() if line[0] != "#")
     found = {}
-    for row in rows:
+    for row in rows_of("compatibility_matrix.csv"):
         kind = [row["quality"], row["references"], row["diversity"]]
         found[*kind, row["self_references"], float(row["sigma"])] = row
     return found
@@ -157,8 +153,7 @@ def test_listed_gains_equal_those_of_a_conic_solver(table, script, metrics):
 
 @pytest.mark.claim("N14.7")
 def test_searches_agree_with_those_of_table_1(table):
-    lines = (TABLES / "table1.csv").read_text(encoding="utf-8").splitlines()
-    for row in csv.DictReader(line for line in lines if line[0] != "#"):
+    for row in rows_of("table1.csv"):
         if row["num_self_references"] == "2" and row["size"] == "32":
             n, sigma = row["order"], float(row["sigma"])
             cell = table[f"BLEU-{n}", "2", f"NSBLEU-{n}", "2", sigma]

@@ -1,6 +1,5 @@
 """The claims of notebook 19 on other distributions and by other routes."""
 
-import csv
 from itertools import product
 
 import cvxpy as cp
@@ -8,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from models import oracle
-from scripts import TABLES
+from scripts import rows_of
 from scripts import script as load
 
 import qdtheory as qd
@@ -23,8 +22,7 @@ BASE = {
 
 @pytest.fixture(scope="module")
 def table():
-    lines = (TABLES / "growth.csv").read_text(encoding="utf-8").splitlines()
-    return list(csv.DictReader(line for line in lines if line[0] != "#"))
+    return rows_of("growth.csv")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 from scipy.stats import kendalltau, pearsonr, spearmanr
+from scripts import rows_of
 
 import qdtheory as qd
 
@@ -548,11 +549,10 @@ def test_a_hot_model_cools_to_its_sweep_and_is_far_before():
 def damaged_reviews():
     """(damage, metric) -> values, a row for each strength, a column for each repeat."""
     found = {}
-    with (DATA / "sensitivity.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            at = round(10 * float(row["strength"])), int(row["repeat"])
-            table = found.setdefault((row["damage"], row["metric"]), np.zeros((6, 5)))
-            table[at] = float(row["value"])
+    for row in rows_of("sensitivity.csv"):
+        at = round(10 * float(row["strength"])), int(row["repeat"])
+        table = found.setdefault((row["damage"], row["metric"]), np.zeros((6, 5)))
+        table[at] = float(row["value"])
     return found
 
 

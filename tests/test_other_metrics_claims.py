@@ -1,24 +1,21 @@
 """Notebook 13's claims by other routes: every sample listed, small cases by hand."""
 
-import csv
 from itertools import product
 from math import comb
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 from models import oracle
 from scipy.stats import binom, multinomial
+from scripts import rows_of
 
 import qdtheory as qd
 
 SPACE = qd.TextSpace(2, 3)
-DATA = Path(__file__).parent.parent / "notebooks/data"
-ROWS = csv.DictReader((DATA / "published.csv").read_text("utf-8").splitlines())
 PUBLISHED = {
     (row["paper"], row["table"], row["row"], row["column"]): row["value"]
-    for row in ROWS
+    for row in rows_of("published.csv")
 }
 
 

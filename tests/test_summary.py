@@ -1,10 +1,10 @@
 """The summary's tables of pairs say what the compatibility matrix says."""
 
-import csv
 import re
 from pathlib import Path
 
 import pytest
+from scripts import rows_of
 
 ROOT = Path(__file__).parents[1]
 PAIR = re.compile(r"(\S+) with ([^ ,]+)(?:, (one|two) references?| of ten texts)?")
@@ -13,15 +13,12 @@ REFERENCES = {"one": "1", "two": "2", "": ""}
 
 def matrix():
     """Rows of the oracles of sigma 1, by metrics and numbers of references."""
-    path = ROOT / "notebooks/data/compatibility_matrix.csv"
     keys = ("quality", "references", "diversity", "self_references")
-    with path.open() as file:
-        rows = csv.DictReader(line for line in file if line[0] != "#")
-        return {
-            tuple(row[key] for key in keys): row
-            for row in rows
-            if float(row["sigma"]) == 1
-        }
+    return {
+        tuple(row[key] for key in keys): row
+        for row in rows_of("compatibility_matrix.csv")
+        if float(row["sigma"]) == 1
+    }
 
 
 MATRIX = matrix()

@@ -1,6 +1,5 @@
 """The third-order relaxation against brute force, random models and false proofs."""
 
-import csv
 import dataclasses
 import itertools
 from collections import Counter
@@ -9,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 from models import assert_attained, oracle
-from scripts import TABLES
+from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.third_order import (
@@ -158,12 +157,6 @@ def test_the_third_order_bounds_what_is_solved_otherwise():
     found = qd.third_order_interval(pair, p)
     # Both sides evaluate U(P) and V(P), with rounding.
     assert found.lower - 1e-12 <= exact.qdisc <= found.upper + 1e-12
-
-
-def rows_of(name):
-    """The rows of a table."""
-    with (TABLES / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 @pytest.mark.claim("N17.24")

@@ -8,15 +8,13 @@ rounded outwards. Rows already in the table are kept: to compute one anew, remov
 """
 
 import argparse
-import csv
 import itertools
 import sys
 import time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from pathlib import Path
 
 from make_table1 import NUM_REFERENCES, SIGMAS, SPACE, oracle
-from tables import versions, write
+from tables import read, versions, write
 
 import qdtheory as qd
 
@@ -56,20 +54,14 @@ def outwards(lower: float, upper: float) -> tuple[str, str]:
     return f"{down.create_decimal(lower)}", f"{up.create_decimal(upper)}"
 
 
-def known(path: Path) -> dict[tuple, list[str]]:
-    """The rows of the table that is there, by their keys."""
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8") as file:
-        _, *rows = csv.reader(line for line in file if not line.startswith("#"))
-    return {tuple(row[: len(KEY)]): row[len(KEY) :] for row in rows}
-
-
 def main() -> None:
     """Add what the table lacks, row by row."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=10)
-    rows = known(Path(__file__).with_name("certificates.csv"))
+    rows = {
+        tuple(map(row.get, KEY)): [row[column] for column in VALUES]
+        for row in read("certificates.csv")
+    }
     seeds = range(parser.parse_args().seeds)
     for order, seed, sigma in itertools.product((1, 2), seeds, SIGMAS):
         p = oracle(seed, SIZE, sigma)

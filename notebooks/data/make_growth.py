@@ -21,14 +21,12 @@ Rows that the table holds already are kept, so that the command goes on where it
     python notebooks/data/make_growth.py
 """
 
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import comb
-from pathlib import Path
 
 import jax
 
@@ -356,24 +354,21 @@ def problems() -> Iterator[tuple[tuple[str, ...], str, Setting, str, int]]:
 
 def main() -> None:
     """Add what the table lacks, a row at a time."""
-    path, known = Path(__file__).with_name("growth.csv"), {}
-    if path.exists():
-        with path.open(encoding="utf-8") as file:
-            for row in csv.DictReader(line for line in file if line[0] != "#"):
-                known[tuple(row[column] for column in KEY)] = row
+    name = "growth.csv"
+    known = {tuple(row[column] for column in KEY): row for row in tables.read(name)}
     comments = [
         "python notebooks/data/make_growth.py",
         f"{tables.versions('jax')}; oracles of embedding = hidden = 32",
     ]
     start, listed = time.perf_counter(), list(problems())
-    for key, name, setting, method, seed in listed:
+    for key, pair, setting, method, seed in listed:
         if key in known:
             continue
-        known[key] = dict(zip(KEY, key)) | METHODS[method](name, setting, seed)
+        known[key] = dict(zip(KEY, key)) | METHODS[method](pair, setting, seed)
         known[key]["oracle"] = oracle(setting, seed).fingerprint
         rows = [known[key] for key, *_ in listed if key in known]
         tables.write(
-            path.name,
+            name,
             comments,
             COLUMNS,
             [[row.get(column) for column in COLUMNS] for row in rows],

@@ -25,6 +25,13 @@ def versions(*packages: str) -> str:
     return ", ".join(f"{name} {version(name)}" for name in ("qdtheory", *packages))
 
 
+def read(name: str) -> list[dict[str, str]]:
+    """The rows of a table beside this file, as text; none if it is not there yet."""
+    path = Path(__file__).with_name(name)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
 def write(
     name: str,
     comments: Iterable[str],

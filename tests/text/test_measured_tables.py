@@ -4,7 +4,6 @@ Where QDTHEORY_DATA names the folder of the corpora, figures are measured anew, 
 counting.
 """
 
-import csv
 import os
 from collections import Counter
 from itertools import combinations, pairwise, product
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
-from scripts import TABLES, script
+from scripts import rows_of, script
 
 from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
 
@@ -29,7 +28,6 @@ SYSTEMS = ("Real", "MLE", "SeqGAN", "MaliGAN", "RankGAN", "LeakGAN", "TextGAN")
 
 def read(name):
     """Rows as dicts, with numbers where there are numbers."""
-    lines = (TABLES / name).read_text(encoding="utf-8").splitlines()
 
     def value(text):
         try:
@@ -37,8 +35,7 @@ def read(name):
         except ValueError:
             return text
 
-    rows = csv.DictReader(line for line in lines if line[0] != "#")
-    return [{k: value(v) for k, v in row.items()} for row in rows]
+    return [{k: value(v) for k, v in row.items()} for row in rows_of(name)]
 
 
 @pytest.fixture(scope="module")

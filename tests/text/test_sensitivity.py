@@ -1,11 +1,10 @@
 """The damages of make_sensitivity.py, and figures of its table measured anew."""
 
-import csv
 from itertools import product
 
 import numpy as np
 import pytest
-from scripts import TABLES
+from scripts import rows_of
 from scripts import script as load
 
 from qdtheory.text import Corpus, as_corpus, imdb, prepare
@@ -66,12 +65,11 @@ def test_no_strength_no_damage_and_more_strength_more(script):
 
 @pytest.fixture(scope="module")
 def table():
-    lines = (TABLES / "sensitivity.csv").read_text(encoding="utf-8").splitlines()
     return {
         (row["damage"], float(row["strength"]), int(row["repeat"]), row["metric"]): (
             float(row["value"])
         )
-        for row in csv.DictReader(line for line in lines if line[0] != "#")
+        for row in rows_of("sensitivity.csv")
     }
 
 
