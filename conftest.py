@@ -1,26 +1,23 @@
 """What every test needs: 64-bit JAX, checked types, and a way to switch them off."""
 
+import gc
 import os
 from pathlib import Path
 
-import jax
-import jaxtyping
+import build
 import pytest
 from hypothesis import settings
 
-jax.config.update("jax_enable_x64", True)
 # One cache a worker: entries are written in place, and a reader beside them warns.
+# In the environment, the processes that tests start share it.
 worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-CACHE = {
-    "jax_compilation_cache_dir": str(Path(__file__).parent / ".jax_cache" / worker),
-    "jax_persistent_cache_min_compile_time_secs": 0,
-    "jax_persistent_cache_min_entry_size_bytes": -1,
-    # The path of a cache of XLA's own would be part of the key of every entry.
-    "jax_persistent_cache_enable_xla_caches": "none",
-}
-for name, value in CACHE.items():
-    jax.config.update(name, value)
-    os.environ[name.upper()] = str(value)  # for the processes that tests start
+os.environ |= build.jax_environment(Path(__file__).parent / ".jax_cache" / worker)
+import jax
+import jaxtyping
+
+jax.config.update("jax_enable_x64", True)
+# JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
+gc.set_threshold(100_000)
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 
 # The first example of a shape compiles, so a deadline would only measure XLA.

@@ -189,7 +189,7 @@ def bleu_1_interval(
     problem, kind = _tails(pair, p)
     quality = float(problem.weights @ problem.real)
     start = p if start is None else check_distribution(start, "start", p.size)
-    gain, q = _best(pair, p, [p, np.asarray(start)])
+    gain, q = best_feasible(pair, p, [p, np.asarray(start)])
     enough = quality + gain + tolerance
     ends = np.zeros_like(problem.real), np.ones_like(problem.real)
     boxes = [_bounded(problem, *ends, np.empty((0, 3)), problem.real, enough)]
@@ -202,11 +202,11 @@ def bleu_1_interval(
         if splits & (splits - 1) == 0:
             climbed = np.zeros(seen.size)
             part = replace(problem, vertices=problem.vertices[seen])
-            climbed[seen] = _climbed(
+            climbed[seen] = climb_from(
                 part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
             )
             # Texts of one count vector are alike in both metrics.
-            gain, q = _best(pair, p, [q, (climbed / np.bincount(kind))[kind]])
+            gain, q = best_feasible(pair, p, [q, (climbed / np.bincount(kind))[kind]])
             enough = quality + gain + tolerance
         for low, high in _halves(box):
             half = _bounded(problem, low, high, box.lines, box.tails, enough)
@@ -436,8 +436,8 @@ def quadratic_interval(
     # If X is a mixture of QQ', its rows are, up to scale, means of the Q's.
     heaviest = np.argsort(mixture.sum(axis=1))[:-4:-1]
     starts = [mixture.sum(axis=0), *mixture[heaviest], np.asarray(start)]
-    climbed = [_climbed(scores, spent, budget, q / q.sum()) for q in starts]
-    gain, q = _best(pair, p, [p, np.asarray(start), *climbed])
+    climbed = [climb_from(scores, spent, budget, q / q.sum()) for q in starts]
+    gain, q = best_feasible(pair, p, [p, np.asarray(start), *climbed])
     return Interval(gain, max(gain, upper - float(p @ scores)), jnp.asarray(q), steps)
 
 
@@ -514,7 +514,7 @@ def _quadratic_bound(
 # --- Feasible models ----------------------------------------------------------------
 
 
-def _climbed(
+def climb_from(
     scores: np.ndarray,
     spent: Callable[[np.ndarray], tuple[float, np.ndarray]],
     budget: float,
@@ -527,6 +527,9 @@ def _climbed(
         spent: what a distribution spends, with its gradient.
         budget: what it may spend.
         start: a distribution, feasible or not.
+
+    Returns:
+        A distribution; over the budget only where SLSQP failed.
     """
     from scipy.optimize import minimize  # late: it costs import time
 
@@ -549,10 +552,19 @@ def _climbed(
     return q / q.sum()
 
 
-def _best(
+def best_feasible(
     pair: KernelPair | BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
 ) -> tuple[float, np.ndarray]:
-    """The greatest gain in quality among the models as diverse as P, and its model."""
+    """The greatest gain in quality among the models as diverse as P, and its model.
+
+    Args:
+        pair: its quality is linear in Q.
+        p: the real distribution, shape (N,).
+        models: to choose from; P itself is among them, so that one is feasible.
+
+    Returns:
+        The gain and the model.
+    """
     least, scores = _diversity_and_scores(pair, p)
     feasible = [q for q in models if _diversity_and_scores(pair, q)[0] >= least]
     gains = [float((q - p) @ scores) for q in feasible]

@@ -28,10 +28,10 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory import pairs
-from qdtheory.certificates import EPS, Interval, _climbed
-from qdtheory.discrepancy import _scores, _separable
+from qdtheory.certificates import EPS, Interval, climb_from
+from qdtheory.discrepancy import checked_scores, separable_form
 from qdtheory.distributions import check_distribution
-from qdtheory.expressions import _intervals, formula_of
+from qdtheory.expressions import formula_of, interval_arithmetic
 from qdtheory.jets import Jet
 from qdtheory.pairs import Pair, ScalarFunction, expected_score
 
@@ -204,7 +204,7 @@ def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
     formula = _formula(g)
     if formula is not None:
         return formula.enclosure(low, high)
-    arithmetic, number, _ = _intervals()
+    arithmetic, number, _ = interval_arithmetic()
     x = arithmetic.mpf([number(low).value.a, number(high).value.b])
     start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
     return _by_power(g, start, number(Fraction(1)))
@@ -280,7 +280,7 @@ def separable_interval(
         >>> found.upper - found.lower <= 1e-6
         True
     """
-    separable = _separable(pair)
+    separable = separable_form(pair)
     if separable is None:
         raise TypeError(
             "the bound takes a pair with a score for each text and a diversity that "
@@ -296,7 +296,7 @@ def separable_interval(
             "space"
         )
     start = p if start is None else check_distribution(start, "start", p.size)
-    scores = _scores(separable, p)
+    scores = checked_scores(separable, p)
     # The others have score -inf, and get nothing.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     problem = _problem(separable.g, scores[order], p, p.size - order.size)
@@ -320,7 +320,7 @@ def separable_interval(
         # A local search costs as much as many splits: the 2nd, 4th, 8th, ... try one.
         if splits > 1 and splits & (splits - 1) == 0:
             climbed = np.zeros(p.size)
-            climbed[order] = _climbed(
+            climbed[order] = climb_from(
                 problem.scores, problem.spent, -problem.least, box.q
             )
             q = max([q, climbed], key=gain_of)

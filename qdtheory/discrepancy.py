@@ -135,7 +135,7 @@ def quality_discrepancy(
     """
     require_x64()
     p = np.asarray(check_distribution(p))
-    separable = _separable(pair)
+    separable = separable_form(pair)
     if separable is not None and (
         method == "exact" or (method is None and _is_solvable(separable))
     ):
@@ -152,8 +152,16 @@ def quality_discrepancy(
     return _searched(pair, p, found)
 
 
-def _separable(pair: Pair) -> SeparablePair | LinearPair | None:
-    """The pair with scores and a sum of g(Q_i), if it has that form."""
+def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
+    """The pair with scores and a sum of g(Q_i), if it has that form.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        The pair itself, the separable pair that it equals (BLEU on texts of one
+        n-gram), or None.
+    """
     if isinstance(pair, SeparablePair | LinearPair):
         return pair
     if (
@@ -235,7 +243,7 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
 
 def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
-    scores = _scores(pair, p)
+    scores = checked_scores(pair, p)
     inflection = inflection_point(pair.g)
     most_diverse = most_diverse_model(pair.g, inflection, scores, scores >= -np.inf)
     quality_range = _range(scores, most_diverse)
@@ -258,9 +266,21 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     )
 
 
-def _scores(
+def checked_scores(
     pair: SeparablePair | LinearPair | ConcavePair, p: np.ndarray
 ) -> np.ndarray:
+    """The score of each text, once they are known to give P itself a finite quality.
+
+    Args:
+        pair: its quality is linear in Q.
+        p: the real distribution, shape (N,).
+
+    Returns:
+        Scores of shape (N,), finite or minus infinity.
+
+    Raises:
+        ValueError: the quality of P is not finite, or a score is NaN or +inf.
+    """
     scores = np.asarray(pair.text_quality(p))
     if not np.isfinite(expected_score(p, scores)) or not (scores < np.inf).all():
         raise ValueError(
@@ -362,7 +382,7 @@ def _on_frontier(
 def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
     """QDisc between two bounds, and DRate, where V is concave."""
     quality = float(pair.quality(p, p))  # checks the shape of the scores
-    scores, start = _scores(pair, p), float(pair.diversity(p))
+    scores, start = checked_scores(pair, p), float(pair.diversity(p))
     face = face_of(pair.diversity, scores)
     top = most_diverse(face)
     inner, noise = favoured(face, top, scores), NOISE * top.size

@@ -154,7 +154,7 @@ log, exp, sqrt, + - * / ** and parentheses
         Raises:
             ValueError: a part of it is not a bounded interval of real numbers.
         """
-        arithmetic, number, functions = _intervals()
+        arithmetic, number, functions = interval_arithmetic()
         ends = number(low).value, number(low if high is None else high).value
         x = arithmetic.mpf([ends[0].a, ends[1].b])
         start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
@@ -331,10 +331,13 @@ def _constant_jet(exact: Fraction) -> Jet:
 
 
 @cache
-def _intervals() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
+def interval_arithmetic() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
     """Intervals in a context of our own, with jets of numbers and their functions.
 
     The one that all users of mpmath share has one precision for all.
+
+    Returns:
+        The context, what makes a jet of an exact number, and log, exp and sqrt of jets.
     """
     from mpmath.ctx_iv import MPIntervalContext
 

@@ -386,9 +386,19 @@ def _inputs(model: LSTMLanguageModel) -> Array:
     return model.embeddings @ model.input_weights + model.gate_biases
 
 
-def _step(
+def lstm_step(
     model: LSTMLanguageModel, state: tuple[Array, Array], gate_input: Array
 ) -> tuple[Array, Array]:
+    """The state after one more token.
+
+    Args:
+        model: its recurrent weights are used.
+        state: h and c, of equal shape (..., hidden).
+        gate_input: what the token adds to the gates, shape (..., 4 hidden).
+
+    Returns:
+        The new h and c.
+    """
     h, c = state
     gates = gate_input + h @ model.recurrent_weights
     i, f, o, cell = jnp.split(gates, 4, axis=-1)
@@ -396,10 +406,20 @@ def _step(
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
 
-def _log_next(
+def log_next_token(
     model: LSTMLanguageModel, h: Array, temperature: ArrayLike, first: ArrayLike
 ) -> Array:
-    """Log-probabilities of the next token, shape (..., vocab_size)."""
+    """Log-probabilities of the next token.
+
+    Args:
+        model: its output weights are used.
+        h: states, shape (..., hidden).
+        temperature: the logits are divided by it.
+        first: whether the token is a text's first, a scalar or of shape (...).
+
+    Returns:
+        Shape (..., vocab_size), in nats.
+    """
     logits = (h @ model.output_weights + model.output_biases) / temperature
     if model.end_token is not None:
         # No text is empty: the end token cannot come first.
@@ -420,18 +440,18 @@ def _tree_probabilities(
     inputs = _inputs(model)[:words]
     # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
     # so that h @ U is done once for each prefix and not for each of its successors.
-    state = _step(model, _zero_state(model, 1, 1), _start(model))
+    state = lstm_step(model, _zero_state(model, 1, 1), _start(model))
     log_prefix = jnp.zeros((1, 1))
     levels = []
     for length in range(1, lengths[-1] + 1):
-        log_next = _log_next(model, state[0][:, 0], temperature, length == 1)
+        log_next = log_next_token(model, state[0][:, 0], temperature, length == 1)
         if model.end_token is not None and length > 1:
             levels.append(jnp.exp(log_prefix[:, 0] + log_next[:, model.end_token]))
         log_prefix = (log_prefix + log_next[:, :words]).reshape(-1, 1)
         if model.end_token is None and length in lengths:
             levels.append(jnp.exp(log_prefix[:, 0]))
         if length < lengths[-1]:
-            h, c = _step(model, state, inputs)
+            h, c = lstm_step(model, state, inputs)
             state = h.reshape(-1, 1, h.shape[-1]), c.reshape(-1, 1, c.shape[-1])
     if model.end_token is not None:
         levels.append(jnp.exp(log_prefix[:, 0]))
@@ -454,8 +474,8 @@ def _along_a_text(
 
     def position(carry, entry):
         state, gate_input, ended, first = carry
-        state = _step(model, state, gate_input)
-        log_next = _log_next(model, state[0], temperature, first)
+        state = lstm_step(model, state, gate_input)
+        log_next = log_next_token(model, state[0], temperature, first)
         token, ended, output = choose(log_next, ended, entry)
         return (state, inputs[token], ended, jnp.array(False)), output
 

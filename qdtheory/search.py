@@ -360,23 +360,27 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
     """The model that mirror ascent with a constraint reaches from one start."""
 
     def step(state, _):
-        now, rate, price = state
-        price = jnp.maximum(price, 2 * now.multiplier(0.0))
-        move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
-        scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
-        new = _point(problem, now.log_q + jnp.maximum(scale * move, -5.0))
+        now, log_q, rate, scale, price = state
+        new = _point(problem, log_q)
         change = new.u - now.u
         change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
-        good = change >= 0
+        good = (change >= 0) | jnp.isneginf(now.u)
         now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
         # A cut move says nothing about the rate; halved, it must fall below the cut.
         rate = jnp.where(
             good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
         )
-        return (now, rate, price), None
+        price = jnp.maximum(price, 2 * now.multiplier(0.0))
+        move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
+        scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
+        log_q = now.log_q + jnp.maximum(scale * move, -5.0)
+        return (now, log_q, rate, scale, price), None
 
-    first = (_point(problem, jnp.log(start)), 1.0, 0.0)
-    (end, _, _), _ = jax.lax.scan(step, first, length=num_steps)
+    # Worse than any model: the first step moves to the start, at the rate given.
+    none, log_q = jnp.zeros_like(start), jnp.log(start)
+    nowhere = _Point(none, none, jnp.array(-jnp.inf), jnp.array(0.0), none, none)
+    state = (nowhere, log_q, 1.0, 0.0, 0.0)
+    (end, *_), _ = jax.lax.scan(step, state, length=num_steps + 1)
     return end.q
 
 
@@ -399,15 +403,21 @@ def _solve(
         num_rounds: of breeding.
     """
 
-    def improve(starts, num_steps=NUM_STEPS):
-        models = jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+    def climbed(starts, num_steps):
+        return jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+
+    def repaired(models):
         return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
 
-    bred, values = _evolve(improve, key, parents, num_starts, num_rounds)
-    polished, worth = improve(bred[:NUM_POLISHED], POLISH_STEPS)
-    as_they_are = improve(parents, 0)
-    finals = jnp.concatenate([polished, as_they_are[0]])
-    worth = jnp.append(worth, as_they_are[1])
+    bred, values = _evolve(
+        lambda starts: repaired(climbed(starts, NUM_STEPS)),
+        key,
+        parents,
+        num_starts,
+        num_rounds,
+    )
+    polished = climbed(bred[:NUM_POLISHED], POLISH_STEPS)
+    finals, worth = repaired(jnp.concatenate([polished, parents]))
     population = bred.at[0].set(finals[worth.argmax()])
     return population, worth.max(), values
 

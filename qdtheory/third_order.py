@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.bleu import BleuPair
-from qdtheory.certificates import EPS, TINY, Interval, _best, _climbed
+from qdtheory.certificates import EPS, TINY, Interval, best_feasible, climb_from
 from qdtheory.distributions import check_distribution
 from qdtheory.pairs import Pair
 
@@ -124,10 +124,10 @@ def third_order_interval(
     start = p if start is None else check_distribution(start, "start", p.size)
 
     def climb(q: np.ndarray) -> np.ndarray:
-        return _climbed(problem.gains, problem.spent, problem.budget, q / q.sum())
+        return climb_from(problem.gains, problem.spent, problem.budget, q / q.sum())
 
     start = np.asarray(start)
-    lower, q = _best(pair, p, [p, start, climb(start)])
+    lower, q = best_feasible(pair, p, [p, start, climb(start)])
     iterates = _iterates(problem, q, lower)
     upper, certificate, steps = np.inf, None, 0
     while certificate is None or (upper - lower > tolerance and steps < max_steps):
@@ -142,7 +142,7 @@ def third_order_interval(
             # If T is a mixture of cubes of Q's, rows of its sums are, up to scale, too.
             heaviest = mixture[np.argsort(mixture.sum(axis=1))[:-4:-1]]
             models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
-            gain, better = _best(pair, p, [q, *models])
+            gain, better = best_feasible(pair, p, [q, *models])
             if gain > lower + tolerance / 10:
                 iterates = _iterates(problem, better, gain)
             lower, q = gain, better

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.language_models import LSTMLanguageModel, _log_next, _step
+from qdtheory.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 
 try:
@@ -237,12 +237,12 @@ def _nll(model: LSTMLanguageModel, tokens: Array) -> Array:
     zeros = jnp.zeros((tokens.shape[0], hidden))
 
     def position(state, gate_input):
-        state = _step(model, state, gate_input)
+        state = lstm_step(model, state, gate_input)
         return state, state[0]
 
     _, h = jax.lax.scan(position, (zeros, zeros), gate_inputs)
     is_first = jnp.arange(len(targets))[:, None] == 0
-    log_next = _log_next(model, h, 1.0, is_first)
+    log_next = log_next_token(model, h, 1.0, is_first)
     chosen = jnp.take_along_axis(log_next, targets[..., None], axis=-1)[..., 0]
     # A prediction is made until the end token was read.
     is_predicted = is_first | (read != end)
