@@ -37,6 +37,14 @@ def plot_frontier(
 
     Returns:
         The axes.
+
+    Example:
+        >>> from qdtheory import pareto_frontier
+        >>> from qdtheory.pairs import CR_NRR
+        >>> frontier = pareto_frontier(CR_NRR, np.array([0.6, 0.3, 0.1]))
+        >>> ax = plot_frontier(frontier, ax=plt.figure().gca())
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('quality U', 'diversity V')
     """
     ax = ax or plt.gca()
     quality, diversity = np.asarray(frontier.quality), np.asarray(frontier.diversity)
@@ -64,6 +72,12 @@ def plot_model(
 
     Returns:
         The axes.
+
+    Example:
+        >>> u, v = np.array([0.4, 0.5]), np.array([-0.3, -0.4])
+        >>> ax = plot_model(u, v, ax=plt.figure().gca())
+        >>> [line.get_marker() for line in ax.lines]
+        ['*']
     """
     ax = ax or plt.gca()
     style = {"linestyle": "none", "marker": "*", "markersize": 14, "color": "black"}
@@ -87,6 +101,12 @@ def plot_sorted_probabilities(
 
     References:
         Li et al. 2020, figure 7.
+
+    Example:
+        >>> p = np.array([0.25, 0.0, 0.75])
+        >>> ax = plot_sorted_probabilities(p, ax=plt.figure().gca())
+        >>> np.exp(ax.lines[0].get_ydata()).round(9).tolist()
+        [0.75, 0.25]
     """
     ax = ax or plt.gca()
     descending = np.sort(np.asarray(p))[::-1]
