@@ -158,6 +158,10 @@ def execute(
     )
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as ipython:
+        startup = Path(ipython, "profile_default/startup")
+        startup.mkdir(parents=True)
+        # JAX traces many small objects: looking for cycles among them costs 10 %.
+        (startup / "gc.py").write_text("__import__('gc').set_threshold(100_000)\n")
         environment = kernel_environment(cache, ipython)
         try:
             client.execute(cwd=str(target.parent), env=environment)

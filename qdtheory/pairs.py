@@ -189,7 +189,14 @@ def expected_score(
     Returns:
         A scalar, finite or $-\infty$.
     """
-    q, scores = jnp.asarray(q), jnp.asarray(scores)
+    return _expected_score(jnp.asarray(q), jnp.asarray(scores))
+
+
+# Single operations compile slowly: each metric is compiled as a whole.
+
+
+@jax.jit
+def _expected_score(q: Array, scores: Array) -> Array:
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
@@ -205,16 +212,19 @@ def total_diversity(
     Returns:
         A scalar.
     """
-    q = jnp.asarray(q)
+    return _total_diversity(g, jnp.asarray(q))
+
+
+@partial(jax.jit, static_argnums=0)
+def _total_diversity(g: ScalarFunction, q: Array) -> Array:
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0 where its limit is finite.
         q = jnp.maximum(q, np.finfo(float).tiny)
-    return _apply(g, q).sum()
+    return jax.vmap(g)(q).sum()
 
 
 @partial(jax.jit, static_argnums=0)
 def _apply(h: ScalarFunction, x: Array) -> Array:
-    """Apply h at each entry, compiled as a whole: single operations compile slowly."""
     return jax.vmap(h)(x)
 
 

@@ -134,13 +134,13 @@ def test_every_prefix_is_read_once(size, monkeypatch):
     vocab_size, length = size
     read = 0
 
-    def counted(model, state, inputs, step=language_models._step):
+    def counted(model, state, inputs, step=language_models.lstm_step):
         nonlocal read
         state = step(model, state, inputs)
         read += state[0].size // state[0].shape[-1]
         return state
 
-    monkeypatch.setattr(language_models, "_step", counted)
+    monkeypatch.setattr(language_models, "lstm_step", counted)
     model = random_model(0, vocab_size)
     # The function under `jax.jit`, so that the steps that run are counted.
     enumerate_tree = language_models._tree_probabilities.__wrapped__
