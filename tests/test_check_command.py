@@ -187,6 +187,10 @@ def own(quality="quality", diversity="diversity", p="p.txt"):
             "10**9999",
         ),
         ([*FORMULAS, "--p", "none.txt"], "none.txt: No such file or directory"),
+        (
+            [*FORMULAS, "--p", "0.5,0.3,0.2"],
+            "0.5,0.3,0.2: No such file or directory; --p is a file with one",
+        ),
         ([*FORMULAS, "--p", "."], ".: Is a directory"),
         (
             [*FORMULAS, "--p", "word.txt"],

@@ -68,7 +68,10 @@ def read_distribution(path: Path):
             values = _numbers(path.read_text("utf-8"))
         check_distribution(values, "P")
     except OSError as error:
-        fail(f"{path}: {error.strerror or error}")
+        fail(
+            f"{path}: {error.strerror or error}; --p is a file with one probability a "
+            "line, or a .npy file"
+        )
     except (ValueError, TypeError, EOFError) as error:
         fail(f"{path}: {error}")
     return values

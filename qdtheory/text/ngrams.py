@@ -326,7 +326,7 @@ def _excess(table: NgramCounts, estimator: Estimator) -> float:
     if np.count_nonzero(masses) < 2:
         raise ValueError(
             f"pairs need at least two sentences with {table.n} tokens, got one: give "
-            'more sentences, or take estimator="plug-in"'
+            "more sentences, or take the estimator plug-in"
         )
     if estimator == "sentence-pairs":
         weights, masses = weights / masses[sentence], (masses > 0).astype(float)
