@@ -16,8 +16,7 @@ import jax
 import jaxtyping
 
 jax.config.update("jax_enable_x64", True)
-# JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
-gc.set_threshold(100_000)
+gc.set_threshold(build.NEW_OBJECTS)
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 
 # The first example of a shape compiles, so a deadline would only measure XLA.

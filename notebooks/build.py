@@ -44,6 +44,8 @@ RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
 # loose cell may take another way.
 GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 CELL_SECONDS = 600
+# JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
+NEW_OBJECTS = 100_000
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
@@ -120,24 +122,19 @@ def jax_environment(cache: Path) -> dict[str, str]:
 
 def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     """Environment in which every machine's kernel prints and draws the same."""
-    return (
-        os.environ
-        | jax_environment(cache)
-        | {
-            # `!qdtheory` finds the command of this interpreter.
-            "PATH": os.pathsep.join(
-                [str(Path(sys.executable).parent), os.environ["PATH"]]
-            ),
-            # JAX warns on stderr of a GPU that it cannot use.
-            "JAX_PLATFORMS": "cpu",
-            # The reader's own settings must not change what is printed or drawn.
-            "IPYTHONDIR": ipython,
-            "MATPLOTLIBRC": os.devnull,
-            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            "COLUMNS": "76",
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        }
-    )
+    return os.environ | {
+        **jax_environment(cache),
+        # `!qdtheory` finds the command of this interpreter.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        # JAX warns on stderr of a GPU that it cannot use.
+        "JAX_PLATFORMS": "cpu",
+        # The reader's own settings must not change what is printed or drawn.
+        "IPYTHONDIR": ipython,
+        "MATPLOTLIBRC": os.devnull,
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "COLUMNS": "76",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
 
 
 def execute(
@@ -161,8 +158,10 @@ def execute(
     with tempfile.TemporaryDirectory() as ipython:
         startup = Path(ipython, "profile_default/startup")
         startup.mkdir(parents=True)
-        # JAX traces many small objects: looking for cycles among them costs 10 %.
-        (startup / "gc.py").write_text("__import__('gc').set_threshold(100_000)\n")
+        # No name is left behind that a notebook could lean on.
+        (startup / "gc.py").write_text(
+            f"__import__('gc').set_threshold({NEW_OBJECTS})\n"
+        )
         environment = kernel_environment(cache, ipython)
         try:
             client.execute(cwd=str(target.parent), env=environment)
@@ -250,9 +249,8 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
     kinds = [[kind for kind, _ in cell] for cell in shown]
     if kinds[0] != kinds[1]:
         return f"outputs {kinds[0]} committed, now {kinds[1]}"
-    relative, pixels = RELATIVE, PIXELS
-    if "loose" in tags(new):
-        relative, pixels = LOOSE, LOOSE_PIXELS
+    loose = "loose" in tags(new)
+    relative, pixels = (LOOSE, LOOSE_PIXELS) if loose else (RELATIVE, PIXELS)
     for (kind, a), (_, b) in zip(*shown, strict=True):
         found = (
             image_difference(a, b, pixels)

@@ -192,11 +192,9 @@ def expected_score(
     return _expected_score(jnp.asarray(q), jnp.asarray(scores))
 
 
-# Single operations compile slowly: each metric is compiled as a whole.
-
-
 @jax.jit
 def _expected_score(q: Array, scores: Array) -> Array:
+    """Compiled as a whole, as those below: single operations compile slowly."""
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
