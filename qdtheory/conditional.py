@@ -14,6 +14,7 @@ $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import jax
@@ -23,8 +24,14 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.distributions import check_distribution
-from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum
-from qdtheory.pairs import LinearPair, Pair, SeparablePair, expected_score
+from qdtheory.frontier import NEAREST_WEIGHT, maximise
+from qdtheory.pairs import (
+    LinearPair,
+    Pair,
+    ScalarFunction,
+    SeparablePair,
+    expected_score,
+)
 from qdtheory.regularized_argmax import require_concave
 from qdtheory.s_shaped import NOISE, values_of
 
@@ -209,7 +216,7 @@ def average_discrepancy(
         """The optimum of one weight, and how much more diverse than P it is."""
         q = most_diverse  # the limit at alpha = 0
         if alpha > 0:
-            q = np.asarray(_optima(pair, p, weight(alpha)))
+            q = np.asarray(_optima(pair.g, scores, weight(alpha)))
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
@@ -438,10 +445,10 @@ def _gain(
     return float(weights @ rise.sum(axis=1))
 
 
-@jax.jit
-def _optima(pair: SeparablePair | LinearPair, p: Array, w: Array) -> Array:
+@partial(jax.jit, static_argnums=0)
+def _optima(g: ScalarFunction, scores: Array, w: Array) -> Array:
     """The Pareto-optimum of one weight in every condition."""
-    q = jax.vmap(lambda row: pareto_optimum(pair, row, w).q)(p)
+    q = jax.vmap(lambda row: maximise(g, row, w)[0])(scores)
     return q / q.sum(axis=1, keepdims=True)
 
 

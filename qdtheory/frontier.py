@@ -27,6 +27,7 @@ from qdtheory.pairs import (
     total_diversity,
 )
 from qdtheory.regularized_argmax import (
+    EPS,
     TINY,
     order_of,
     order_two_moments,
@@ -38,6 +39,11 @@ from qdtheory.search import search_frontier
 
 # The weight just below 0, where the frontier continues after a jump.
 NEAREST_WEIGHT = -float(np.finfo(float).tiny)
+# Scores closer than this, relatively, are equal: XLA may fuse a product into a sum,
+# and then computes one score in two ways.
+TIED = 4 * EPS
+# The most by which the sum of an optimum may miss 1.
+SOLVED = 1e-9
 # So many weights before one are extrapolated to guess its optimum.
 NUM_NODES = 4
 
@@ -116,7 +122,8 @@ def pareto_optimum(
 
     Exact for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one sort);
     other strictly concave g by safeguarded root-finding. Differentiable in p and w,
-    and works under `jax.jit` and `jax.vmap`.
+    and works under `jax.jit` and `jax.vmap`, where an optimum that would be refused
+    is NaN.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
@@ -150,8 +157,9 @@ def pareto_optimum(
             "w = alpha / (alpha - 1)"
         )
     weight = jnp.asarray(w, dtype=float)
-    q, b = _maximise(pair.g, scores, weight)
+    q, b = maximise(pair.g, scores, weight)
     residual = _require_solved(jnp.abs(q.sum() - 1))
+    q = jnp.where(residual <= SOLVED, q, jnp.nan)
     return ParetoOptimum(
         q=q,
         w=weight,
@@ -293,7 +301,7 @@ def frontier_slopes(
         raise ValueError(f"w must be finite and below 0, got {w}")
     scores = _scores(pair, p)
     weight = jnp.asarray(w, dtype=float)
-    q, _ = _maximise(pair.g, scores, weight)
+    q, _ = maximise(pair.g, scores, weight)
     still = jnp.zeros_like(scores)
     q_slope, b_slope = _implicit(pair.g, q, weight, scores, still, 1.0)
     marginal = jax.vmap(jax.grad(pair.g))(q)
@@ -461,7 +469,7 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
 
 
 def _require_solved(residual: Array) -> Array:
-    if not isinstance(residual, Tracer) and not residual <= 1e-9:
+    if not isinstance(residual, Tracer) and not residual <= SOLVED:
         raise ValueError(
             f"the probabilities of the optimum miss the sum 1 by {residual:.1e}: g is "
             "too flat near 0, or w too large, for 64 bits; bend g there, for example "
@@ -472,9 +480,24 @@ def _require_solved(residual: Array) -> Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
-def _maximise(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array]:
-    """(Q, b) of weight w; b follows from the largest probability."""
-    gaps = scores.max() - scores
+def maximise(
+    g: ScalarFunction, scores: Float[Array, " texts"], w: Float[Array, ""]
+) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
+    r"""The Pareto-optimum of weight w of given scores, without any check.
+
+    Scores that are computed inside a user's compiled function may come out a rounding
+    apart from use to use, so that `_gaps` decides which of them are equal.
+
+    Args:
+        g: strictly concave.
+        scores: finite or $-\infty$, shape (N,).
+        w: the weight, in $[-\infty, 0]$.
+
+    Returns:
+        Q, whose sum is to be compared with 1, and b of $g'(Q_i) = w \phi_i + b$,
+        which follows from the largest probability.
+    """
+    gaps = _gaps(scores)
     solve, guess = solver(g, gaps)
     at_end = (w == 0) | jnp.isinf(w)
     q, _ = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
@@ -482,10 +505,10 @@ def _maximise(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array]
     return q, _offset(g, q.max(), w, scores)
 
 
-@_maximise.defjvp
+@maximise.defjvp
 def _maximise_jvp(g, primals, tangents):
     scores, w = primals
-    q, b = _maximise(g, scores, w)
+    q, b = maximise(g, scores, w)
     return (q, b), _implicit(g, q, w, scores, *tangents)
 
 
@@ -498,6 +521,14 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     line_dot = w * scores_dot + w_dot * scores
     b_dot = -(weight * line_dot).sum() / weight.sum()
     return weight * (line_dot + b_dot), b_dot
+
+
+def _gaps(scores: Array) -> Array:
+    """From the greatest score to each; 0 where they differ by rounding alone."""
+    best = scores.argmax()
+    gaps = scores[best] - scores
+    tied = gaps <= TIED * jnp.abs(scores[best])
+    return jnp.where(tied | (jnp.arange(scores.size) == best), 0.0, gaps)
 
 
 def _ends(gaps: Array) -> tuple[Array, Array]:
@@ -524,7 +555,7 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
 
     The scores come in descending order.
     """
-    gaps = scores[0] - scores
+    gaps = _gaps(scores)
 
     def metrics(q):
         residual = jnp.abs(q.sum() - 1)
@@ -560,11 +591,10 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 
 
 def _saturation_weight(g: ScalarFunction, scores: Array) -> Array:
-    top = scores.max()
-    num_modes = (scores == top).sum()
-    second = jnp.where(scores < top, scores, -jnp.inf).max()
-    fall = jax.grad(g)(1 / num_modes) - slope_at_zero(g)
-    return jnp.where(second == -jnp.inf, jnp.nan, fall / (top - second))
+    gaps = _gaps(scores)
+    least = jnp.where(gaps > 0, gaps, jnp.inf).min()
+    fall = jax.grad(g)(1 / (gaps == 0).sum()) - slope_at_zero(g)
+    return jnp.where(jnp.isinf(least), jnp.nan, fall / least)
 
 
 def _weight_grid(scores: Array, lowest: Array, num_points: int) -> Array:

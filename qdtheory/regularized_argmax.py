@@ -103,9 +103,8 @@ def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Arra
 def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 2
     last, r = _support_2(t, table)
-    e_k = table[0][last]
-    inside = gaps <= e_k
-    return jnp.where(inside, r + t * jnp.where(inside, e_k - gaps, 0.0), 0.0)
+    # At most 0 off the support; to compare gaps with e_k would rest on their last bit.
+    return jnp.maximum(r + t * (table[0][last] - gaps), 0.0)
 
 
 def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
@@ -115,8 +114,7 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
     e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
     r = room / (tc + jnp.sqrt(tc * tc + k * room))
-    inside = gaps <= e_k
-    return jnp.where(inside, (r + t * jnp.where(inside, e_k - gaps, 0.0)) ** 2, 0.0)
+    return jnp.maximum(r + t * (e_k - gaps), 0.0) ** 2
 
 
 def order_two_moments(
@@ -260,8 +258,8 @@ def _root_finder(
     """Find m with sum q(m) = 1 by Newton steps inside a bracket that holds it."""
     curvature = jax.grad(jax.grad(g))
     top = jnp.argmin(gaps)
-    # Each q_i is at most m, and the texts without cost have exactly m.
-    lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1 / (gaps == 0).sum()
+    # Each q_i is at most m, and at least one of them is m.
+    lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1.0
 
     def solve(w: Array, guess: Array) -> tuple[Array, Array]:
         def step(state):

@@ -27,6 +27,8 @@ NUM_POINTS = 257
 NOISE = 8 * EPS
 # The tightest that SciPy's root-finder accepts.
 TIGHTEST = np.float64(4 * EPS)
+# Stands for 0 where g or its slope has no value at 0.
+SMALLEST = float(np.finfo(float).tiny)
 
 
 @lru_cache(maxsize=128)
@@ -214,7 +216,7 @@ def _curve(
     finite = np.isfinite(scores)
     first = int(np.where(finite, scores, -np.inf).argmax())
     others = np.flatnonzero(finite & (np.arange(scores.size) != first))
-    table = _table(g, inflection)
+    table = slope_table(g, inflection)
     gaps = scores[first] - scores[others]
     return _Curve(first, others, gaps, *table, inflection, scores.size, diversity)
 
@@ -241,10 +243,18 @@ def _nearby(
 
 
 @lru_cache(maxsize=16)
-def _table(
+def slope_table(
     g: ScalarFunction, inflection: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Probabilities in [0, 1], g' and g there."""
+    """The slope and the value of g at many probabilities.
+
+    Args:
+        g: concave up to the inflection and convex beyond.
+        inflection: c, one of the points.
+
+    Returns:
+        Rising probabilities in [0, 1], g' and g there.
+    """
     small = np.geomspace(1e-15, 1, 2048) * inflection
     even = np.linspace(0, inflection, 2049)
     large = np.linspace(inflection, 1, 2049)
@@ -344,7 +354,7 @@ def values_of(
     # Few sizes, as each is compiled; g may be NaN at 0, as -x * log(x) is.
     size = max(1024, 1 << (x.size - 1).bit_length())
     padded = np.full(size, 0.5)
-    padded[: x.size] = np.maximum(x, np.finfo(float).tiny)
+    padded[: x.size] = np.maximum(x, SMALLEST)
     value, slope, bend = (np.array(y) for y in _compiled_values(g, padded))
     return value[: x.size], slope[: x.size], bend[: x.size]
 

@@ -1,0 +1,303 @@
+r"""What no model exceeds: the check that the word "exact" rests on.
+
+Quality is $u \cdot Q$ and diversity $V = \sum_i g(Q_i)$. For every price
+$\eta \ge 0$ of diversity a Q with $V(Q) \ge s$ has
+$u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. Where g is concave it lies below its
+tangents, so that for any points x, whatever they are worth, that is at most
+$\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i] - \eta s$.
+
+Where g is concave up to c and convex beyond, one text at most has to lie beyond c, a
+best one: of two, moving mass from the one of the smaller probability, hence score, to
+the other until it is at c lowers neither quality nor $\sum_i g(Q_i)$. So the range of
+the best text's probability is cut into boxes. In a box, with a level $\nu$ for the sum,
+no model exceeds
+$\nu - \eta s + \max_t [(u_1 - \nu) t + \eta g(t)]
++ \sum_{i > 1} \max_{x \le c} [(u_i - \nu) x + \eta g(x)]$:
+a convex g is greatest at an end, and a concave one is below its tangents.
+
+Prices, levels and points come from wherever they come from: an error in them can only
+make a bound larger. Sums are rounded up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.pairs import ScalarFunction
+from qdtheory.regularized_argmax import EPS
+from qdtheory.s_shaped import SMALLEST, slope_table, values_of
+
+# A bound meets a model's gain when they differ by this share of the range of quality.
+EXACT = 1e-9
+# Boxes at a time: one size is compiled once.
+BATCH = 32
+MAX_BOXES = 4096
+NEWTON_STEPS = 6
+NUM_HALVINGS = 50
+
+
+def rounding(num_terms: int) -> float:
+    """The rounding of a sum of so many terms, in units of the sum of their sizes.
+
+    A sum of N terms one by one loses at most N roundings, as it is grouped here some
+    $\\sqrt N$; and g and its slope have a few roundings of their own.
+    """
+    return (16 + num_terms**0.5) * EPS
+
+
+def tangent_bound(
+    g: ScalarFunction,
+    scores: Float[np.ndarray, " texts"],
+    price: float,
+    points: Float[np.ndarray, " texts"],
+) -> float:
+    r"""What no $u \cdot Q + \eta \sum_i g(Q_i)$ exceeds, for concave g; rounded up.
+
+    $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i]$.
+
+    Args:
+        g: concave on [0, 1].
+        scores: u, finite or $-\infty$, shape (N,).
+        price: $\eta$, finite and at least 0.
+        points: x in [0, 1], shape (N,); the closer to the maximiser, the better.
+
+    Returns:
+        The bound.
+
+    Example:
+        >>> from qdtheory.pairs import SE
+        >>> u = np.log([0.5, 0.25, 0.25])  # log sum exp(u) = 0
+        >>> abs(tangent_bound(SE, u, 1.0, np.exp(u))) <= 1e-14
+        True
+    """
+    points = np.maximum(points, SMALLEST)  # a tangent at 0 may be vertical
+    value, slope, _ = values_of(g, points)
+    finite = np.isfinite(scores)
+    heights = np.where(finite, scores + price * slope, -np.inf)
+    sizes = np.where(finite, np.abs(scores) + price * np.abs(slope), 0.0)
+    rest = price * (value - slope * points)
+    loss = price * (np.abs(value) + np.abs(slope * points))
+    highest = (heights + rounding(1) * sizes).max()
+    return float(highest + rest.sum() + rounding(scores.size) * loss.sum())
+
+
+def s_shaped_bound(
+    g: ScalarFunction,
+    inflection: float,
+    scores: Float[np.ndarray, " texts"],
+    least: float,
+    enough: float,
+) -> float:
+    r"""What no $u \cdot Q$ with $\sum_i g(Q_i) \ge s$ exceeds; rounded up.
+
+    Args:
+        g: concave on [0, c] and convex on [c, 1].
+        inflection: c.
+        scores: u, finite or $-\infty$, shape (N,).
+        least: s.
+        enough: no bound needs to be less than this.
+
+    Returns:
+        The bound: at most `enough`, unless the boxes ran out.
+
+    Example:
+        >>> from qdtheory.pairs import single_token_bleu_pair
+        >>> pair = single_token_bleu_pair(num_references=1, num_self_references=4)
+        >>> p = np.array([0.5, 0.3, 0.2])
+        >>> least = float(pair.diversity(p))
+        >>> round(s_shaped_bound(pair.g, 0.4, p, least, enough=0.3911), 4)
+        0.3911
+    """
+    finite = scores[np.isfinite(scores)]
+    best, unit = float(finite.max()), float(np.ptp(finite))
+    if unit == 0 or enough >= best:
+        return best
+    at_zero = float(values_of(g, np.zeros(1))[0][0])
+    x, slopes, values = slope_table(g, inflection)
+    problem = _Problem(
+        g,
+        np.sort((finite - best) / unit)[::-1],
+        least - (scores.size - finite.size) * at_zero,
+        inflection,
+        (x, slopes),
+        1 / float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)),
+    )
+    enough = (enough - best) / unit
+    ends = np.concatenate([[0.0], np.geomspace(inflection, 1.0, 9)])
+    boxes = np.column_stack([ends[:-1], ends[1:], np.full(9, problem.price), 0 * ends[1:]])
+    settled, tried = -np.inf, 0
+    while True:
+        parts = np.array_split(boxes, -(-len(boxes) // BATCH))
+        found = [_bounded(problem, part, enough) for part in parts]
+        bound, boxes = (np.concatenate(part) for part in zip(*found, strict=True))
+        tried += len(boxes)
+        left = bound > enough
+        settled = bound[~left].max(initial=settled)
+        if not left.any() or tried > MAX_BOXES:
+            break
+        low, high, *multipliers = boxes[left].T
+        middle = (low + high) / 2
+        halves = [low, middle, *multipliers], [middle, high, *multipliers]
+        boxes = np.concatenate([np.column_stack(half) for half in halves])
+    height = best + unit * bound.max(initial=settled)
+    return float(height + rounding(1) * (abs(best) + abs(height)))
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Maximise u . Q where sum g(Q_i) >= s, with all but the best text at most c."""
+
+    g: ScalarFunction
+    scores: np.ndarray  # falling from 0 to -1
+    least: float
+    inflection: float
+    table: tuple[np.ndarray, np.ndarray]  # x and g' there
+    price: float  # of the size to expect, 1 over the height of g above its chord
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Ranges of the best text's probability, with a point in each."""
+
+    problem: _Problem
+    low: np.ndarray
+    high: np.ndarray
+    at: np.ndarray
+
+    @property
+    def convex(self) -> np.ndarray:
+        return self.low >= self.problem.inflection
+
+    def points(self, price: np.ndarray, level: np.ndarray) -> np.ndarray:
+        r"""Where $\eta g(x) + (u_i - \nu) x$ is greatest, nearly: (boxes, texts).
+
+        On a convex stretch the best text stays at the box's point.
+        """
+        x, slopes = self.problem.table
+        below = x <= self.problem.inflection
+        wanted = (level[:, None] - self.problem.scores) / price[:, None]
+        found = np.interp(wanted, slopes[below][::-1], x[below][::-1])
+        top = np.clip(found[:, 0], self.low, self.high)
+        found[:, 0] = np.where(self.convex, self.at, top)
+        return found
+
+    def values(self, x: np.ndarray) -> Iterator[np.ndarray]:
+        """g, g' and g'' at a matrix of probabilities, of few sizes."""
+        padded = np.full(BATCH * x.shape[1], 0.5)
+        padded[: x.size] = x.ravel()
+        parts = values_of(self.problem.g, padded)
+        return (part[: x.size].reshape(x.shape) for part in parts)
+
+
+def _bounded(
+    problem: _Problem, boxes: np.ndarray, enough: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of boxes, and the boxes with the price and level that gave them.
+
+    Tried are those of the model with the best text in the middle of its box or at an
+    end, which may be the only one that is diverse enough.
+    """
+    low, high, price, level = boxes.T.copy()
+    bound = np.full(low.size, np.inf)
+    for at in ((low + high) / 2, low, high):
+        part = _Boxes(problem, low, high, at)
+        usual = np.full_like(low, problem.price)
+        for start in ((price, level), (usual, _level(part, usual))):
+            multipliers = _improved(part, *start, enough)
+            new = _lagrangian_bound(part, *multipliers)
+            better = new < bound
+            bound = np.where(better, new, bound)
+            price, level = (
+                np.where(better, *pair)
+                for pair in zip(multipliers, (price, level), strict=True)
+            )
+    return bound, np.column_stack([low, high, price, level])
+
+
+def _lagrangian_bound(
+    boxes: _Boxes, price: np.ndarray, level: np.ndarray
+) -> np.ndarray:
+    """No less than the quality of any model of each box that is diverse enough."""
+    problem, low, high = boxes.problem, boxes.low, boxes.high
+    x = boxes.points(price, level)
+    n = problem.scores.size
+    costs = level[:, None] - problem.scores
+    # The inflection is known to some roundings, and no text beyond it may be lost.
+    least = np.zeros_like(x)
+    most = np.full_like(x, min(problem.inflection * (1 + 1e-10), 1.0))
+    least[:, 0], most[:, 0] = low, high
+    for _ in range(2):  # the maximum over a tangent is as far off as its slope
+        _, slope, bend = boxes.values(x)
+        step = (costs / price[:, None] - slope) / np.minimum(bend, -SMALLEST)
+        x = np.clip(np.nan_to_num(x + step), np.maximum(least, SMALLEST), most)
+    value, slope, _ = boxes.values(x)
+    value, slope = price[:, None] * value, price[:, None] * slope
+    rise = slope - costs
+    tops = value - costs * x + np.maximum(rise * (most - x), rise * (least - x))
+    ends = np.column_stack([low, high])
+    at_ends = price[:, None] * next(boxes.values(ends)) - costs[:, :1] * ends
+    tops[boxes.convex, 0] = at_ends[boxes.convex].max(axis=1)
+    bound = level - price * problem.least + tops.sum(axis=1)
+    sizes = np.abs(level) + price * abs(problem.least) + np.abs(value).sum(axis=1)
+    sizes += ((np.abs(costs) + 1) * most + np.abs(slope) * (most - least)).sum(axis=1)
+    return bound + rounding(n) * (sizes + np.abs(at_ends).sum(axis=1))
+
+
+def _level(boxes: _Boxes, price: np.ndarray) -> np.ndarray:
+    """Where the points of each box sum to 1, or to as near as they come."""
+    x, slopes = boxes.problem.table
+    falling = slopes[(x <= boxes.problem.inflection) & (x > 0)]
+    low, high = price * falling[-1] - 1, price * falling[0]
+    for _ in range(NUM_HALVINGS):
+        middle = (low + high) / 2
+        above = boxes.points(price, middle).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return (low + high) / 2
+
+
+def _improved(
+    boxes: _Boxes, price: np.ndarray, level: np.ndarray, enough: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The price and the level of the least bound, by damped Newton steps.
+
+    A bound below `enough` need not fall: without a feasible model it has no least.
+    """
+    damping, best = np.full(price.size, 1e-9), None
+    for _ in range(NEWTON_STEPS):
+        now = [price, level, *_dual(boxes, price, level)]
+        best = best or [part.copy() for part in now]
+        better = (now[2] < best[2]) & (best[2] > enough - 1)
+        for old, new in zip(best, now, strict=True):
+            old[better] = new[better]
+        damping = np.where(better, damping / 10, np.maximum(damping, 1e-4) * 10)
+        price, level, _, gradient, hessian = best
+        size = np.trace(hessian, axis1=1, axis2=2) + EPS
+        matrix = hessian + (damping * size)[:, None, None] * np.eye(2)
+        step = np.linalg.solve(matrix, -gradient[..., None])[..., 0]
+        factor = np.exp(np.clip(step[:, 0], -2, 2))
+        price, level = price * factor, price * factor * (level / price + step[:, 1])
+    return best[0], best[1]
+
+
+def _dual(
+    boxes: _Boxes, price: np.ndarray, level: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""What the bound adds up, at the points, with its derivatives.
+
+    They are in $\log \eta$ and $\nu / \eta$: g' at a point is $(\nu - u_i) / \eta$.
+    """
+    problem = boxes.problem
+    x = boxes.points(price, level)
+    value, _, bend = boxes.values(x)
+    missing = 1 - x.sum(axis=1)
+    by_price = price * (value.sum(axis=1) - problem.least) + level * missing
+    height = by_price + x @ problem.scores
+    free = (x > problem.table[0][1]) & (x < problem.inflection) & (bend < 0)
+    free[:, 0] &= (x[:, 0] > boxes.low) & (x[:, 0] < boxes.high) & ~boxes.convex
+    weight = np.where(free, -1 / np.where(free, bend, 1.0), 0.0)
+    first = weight @ problem.scores**2 / price + np.maximum(by_price, 0)
+    cross, second = weight @ problem.scores, price * weight.sum(axis=1)
+    hessian = np.moveaxis(np.array([[first, cross], [cross, second]]), 2, 0)
+    return height, np.stack([by_price, price * missing], axis=1), hessian
