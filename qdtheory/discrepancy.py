@@ -8,7 +8,7 @@ and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
 (`qdtheory.concave`); searched for with any other pair, which gives a lower bound.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -74,6 +74,8 @@ class Discrepancy:
         num_starts: how many starts a search made; None if none was needed.
         num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
         converged: whether a search ended at a local optimum.
+        pair: the pair that this is about.
+        p: the real distribution that this is about, shape (N,).
     """
 
     qdisc: float
@@ -88,6 +90,8 @@ class Discrepancy:
     num_starts: int | None = None
     num_agreeing: int | None = None
     converged: bool | None = None
+    pair: Pair | None = field(default=None, repr=False)
+    p: Float[Array, " texts"] | None = field(default=None, repr=False)
 
 
 def quality_discrepancy(
@@ -97,6 +101,7 @@ def quality_discrepancy(
     method: Literal["exact"] | Method | None = None,
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
+    certify: bool = False,
 ) -> Discrepancy:
     r"""QDisc and DRate of a pair at one real distribution.
 
@@ -112,12 +117,14 @@ def quality_discrepancy(
             "exact" or the convex problem where they apply and else "ascent".
         num_starts: starts in each round of "ascent".
         key: of its random starts; `jax.random.key(0)` if None.
+        certify: bound what a search found, by `qdtheory.certify`.
 
     Returns:
         The discrepancies with the models that attain them.
 
     Raises:
-        TypeError: "exact" was asked for a pair without scores or without g.
+        TypeError: "exact" was asked for a pair without scores or without g, or
+            `certify` for a pair for which no bound is known.
         ValueError: `p` is no distribution, its own quality is not finite, a score is
             NaN or $+\infty$, an unknown method, "exact" was asked for g of another
             shape, or a `ConcavePair` is not concave.
@@ -135,6 +142,24 @@ def quality_discrepancy(
     """
     require_x64()
     p = np.asarray(check_distribution(p))
+    found = _found(pair, p, method=method, num_starts=num_starts, key=key)
+    found = replace(found, pair=pair, p=jnp.asarray(p))
+    if certify:
+        from qdtheory import certificates  # it imports this module
+
+        found = certificates.certify(pair, p, found)
+    return found
+
+
+def _found(
+    pair: Pair,
+    p: np.ndarray,
+    *,
+    method: Literal["exact"] | Method | None,
+    num_starts: int,
+    key: PRNGKeyArray | None,
+) -> Discrepancy:
+    """The discrepancy by the method that the pair's form allows."""
     separable = separable_form(pair)
     if separable is not None and (
         method == "exact" or (method is None and _is_solvable(separable))
