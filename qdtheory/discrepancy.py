@@ -18,6 +18,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.bleu import BleuPair
 from qdtheory.concave import (
+    EPS,
     ConcavePair,
     best_model,
     face_of,
@@ -43,8 +44,32 @@ from qdtheory.s_shaped import (
 )
 from qdtheory.search import NUM_STARTS, Method, Search, search
 
-# Bounds closer than this meet.
+# Bounds closer than this share of the range of scores meet.
 CERTIFIED = 1e-5
+
+
+def bounds_meet(
+    lower: float, upper: float, scores: Float[np.ndarray, " texts"]
+) -> bool:
+    """Whether the bounds of a gain in quality are close enough to be called certified.
+
+    Args:
+        lower: a gain that some model attains.
+        upper: no model gains more.
+        scores: the quality of each text, shape (N,), finite or minus infinity.
+
+    Returns:
+        Whether they differ by 1e-5 of the range of the finite scores at most, or by
+        the rounding of a sum of N of them, so that a change of unit changes nothing.
+
+    Example:
+        >>> scores = np.array([0.0, 1e-6])
+        >>> bounds_meet(0.0, 1e-11, scores), bounds_meet(0.0, 1e-8, scores)
+        (True, False)
+    """
+    finite = scores[np.isfinite(scores)]
+    rounding = finite.size * EPS * float(np.abs(finite).max())
+    return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
 
 
 @dataclass(frozen=True)
@@ -61,7 +86,8 @@ class Discrepancy:
             itself maximises V: then up to rounding.
         status: "exact": up to rounding, no better model exists; "lower_bound": the
             best model that a search found; "certified": none is better by more than
-            1e-5, as a convex problem's dual or `qdtheory.certify` shows.
+            1e-5 of the range of the texts' scores, as a convex problem's dual or
+            `qdtheory.certify` shows.
         upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
@@ -142,13 +168,13 @@ def quality_discrepancy(
     """
     require_x64()
     p = np.asarray(check_distribution(p))
+    from qdtheory import certificates  # it imports this module
+
+    if certify and separable_form(pair) is None:
+        certificates.bounding_method(pair)  # refuses before a search, not after it
     found = _found(pair, p, method=method, num_starts=num_starts, key=key)
     found = replace(found, pair=pair, p=jnp.asarray(p))
-    if certify:
-        from qdtheory import certificates  # it imports this module
-
-        found = certificates.certify(pair, p, found)
-    return found
+    return certificates.certify(pair, p, found) if certify else found
 
 
 def _found(
@@ -436,7 +462,7 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
     return _with_rate(
         qdisc=gain,
         q=jnp.asarray(q),
-        status="certified" if upper <= gain + CERTIFIED else "lower_bound",
+        status="certified" if bounds_meet(gain, upper, scores) else "lower_bound",
         upper_bound=upper,
         quality_range=_range(scores, inner),
         most_diverse=jnp.asarray(inner),
