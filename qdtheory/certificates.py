@@ -40,7 +40,12 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bleu import BleuPair, text_bleu
 from qdtheory.concave import ConcavePair
-from qdtheory.discrepancy import Discrepancy, bounds_meet, quality_discrepancy
+from qdtheory.discrepancy import (
+    CONTRADICTION,
+    Discrepancy,
+    bounds_meet,
+    quality_discrepancy,
+)
 from qdtheory.distributions import check_distribution
 from qdtheory.kernels import KernelPair
 from qdtheory.ngrams import ngram_matrix
@@ -54,9 +59,6 @@ PENALTY = 1e5
 # A local search aims this far inside the constraint, so that rounding keeps it there;
 # scores and diversity have ranges of about 1.
 MARGIN = 1e-9
-# A model as diverse as P in 64 bits may lack a rounding e of V, which near the greatest
-# diversity is worth the order of the root of e in quality: 1e-7 of the range.
-CONTRADICTION = 1e-6
 # The semidefinite program has N^2 / 2 unknowns and as many constraints, so that time
 # grows as N^6: 64 texts take some ten seconds, 128 some ten minutes.
 MAX_TEXTS = 128

@@ -20,11 +20,14 @@ from qdtheory.bleu import BleuPair
 from qdtheory.concave import (
     EPS,
     ConcavePair,
+    Face,
+    Optimum,
     best_model,
     face_of,
     favoured,
     most_diverse,
 )
+from qdtheory.concavity import require_concave
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum, saturation_weight
 from qdtheory.pairs import (
@@ -46,6 +49,10 @@ from qdtheory.search import NUM_STARTS, Method, Search, search
 
 # Bounds closer than this share of the range of scores meet.
 CERTIFIED = 1e-5
+# A gain may exceed a bound by this share of that range. A model that is as diverse as P
+# in 64 bits may lack a rounding e of V, which near the greatest diversity is worth the
+# order of the root of e in quality: 1e-7.
+CONTRADICTION = 1e-6
 
 
 def bounds_meet(
@@ -439,11 +446,13 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
     inner, noise = favoured(face, top, scores), NOISE * top.size
     on_modes = _most_diverse_on_modes(pair, scores)
     excess = float(pair.diversity(on_modes)) - start
+    claim = ""
     if excess >= -noise:
         q, upper, price = on_modes, float(scores.max()) - quality, 0.0
     else:
         best = best_model(face, scores - quality, p)
         q, upper, price = best.q, best.upper, best.price
+        claim = _tried(face, best, p)
     q = _repaired(pair, q, inner, start, noise)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     error = NOISE * float(expected_score(p + q, np.abs(scores)))
@@ -455,6 +464,11 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
         q, dominated_in = on_modes, "diversity"
     elif dominated_in is None:
         q = p
+    if gain > upper + CONTRADICTION * spread:
+        raise ValueError(
+            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
+            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
+        )
     upper = max(upper, gain)
     everywhere = face_of(pair.diversity, np.zeros(p.size))
     if most_diverse(everywhere).value > top.value + noise:
@@ -467,7 +481,19 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
         quality_range=_range(scores, inner),
         most_diverse=jnp.asarray(inner),
         dominated_in=dominated_in,
-        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart.",
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
+    )
+
+
+def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
+    """The claim that a bound leans on, once a search has not refuted it."""
+    if best.tangent is None:
+        return ""
+    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
+    models = np.stack([p, best.q])
+    looks = require_concave(face.diversity, face.texts, at, heights, models)
+    return (
+        f" if V is concave, as the pair states; no violation found at {looks:,} models"
     )
 
 
