@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 import qdtheory as qd
-from qdtheory.certificates import CERTIFIED
+from qdtheory.discrepancy import bounds_meet
 
 jax.config.update("jax_enable_x64", True)
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
@@ -82,7 +82,8 @@ def quadratic() -> None:
             print(f"    search {searched.gain:.7f} in {search_time:.2f} s")
             searches.append(search_time)
             intervals.append(took)
-            if found.upper - found.lower <= CERTIFIED:
+            scores = np.asarray(pair.text_quality(p))
+            if bounds_meet(found.lower, found.upper, scores):
                 shortfalls.append(1 - float(searched.gain) / found.upper)
     reached = sum(shortfall <= 1e-4 for shortfall in shortfalls)
     print(

@@ -188,12 +188,14 @@ class Optimum:
         upper: no model with V(Q) >= V(P) gains more quality than this.
         price: what a unit of diversity costs in quality there.
         steps: how many steps were made.
+        tangent: of V, which the bound leans on; None if it does not need V.
     """
 
     q: Float[np.ndarray, " texts"]
     upper: float
     price: float
     steps: int
+    tangent: Tangent | None
 
 
 def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
@@ -302,20 +304,22 @@ def best_model(
     _require_downwards(start)
     unit = float(np.ptp(gains))
     best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
+    tangent = None
     if start.value > least and unit > 0:
         for at, price in _ascend(face, start, gains, least, unit):
             steps += 1
             _require_concave(at, real, value)
             # The sums have a rounding of their own.
             sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
-            pad = (16 + real.size**0.5) * EPS * sizes
+            pad = (16 + real.size) * EPS * sizes
             bound = float((gains + price * (at.ends - least)).max() + pad)
-            upper = min(upper, bound)
+            if bound < upper:
+                upper, tangent = bound, at
             if gains @ at.x > gain:
                 best, gain = at.x, float(gains @ at.x)
             if upper - gain <= TOLERANCE * unit:
                 break
-    return Optimum(face.model(best), upper, price, steps)
+    return Optimum(face.model(best), upper, price, steps, tangent)
 
 
 def _require_downwards(at: Tangent) -> None:

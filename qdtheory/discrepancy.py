@@ -8,7 +8,7 @@ and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
 (`qdtheory.concave`); searched for with any other pair, which gives a lower bound.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -18,12 +18,16 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.bleu import BleuPair
 from qdtheory.concave import (
+    EPS,
     ConcavePair,
+    Face,
+    Optimum,
     best_model,
     face_of,
     favoured,
     most_diverse,
 )
+from qdtheory.concavity import require_concave
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum, saturation_weight
 from qdtheory.pairs import (
@@ -43,8 +47,36 @@ from qdtheory.s_shaped import (
 )
 from qdtheory.search import NUM_STARTS, Method, Search, search
 
-# Bounds closer than this meet.
+# Bounds closer than this share of the range of scores meet.
 CERTIFIED = 1e-5
+# A gain may exceed a bound by this share of that range. A model that is as diverse as P
+# in 64 bits may lack a rounding e of V, which near the greatest diversity is worth the
+# order of the root of e in quality: 1e-7.
+CONTRADICTION = 1e-6
+
+
+def bounds_meet(
+    lower: float, upper: float, scores: Float[np.ndarray, " texts"]
+) -> bool:
+    """Whether the bounds of a gain in quality are close enough to be called certified.
+
+    Args:
+        lower: a gain that some model attains.
+        upper: no model gains more.
+        scores: the quality of each text, shape (N,), finite or minus infinity.
+
+    Returns:
+        Whether they differ by 1e-5 of the range of the finite scores at most, or by
+        the rounding of a sum of N of them, so that a change of unit changes nothing.
+
+    Example:
+        >>> scores = np.array([0.0, 1e-6])
+        >>> bounds_meet(0.0, 1e-11, scores), bounds_meet(0.0, 1e-8, scores)
+        (True, False)
+    """
+    finite = scores[np.isfinite(scores)]
+    rounding = finite.size * EPS * float(np.abs(finite).max())
+    return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
 
 
 @dataclass(frozen=True)
@@ -61,7 +93,8 @@ class Discrepancy:
             itself maximises V: then up to rounding.
         status: "exact": up to rounding, no better model exists; "lower_bound": the
             best model that a search found; "certified": none is better by more than
-            1e-5, as a convex problem's dual or `qdtheory.certify` shows.
+            1e-5 of the range of the texts' scores, as a convex problem's dual or
+            `qdtheory.certify` shows.
         upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
@@ -74,6 +107,8 @@ class Discrepancy:
         num_starts: how many starts a search made; None if none was needed.
         num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
         converged: whether a search ended at a local optimum.
+        pair: the pair that this is about.
+        p: the real distribution that this is about, shape (N,).
     """
 
     qdisc: float
@@ -88,6 +123,8 @@ class Discrepancy:
     num_starts: int | None = None
     num_agreeing: int | None = None
     converged: bool | None = None
+    pair: Pair | None = field(default=None, repr=False)
+    p: Float[Array, " texts"] | None = field(default=None, repr=False)
 
 
 def quality_discrepancy(
@@ -97,6 +134,7 @@ def quality_discrepancy(
     method: Literal["exact"] | Method | None = None,
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
+    certify: bool = False,
 ) -> Discrepancy:
     r"""QDisc and DRate of a pair at one real distribution.
 
@@ -112,12 +150,14 @@ def quality_discrepancy(
             "exact" or the convex problem where they apply and else "ascent".
         num_starts: starts in each round of "ascent".
         key: of its random starts; `jax.random.key(0)` if None.
+        certify: bound what a search found, by `qdtheory.certify`.
 
     Returns:
         The discrepancies with the models that attain them.
 
     Raises:
-        TypeError: "exact" was asked for a pair without scores or without g.
+        TypeError: "exact" was asked for a pair without scores or without g, or
+            `certify` for a pair for which no bound is known.
         ValueError: `p` is no distribution, its own quality is not finite, a score is
             NaN or $+\infty$, an unknown method, "exact" was asked for g of another
             shape, or a `ConcavePair` is not concave.
@@ -135,6 +175,24 @@ def quality_discrepancy(
     """
     require_x64()
     p = np.asarray(check_distribution(p))
+    from qdtheory import certificates  # it imports this module
+
+    if certify and separable_form(pair) is None:
+        certificates.bounding_method(pair)  # refuses before a search, not after it
+    found = _found(pair, p, method=method, num_starts=num_starts, key=key)
+    found = replace(found, pair=pair, p=jnp.asarray(p))
+    return certificates.certify(pair, p, found) if certify else found
+
+
+def _found(
+    pair: Pair,
+    p: np.ndarray,
+    *,
+    method: Literal["exact"] | Method | None,
+    num_starts: int,
+    key: PRNGKeyArray | None,
+) -> Discrepancy:
+    """The discrepancy by the method that the pair's form allows."""
     separable = separable_form(pair)
     if separable is not None and (
         method == "exact" or (method is None and _is_solvable(separable))
@@ -388,11 +446,13 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
     inner, noise = favoured(face, top, scores), NOISE * top.size
     on_modes = _most_diverse_on_modes(pair, scores)
     excess = float(pair.diversity(on_modes)) - start
+    claim = ""
     if excess >= -noise:
         q, upper, price = on_modes, float(scores.max()) - quality, 0.0
     else:
         best = best_model(face, scores - quality, p)
         q, upper, price = best.q, best.upper, best.price
+        claim = _tried(face, best, p)
     q = _repaired(pair, q, inner, start, noise)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     error = NOISE * float(expected_score(p + q, np.abs(scores)))
@@ -404,6 +464,11 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
         q, dominated_in = on_modes, "diversity"
     elif dominated_in is None:
         q = p
+    if gain > upper + CONTRADICTION * spread:
+        raise ValueError(
+            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
+            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
+        )
     upper = max(upper, gain)
     everywhere = face_of(pair.diversity, np.zeros(p.size))
     if most_diverse(everywhere).value > top.value + noise:
@@ -411,12 +476,24 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
     return _with_rate(
         qdisc=gain,
         q=jnp.asarray(q),
-        status="certified" if upper <= gain + CERTIFIED else "lower_bound",
+        status="certified" if bounds_meet(gain, upper, scores) else "lower_bound",
         upper_bound=upper,
         quality_range=_range(scores, inner),
         most_diverse=jnp.asarray(inner),
         dominated_in=dominated_in,
-        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart.",
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
+    )
+
+
+def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
+    """The claim that a bound leans on, once a search has not refuted it."""
+    if best.tangent is None:
+        return ""
+    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
+    models = np.stack([p, best.q])
+    looks = require_concave(face.diversity, face.texts, at, heights, models)
+    return (
+        f" if V is concave, as the pair states; no violation found at {looks:,} models"
     )
 
 

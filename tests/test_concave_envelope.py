@@ -249,6 +249,7 @@ def test_certify_bounds_what_a_search_found():
         qdisc=0.0,
         q=jax.numpy.asarray(p),
         quality_range=0.5,
+        pair=pair,
     )
     certified = qd.certify(pair, p, found)
     assert certified.status == "certified"

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -71,7 +71,7 @@ def qdisc(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from qdtheory import TextSpace, certify, quality_discrepancy
+    from qdtheory import TextSpace, quality_discrepancy
 
     num_texts = count_texts(vocab_size, length, None)
     if not 0 < sigma < math.inf:
@@ -96,9 +96,7 @@ def qdisc(
         for name, row in rows.items():
             step(f"QDisc of {chosen.name}, {name}")
             try:
-                found = quality_discrepancy(chosen, row)
-                if certified:
-                    found = certify(chosen, row, found)
+                found = quality_discrepancy(chosen, row, certify=certified)
             except (ValueError, TypeError, ImportError) as error:
                 fail(str(error))
             results.append((name, found))
@@ -145,8 +143,10 @@ def _bleu_pair(name: str, space, references: int, self_references: int) -> Any:
 def _discrepancy_report(pair: str, results) -> dict:
     rows = []
     for name, found in results:
-        row = {"real": name, **asdict(found)}
-        for key in ("q", "most_diverse"):
+        row: dict[str, Any] = {"real": name}
+        row |= {field.name: getattr(found, field.name) for field in fields(found)}
+        del row["pair"]  # named once, above all results
+        for key in ("p", "q", "most_diverse"):
             row[key] = row[key].tolist()
         for key in ("upper_bound", "quality_range"):
             if not math.isfinite(row[key]):
