@@ -184,6 +184,43 @@ log, exp, sqrt, + - * / ** and parentheses
         functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
         return _evaluate(self._tree, x, sympy.Rational, functions)
 
+    def guards(self, x: Any) -> list[tuple[Any, bool]]:
+        """What must be positive, or not 0, for the formula to be smooth at x.
+
+        Args:
+            x: the SymPy symbol to write it in.
+
+        Returns:
+            SymPy expressions, the innermost first, each with whether it must be
+            positive (under a logarithm or a root) or only not 0 (divided by).
+
+        Example:
+            >>> import sympy
+            >>> Expression("log(x - 1)/x").guards(sympy.Symbol("x"))
+            [(x - 1, True), (x, False)]
+        """
+        import sympy
+
+        functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
+        return [
+            (_evaluate(part, x, sympy.Rational, functions), positive)
+            for part, positive in _guards(self._tree)
+        ]
+
+
+def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
+    match tree:
+        case ("**", base, exponent):
+            yield from _guards(base)
+            whole = exponent.denominator == 1
+            if "x" in _parts(base) and (not whole or exponent < 0):
+                yield base, not whole
+        case (name, *operands):
+            for operand in operands:
+                yield from _guards(operand)
+            if name in ("log", "sqrt", "/") and "x" in _parts(operands[-1]):
+                yield operands[-1], name != "/"
+
 
 def formula_of(h: ScalarFunction) -> Expression | None:
     """The formula of a named f or g, which has it in code only.
