@@ -11,7 +11,6 @@ and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
@@ -29,23 +28,33 @@ from qdtheory.concave import (
 )
 from qdtheory.concavity import require_concave
 from qdtheory.distributions import check_distribution, require_x64
-from qdtheory.frontier import NEAREST_WEIGHT, pareto_optimum, saturation_weight
+from qdtheory.frontier import (
+    NEAREST_WEIGHT,
+    maximise,
+    require_solved,
+    saturation_weight_of,
+    score_gaps,
+)
 from qdtheory.pairs import (
     LinearPair,
     Pair,
     SeparablePair,
     expected_score,
     single_token_bleu_pair,
+    total_diversity,
 )
 from qdtheory.s_shaped import (
     NOISE,
     TIGHTEST,
+    chord_height,
     inflection_point,
     models_of_diversity,
     most_diverse_model,
+    shape_claim,
     values_of,
 )
 from qdtheory.search import NUM_STARTS, Method, Search, search
+from qdtheory.weak_duality import EXACT, rounding, s_shaped_bound, tangent_bound
 
 # Bounds closer than this share of the range of scores meet.
 CERTIFIED = 1e-5
@@ -235,11 +244,12 @@ def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
 
 
 def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
+    """Whether g has one of the two shapes, as far as can be told."""
     try:
-        inflection_point(pair.g)
+        inflection = inflection_point(pair.g)
     except ValueError:
         return False
-    return True
+    return shape_claim(pair.g, inflection) is not None
 
 
 def _with_rate(
@@ -305,23 +315,64 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     inflection = inflection_point(pair.g)
     most_diverse = most_diverse_model(pair.g, inflection, scores, scores >= -np.inf)
     quality_range = _range(scores, most_diverse)
-    q, qdisc, dominated_in = _best_model(pair, p, scores, inflection)
-    reason = "A root in the frontier's weight: g is strictly concave."
+    q, qdisc, dominated_in, weight = _best_model(pair, p, scores, inflection)
+    quality = float(expected_score(p, scores))
+    spread = float(np.ptp(scores[np.isfinite(scores)]))
+    # Two sums of quality are told apart by no less than their rounding.
+    close = max(EXACT * spread, NOISE * float(expected_score(p + q, np.abs(scores))))
+    bound = _bound(pair, p, scores, inflection, weight, quality + qdisc + close / 2)
+    upper = max(bound - quality, qdisc)
+    reason = "A root in the frontier's weight: g is strictly concave"
     if inflection < 1:
         reason = (
             "Roots on a curve in the largest probability: g is concave up to "
-            f"{inflection:.6g} and convex beyond."
+            f"{inflection:.6g} and convex beyond"
         )
+    claim = shape_claim(pair.g, inflection)
+    exact = claim is not None and upper - qdisc <= close
+    reason += f", {claim or 'which is not proved'}."
+    if not exact:
+        reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
     return _with_rate(
         qdisc=qdisc,
         q=jnp.asarray(q),
-        status="exact",
-        upper_bound=qdisc,
+        status="exact" if exact else "lower_bound",
+        upper_bound=upper if claim else np.inf,
         quality_range=quality_range,
         most_diverse=jnp.asarray(most_diverse),
         dominated_in=dominated_in,
         reason=reason,
     )
+
+
+def _bound(
+    pair: SeparablePair | LinearPair,
+    p: np.ndarray,
+    scores: np.ndarray,
+    inflection: float,
+    weight: float,
+    enough: float,
+) -> float:
+    """What the quality of no model as diverse as P exceeds, by weak duality."""
+    values = values_of(pair.g, p)[0]
+    least = float(values.sum())
+    least -= rounding(p.size) * float(np.abs(values).sum())
+    if inflection < 1:
+        return s_shaped_bound(pair.g, inflection, scores, least, enough)
+    possible = np.isfinite(scores)
+    if p[possible].min() == p[possible].max():
+        # By Jensen's inequality no other model of these texts is as diverse.
+        return float(expected_score(p, scores))
+    unit = float(np.ptp(scores[possible])) / chord_height(pair.g)
+    bound = float(scores.max())
+    # Near the greatest diversity rounding blurs the best price.
+    for price in (-1 / weight, *(unit * np.geomspace(1e2, 1e8, 13))):
+        if bound <= enough:
+            break
+        q = np.asarray(maximise(pair.g, scores, jnp.asarray(-1 / price))[0])
+        new = tangent_bound(pair.g, scores, price, q) - price * least
+        bound = min(bound, new + rounding(1) * (abs(new) + price * abs(least)))
+    return bound
 
 
 def checked_scores(
@@ -359,35 +410,38 @@ def _best_model(
     p: np.ndarray,
     scores: np.ndarray,
     inflection: float,
-) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None]:
-    """The feasible model of greatest quality, its gain, and how it beats P."""
+) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
+    """The feasible model of greatest quality, its gain, how it beats P, its weight."""
     start = float(pair.diversity(p))
     noise = NOISE * np.abs(values_of(pair.g, p)[0]).sum()
     finite = np.isfinite(scores)
     inner = most_diverse_model(pair.g, inflection, scores, finite)
-    on_modes = most_diverse_model(pair.g, inflection, scores, scores == scores.max())
+    modes = np.asarray(score_gaps(scores)) == 0
+    on_modes = most_diverse_model(pair.g, inflection, scores, modes)
     excess = float(pair.diversity(on_modes)) - start
     if excess >= -noise:
         points = [(on_modes, -np.inf)]
     elif inflection == 1:
-        points = [_on_frontier(pair, p, inner, start)]
+        points = [_on_frontier(pair, p, scores, inner, start)]
     else:
         points = models_of_diversity(pair.g, inflection, scores, start)
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
         q = _repaired(pair, point, inner, start, noise)
         rise = float(expected_score(q - p, scores))
+        if rise > gain or inflection == 1:
+            weight = w
         if rise > gain:
-            best, gain, weight = q, rise, w
+            best, gain = q, rise
     error = NOISE * float(expected_score(p + best, np.abs(scores)))
     # An error in V moves Q along the frontier, and U by 1 / |w| times as much; near
     # the maximum of V, where w is 0, by the order of its root.
     error += min(2 * noise / -weight, np.sqrt(noise) * np.ptp(scores[finite]))
     if gain > error:
-        return best, gain, "quality"
+        return best, gain, "quality", weight
     if expected_score(on_modes - p, scores) <= error and excess > 2 * noise:
-        return on_modes, gain, "diversity"
-    return best, gain, None
+        return on_modes, gain, "diversity", weight
+    return best, gain, None, weight
 
 
 def _repaired(
@@ -406,32 +460,41 @@ def _repaired(
     return q if pair.diversity(q) >= least - 2 * noise else inner
 
 
-# Under jit the checks of the input, done once already, take no time.
-_optimum = jax.jit(pareto_optimum)
-
-
 def _on_frontier(
-    pair: SeparablePair | LinearPair, p: np.ndarray, inner: np.ndarray, diversity: float
+    pair: SeparablePair | LinearPair,
+    p: np.ndarray,
+    scores: np.ndarray,
+    inner: np.ndarray,
+    diversity: float,
 ) -> tuple[np.ndarray, float]:
     """The frontier's point of a given V, for concave g; `inner` is its end at w = 0."""
     from scipy.optimize import brentq  # a fifth of a second that few need
 
+    finite = scores[np.isfinite(scores)]
+    # Weights of scores of this size are of the size of 1, where alpha is precise.
+    unit = chord_height(pair.g) / float(np.ptp(finite))
+    scaled = jnp.asarray((scores - finite.max()) * unit)
+
     def weight(alpha):
         return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
 
-    def excess(alpha):
+    def model(alpha):
         if alpha == 0:
-            return float(pair.diversity(inner)) - diversity
-        return float(_optimum(pair, p, weight(alpha)).diversity) - diversity
+            return inner
+        return np.asarray(maximise(pair.g, scaled, jnp.asarray(weight(alpha)))[0])
+
+    def excess(alpha):
+        return float(total_diversity(pair.g, model(alpha))) - diversity
 
     if excess(0.0) <= 0:  # P is the most diverse
         return p, NEAREST_WEIGHT
-    lowest = float(saturation_weight(pair, p))
+    lowest = float(saturation_weight_of(pair.g, scaled))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
-    w = weight(brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST))
+    alpha = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
+    q = model(alpha)
+    require_solved(jnp.abs(q.sum() - 1))
     # Where g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
-    q = np.asarray(pareto_optimum(pair, p, w).q)
-    return q / q.sum(), w
+    return q / q.sum(), weight(alpha) * unit
 
 
 # --- Concave diversity --------------------------------------------------------------

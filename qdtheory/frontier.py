@@ -158,7 +158,7 @@ def pareto_optimum(
         )
     weight = jnp.asarray(w, dtype=float)
     q, b = maximise(pair.g, scores, weight)
-    residual = _require_solved(jnp.abs(q.sum() - 1))
+    residual = require_solved(jnp.abs(q.sum() - 1))
     q = jnp.where(residual <= SOLVED, q, jnp.nan)
     return ParetoOptimum(
         q=q,
@@ -215,10 +215,10 @@ def pareto_frontier(
     if not _has_scores_and_g(pair):
         return _searched(pair, p, num_points)
     scores = _scores(pair, p)
-    w = _weight_grid(scores, _saturation_weight(pair.g, scores), num_points)
+    w = _weight_grid(scores, saturation_weight_of(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
-    solved = _require_solved(residual.max())
+    solved = require_solved(residual.max())
     return ParetoFrontier(w, alpha, b, quality, diversity, solved)
 
 
@@ -264,7 +264,7 @@ def saturation_weight(
         >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
         -10.0
     """
-    return _saturation_weight(pair.g, _scores(pair, p))
+    return saturation_weight_of(pair.g, _scores(pair, p))
 
 
 def frontier_slopes(
@@ -468,7 +468,18 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
     return scores
 
 
-def _require_solved(residual: Array) -> Array:
+def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Refuse an optimum whose probabilities miss the sum 1; let traced ones pass.
+
+    Args:
+        residual: what the sum differs from 1 by, at least 0.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: it is above 1e-9, or NaN.
+    """
     if not isinstance(residual, Tracer) and not residual <= SOLVED:
         raise ValueError(
             f"the probabilities of the optimum miss the sum 1 by {residual:.1e}: g is "
@@ -486,7 +497,7 @@ def maximise(
     r"""The Pareto-optimum of weight w of given scores, without any check.
 
     Scores that are computed inside a user's compiled function may come out a rounding
-    apart from use to use, so that `_gaps` decides which of them are equal.
+    apart from use to use, so that `score_gaps` decides which of them are equal.
 
     Args:
         g: strictly concave.
@@ -497,7 +508,7 @@ def maximise(
         Q, whose sum is to be compared with 1, and b of $g'(Q_i) = w \phi_i + b$,
         which follows from the largest probability.
     """
-    gaps = _gaps(scores)
+    gaps = score_gaps(scores)
     solve, guess = solver(g, gaps)
     at_end = (w == 0) | jnp.isinf(w)
     q, _ = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
@@ -523,8 +534,15 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     return weight * (line_dot + b_dot), b_dot
 
 
-def _gaps(scores: Array) -> Array:
-    """From the greatest score to each; 0 where they differ by rounding alone."""
+def score_gaps(scores: Float[Array, " texts"]) -> Float[Array, " texts"]:
+    """From the greatest score to each; 0 where they differ by rounding alone.
+
+    Args:
+        scores: finite or minus infinity, shape (N,).
+
+    Returns:
+        Shape (N,), from 0 to infinity; at least one of them is 0.
+    """
     best = scores.argmax()
     gaps = scores[best] - scores
     tied = gaps <= TIED * jnp.abs(scores[best])
@@ -555,7 +573,7 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
 
     The scores come in descending order.
     """
-    gaps = _gaps(scores)
+    gaps = score_gaps(scores)
 
     def metrics(q):
         residual = jnp.abs(q.sum() - 1)
@@ -590,8 +608,19 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
     return jnp.where(itself, 1.0, (w - nodes) / apart).prod(axis=1) @ values
 
 
-def _saturation_weight(g: ScalarFunction, scores: Array) -> Array:
-    gaps = _gaps(scores)
+def saturation_weight_of(
+    g: ScalarFunction, scores: Float[Array, " texts"]
+) -> Float[Array, ""]:
+    """B of `saturation_weight` for given scores, without any check.
+
+    Args:
+        g: strictly concave.
+        scores: finite or minus infinity, shape (N,).
+
+    Returns:
+        B, minus infinity, or NaN where all finite scores are equal.
+    """
+    gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()
     fall = jax.grad(g)(1 / (gaps == 0).sum()) - slope_at_zero(g)
     return jnp.where(jnp.isinf(least), jnp.nan, fall / least)

@@ -103,8 +103,7 @@ def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Arra
 def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 2
     last, r = _support_2(t, table)
-    # At most 0 off the support; to compare gaps with e_k would rest on their last bit.
-    return jnp.maximum(r + t * (table[0][last] - gaps), 0.0)
+    return _above(gaps, table[0][last], r, t)
 
 
 def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
@@ -114,7 +113,18 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
     e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
     r = room / (tc + jnp.sqrt(tc * tc + k * room))
-    return jnp.maximum(r + t * (e_k - gaps), 0.0) ** 2
+    return _above(gaps, e_k, r, t) ** 2
+
+
+def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
+    """R + t (e_k - e_i) on the support; off it that is not positive.
+
+    To compare the gaps with e_k would rest on their last bit.
+    """
+    finite = jnp.isfinite(gaps)
+    return jnp.where(
+        finite, jnp.maximum(r + t * (last - jnp.where(finite, gaps, 0.0)), 0.0), 0.0
+    )
 
 
 def order_two_moments(

@@ -11,6 +11,7 @@ with the given V, or an end.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
 
@@ -18,9 +19,17 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from qdtheory import pairs
+from qdtheory.expressions import formula_of
 from qdtheory.frontier import NEAREST_WEIGHT
 from qdtheory.pairs import ScalarFunction
-from qdtheory.regularized_argmax import EPS, require_concave, slope_at_zero, slopes_of
+from qdtheory.regularized_argmax import (
+    EPS,
+    order_of,
+    require_concave,
+    slope_at_zero,
+    slopes_of,
+)
 
 NUM_POINTS = 257
 # Rounding of a sum, in units of the sum of its terms' sizes.
@@ -68,6 +77,75 @@ def inflection_point(g: ScalarFunction) -> float:
         f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
         "one point and convex beyond"
     )
+
+
+@lru_cache(maxsize=128)
+def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
+    """What it rests on that g is concave up to the inflection and convex beyond.
+
+    Args:
+        g: a scalar function that `inflection_point` accepts.
+        inflection: c; 1 if g is concave.
+
+    Returns:
+        In words: a proof, or for a function known by its code only the points that
+        were looked at. None where a formula's shape is not proved.
+
+    Example:
+        >>> from qdtheory.expressions import Expression
+        >>> shape_claim(Expression("-x**2 - x**4"), 1.0)
+        'proved'
+        >>> narrow = "-x**2 + 0.1*exp(-((x - 0.50037)/1e-5)**2)"
+        >>> shape_claim(Expression(narrow), 1.0) is None
+        True
+    """
+    # g'' of single-token BLEU has the sign of (k + 1) x - 2.
+    if order_of(g) is not None or getattr(g, "func", None) is pairs._repeated:
+        return "proved"
+    formula = formula_of(g)
+    if formula is None:
+        return f"so at {slopes_of(g)[0].size:,} points"
+    import sympy  # late: a quarter of a second that code does not need
+
+    from qdtheory.domains import find_hole
+    from qdtheory.sign_proofs import sign_of
+
+    x = sympy.Symbol("x", positive=True)
+    if not find_hole(formula)[0]:
+        return None
+    bend = formula.symbolic(x).diff(x, 2)
+    if inflection == 1:
+        return "proved" if sign_of(bend, x).value == -1 else None
+    # Up to a hair's breadth, where a wrong sign costs 1e-24 of the third derivative.
+    below, above = (
+        sympy.Rational(Fraction(inflection)) * (1 + sympy.Rational(sign, 10**12))
+        for sign in (-1, 1)
+    )
+    concave = sign_of(bend.subs(x, below * x), x).value == -1
+    convex = sign_of(bend.subs(x, above + (1 - above) * x), x).value == 1
+    return "proved" if concave and convex else None
+
+
+@lru_cache(maxsize=128)
+def chord_height(g: ScalarFunction) -> float:
+    """The range of g over [0, 1] once the line through its ends is taken off.
+
+    The unit of diversity: lines in g change nothing, as the probabilities sum to 1.
+
+    Args:
+        g: a scalar function that JAX can trace.
+
+    Returns:
+        A positive number; 1 where g is a line.
+
+    Example:
+        >>> from qdtheory.pairs import NRR
+        >>> chord_height(NRR), chord_height(lambda x: 3 * x - x**2)
+        (0.25, 0.25)
+    """
+    x = np.linspace(0, 1, 1025)
+    values = values_of(g, x)[0]
+    return float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)) or 1.0
 
 
 def most_diverse_model(

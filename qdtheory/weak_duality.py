@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from qdtheory.pairs import ScalarFunction
 from qdtheory.regularized_argmax import EPS
-from qdtheory.s_shaped import SMALLEST, slope_table, values_of
+from qdtheory.s_shaped import SMALLEST, chord_height, slope_table, values_of
 
 # A bound meets a model's gain when they differ by this share of the range of quality.
 EXACT = 1e-9
@@ -39,10 +39,19 @@ NUM_HALVINGS = 50
 
 
 def rounding(num_terms: int) -> float:
-    """The rounding of a sum of so many terms, in units of the sum of their sizes.
+    """The rounding of a sum, relative to the sum of its terms' sizes.
 
-    A sum of N terms one by one loses at most N roundings, as it is grouped here some
-    $\\sqrt N$; and g and its slope have a few roundings of their own.
+    Terms that are a few operations each and are added pairwise or in blocks lose less.
+
+    Args:
+        num_terms: how many are added.
+
+    Returns:
+        A share, some 16 units in the last place and more.
+
+    Example:
+        >>> rounding(100) / EPS
+        26.0
     """
     return (16 + num_terms**0.5) * EPS
 
@@ -115,18 +124,18 @@ def s_shaped_bound(
     if unit == 0 or enough >= best:
         return best
     at_zero = float(values_of(g, np.zeros(1))[0][0])
-    x, slopes, values = slope_table(g, inflection)
     problem = _Problem(
         g,
         np.sort((finite - best) / unit)[::-1],
         least - (scores.size - finite.size) * at_zero,
         inflection,
-        (x, slopes),
-        1 / float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)),
+        slope_table(g, inflection)[:2],
+        1 / chord_height(g),
     )
     enough = (enough - best) / unit
     ends = np.concatenate([[0.0], np.geomspace(inflection, 1.0, 9)])
-    boxes = np.column_stack([ends[:-1], ends[1:], np.full(9, problem.price), 0 * ends[1:]])
+    multipliers = np.full(9, problem.price), np.zeros(9)
+    boxes = np.column_stack([ends[:-1], ends[1:], *multipliers])
     settled, tried = -np.inf, 0
     while True:
         parts = np.array_split(boxes, -(-len(boxes) // BATCH))
@@ -154,7 +163,7 @@ class _Problem:
     least: float
     inflection: float
     table: tuple[np.ndarray, np.ndarray]  # x and g' there
-    price: float  # of the size to expect, 1 over the height of g above its chord
+    price: float  # of the size to expect
 
 
 @dataclass(frozen=True)
