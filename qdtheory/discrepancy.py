@@ -38,6 +38,7 @@ from qdtheory.frontier import (
 from qdtheory.pairs import (
     LinearPair,
     Pair,
+    ScalarFunction,
     SeparablePair,
     expected_score,
     single_token_bleu_pair,
@@ -320,7 +321,8 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     spread = float(np.ptp(scores[np.isfinite(scores)]))
     # Two sums of quality are told apart by no less than their rounding.
     close = max(EXACT * spread, NOISE * float(expected_score(p + q, np.abs(scores))))
-    bound = _bound(pair, p, scores, inflection, weight, quality + qdisc + close / 2)
+    enough = quality + qdisc + close / 2
+    bound = _bound(pair, p, scores, inflection, q, weight, enough)
     upper = max(bound - quality, qdisc)
     reason = "A root in the frontier's weight: g is strictly concave"
     if inflection < 1:
@@ -350,6 +352,7 @@ def _bound(
     p: np.ndarray,
     scores: np.ndarray,
     inflection: float,
+    q: np.ndarray,
     weight: float,
     enough: float,
 ) -> float:
@@ -358,7 +361,8 @@ def _bound(
     least = float(values.sum())
     least -= rounding(p.size) * float(np.abs(values).sum())
     if inflection < 1:
-        return s_shaped_bound(pair.g, inflection, scores, least, enough)
+        found = _multipliers(pair.g, scores, q)
+        return s_shaped_bound(pair.g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model of these texts is as diverse.
@@ -369,10 +373,24 @@ def _bound(
     for price in (-1 / weight, *(unit * np.geomspace(1e2, 1e8, 13))):
         if bound <= enough:
             break
-        q = np.asarray(maximise(pair.g, scores, jnp.asarray(-1 / price))[0])
-        new = tangent_bound(pair.g, scores, price, q) - price * least
+        x = np.asarray(maximise(pair.g, scores, -1 / price)[0])
+        new = tangent_bound(pair.g, scores, price, x) - price * least
         bound = min(bound, new + rounding(1) * (abs(new) + price * abs(least)))
     return bound
+
+
+def _multipliers(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray
+) -> tuple[float, float] | None:
+    r"""The price and the level with which two texts of q meet $u_i + \eta g' = \nu$."""
+    on = np.flatnonzero(q > 0)
+    best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
+    slopes = values_of(g, q)[1]
+    rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
+    if not (rise > 0 and fall > 0):
+        return None
+    price = float(rise / fall)
+    return price, float(scores[best] + price * slopes[best])
 
 
 def checked_scores(
@@ -481,7 +499,7 @@ def _on_frontier(
     def model(alpha):
         if alpha == 0:
             return inner
-        return np.asarray(maximise(pair.g, scaled, jnp.asarray(weight(alpha)))[0])
+        return np.asarray(maximise(pair.g, scaled, weight(alpha))[0])
 
     def excess(alpha):
         return float(total_diversity(pair.g, model(alpha))) - diversity

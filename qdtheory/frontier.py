@@ -492,7 +492,7 @@ def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
 def maximise(
-    g: ScalarFunction, scores: Float[Array, " texts"], w: Float[Array, ""]
+    g: ScalarFunction, scores: Float[ArrayLike, " texts"], w: Float[ArrayLike, ""]
 ) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
     r"""The Pareto-optimum of weight w of given scores, without any check.
 
@@ -534,7 +534,7 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     return weight * (line_dot + b_dot), b_dot
 
 
-def score_gaps(scores: Float[Array, " texts"]) -> Float[Array, " texts"]:
+def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
     """From the greatest score to each; 0 where they differ by rounding alone.
 
     Args:
@@ -543,6 +543,7 @@ def score_gaps(scores: Float[Array, " texts"]) -> Float[Array, " texts"]:
     Returns:
         Shape (N,), from 0 to infinity; at least one of them is 0.
     """
+    scores = jnp.asarray(scores)
     best = scores.argmax()
     gaps = scores[best] - scores
     tied = gaps <= TIED * jnp.abs(scores[best])
@@ -609,7 +610,7 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 
 
 def saturation_weight_of(
-    g: ScalarFunction, scores: Float[Array, " texts"]
+    g: ScalarFunction, scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
     """B of `saturation_weight` for given scores, without any check.
 

@@ -33,7 +33,7 @@ from qdtheory.s_shaped import SMALLEST, chord_height, slope_table, values_of
 EXACT = 1e-9
 # Boxes at a time: one size is compiled once.
 BATCH = 32
-MAX_BOXES = 4096
+MAX_BOXES = 1024
 NEWTON_STEPS = 6
 NUM_HALVINGS = 50
 
@@ -98,6 +98,7 @@ def s_shaped_bound(
     scores: Float[np.ndarray, " texts"],
     least: float,
     enough: float,
+    found: tuple[float, float] | None = None,
 ) -> float:
     r"""What no $u \cdot Q$ with $\sum_i g(Q_i) \ge s$ exceeds; rounded up.
 
@@ -107,6 +108,7 @@ def s_shaped_bound(
         scores: u, finite or $-\infty$, shape (N,).
         least: s.
         enough: no bound needs to be less than this.
+        found: the price and the level of the best model known.
 
     Returns:
         The bound: at most `enough`, unless the boxes ran out.
@@ -131,6 +133,7 @@ def s_shaped_bound(
         inflection,
         slope_table(g, inflection)[:2],
         1 / chord_height(g),
+        (found[0] / unit, (found[1] - best) / unit) if found else None,
     )
     enough = (enough - best) / unit
     ends = np.concatenate([[0.0], np.geomspace(inflection, 1.0, 9)])
@@ -164,6 +167,7 @@ class _Problem:
     inflection: float
     table: tuple[np.ndarray, np.ndarray]  # x and g' there
     price: float  # of the size to expect
+    found: tuple[float, float] | None  # the price and the level of a good model
 
 
 @dataclass(frozen=True)
@@ -206,22 +210,25 @@ def _bounded(
     """Bounds of boxes, and the boxes with the price and level that gave them.
 
     Tried are those of the model with the best text in the middle of its box or at an
-    end, which may be the only one that is diverse enough.
+    end, which may be the only one that is diverse enough, and those of the best model
+    known: where few texts share the rest, no other model fixes them.
     """
     low, high, price, level = boxes.T.copy()
     bound = np.full(low.size, np.inf)
+
+    def keep_better(part: _Boxes, *new: np.ndarray) -> None:
+        height = _lagrangian_bound(part, *new)
+        better = height < bound
+        for old, other in zip((bound, price, level), (height, *new), strict=True):
+            old[better] = other[better]
+
     for at in ((low + high) / 2, low, high):
         part = _Boxes(problem, low, high, at)
         usual = np.full_like(low, problem.price)
-        for start in ((price, level), (usual, _level(part, usual))):
-            multipliers = _improved(part, *start, enough)
-            new = _lagrangian_bound(part, *multipliers)
-            better = new < bound
-            bound = np.where(better, new, bound)
-            price, level = (
-                np.where(better, *pair)
-                for pair in zip(multipliers, (price, level), strict=True)
-            )
+        keep_better(part, *_improved(part, price.copy(), level.copy(), enough))
+        keep_better(part, *_improved(part, usual, _level(part, usual), enough))
+    if problem.found:
+        keep_better(part, *(np.full_like(low, value) for value in problem.found))
     return bound, np.column_stack([low, high, price, level])
 
 
@@ -239,7 +246,7 @@ def _lagrangian_bound(
     least[:, 0], most[:, 0] = low, high
     for _ in range(2):  # the maximum over a tangent is as far off as its slope
         _, slope, bend = boxes.values(x)
-        step = (costs / price[:, None] - slope) / np.minimum(bend, -SMALLEST)
+        step = (costs / price[:, None] - slope) / np.minimum(bend, -EPS)
         x = np.clip(np.nan_to_num(x + step), np.maximum(least, SMALLEST), most)
     value, slope, _ = boxes.values(x)
     value, slope = price[:, None] * value, price[:, None] * slope
