@@ -281,7 +281,8 @@ def cross_entropy_of(texts: Texts, fitted: FittedModel) -> LanguageModelScore:
 
 
 def _two_at_least(texts: Texts, use: str) -> Corpus:
-    corpus = as_corpus(texts)
+    # The model has no text without a token.
+    corpus = as_corpus(texts, empty="skip")
     if len(corpus) < 2:
         raise ValueError(f"expected at least 2 sentences to {use}, got 1")
     return corpus
