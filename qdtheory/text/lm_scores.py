@@ -192,7 +192,8 @@ def fit_language_model(
     together. With a `min_count` of 1 it has none, and the cost is arbitrary.
 
     Args:
-        corpus: a `Corpus`, list of strings or list of token lists.
+        corpus: a `Corpus`, list of strings or list of token lists. Sentences without a
+            token are skipped here and in scores: the model writes none.
         vocabulary: the known words; None: those of `known_words(corpus, min_count)`.
         min_count: for a vocabulary of None.
         max_epochs: passes over the corpus at most.

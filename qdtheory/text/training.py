@@ -103,7 +103,8 @@ def train(
 
     Args:
         corpus: the training sentences; the model's words are the entries of its
-            vocabulary, and its greatest length that of the longest sentence.
+            vocabulary, and its greatest length that of the longest sentence. Those
+            without a token are skipped.
         validation: sentences over the same vocabulary, such as another slice of the
             corpus, none longer than the longest of `corpus`.
         epochs: passes over the corpus, at least 1.
