@@ -94,7 +94,7 @@ def jackknife_interval(
         ...     lambda c: self_bleu(c, 2)[1], texts[:9], num_groups=9, bounds=(0, 1)
         ... )
         >>> print(f"{few.value:.3f} in [{few.low:.3f}, {few.high:.3f}]")
-        0.667 in [0.000, 1.000]
+        0.889 in [0.376, 1.000]
     """
     samples = _samples(corpora, level)
     rng = np.random.default_rng(seed)
