@@ -181,7 +181,7 @@ def counted_kernel(texts, order):
 
 
 @pytest.mark.claim("N16.28")
-@pytest.mark.parametrize("length", range(2, 7))
+@pytest.mark.parametrize("length", range(2, 6))
 def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(length):
     texts = ["".join(t) for t in product("ab", repeat=length)]
     rng = np.random.default_rng(length)
@@ -200,7 +200,7 @@ def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(lengt
         found = kernel_criterion(kernel)
         assert found.all_dominated
         # Over three words the directions are still there: the old texts are a part.
-        wider = bleu_kernel(qd.TextSpace(3, length), order) if length < 5 else None
+        wider = bleu_kernel(qd.TextSpace(3, length), order) if length < 4 else None
         if wider is not None:
             assert kernel_criterion(wider).num_negative >= found.num_negative
     if length > 1:

@@ -102,16 +102,12 @@ def test_scores_are_means_of_log_probabilities(texts, max_length):
 
 
 def test_empty_sentences_are_skipped():
-    texts = [["a"], ["a", "b"], ["b", "a", "a"], ["b"]] * 8
+    texts = [["a"], ["a", "b"], ["b", "a"], ["b"]] * 4
     several = [[], *texts[:9], [], *texts[9:]]
-    settings = {"max_epochs": 1, **TINY}
-    fits = [fit_language_model(some, **settings) for some in (texts, several)]
-    scores = [
-        cross_entropy_of(some, fitted).per_text.value
-        for some in (texts, several)
-        for fitted in fits
-    ]
-    assert len(set(scores)) == 1
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 4, 4, end_token=3)
+    fitted = FittedModel(model, ("a", "b", "<unk>"), 2, epochs=0, held_out=0.0)
+    scores = [cross_entropy_of(some, fitted).per_text for some in (texts, several)]
+    assert scores[0] == scores[1]
     models = [train(some, epochs=1, **TINY) for some in (texts, several)]
     for ours, theirs in zip(*map(jax.tree.leaves, models), strict=True):
         assert (ours == theirs).all()
