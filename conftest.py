@@ -20,8 +20,7 @@ gc.set_threshold(build.NEW_OBJECTS)
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
-# 50 examples in place of 100: with so many properties the whole takes 20 minutes.
-settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("qdtheory")
 
 

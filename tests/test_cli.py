@@ -46,9 +46,10 @@ def test_json_holds_the_numbers_of_the_library(folder):
     assert result.exit_code == 0
     assert result.stderr == ""
     shown = json.loads(result.stdout)
+    assert shown["empty"] == "keep"
     assert shown["references"] == {
         "file": "references.txt",
-        "sentences": 3,
+        "sentences": 4,
         "tokens": 10,
         "empty_lines": 1,
     }
@@ -56,6 +57,7 @@ def test_json_holds_the_numbers_of_the_library(folder):
     assert [c["file"] for c in shown["candidates"]] == files
     assert [c["empty_lines"] for c in shown["candidates"]] == [0, 1]
     candidates = {name: qd.text.read_corpus(name) for name in files}
+    assert [c["sentences"] for c in shown["candidates"]] == [3, 4]
     expected = report.evaluate(candidates, qd.text.read_corpus("references.txt"), 2)
     for entry in shown["candidates"]:
         scores = expected.scores[entry["file"]]
@@ -65,13 +67,46 @@ def test_json_holds_the_numbers_of_the_library(folder):
             assert values == getattr(scores, key).tolist()
     assert shown["methods"] == expected.methods
     assert shown["pairs"] == list(expected.pairs)
+    assert shown["warnings"] == list(expected.warnings)
+    assert len(shown["warnings"]) == 1
+
+
+def test_empty_lines_can_be_skipped(folder):
+    arguments = "evaluate", "one.txt", "two [x].gz", "--references", "references.txt"
+    result = call(*arguments, "--max-order", "2", "--json", "--empty", "skip")
+    assert result.exit_code == 0
+    shown = json.loads(result.stdout)
+    assert shown["empty"] == "skip"
+    assert shown["references"]["sentences"] == 3
+    assert [c["sentences"] for c in shown["candidates"]] == [3, 3]
+    assert [c["empty_lines"] for c in shown["candidates"]] == [0, 1]
+    files = {"one.txt": CANDIDATES, "two [x].gz": REFERENCES}
+    lines = {name: [*filter(None, text.split("\n"))] for name, text in files.items()}
+    expected = report.evaluate(lines, [*filter(None, REFERENCES.split("\n"))], 2)
+    for entry in shown["candidates"]:
+        values = [metric["value"] for metric in entry["metrics"].values()]
+        assert values == expected.scores[entry["file"]].value.tolist()
     assert shown["warnings"] == []
+
+
+def test_an_empty_line_of_a_model_costs_bleu(folder):
+    Path("silent.txt").write_text(CANDIDATES + "\n\n\n")
+    arguments = "evaluate", "silent.txt", "--references", "references.txt", "--json"
+    scores = []
+    for empty in ("keep", "skip"):
+        shown = json.loads(call(*arguments, "--empty", empty).stdout)
+        (entry,) = shown["candidates"]
+        assert entry["empty_lines"] == 3
+        scores.append(entry["metrics"]["BLEU-1"]["value"])
+    # By hand 14/15, and three zeros beside the three.
+    assert scores == pytest.approx([14 / 30, 14 / 15])
 
 
 def test_tables(folder):
     result = call(
         *("evaluate", "one.txt", "two [x].gz", "--references", "references.txt"),
         *("--max-order", "2", "--estimator", "plug-in", "--smoothing", "none"),
+        *("--empty", "skip"),
     )
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

@@ -154,7 +154,7 @@ def test_perturbed_diversities_are_beaten():
     rng = np.random.default_rng(1)
     x = np.linspace(0.01, 1, 100)
     waves = ["exp(-{k}*x)", "log(1 + {k}*x)", "(x - 0.5)**{k}", "1/(1 + {k}*x)"]
-    for i in range(24):
+    for i in range(48):
         f, base = (("log(x)", "-x*log(x)"), ("x", "-x**2"))[i % 2]
         # Not quadratic: with f = x that would fit again.
         wave = waves[i // 2 % 4].format(k=rng.integers(3, 9))

@@ -70,6 +70,60 @@ def test_ticks_are_where_scores_and_gradients_cancel(table, metrics):
     assert max(parallel) < 0.9999
 
 
+@pytest.mark.claim("N14.13")
+def test_bleu_3_with_one_reference_is_cr_and_no_other_qualities_are_equal(
+    table, metrics
+):
+    assert np.array_equal(
+        [[float((a == b).all()) for b in SPACE.tokens] for a in SPACE.tokens],
+        np.asarray(jax.vmap(metrics[0]["BLEU-3", "1"])(jnp.eye(64))),
+    )
+    rng, laws = np.random.default_rng(13), []
+    # Equal up to scale and shift at one P by chance, not at two.
+    for p in rng.dirichlet(np.ones(64), 2):
+        u = {name: np.asarray(f(p)) for name, f in metrics[0].items()}
+        laws.append(
+            {
+                frozenset((a, b))
+                for a in u
+                for b in u
+                if a < b and 1 - correlation(p, u[a], u[b]) < 1e-12
+            }
+        )
+    assert laws == [{frozenset({("CR", ""), ("BLEU-3", "1")})}] * 2
+    ticks = {k[:4] for k, row in table.items() if row["verdict"] == "compatible"}
+    named = {("CR" if a == "BLEU-3" else a, v) for a, _, v, _ in ticks}
+    assert (len(ticks), len(named)) == (6, 5)
+
+
+@pytest.mark.claim("N14.14")
+def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
+    rng = np.random.default_rng(14)
+    models = rng.dirichlet(np.full(5, 0.5), 20_000)
+    for p in rng.dirichlet(np.ones(5), 5):
+        near = np.vstack([models, 0.99 * p + 0.01 * models])
+        gain = (near - p) @ p
+        for power in (0.5, 1, 2, 3):
+            norm = np.linalg.norm(near, axis=1) ** power
+            rise = np.linalg.norm(p) ** power - norm
+            # By Cauchy and Schwarz more of P . Q needs a longer Q; rounding.
+            assert not ((gain > 1e-14) & (rise > 1e-14)).any()
+        other = np.sum(p**3) - np.sum(near**3, axis=1)
+        assert ((gain > 1e-14) & (other > 1e-14)).any()
+
+
+def test_letter_c_of_exercise_4_is_wrong_over_two_words_from_three_references_on():
+    """Over two words NSBLEU-1 fits BLEU-1 with up to two references, not more."""
+    p = np.random.default_rng(15).dirichlet(np.ones(8))
+    off = {}
+    for number in (1, 2, 3, 10):
+        pair = qd.BleuPair(qd.TextSpace(2, 3), 1, number, number)
+        u, v = pair.text_quality(p), jax.grad(pair.diversity)(p)
+        off[number] = 1 + correlation(p, np.asarray(u), np.asarray(v))
+    assert max(off[1], off[2]) < 1e-12
+    assert min(off[3], off[10]) > 1e-3
+
+
 @pytest.mark.claim("N14.2")
 @pytest.mark.claim("N14.3")
 def test_ticks_hold_on_any_distribution(table, script, metrics):

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from scripts import rows_of
 
 ROOT = Path(__file__).parents[1]
 SPEC = importlib.util.spec_from_file_location(
@@ -74,6 +75,52 @@ def test_what_is_done_has_a_claim_and_what_is_not_a_reason():
     assert [row["item"] for row in left if row["claims"] or not row["note"]] == []
     beside = [row for row in done if row["status"] == "shown beside"]
     assert [row["item"] for row in beside if not row["published"]] == []
+
+
+def test_nothing_that_was_searched_or_done_elsewhere_is_called_exact():
+    exact = [row for row in OF_PAPERS if row["status"] == "exact"]
+    assert [r["item"] for r in exact if "ower bound" in r["note"]] == []
+    assert [r["item"] for r in exact if "of our own" in r["note"]] == []
+    # The columns of a table of ours say which pair was searched.
+    methods = rows_of("growth.csv")
+    searched = {
+        row["pair"]
+        for row in methods
+        if "search" in row["method"] and row["length"] == "3"
+    }
+    table_1 = [row for row in OF_PAPERS if row["item"].startswith("Table 1, BS-")]
+    assert len(table_1) == 9
+    assert searched == {"BS-2"}
+    for row in table_1:
+        pair = row["item"].split(", ")[1]
+        assert row["status"] == ("searched" if pair in searched else "exact")
+
+
+def test_a_row_of_a_table_shows_all_its_published_values():
+    values = page.rows(page.PUBLISHED)
+    for column in ("Forward", "Reverse", "FID"):
+        (row,) = (r for r in OF_PAPERS if r["published"] == f"cifka2018:1:*:{column}")
+        shown = page.published(row["published"]).split(", ")
+        assert len(shown) == sum(
+            r["paper"] == "cifka2018" and r["column"] == column for r in values
+        )
+        assert len(shown) == 15
+
+
+def test_every_ratio_of_table_2_is_shown():
+    """Self-Ratio and Ref-Ratio, ours and both papers', of each corpus."""
+    of_table = [r for r in OF_PAPERS if r["paper"] == "li2020" and r["lines"]]
+    rows = [r for r in of_table if r["item"].startswith("Table 2")]
+    assert len(rows) == 6 * 2 + 4
+    for row in rows:
+        *_, ratios = (
+            page.line("10b_noise_family", path) for path in page.parts(row["lines"])
+        )
+        published = {
+            value.split()[-1] for value in page.published(row["published"]).split(", ")
+        }
+        assert len(ratios.split()) == 7
+        assert len(published & set(ratios.split())) >= 2
 
 
 def test_a_range_of_claims_lies_in_one_notebook():

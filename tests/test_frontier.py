@@ -378,6 +378,27 @@ def test_both_sides_of_the_jump_are_pareto_optimal():
         assert not (beats.either & ~same).any()
 
 
+@pytest.mark.claim("T2.15")
+@pytest.mark.parametrize("f", [qd.LL, lambda x: -1 / x], ids=["log", "reciprocal"])
+def test_p_uniform_on_its_support_is_an_optimum_of_every_weight(f):
+    p, rng = np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(15)
+    # Models on the support alone: any other has quality -inf.
+    share = rng.uniform(size=500)
+    models = np.stack([share, 1 - share, 0 * share, 0 * share], axis=1)
+    for w in (-1e-6, -0.3, -7.0, -200.0):
+        assert qd.pareto_optimum(qd.SeparablePair(f, qd.SE), p, w).q.tolist() == [
+            *(0.5, 0.5, 0.0, 0.0)
+        ]
+        # Quality is the same for all of them, whatever w: diversity decides.
+        sums = qd.SE(models).sum(axis=1) - w * float(f(0.5)) * models.sum(axis=1)
+        best = float(qd.SE(p).sum()) - w * float(f(0.5))
+        assert (sums <= best + 1e-13 * (1 - w)).all()
+    # A P that is not uniform on its support keeps the rarer text at every finite w.
+    uneven = np.array([0.6, 0.4, 0.0, 0.0])
+    for w in (-0.3, -7.0):
+        assert qd.pareto_optimum(qd.SeparablePair(f, qd.SE), uneven, w).q[1] > 0
+
+
 @pytest.mark.claim("T2.9")
 def test_uniform_p_has_one_optimum():
     p = np.full(5, 0.2)

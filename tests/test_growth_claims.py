@@ -132,6 +132,76 @@ def test_all_of_the_quality_is_gained_against_many_candidates():
     assert (1 - shares[0]) / (1 - shares[1]) == pytest.approx(10, rel=1e-6)
 
 
+@pytest.mark.claim("N19.11")
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_built_model_keeps_a_text_that_parts_of_others_do_not_match(order):
+    """By enumeration of what k references can hold, over the eight texts of two words.
+
+    The law of the set of different texts among k draws, by inclusion and exclusion.
+    """
+    space = qd.TextSpace(vocab_size=2, lengths=3)
+    texts = [row.tolist() for row in space.tokens]
+    sets = [[i for i in range(8) if mask >> i & 1] for mask in range(1, 256)]
+    # A larger number of copies changes nothing: BLEU takes the largest count in one.
+    score = np.array(
+        [
+            qd.text.bleu_scores(texts, [texts[i] for i in chosen], order)[:, -1]
+            for chosen in sets
+        ]
+    )
+    masks = np.arange(1, 256)
+    subset = (masks[:, None] & masks) == masks  # column within row
+    bits = np.array([bin(mask).count("1") for mask in masks])
+    sign = (-1.0) ** (bits[:, None] - bits)
+
+    def lost(x, k):
+        """1 - Self-BLEU of a model with k references."""
+        within = np.array([x[chosen].sum() for chosen in sets]) ** k
+        chance = (subset * sign) @ within
+        assert chance.sum() == pytest.approx(1, abs=1e-9)
+        return float(chance @ (1 - score) @ x)
+
+    p = np.random.default_rng(order).dirichlet(np.full(8, 5.0))
+    more = []
+    for k in (20, 200, 2000):
+        for best in (0, 3):  # aaa, where one word repeated is the best; abb
+            q = np.where(np.arange(8) == best, 1 - 7 / k, 1 / k)
+            floor = (1 - (2 / 3) ** (1 / order)) / k * (1 - 1 / k) ** k
+            # Sums of 256 terms of both signs.
+            assert lost(q, k) >= floor - 1e-11
+            assert lost(p, k) <= p @ (1 - p) ** k + 1e-11
+            more.append(lost(q, k) > lost(p, k) + 1e-11)
+    assert all(more[-2:])
+
+
+@pytest.mark.claim("N19.6")
+def test_steps_of_the_table_are_certain_where_bounds_do_not_meet(table):
+    def ends(pair, candidates):
+        rows = [
+            row
+            for row in table
+            if row["pair"] == pair and row["method"] in ("exact", "bounds", "search")
+            if all(row[x] == BASE[x] for x in NUMBERS if x != "candidates")
+            if row["candidates"] == candidates
+        ]
+        for row in rows:
+            tops = {
+                "exact": row["qdisc"],
+                "bounds": row["upper_bound"],
+                "search": "inf",
+            }
+            yield row["seed"], float(row["qdisc"]), float(tops[row["method"]])
+
+    for pair, sure in (("BS-1", True), ("BS-2", False), ("BS-3", True)):
+        for before, after in (("3", "6"), ("6", "31"), ("31", "101"), ("101", "1001")):
+            tops = {seed: (low, top) for seed, low, top in ends(pair, before)}
+            lows = {seed: low for seed, low, _ in ends(pair, after)}
+            both = lows.keys() & tops.keys()
+            assert len(both) >= 5
+            assert all(lows[s] > tops[s][0] for s in both)
+            assert all(lows[s] > tops[s][1] for s in both) == sure
+
+
 @pytest.mark.claim("N19.6")
 @pytest.mark.parametrize("seed", [100, 101])
 def test_other_oracles_share_the_trends(seed):

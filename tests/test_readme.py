@@ -8,11 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
+import qdtheory as qd
 from qdtheory import cli
 from qdtheory.exercises import check
 
@@ -102,6 +104,17 @@ def test_command(line, tmp_path, monkeypatch):
     program, *arguments = shlex.split(command)
     assert program in RUNNERS, f"no test runs {program}"
     RUNNERS[program](arguments, said.strip())
+
+
+def test_the_formulas_of_quality_and_diversity_are_those_of_a_pair():
+    formulas = re.findall(r"`(sum\(.*?\))`", README)
+    assert len(formulas) == 2
+    p, q = np.random.default_rng(0).dirichlet(np.ones(6), 2)
+    names = {"p": p, "q": q, "f": np.log, "g": lambda x: -(x**2), "sum": np.sum}
+    told = [eval(formula, names) for formula in formulas]
+    pair = qd.SeparablePair(qd.LL, qd.NRR)
+    found = [float(pair.quality(q, p)), float(pair.diversity(q))]
+    assert told == pytest.approx(found, rel=1e-14)
 
 
 def test_every_subcommand_is_shown():

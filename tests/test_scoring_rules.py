@@ -218,6 +218,31 @@ def test_gradient_of_self_bleu_has_a_candidate_and_a_reference_role(k):
     assert total == pytest.approx((k + 1) * float(candidate @ q), rel=1e-12)
 
 
+@pytest.mark.claim("N16.27")
+def test_one_reference_has_two_equal_roles_at_one_length_only():
+    def roles(space, order, q):
+        """E BLEU of each text against q, and of q against each text, by counting."""
+        texts = [row[row >= 0].tolist() for row in space.tokens]
+        table = np.array(
+            [qd.text.bleu_scores(texts, [text], order)[:, -1] for text in texts]
+        ).T
+        return table @ q, q @ table
+
+    rng = np.random.default_rng(27)
+    for space in (qd.TextSpace(2, 4), qd.TextSpace(3, 2)):
+        q = rng.dirichlet(np.ones(space.num_texts))
+        for order in (1, 2):
+            np.testing.assert_allclose(*roles(space, order, q), atol=1e-14)
+    several = qd.TextSpace(3, (1, 2, 3))
+    q = rng.dirichlet(np.ones(several.num_texts))
+    for order in (1, 2):
+        first, second = roles(several, order, q)
+        slope = -jax.grad(qd.BleuPair(several, order, 1, 1).diversity)(q)
+        np.testing.assert_allclose(slope, first + second, atol=1e-13)
+        # Even up to scale and shift the first role is not minus the gradient.
+        assert np.corrcoef(first, first + second)[0, 1] < 1 - 1e-5
+
+
 @pytest.mark.claim("N16.10")
 def test_local_discrepancy_is_the_least_price_in_closed_form():
     rng = np.random.default_rng(9)

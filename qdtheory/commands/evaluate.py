@@ -27,6 +27,13 @@ class Estimator(StrEnum):
     sentence_pairs = "sentence-pairs"
 
 
+class Empty(StrEnum):
+    """What is done with a line without a token."""
+
+    keep = "keep"
+    skip = "skip"
+
+
 def evaluate(
     candidates: Annotated[
         list[Path], typer.Argument(help="Generated text, one sentence a line.")
@@ -44,6 +51,9 @@ def evaluate(
         Estimator,
         typer.Option(help="CR, NRR and CND: pairs do not depend on the sample size."),
     ] = Estimator.pairs,
+    empty: Annotated[
+        Empty, typer.Option(help="Lines without a token: score them, or skip them.")
+    ] = Empty.keep,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -52,7 +62,8 @@ def evaluate(
     higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
     and NRR: lower is better. Each comes with a 95 % interval over the sentences.
 
-    Files are UTF-8, plain or gzip, split at white space.
+    Files are UTF-8, plain or gzip, split at white space. An empty line is a text
+    that the model wrote: it has BLEU 0.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
@@ -73,16 +84,19 @@ def evaluate(
                 smoothing=None if smoothing is Smoothing.none else "epsilon",
                 estimator=estimator.value,
                 step=step,
+                empty=empty.value,
             )
         except ValueError as error:
             # Only the references' own failure comes without a name.
             named = any(str(error).startswith(f"{name}: ") for name in corpora)
             fail(str(error) if named else f"{references}: {error}")
     files = {str(references): real} | corpora
+    skipped = empty is Empty.skip
     if as_json:
-        print(json.dumps(_as_json(found, files, str(references)), indent=2))
+        shown = _as_json(found, files, str(references), skipped)
+        print(json.dumps(shown, indent=2))
     else:
-        _print(found, files)
+        _print(found, files, skipped)
 
 
 def _read(path: Path, step: Callable[[str], None]) -> Any:
@@ -97,18 +111,22 @@ def _read(path: Path, step: Callable[[str], None]) -> Any:
         fail(str(error))
 
 
-def _as_json(found, files: dict[str, Any], references: str) -> dict[str, Any]:
+def _as_json(
+    found, files: dict[str, Any], references: str, skipped: bool
+) -> dict[str, Any]:
     def sizes(path: str) -> dict[str, Any]:
         corpus = files[path]
         return {
             "file": path,
-            "sentences": len(corpus),
+            "sentences": len(corpus) - (corpus.num_empty if skipped else 0),
             "tokens": corpus.num_tokens,
-            "empty_lines": corpus.empty_lines,
+            "empty_lines": corpus.num_empty,
         }
 
     result = found.as_dict()
+    del result["empty_references"]
     return result | {
+        "empty": "skip" if skipped else "keep",
         "references": sizes(references),
         "candidates": [
             sizes(path) | {"metrics": entry["metrics"]}
@@ -122,7 +140,7 @@ def _shown(value: float) -> str:
     return "0" if abs(value) < 1e-15 else f"{value:.5g}"
 
 
-def _print(found, files: dict[str, Any]) -> None:
+def _print(found, files: dict[str, Any], skipped: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -132,9 +150,10 @@ def _print(found, files: dict[str, Any]) -> None:
     console = Console(highlight=False)
     role = "references"
     for path, corpus in files.items():
+        size = len(corpus) - (corpus.num_empty if skipped else 0)
         console.print(
-            f"{role} {path}: {len(corpus):,} sentences, {corpus.num_tokens:,} tokens, "
-            f"{corpus.empty_lines} empty lines skipped",
+            f"{role} {path}: {size:,} sentences, {corpus.num_tokens:,} tokens, "
+            f"{corpus.num_empty} empty lines {'skipped' if skipped else 'scored'}",
             markup=False,  # a path may hold brackets
             soft_wrap=True,
         )

@@ -111,9 +111,13 @@ def bleu(
     order, as one shorter than it, has BLEU 0. With `smoothing="epsilon"` a count of
     0 becomes 0.1; a candidate without a matching token keeps BLEU 0.
 
+    So has an empty one: a generator that writes an empty line is scored for it. Pooled,
+    it adds no match and no length, but its closest reference length, and 1 possible
+    n-gram of each order. An empty reference matches nothing; its length is 0.
+
     Args:
-        candidates: a `Corpus`, list of strings or list of token lists. Sentences
-            without a token are skipped.
+        candidates: a `Corpus`, list of strings or list of token lists; see `as_corpus`
+            to skip sentences without a token.
         references: the same, of real text, or what `prepare_references` made of it.
         max_order: highest order of the n-grams, at least 1.
         smoothing: None, or "epsilon" (NLTK's method 1).
@@ -155,7 +159,7 @@ def bleu_scores(
         smoothing: as in `bleu`.
 
     Returns:
-        A row for each candidate that has a token, a column for each order.
+        A row for each candidate, a column for each order.
 
     Raises:
         TypeError: as in `bleu`.
@@ -179,7 +183,8 @@ def self_bleu(
 ) -> Float[np.ndarray, " orders"]:
     """BLEU of each candidate against all other candidates; less is more diverse.
 
-    It rises with the number of sentences: compare samples of one size only.
+    It rises with the number of sentences: compare samples of one size only. An empty
+    sentence has BLEU 0 against all others, empty ones too, and lowers the mean.
 
     Args:
         candidates: as in `bleu`.
@@ -225,7 +230,7 @@ def self_bleu_scores(
         against: as in `self_bleu`.
 
     Returns:
-        A row for each candidate that has a token, a column for each order.
+        A row for each candidate, a column for each order.
 
     Raises:
         TypeError: as in `self_bleu`.
@@ -266,7 +271,8 @@ def _scores(matches: _Matches, smoothing: Smoothing) -> np.ndarray:
         logs = np.log(counts / possible)
     orders = np.arange(1, len(found) + 1).reshape(-1, *[1] * length.ndim)
     precision = np.exp(np.cumsum(logs, axis=0) / orders)
-    brevity = np.exp(np.minimum(0, 1 - closest / length))
+    # Without a token nothing is found: the length does not matter.
+    brevity = np.exp(np.minimum(0, 1 - closest / np.maximum(length, 1)))
     return np.where(found[0] > 0, brevity * precision, 0.0)
 
 

@@ -4,18 +4,19 @@ import gzip
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
 
 Token: TypeAlias = str | int | np.integer
 Tokenizer: TypeAlias = Literal["whitespace"] | Callable[[str], Sequence[Token]]
+Empty: TypeAlias = Literal["keep", "skip"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ class Removed:
 class Corpus:
     """Sentences as one flat array of token ids; made by `as_corpus` or `read_corpus`.
 
-    `corpus[i]` is a tuple of tokens. A slice is a corpus that shares the array; an
-    array of positions, or a mask, gives a copied one. Parts keep the whole vocabulary.
+    A sentence without a token is a sentence, unless it was skipped. `corpus[i]` is a
+    tuple of tokens. A slice is a corpus that shares the array; an array of positions,
+    or a mask, gives a copied one. Parts keep the whole vocabulary.
 
     Attributes:
         tokens: ids of all tokens, sentence after sentence.
         offsets: sentence i is `tokens[offsets[i]:offsets[i + 1]]`.
         vocabulary: the token of each id.
-        empty_lines: sentences without a token, which were skipped.
+        empty_lines: sentences without a token that were skipped.
         removed: what `prepare` removed.
 
     Example:
@@ -72,6 +74,11 @@ class Corpus:
     def num_tokens(self) -> int:
         """Number of tokens of all sentences."""
         return len(self.tokens)
+
+    @property
+    def num_empty(self) -> int:
+        """Number of sentences without a token that were kept."""
+        return int((self.lengths == 0).sum())
 
     @property
     def vocab_size(self) -> int:
@@ -110,56 +117,81 @@ class Corpus:
         return Corpus(tokens, offsets, self.vocabulary)
 
     def __repr__(self) -> str:
+        kept = f", num_empty={self.num_empty}" if self.num_empty else ""
         removed = "" if self.removed == Removed() else f", removed={self.removed}"
         return (
             f"Corpus({len(self)} sentences, {self.num_tokens} tokens, "
-            f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}{removed})"
+            f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}"
+            f"{kept}{removed})"
         )
 
 
 Texts: TypeAlias = Corpus | Sequence[str] | Sequence[Sequence[Token]]
 
 
-def as_corpus(texts: Texts) -> Corpus:
+def as_corpus(texts: Texts, empty: Empty = "keep") -> Corpus:
     """A corpus from a list of strings or of token lists; a `Corpus` is given back.
 
-    Strings are split at whitespace. Sentences without a token are skipped and counted.
+    Strings are split at whitespace.
 
     Args:
         texts: a `Corpus`, a list of strings, or a list of lists of strings or integers.
+        empty: sentences without a token. "keep": a generator wrote them, and they are
+            scored; "skip": they are left out and counted in `empty_lines`.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
 
     Raises:
         TypeError: for one string, another container, or tokens of another type.
-        ValueError: when there is no sentence with a token.
+        ValueError: when there is no sentence with a token, or for another `empty`.
 
     Example:
         >>> as_corpus([["a", "b"], [], ["b"]])
+        Corpus(3 sentences, 3 tokens, vocab_size=2, empty_lines=0, num_empty=1)
+        >>> as_corpus([["a", "b"], [], ["b"]], empty="skip")
         Corpus(2 sentences, 3 tokens, vocab_size=2, empty_lines=1)
     """
     if not isinstance(texts, Corpus):
         texts = _build(_token_lists(texts))
-    if not len(texts):
+    if not texts.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
-    return texts
+    return _with_empty(texts, empty)
+
+
+def _with_empty(corpus: Corpus, empty: Empty) -> Corpus:
+    """The corpus, with its sentences without a token or without them."""
+    if empty not in get_args(Empty):
+        raise ValueError(f'empty: expected "keep" or "skip", got {empty!r}')
+    skipped = 0 if empty == "keep" else corpus.num_empty
+    if not skipped:
+        return corpus
+    # An empty sentence is a boundary that stands twice.
+    return replace(
+        corpus,
+        offsets=np.unique(corpus.offsets),
+        empty_lines=corpus.empty_lines + skipped,
+    )
 
 
 def read_corpus(
-    path: str | PathLike[str], tokenizer: Tokenizer = "whitespace"
+    path: str | PathLike[str],
+    tokenizer: Tokenizer = "whitespace",
+    empty: Empty = "keep",
 ) -> Corpus:
     r"""Read one sentence a line from a UTF-8 file, plain or gzip.
 
     Gzip is recognised by content, not by name. Lines end in `\n` or `\r\n`; no other
-    character ends one (U+2028 does not). A byte-order mark is skipped.
+    character ends one (U+2028 does not), and after the last end there is no line. A
+    byte-order mark is skipped.
 
     Args:
         path: the file.
         tokenizer: "whitespace" (`str.split`), or a function from a line to its tokens.
+        empty: lines without a token, see `as_corpus`.
 
     Returns:
-        The corpus; `empty_lines` counts the lines without a token.
+        The corpus.
 
     Raises:
         OSError: when the file cannot be opened.
@@ -171,7 +203,7 @@ def read_corpus(
         >>> with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
         ...     print("a b\n\nb c d", file=file, flush=True)
         ...     read_corpus(file.name)
-        Corpus(2 sentences, 5 tokens, vocab_size=4, empty_lines=1)
+        Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
     split = str.split if tokenizer == "whitespace" else tokenizer
     if not callable(split):
@@ -182,10 +214,10 @@ def read_corpus(
         _checked(split(line), "tokenizer, line", number)
         for number, line in enumerate(_lines(Path(path)), start=1)
     )
-    if not len(corpus):
-        found = "no line has a token" if corpus.empty_lines else "the file is empty"
+    if not corpus.num_tokens:
+        found = "no line has a token" if len(corpus) else "the file is empty"
         raise ValueError(f"{path}, line 1: {found}; expected one sentence a line")
-    return corpus
+    return _with_empty(corpus, empty)
 
 
 def prepare(
@@ -212,7 +244,7 @@ def prepare(
         rare: "drop" removes the sentences with a rare word (Li et al. 2020); "unk"
             replaces every rare word by `unknown` (Montahaei et al. 2019).
         max_unknown: with "unk", sentences with more of these are removed; None: none.
-        min_length: tokens a sentence must have.
+        min_length: tokens a sentence must have; 0 keeps sentences without a token.
         max_length: tokens a sentence may have; None: any number.
         seed: shuffles the sentences; None keeps their order.
         unknown: the token that stands for rare words.
@@ -301,8 +333,7 @@ def _build(token_lists: Iterable[Sequence[Token]]) -> Corpus:
     flat = chain.from_iterable(counted())
     tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
     lengths = np.array(sizes, np.int64)
-    offsets = _prefix_sums(lengths[lengths > 0])
-    return Corpus(tokens, offsets, tuple(ids), int((lengths == 0).sum()))
+    return Corpus(tokens, _prefix_sums(lengths), tuple(ids))
 
 
 def _token_lists(texts) -> Iterator[Sequence[Token]]:

@@ -47,9 +47,9 @@ def imdb(sentences_per_review: int | None = 2) -> Corpus:
             row["text"] for row in csv.DictReader(file) if row["source"] == "imdb"
         ]
     sentences = (_sentences(review)[:sentences_per_review] for review in reviews)
-    return as_corpus(
-        [_TOKEN.findall(line.lower()) for line in chain.from_iterable(sentences)]
-    )
+    tokens = [_TOKEN.findall(line.lower()) for line in chain.from_iterable(sentences)]
+    # A piece of a review without a word is an artefact of the cut, no sentence.
+    return as_corpus(tokens, empty="skip")
 
 
 def _sentences(review: str) -> list[str]:

@@ -37,6 +37,7 @@ def embed(texts: Texts) -> Float[np.ndarray, "texts features"]:
     Args:
         texts: a `Corpus` of words, or whatever `as_corpus` takes. Neither case nor
             space beside punctuation matters. Sentences are cut after 254 word pieces.
+            Those without a token have no embedding and are skipped.
 
     Returns:
         A row of 384 features and of length 1 for each sentence with a token, float32.
@@ -49,7 +50,7 @@ def embed(texts: Texts) -> Float[np.ndarray, "texts features"]:
     References:
         Reimers and Gurevych 2019 (sentence-transformers); Wang et al. 2020 (MiniLM).
     """
-    corpus = as_corpus(texts)
+    corpus = as_corpus(texts, empty="skip")
     for token in corpus.vocabulary:
         if not isinstance(token, str):
             raise TypeError(

@@ -12,6 +12,12 @@ there twice and find themselves word for word. A metric that compares the senten
 one sample (Self-BLEU, distinct, NRR, CND) takes that for repetition: the bootstrap's
 interval for Self-BLEU of 500 captions lies 13 to 60 standard deviations above the
 value. A mean over candidates, as BLEU against fixed references, does not mind.
+
+A jackknife's interval is symmetric around the value and can leave the metric's range.
+With `bounds` it is cut there: the expectation is in the range too, so that what is left
+covers it exactly when the whole does. A transform in place of the cut, such as the
+logit, has no value where a metric is 0 or 1, as BLEU-4 of short sentences often is. The
+bootstrap's percentiles are values of the metric and stay in the range by themselves.
 """
 
 from collections.abc import Callable
@@ -48,6 +54,7 @@ def jackknife_interval(
     level: float = 0.95,
     num_groups: int | None = 20,
     seed: int = 0,
+    bounds: tuple[Any, Any] = (-np.inf, np.inf),
 ) -> Interval:
     r"""Delete-a-group jackknife: no sentence is ever repeated.
 
@@ -64,6 +71,8 @@ def jackknife_interval(
         num_groups: G, at least 2 and at most the number of sentences of each corpus;
             None: leave one sentence out at a time.
         seed: of the deal.
+        bounds: the metric's range, two numbers or two arrays of the metric's shape; the
+            interval ends there. The standard error stays as it is.
 
     Returns:
         The interval, entry by entry where the metric returns an array.
@@ -81,6 +90,11 @@ def jackknife_interval(
         >>> found = jackknife_interval(lambda c: self_bleu(c, 2)[1], texts)
         >>> print(f"{found.value:.3f} +- {found.standard_error:.3f}")
         0.800 +- 0.056
+        >>> few = jackknife_interval(
+        ...     lambda c: self_bleu(c, 2)[1], texts[:9], num_groups=9, bounds=(0, 1)
+        ... )
+        >>> print(f"{few.value:.3f} in [{few.low:.3f}, {few.high:.3f}]")
+        0.889 in [0.376, 1.000]
     """
     samples = _samples(corpora, level)
     rng = np.random.default_rng(seed)
@@ -107,7 +121,8 @@ def jackknife_interval(
 
     value, error = metric(*samples), np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
-    return Interval(value, value - margin, value + margin, error)
+    low, high = (np.clip(end, *bounds) for end in (value - margin, value + margin))
+    return Interval(value, low, high, error)
 
 
 def bootstrap_interval(

@@ -14,6 +14,7 @@ def jaccard_index(candidates: Countable, references: Countable, n: int) -> float
 
     $J_n = \sum_g \min(a_g, b_g) / \sum_g \max(a_g, b_g)$, with $a_g$, $b_g$ the
     occurrences of g in the one and the other corpus over their numbers of sentences.
+    Empty sentences have no n-gram and count in these numbers.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.

@@ -192,7 +192,8 @@ def fit_language_model(
     together. With a `min_count` of 1 it has none, and the cost is arbitrary.
 
     Args:
-        corpus: a `Corpus`, list of strings or list of token lists.
+        corpus: a `Corpus`, list of strings or list of token lists. Sentences without a
+            token are skipped here and in scores: the model writes none.
         vocabulary: the known words; None: those of `known_words(corpus, min_count)`.
         min_count: for a vocabulary of None.
         max_epochs: passes over the corpus at most.
@@ -281,7 +282,8 @@ def cross_entropy_of(texts: Texts, fitted: FittedModel) -> LanguageModelScore:
 
 
 def _two_at_least(texts: Texts, use: str) -> Corpus:
-    corpus = as_corpus(texts)
+    # The model has no text without a token.
+    corpus = as_corpus(texts, empty="skip")
     if len(corpus) < 2:
         raise ValueError(f"expected at least 2 sentences to {use}, got 1")
     return corpus

@@ -11,7 +11,9 @@ $\sum_{s \ne s'} x_s \cdot x_{s'} / \sum_{s \ne s'} m_s m_{s'}
 = \Vert \hat q \Vert^2 - excess$.
 
 $w_s = 1$ gives the law of an n-gram drawn from all of them, $w_s = 1 / T_s$ that of one
-drawn from a random sentence. They differ where sentences have several lengths.
+drawn from a random sentence. They differ where sentences have several lengths. A
+sentence of fewer than n tokens, an empty one for every n, has no n-gram: $T_s = 0$, and
+nothing here depends on it.
 """
 
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.text.bleu import Smoothing, bleu, prepare_references, self_bleu
-from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
 from qdtheory.text.intervals import Interval, jackknife_interval
 from qdtheory.text.jaccard import geometric_means, jaccard_index
 from qdtheory.text.ngrams import (
@@ -22,7 +22,17 @@ from qdtheory.text.ngrams import (
 )
 
 NUM_GROUPS = 20
-KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
+# Each with its range. Less the pairs of one sentence, CND can be negative.
+RANGES = {
+    "BLEU": (0, 1),
+    "Self-BLEU": (0, 1),
+    "CR": (0, 1),
+    "NRR": (-1, 0),
+    "CND": (-2, 2),
+    "distinct": (0, 1),
+    "MS-Jaccard": (0, 1),
+}
+KINDS = tuple(RANGES)
 PAIRS = (
     "CR and NRR are divergence-compatible: no text has more of both than text with "
     "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
@@ -40,8 +50,10 @@ class Report:
         metrics: the names, such as "BLEU-2"; Self-BLEU, CND: less is better; all
             others: more is better.
         scores: of each candidate by its name, an interval with an entry a metric.
-        sizes: the sentences of each candidate.
+        sizes: the sentences of each candidate, those without a token included.
+        empty: how many of these have no token, or had none and were skipped.
         num_references: the sentences of the references.
+        num_empty_references: the same of the references.
         warnings: what must not be compared.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were made, a line for a paper.
@@ -50,7 +62,9 @@ class Report:
     metrics: tuple[str, ...]
     scores: dict[str, Interval]
     sizes: dict[str, int]
+    empty: dict[str, int]
     num_references: int
+    num_empty_references: int
     warnings: tuple[str, ...]
     pairs: tuple[str, ...]
     methods: str
@@ -64,10 +78,12 @@ class Report:
             entries = (dict(zip(keys, row)) for row in rows)
             candidates[name] = {
                 "sentences": self.sizes[name],
+                "empty": self.empty[name],
                 "metrics": dict(zip(self.metrics, entries)),
             }
         return {
             "references": self.num_references,
+            "empty_references": self.num_empty_references,
             "candidates": candidates,
             "warnings": list(self.warnings),
             "pairs": list(self.pairs),
@@ -84,11 +100,18 @@ def evaluate(
     level: float = 0.95,
     tokenizer: str = "white space",
     step: Callable[[str], None] = lambda text: None,
+    empty: Empty = "keep",
 ) -> Report:
     """Every metric of candidates against references, with intervals.
 
     The intervals are a jackknife's over 20 groups of the candidates' sentences, or over
-    all where there are fewer; the references stay as they are.
+    all where there are fewer; the references stay as they are. They end where the
+    metric's range does.
+
+    A sentence without a token is one that a generator wrote. It has BLEU 0 and
+    Self-BLEU 0, and counts in the number of sentences of MS-Jaccard. It has no n-gram,
+    so that CR, NRR, CND and distinct do not see it. Among the references it is a length
+    that BLEU's brevity penalty may find closest, and a sentence of MS-Jaccard.
 
     Args:
         candidates: texts by name.
@@ -99,6 +122,7 @@ def evaluate(
         level: of the intervals.
         tokenizer: named in the line for a paper.
         step: called with a description before each of 21 steps a candidate.
+        empty: "keep" or "skip" the sentences without a token, on both sides.
 
     Returns:
         The report.
@@ -120,9 +144,11 @@ def evaluate(
     """
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
-    real = as_corpus(references)
+    real = as_corpus(references, empty)
     metrics = every_metric(real, max_order, smoothing, estimator)
-    scores, sizes = {}, {}
+    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
+    bounds = np.repeat([*ranges.values()], max_order, axis=0).T
+    scores, sizes, without = {}, {}, {}
     for name, texts in candidates.items():
 
         def counted(corpus: Corpus, name=name) -> np.ndarray:
@@ -130,8 +156,9 @@ def evaluate(
             return metrics(corpus).ravel()
 
         try:
-            corpus = as_corpus(texts)
+            corpus = as_corpus(texts, empty)
             sizes[name] = len(corpus)
+            without[name] = corpus.empty_lines + corpus.num_empty
             if len(corpus) < 3:
                 raise ValueError(
                     "Self-BLEU compares sentences with each other: expected at least "
@@ -139,7 +166,7 @@ def evaluate(
                 )
             groups = min(NUM_GROUPS, len(corpus))
             scores[name] = jackknife_interval(
-                counted, corpus, level=level, num_groups=groups
+                counted, corpus, level=level, num_groups=groups, bounds=tuple(bounds)
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
@@ -147,12 +174,15 @@ def evaluate(
         metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
         scores=scores,
         sizes=sizes,
+        empty=without,
         num_references=len(real),
+        num_empty_references=real.empty_lines + real.num_empty,
         warnings=_warnings(sizes, estimator),
         pairs=PAIRS,
         methods=_methods(
             sizes, len(real), max_order, smoothing, estimator, level, tokenizer
-        ),
+        )
+        + _empties(without, real.empty_lines + real.num_empty, empty),
     )
 
 
@@ -237,3 +267,12 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
         f"references; tokens by {tokenizer}; {level:.0%} jackknife intervals over the "
         f"candidates; qdtheory {version('qdtheory')}"
     )
+
+
+def _empties(candidates: dict[str, int], references: int, empty: Empty) -> str:
+    """How many sentences had no token and what was done with them, if there are any."""
+    if not references and not any(candidates.values()):
+        return ""
+    counts = ", ".join(f"{name} {number:,}" for name, number in candidates.items())
+    done = "scored, with BLEU 0" if empty == "keep" else "skipped"
+    return f"; empty sentences {done}: {counts}, references {references:,}"

@@ -103,7 +103,8 @@ def train(
 
     Args:
         corpus: the training sentences; the model's words are the entries of its
-            vocabulary, and its greatest length that of the longest sentence.
+            vocabulary, and its greatest length that of the longest sentence. Those
+            without a token are skipped.
         validation: sentences over the same vocabulary, such as another slice of the
             corpus, none longer than the longest of `corpus`.
         epochs: passes over the corpus, at least 1.
@@ -137,7 +138,7 @@ def train(
         >>> bool(p[np.argsort(p)[-3:]].sum() > 0.95)
         True
     """
-    corpus = as_corpus(corpus)
+    corpus = as_corpus(corpus, empty="skip")
     settings = {
         "embedding_size": embedding_size,
         "hidden_size": hidden_size,
@@ -146,7 +147,9 @@ def train(
         "seed": seed,
     }
     _check_settings(settings | {"epochs": epochs, "every": every}, corpus)
-    held_out = None if validation is None else _in_order(as_corpus(validation), corpus)
+    held_out = None
+    if validation is not None:
+        held_out = _in_order(as_corpus(validation, empty="skip"), corpus)
     state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
     num_steps = epochs * (len(corpus) // batch_size)
     settings["corpus"] = _digest(corpus)

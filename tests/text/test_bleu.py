@@ -55,14 +55,18 @@ def others(texts):
 
 # -- NLTK ----------------------------------------------------------------------------
 
-# Few short sentences of few words: ties, repeated sentences, sentences of one token and
-# sentences shorter than the order are all common.
-words = st.lists(st.sampled_from("abc"), min_size=1, max_size=7)
-texts = st.lists(words, min_size=1, max_size=6)
-repeating = st.lists(st.sampled_from(range(3)), min_size=2, max_size=7).flatmap(
-    lambda rows: st.lists(words, min_size=3, max_size=3).map(
-        lambda pool: [pool[row] for row in rows]
+# Few short sentences of few words: ties, repeated sentences, sentences of one token or
+# of none and sentences shorter than the order are all common.
+words = st.lists(st.sampled_from("abc"), max_size=7)
+texts = st.lists(words, min_size=1, max_size=6).filter(any)
+repeating = (
+    st.lists(st.sampled_from(range(3)), min_size=2, max_size=7)
+    .flatmap(
+        lambda rows: st.lists(words, min_size=3, max_size=3).map(
+            lambda pool: [pool[row] for row in rows]
+        )
     )
+    .filter(any)
 )
 
 
@@ -87,6 +91,33 @@ def test_self_bleu_equals_nltk(candidates, smoothing):
         smoothing,
         self_bleu(candidates, 4, smoothing, aggregate="pooled"),
         self_bleu_scores(candidates, 4, smoothing),
+    )
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+def test_an_empty_text_has_bleu_0_and_its_length_counts_as_in_nltk(smoothing):
+    references = ["a b", "", "a c c"]
+    candidates = ["", "a", "a b c", ""]
+    scores = bleu_scores(candidates, references, 2, smoothing)
+    assert scores[[0, 3]].tolist() == [[0, 0], [0, 0]]
+    # Of the lengths 0, 2 and 3 two are as close to 1: the shorter, without penalty.
+    assert scores[1, 0] == 1
+    split = [text.split() for text in candidates]
+    known = [[text.split() for text in references]] * 4
+    assert_equal_to_nltk(
+        known,
+        split,
+        smoothing,
+        bleu(candidates, references, 2, smoothing, aggregate="pooled"),
+        scores,
+        order=2,
+    )
+    assert bleu(candidates, references, 2, smoothing) == pytest.approx(scores.mean(0))
+    # Two equal empty texts do not match either: nothing is there to match.
+    assert self_bleu_scores(["", "", "a"], 1).tolist() == [[0], [0], [0]]
+    kept = as_corpus(candidates, empty="skip")
+    assert bleu_scores(kept, references, 2, smoothing).tolist() == (
+        scores[[1, 2]].tolist()
     )
 
 
@@ -256,7 +287,7 @@ def test_kinds_of_texts():
     assert (bleu(as_corpus(strings), ["a b", "b a b"], 3, "epsilon") == expected).all()
     part = as_corpus(["c c", *strings])[1:]
     assert (bleu(part, ["a b", "b a b"], 3, "epsilon") == expected).all()
-    assert bleu_scores(strings, ["a b"]).shape == (2, 4)
+    assert bleu_scores(strings, ["a b"]).shape == (3, 4)
 
 
 def test_no_match():
@@ -305,7 +336,7 @@ def test_both_ways_to_sort(size):
             "prepared for orders up to 2, got max_order=3",
         ),
         (
-            lambda: self_bleu(["a b", ""]),
+            lambda: self_bleu(as_corpus(["a b", ""], empty="skip")),
             ValueError,
             "Self-BLEU needs another sentence",
         ),

@@ -33,10 +33,16 @@ def write(tmp_path, content: bytes):
 
 @given(token_lists)
 def test_corpus_gives_back_its_sentences(texts):
-    corpus = as_corpus(texts)
+    whole, corpus = as_corpus(texts), as_corpus(texts, empty="skip")
     kept = [tuple(text) for text in texts if text]
-    assert list(corpus) == kept
-    assert corpus.empty_lines == len(texts) - len(kept)
+    assert list(whole) == list(map(tuple, texts))
+    assert whole.num_empty == corpus.empty_lines == len(texts) - len(kept)
+    assert whole.empty_lines == corpus.num_empty == 0
+    # A corpus drops them as a list does, and says so.
+    assert list(as_corpus(whole, empty="skip")) == list(corpus) == kept
+    assert as_corpus(whole, empty="skip").empty_lines == corpus.empty_lines
+    assert as_corpus(corpus) is corpus
+    assert whole.vocabulary == corpus.vocabulary
     assert corpus.lengths.tolist() == [len(text) for text in kept]
     assert corpus.num_tokens == sum(map(len, kept))
     assert corpus.vocabulary == tuple(dict.fromkeys(t for text in kept for t in text))
@@ -48,7 +54,7 @@ def test_corpus_gives_back_its_sentences(texts):
     st.lists(st.integers(-4, 3), max_size=5),
 )
 def test_indexing_agrees_with_a_list(texts, part, positions):
-    corpus, kept = as_corpus(texts), [tuple(text) for text in texts if text]
+    corpus, kept = as_corpus(texts), list(map(tuple, texts))
     assert list(corpus[part]) == kept[part]
     positions = [i for i in positions if -len(kept) <= i < len(kept)]
     assert list(corpus[np.array(positions, int)]) == [kept[i] for i in positions]
@@ -70,7 +76,7 @@ def test_index_out_of_range():
 
 
 def test_strings_and_integers_as_tokens():
-    assert list(as_corpus(["a b\ta", "  ", "c"])) == [("a", "b", "a"), ("c",)]
+    assert list(as_corpus(["a b\ta", "  ", "c"])) == [("a", "b", "a"), (), ("c",)]
     assert list(as_corpus([[3, 1], [1]])) == [(3, 1), (1,)]
     assert list(as_corpus([list(np.array([3, 1]))])) == [(3, 1)]
     corpus = as_corpus(TEXTS)
@@ -104,12 +110,17 @@ def test_bad_texts(as_a_user, texts, error, message):
 
 
 @pytest.mark.parametrize(
-    ("content", "sentences", "empty_lines"),
+    ("content", "sentences", "num_empty"),
     [
         pytest.param(b"a b\nc\n", ["a b", "c"], 0, id="plain"),
         pytest.param(b"a b\nc", ["a b", "c"], 0, id="no newline at the end"),
         pytest.param(b"a b\r\nc\r\n", ["a b", "c"], 0, id="Windows line ends"),
-        pytest.param(b"\n a b \n\t\n\nc\n", ["a b", "c"], 3, id="empty lines"),
+        pytest.param(
+            b"\n a b \n\t\n\nc\n", ["", "a b", "", "", "c"], 3, id="empty lines"
+        ),
+        pytest.param(b"a b\n\n", ["a b", ""], 1, id="an empty line at the end"),
+        pytest.param(b"a b\r\n\r\n", ["a b", ""], 1, id="an empty Windows line"),
+        pytest.param(b"a b\n ", ["a b", ""], 1, id="a space at the end"),
         pytest.param(b"\xef\xbb\xbfa b\nc", ["a b", "c"], 0, id="byte-order mark"),
         pytest.param("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"], 0, id="U+2028"),
         pytest.param(
@@ -118,16 +129,20 @@ def test_bad_texts(as_a_user, texts, error, message):
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, compress], ids=["plain", "gzip"])
-def test_read(tmp_path, pack, content, sentences, empty_lines):
-    corpus = read_corpus(write(tmp_path, pack(content)))
+def test_read(tmp_path, pack, content, sentences, num_empty):
+    path = write(tmp_path, pack(content))
+    corpus = read_corpus(path)
     assert [" ".join(text) for text in corpus] == sentences
-    assert corpus.empty_lines == empty_lines
+    assert (corpus.num_empty, corpus.empty_lines) == (num_empty, 0)
+    rest = read_corpus(path, empty="skip")
+    assert [" ".join(text) for text in rest] == [*filter(None, sentences)]
+    assert (rest.num_empty, rest.empty_lines) == (0, num_empty)
 
 
 def test_read_with_a_tokenizer(tmp_path):
     path = write(tmp_path, b"ab\r\n\nc\n")
-    assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), ("c",)]
-    assert read_corpus(str(path), tokenizer=list).empty_lines == 1
+    assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
+    assert read_corpus(str(path), tokenizer=list, empty="skip").empty_lines == 1
 
 
 def test_read_more_than_one_gzip_member(tmp_path):
@@ -257,7 +272,8 @@ def test_prepare_leaves_its_input_alone():
     before = corpus.tokens.copy()
     prepared = prepare(corpus, min_count=2, rare="unk", seed=0)
     assert (corpus.tokens == before).all()
-    assert prepared.empty_lines == 1
+    assert (prepared.num_empty, prepared.removed.short) == (0, 1)
+    assert prepare(corpus, min_length=0).num_empty == 1
 
 
 def test_report_is_printed():

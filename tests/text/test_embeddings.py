@@ -52,7 +52,7 @@ def test_neither_case_nor_space_nor_what_is_cut_off_matters(sentences, found):
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=2e-6)
     tokens = [*map(str.split, sentences), []]
     tokens[-2] = [*tokens[-2], "more", "words"]  # beyond the 254th piece
-    corpus = as_corpus(tokens)  # skips the empty sentence
+    corpus = as_corpus(tokens)  # one sentence is empty, and is skipped
     np.testing.assert_allclose(embed(corpus), found, rtol=0, atol=2e-6)
 
 

@@ -272,6 +272,18 @@ def test_unbiased_until_it_is_cut(n):
     assert chances @ np.maximum(values, 0) > 0.01
 
 
+@pytest.mark.claim("N12.24")
+@pytest.mark.parametrize("n", [1, 2])
+def test_two_laws_give_negative_values_too(n):
+    p = law(PAIR, 4)
+    q = 0.8 * p + 0.2 * law(PAIR, 3)
+    distance = np.sum((shares(PAIR, n) @ (q - p)) ** 2)
+    values, chances = cnd_of_all(q, p, (3, 3), n)
+    assert distance > 1e-4
+    # Over all samples, each with its chance: beyond rounding.
+    assert chances @ (values < -1e-12) > 0.3
+
+
 # -- rates ---------------------------------------------------------------------------
 
 

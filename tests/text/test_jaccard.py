@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from qdtheory.text import as_corpus, ms_jaccard
 
 SENTENCES = st.lists(
-    st.lists(st.sampled_from("abc"), min_size=2, max_size=6), min_size=1, max_size=6
-)
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=6) | st.just([]),
+    min_size=1,
+    max_size=6,
+).filter(any)
 
 
 def index(left, right, n):

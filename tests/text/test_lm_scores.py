@@ -101,6 +101,18 @@ def test_scores_are_means_of_log_probabilities(texts, max_length):
     assert found.unknown == pytest.approx((table == 3).sum() / words, rel=1e-12)
 
 
+def test_empty_sentences_are_skipped():
+    texts = [["a"], ["a", "b"], ["b", "a"], ["b"]] * 4
+    several = [[], *texts[:9], [], *texts[9:]]
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 4, 4, end_token=3)
+    fitted = FittedModel(model, ("a", "b", "<unk>"), 2, epochs=0, held_out=0.0)
+    scores = [cross_entropy_of(some, fitted).per_text for some in (texts, several)]
+    assert scores[0] == scores[1]
+    models = [train(some, epochs=1, **TINY) for some in (texts, several)]
+    for ours, theirs in zip(*map(jax.tree.leaves, models), strict=True):
+        assert (ours == theirs).all()
+
+
 def test_intervals_are_those_of_the_jackknife():
     rng = np.random.default_rng(0)
     texts = [list(rng.choice(list("abcd"), n)) for n in rng.integers(1, 7, 40)]
