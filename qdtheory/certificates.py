@@ -120,7 +120,8 @@ def certify(
         return found
     interval, method = bounding_method(pair)
     bounds = interval(pair, p, start=found.q)
-    scores, reason = np.asarray(pair.text_quality(p)), found.reason
+    scored: Any = pair  # all that have a bound do
+    scores, reason = np.asarray(scored.text_quality(p)), found.reason
     gain, q, dominated_in = _gain_of(pair, p, scores, found.q), found.q, "quality"
     # What a local search gives away inside the constraint is no improvement.
     if bounds.lower > gain + MARGIN * _range(scores):
@@ -186,7 +187,7 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
 
 
 def _convex_interval(
-    pair: ConcavePair, p: ArrayLike, start: ArrayLike | None = None
+    pair: Any, p: ArrayLike, start: ArrayLike | None = None
 ) -> Interval:
     """The bounds of the convex problem, which takes no start."""
     found = quality_discrepancy(pair, p)
@@ -617,9 +618,9 @@ def _relaxation(
         method="highs-ds",
     )
     # Where the solver fails, multipliers of 0 bound by the best text.
-    failed = solution.x is None or solution.ineqlin.marginals is None
-    q = np.ones(n) if failed else np.maximum(solution.x[:n], 0)
-    multipliers = np.zeros(len(rows)) if failed else -solution.ineqlin.marginals
+    q, multipliers = np.ones(n), np.zeros(len(rows))
+    if solution.x is not None and solution.ineqlin.marginals is not None:
+        q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
     # Not 0, so that the weights of a tail's lines have a sum to be divided by.
     multipliers = np.maximum(multipliers, TINY)
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
@@ -760,7 +761,7 @@ def _relaxed(
     entries = cp.vec(matrix, order="F")[upper[0] + n * upper[1]] <= bound
     program = cp.Problem(cp.Minimize(bound), [entries])
     # A solution that is not accurate, or none, costs tightness alone.
-    with warnings.catch_warnings(), suppress(cp.error.SolverError):
+    with warnings.catch_warnings(), suppress(cp.SolverError):
         warnings.simplefilter("ignore", UserWarning)
         program.solve(solver=cp.CLARABEL)
     solution: Any = price.value, gram.value, entries.dual_value
