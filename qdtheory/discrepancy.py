@@ -56,7 +56,10 @@ CONTRADICTION = 1e-6
 
 
 def bounds_meet(
-    lower: float, upper: float, scores: Float[np.ndarray, " texts"]
+    lower: float,
+    upper: float,
+    scores: Float[np.ndarray, " texts"],
+    error: float = 0.0,
 ) -> bool:
     """Whether the bounds of a gain in quality are close enough to be called certified.
 
@@ -64,10 +67,12 @@ def bounds_meet(
         lower: a gain that some model attains.
         upper: no model gains more.
         scores: the quality of each text, shape (N,), finite or minus infinity.
+        error: what a score may be off by, beyond a rounding.
 
     Returns:
-        Whether they differ by 1e-5 of the range of the finite scores at most, or by
-        the rounding of a sum of N of them, so that a change of unit changes nothing.
+        Whether they differ by 1e-5 of the range of the finite scores at most, or, where
+        all are alike, by what rounding adds to sums of N of them. A change of unit
+        changes nothing.
 
     Example:
         >>> scores = np.array([0.0, 1e-6])
@@ -75,7 +80,7 @@ def bounds_meet(
         (True, False)
     """
     finite = scores[np.isfinite(scores)]
-    rounding = finite.size * EPS * float(np.abs(finite).max())
+    rounding = 4 * (finite.size * EPS * float(np.abs(finite).max()) + error)
     return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
 
 
