@@ -110,7 +110,8 @@ class Discrepancy:
             found no such model.
         reason: the method, and why there is no DRate if there is none.
         num_starts: how many starts a search made; None if none was needed.
-        num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
+        num_agreeing: how many of them came within 1e-4 of qdisc, relatively, before
+            the best few were polished; none may have, and qdisc be right all the same.
         converged: whether a search ended at a local optimum.
         pair: the pair that this is about.
         p: the real distribution that this is about, shape (N,).
@@ -277,10 +278,13 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
         rise = float(pair.diversity(found.most_diverse) - pair.diversity(p))
         if loss <= 0 and rise > NOISE * abs(float(pair.diversity(p))):
             q, dominated_in = found.most_diverse, "diversity"
-    reason = (
-        f"A search: {found.num_agreeing} of {found.num_starts} starts ended within "
-        "1e-4 of the best gain, relatively."
-    )
+    reason = f"A search of {found.num_starts} starts; none gained quality."
+    if dominated_in == "quality":
+        reason = (
+            f"A search of {found.num_starts} starts; before the best few were "
+            f"polished, {found.num_agreeing} came within 1e-4 of the best gain, "
+            "relatively."
+        )
     if found.learning_rate is not None:
         reason = (
             "SGD on a penalty: the best feasible iterate, at the learning rate "
