@@ -120,7 +120,8 @@ def certify(
         return found
     interval, method = bounding_method(pair)
     bounds = interval(pair, p, start=found.q)
-    scores, reason = np.asarray(pair.text_quality(p)), found.reason
+    scored: Any = pair  # all that have a bound do
+    scores, reason = np.asarray(scored.text_quality(p)), found.reason
     gain, q, dominated_in = _gain_of(pair, p, scores, found.q), found.q, "quality"
     # What a local search gives away inside the constraint is no improvement.
     if bounds.lower > gain + MARGIN * _range(scores):
@@ -128,7 +129,8 @@ def certify(
         reason += " A local search improved on it."
     else:
         dominated_in = found.dominated_in
-    size, met = found.quality_range, bounds_meet(gain, bounds.upper, scores)
+    error = _score_error(pair, np.asarray(p))
+    size, met = found.quality_range, bounds_meet(gain, bounds.upper, scores, error)
     return replace(
         found,
         qdisc=gain,
@@ -186,7 +188,7 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
 
 
 def _convex_interval(
-    pair: ConcavePair, p: ArrayLike, start: ArrayLike | None = None
+    pair: Any, p: ArrayLike, start: ArrayLike | None = None
 ) -> Interval:
     """The bounds of the convex problem, which takes no start."""
     found = quality_discrepancy(pair, p)
@@ -325,12 +327,14 @@ def constant_gain(scores: Float[np.ndarray, " texts"], error: float = 0.0) -> fl
     return scores.size * EPS * float(np.abs(scores).max()) + 2 * error
 
 
-def _score_error(pair: KernelPair | BleuPair, p: np.ndarray) -> float:
+def _score_error(pair: Pair, p: np.ndarray) -> float:
     """What a score in 64 bits may be off by, for the kernel or table as it is."""
     if isinstance(pair, KernelPair):
         sizes = np.abs(np.asarray(pair.kernel)) @ p
         return (p.size + 2) * EPS * float(sizes.max())
-    return bleu_error(pair, float(pair.num_references))
+    if isinstance(pair, BleuPair):
+        return bleu_error(pair, float(pair.num_references))
+    return 0.0  # a function of the user's, taken as it is
 
 
 def bleu_error(pair: BleuPair, num_references: float) -> float:
@@ -617,9 +621,9 @@ def _relaxation(
         method="highs-ds",
     )
     # Where the solver fails, multipliers of 0 bound by the best text.
-    failed = solution.x is None or solution.ineqlin.marginals is None
-    q = np.ones(n) if failed else np.maximum(solution.x[:n], 0)
-    multipliers = np.zeros(len(rows)) if failed else -solution.ineqlin.marginals
+    q, multipliers = np.ones(n), np.zeros(len(rows))
+    if solution.x is not None and solution.ineqlin.marginals is not None:
+        q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
     # Not 0, so that the weights of a tail's lines have a sum to be divided by.
     multipliers = np.maximum(multipliers, TINY)
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
@@ -760,7 +764,7 @@ def _relaxed(
     entries = cp.vec(matrix, order="F")[upper[0] + n * upper[1]] <= bound
     program = cp.Problem(cp.Minimize(bound), [entries])
     # A solution that is not accurate, or none, costs tightness alone.
-    with warnings.catch_warnings(), suppress(cp.error.SolverError):
+    with warnings.catch_warnings(), suppress(cp.SolverError):
         warnings.simplefilter("ignore", UserWarning)
         program.solve(solver=cp.CLARABEL)
     solution: Any = price.value, gram.value, entries.dual_value

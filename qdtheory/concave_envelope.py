@@ -12,8 +12,8 @@ texts has the larger probability, at no loss: the i-th best has at most 1 / i, a
 it has at least c, so have all better ones.
 
 A maximum over x is bounded by what interval arithmetic proves of g: where g'' <= 0,
-by a tangent, wherever it touches; elsewhere by chords, which g may exceed by `FLAT`.
-A solver's error can only make the bound larger.
+by a tangent, wherever it touches; elsewhere by chords, which g may exceed by `FLAT`
+times its own size. A solver's error can only make the bound larger.
 """
 
 from bisect import insort
@@ -23,12 +23,18 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory import pairs
-from qdtheory.certificates import EPS, Interval, climb_from
+from qdtheory.certificates import (
+    EPS,
+    Interval,
+    checked_interval,
+    climb_from,
+    constant_gain,
+    in_units,
+)
 from qdtheory.discrepancy import checked_scores, separable_form
 from qdtheory.distributions import check_distribution
 from qdtheory.expressions import formula_of, interval_arithmetic
@@ -40,7 +46,7 @@ NARROWEST = Fraction(1, 2**60)
 MAX_STRETCHES = 4000
 TABLE_POINTS = 1025
 MAX_COLUMNS = 200
-# The greatest price of diversity, in units of the range of the scores: the bound of a
+# The greatest price of diversity, where scores and g have the range 1: the bound of a
 # box without a feasible Q is finite, and too low to matter.
 MAX_PRICE = 1e6
 # In place of 0, where it divides.
@@ -102,11 +108,14 @@ def dual_bound(
     tops = price * value - costs * x
     tops += np.maximum(price * greatest_slope - costs, 0) * widths[1]
     tops += np.maximum(costs - price * least_slope, 0) * widths[0]
-    total = level - price * least + tops.max(axis=1).sum() + scores.size * price * FLAT
-    # Sums of N + 8 terms or fewer of these sizes: their rounding.
-    sizes = abs(level) + price * abs(least) + np.abs(costs).sum()
-    sizes += price * np.abs(value).max() * scores.size
-    return float(total + (scores.size + 8) * EPS * sizes)
+    flat = scores.size * price * FLAT * _shape(g).unit
+    total = level - price * least + tops.max(axis=1).sum() + flat
+    # Sums of N + 16 terms or fewer of these sizes: their rounding.
+    steepest = np.maximum(np.abs(least_slope), np.abs(greatest_slope))
+    parts = price * np.abs(value) + np.abs(costs)
+    parts += (price * steepest + np.abs(costs)) * (widths[0] + widths[1])
+    sizes = abs(level) + price * abs(least) + parts.max(axis=1).sum() + flat
+    return float(total + (scores.size + 16) * EPS * sizes)
 
 
 def _candidates(
@@ -131,6 +140,8 @@ def _candidates(
 class _Shape:
     """What is proved of g: [0, 1] in stretches, and the concave ones, joined."""
 
+    tilt: float  # of the line from g(0) to g(1), which says nothing of diversity
+    unit: float  # how far g is from that line
     ends: np.ndarray  # from 0 to 1
     concave: np.ndarray  # a row of two ends each
     tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
@@ -145,7 +156,7 @@ class _Shape:
             touch = np.interp(slopes, falling[::-1], x[::-1])
             for _ in range(2):
                 jet = _jet(g, touch)
-                step = (slopes - jet.slope) / np.minimum(jet.bend, -EPS)
+                step = (slopes - jet.slope) / np.minimum(jet.bend, -EPS * self.unit)
                 touch = np.clip(touch + step, x[0], x[-1])
             columns.append(touch[:, None])
         return np.hstack(columns)
@@ -154,6 +165,10 @@ class _Shape:
 @lru_cache(maxsize=64)
 def _shape(g: ScalarFunction) -> _Shape:
     """Split [0, 1] by interval arithmetic until each stretch is told."""
+    x = np.linspace(0, 1, TABLE_POINTS)
+    y = _jet(g, x).value
+    tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
+    unit = max(float(np.abs(y - y[0] - tilt * x).max()), EPS * size) or 1.0
     waiting, told = [(Fraction(0), Fraction(1))], []
     while waiting:
         low, high = waiting.pop()
@@ -170,7 +185,7 @@ def _shape(g: ScalarFunction) -> _Shape:
         if bend[1] <= 0:
             told.append((low, high, True))
         # A chord over a width h is exceeded by -g'' h^2 / 8 at most.
-        elif -bend[0] * float(width) ** 2 / 8 <= FLAT:
+        elif -bend[0] * float(width) ** 2 / 8 <= FLAT * unit:
             told.append((low, high, False))
         else:
             middle = (low + high) / 2
@@ -184,7 +199,8 @@ def _shape(g: ScalarFunction) -> _Shape:
     concave = np.array(joined, float).reshape(-1, 2)
     points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
     ends = np.array([0.0] + [float(high) for _, high, _ in told])
-    return _Shape(ends, concave, [(x, _jet(g, x).slope) for x in points])
+    tables = [(x, _jet(g, x).slope) for x in points]
+    return _Shape(tilt, unit, ends, concave, tables)
 
 
 _formula = lru_cache(maxsize=64)(formula_of)
@@ -260,7 +276,8 @@ def separable_interval(
             that has a formula: an `Expression`, NRR, or the g of single-token BLEU.
         p: the real distribution, shape (N,).
         start: a model to improve on, shape (N,); P itself by default.
-        tolerance: the width at which to stop, positive.
+        tolerance: the width at which to stop, as a share of the range of the finite
+            scores, positive.
         max_splits: the number of splits at which to stop.
 
     Returns:
@@ -299,16 +316,21 @@ def separable_interval(
     scores = checked_scores(separable, p)
     # The others have score -inf, and get nothing.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
-    problem = _problem(separable.g, scores[order], p, p.size - order.size)
+    units = in_units(scores[order], p[order])
+    if units is None:
+        return checked_interval(0.0, constant_gain(scores[order]), p, 0, 0.0)
+    problem = _problem(separable.g, units.scores, p, p.size - order.size)
     diversity = float(separable.diversity(p))
-    quality = float(problem.scores @ p[order])
 
     def gain_of(q: np.ndarray) -> float:
         feasible = separable.diversity(q) >= diversity
         return float(expected_score(q - p, scores)) if feasible else -np.inf
 
+    def enough_for(q: np.ndarray) -> float:
+        return units.quality + gain_of(q) / units.unit + tolerance
+
     q = max([p, np.asarray(start)], key=gain_of)
-    enough = quality + gain_of(q) + tolerance
+    enough = enough_for(q)
     # No less than 1 / i.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
@@ -321,16 +343,15 @@ def separable_interval(
         if splits > 1 and splits & (splits - 1) == 0:
             climbed = np.zeros(p.size)
             climbed[order] = climb_from(
-                problem.scores, problem.spent, -problem.least, box.q
+                problem.scores, problem.spent, problem.budget, box.q
             )
             q = max([q, climbed], key=gain_of)
-            enough = quality + gain_of(q) + tolerance
+            enough = enough_for(q)
         for low, high in _halves(box):
             half = _bounded(problem, low, high, box.columns, enough)
             insort(boxes, half, key=lambda box: box.bound)
-    gain = gain_of(q)
-    upper = float(max(gain, boxes[-1].bound - quality))
-    return Interval(gain, upper, jnp.asarray(q), splits)
+    upper = units.gain(boxes[-1].bound)
+    return checked_interval(gain_of(q), upper, q, splits, units.unit)
 
 
 @dataclass(frozen=True)
@@ -338,13 +359,20 @@ class _Problem:
     """Maximise u . Q subject to sum g(Q_i) >= s, the texts in falling order of u."""
 
     g: ScalarFunction
-    scores: np.ndarray
+    scores: np.ndarray  # from 0 to 1
     least: float
 
+    @property
+    def budget(self) -> float:
+        """What may be spent, in the unit of g less its tilt."""
+        shape = _shape(self.g)
+        return (shape.tilt - self.least) / shape.unit
+
     def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the diversity of a distribution, with its gradient."""
-        jet = _jet(self.g, q)
-        return -float(jet.value.sum()), -jet.slope
+        """Minus the diversity of a distribution in that unit, with its gradient."""
+        jet, shape = _jet(self.g, q), _shape(self.g)
+        value = shape.tilt * q.sum() - float(jet.value.sum())
+        return value / shape.unit, (shape.tilt - jet.slope) / shape.unit
 
 
 def _problem(
@@ -426,8 +454,10 @@ def _multipliers(
     """
     from scipy.optimize import linprog  # late: it costs import time
 
-    most = MAX_PRICE * np.abs(problem.scores).max()
-    planes = [-np.ones(len(x)), values.sum(axis=1) - problem.least, 1 - x.sum(axis=1)]
+    shape, left = _shape(problem.g), 1 - x.sum(axis=1)
+    # A line in g is a constant in diversity, and moves the level.
+    spare = values.sum(axis=1) - problem.least + shape.tilt * left
+    planes = [-np.ones(len(x)), spare / shape.unit, left]
     tolerances = dict.fromkeys(
         ["primal_feasibility_tolerance", "dual_feasibility_tolerance"], 1e-10
     )
@@ -435,13 +465,17 @@ def _multipliers(
         [1.0, 0.0, 0.0],
         A_ub=np.column_stack(planes),
         b_ub=-(x @ problem.scores),
-        bounds=[(None, None), (0, most), (-most, most)],
+        bounds=[(None, None), (0, MAX_PRICE), (-MAX_PRICE, MAX_PRICE)],
         method="highs-ds",
         options=tolerances,
     )
+    if solution.x is None:  # diversity for nothing: the best text bounds quality
+        shares = np.full(len(x), 1 / len(x))
+        return np.inf, shares, 0.0, float(problem.scores.max())
     shares = np.maximum(-solution.ineqlin.marginals, 0)
     floor, price, level = solution.x
-    return floor, shares / shares.sum(), max(price, 0.0), level
+    price = max(price, 0.0) / shape.unit
+    return floor, shares / shares.sum(), price, level + price * shape.tilt
 
 
 def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -192,7 +192,7 @@ def _searched(
     """The segments, once none of them shows V convex, at these steps or finer ones."""
     inside = INSIDE * allowed / allowed.sum()
     starts, ends = ((1 - INSIDE) * models + inside for models in (starts, ends))
-    steps, first = np.tile(STEPS, (len(starts), 1)), None
+    steps, found = np.tile(STEPS, (len(starts), 1)), []
     for _ in range(1 + NUM_ROUNDS):
         values, slopes = map(np.asarray, _along(diversity, starts, ends, steps))
         if np.isnan(values).any() or (values == np.inf).any():
@@ -204,8 +204,9 @@ def _searched(
         noise = OPERATIONS * float(np.finfo(values.dtype).eps * size)
         lines = Segments(starts, ends, steps, values, slopes, noise)
         lines.refuse_convex()
-        first, steps = first or lines, lines.least_falls()
-    return first
+        found.append(lines)
+        steps = lines.least_falls()
+    return found[0]
 
 
 @partial(jax.jit, static_argnums=0)

@@ -227,10 +227,17 @@ def average_discrepancy(
     # The lower end stays as diverse as P.
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if model(middle)[1] >= 0 else (low, middle)
-    q, spare = model(low)
-    gain = max(_gain(q, p, weights, scores), 0.0)
-    bound = max(gain + spare / -weight(low), gain)
-    return ConditionalDiscrepancy(gain, jnp.asarray(q), bound, weight(low))
+    q, _ = model(low)
+    gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / weight(low)
+    # Concave V lies below its tangent at q, whether or not q is an optimum.
+    value, slope, _ = (part.reshape(p.shape) for part in values_of(pair.g, q.ravel()))
+    spare = weights @ (value - slope * q).sum(axis=1) - least
+    heights = np.where(possible, scores + price * slope, -np.inf)
+    bound = weights @ heights.max(axis=1) + price * spare
+    bound -= float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
+    return ConditionalDiscrepancy(
+        gain, jnp.asarray(q), max(float(bound), gain), weight(low)
+    )
 
 
 def pooled_discrepancy(

@@ -66,7 +66,10 @@ CONTRADICTION = 1e-6
 
 
 def bounds_meet(
-    lower: float, upper: float, scores: Float[np.ndarray, " texts"]
+    lower: float,
+    upper: float,
+    scores: Float[np.ndarray, " texts"],
+    error: float = 0.0,
 ) -> bool:
     """Whether the bounds of a gain in quality are close enough to be called certified.
 
@@ -74,10 +77,12 @@ def bounds_meet(
         lower: a gain that some model attains.
         upper: no model gains more.
         scores: the quality of each text, shape (N,), finite or minus infinity.
+        error: what a score may be off by, beyond a rounding.
 
     Returns:
-        Whether they differ by 1e-5 of the range of the finite scores at most, or by
-        the rounding of a sum of N of them, so that a change of unit changes nothing.
+        Whether they differ by 1e-5 of the range of the finite scores at most, or, where
+        all are alike, by what rounding adds to sums of N of them. A change of unit
+        changes nothing.
 
     Example:
         >>> scores = np.array([0.0, 1e-6])
@@ -85,7 +90,7 @@ def bounds_meet(
         (True, False)
     """
     finite = scores[np.isfinite(scores)]
-    rounding = finite.size * EPS * float(np.abs(finite).max())
+    rounding = 4 * (finite.size * EPS * float(np.abs(finite).max()) + error)
     return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
 
 
@@ -115,7 +120,8 @@ class Discrepancy:
             found no such model.
         reason: the method, and why there is no DRate if there is none.
         num_starts: how many starts a search made; None if none was needed.
-        num_agreeing: how many of them ended within 1e-4 of qdisc, relatively.
+        num_agreeing: how many of them came within 1e-4 of qdisc, relatively, before
+            the best few were polished; none may have, and qdisc be right all the same.
         converged: whether a search ended at a local optimum.
         pair: the pair that this is about.
         p: the real distribution that this is about, shape (N,).
@@ -283,10 +289,13 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
         rise = float(pair.diversity(found.most_diverse) - pair.diversity(p))
         if loss <= 0 and rise > NOISE * abs(float(pair.diversity(p))):
             q, dominated_in = found.most_diverse, "diversity"
-    reason = (
-        f"A search: {found.num_agreeing} of {found.num_starts} starts ended within "
-        "1e-4 of the best gain, relatively."
-    )
+    reason = f"A search of {found.num_starts} starts; none gained quality."
+    if dominated_in == "quality":
+        reason = (
+            f"A search of {found.num_starts} starts; before the best few were "
+            f"polished, {found.num_agreeing} came within 1e-4 of the best gain, "
+            "relatively."
+        )
     if found.learning_rate is not None:
         reason = (
             "SGD on a penalty: the best feasible iterate, at the learning rate "

@@ -68,8 +68,9 @@ class Search:
             text gains in quality, diversity priced at its multiplier; 0 at a local
             optimum.
         converged: the residual is at most 1e-5 of the quality range.
-        num_agreeing: how many starts ended within 1e-4 of the best gain, relatively.
-            From the second round on starts descend from earlier ones.
+        num_agreeing: how many starts came within 1e-4 of the best gain, relatively,
+            before the best four were polished, which the best gain is after. From the
+            second round on starts descend from earlier ones.
         num_agreeing_diverse: the same for the diversity of `most_diverse`, relatively
             to what it exceeds that of one text by.
         num_starts: starts in all rounds, for each of the two models.

@@ -30,7 +30,16 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.bleu import BleuPair
-from qdtheory.certificates import EPS, TINY, Interval, best_feasible, climb_from
+from qdtheory.certificates import (
+    EPS,
+    TINY,
+    Interval,
+    best_feasible,
+    bleu_error,
+    checked_interval,
+    climb_from,
+    constant_gain,
+)
 from qdtheory.distributions import check_distribution
 from qdtheory.pairs import Pair
 
@@ -46,6 +55,8 @@ OVERRELAXATION = 1.6  # the usual one
 STEPS_BETWEEN_CHECKS = 20
 # Newton's method takes 3 steps; one that cycles costs tightness alone.
 MAX_NEWTON = 50
+# Doublings of what is added to a diagonal: from a rounding to more than the matrix.
+MAX_SHIFTS = 64
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,8 @@ def third_order_interval(
         p: the real distribution, shape (num_texts,).
         start: a model to improve on, shape (num_texts,); P itself by default. The
             better it is, the sooner the interval closes.
-        tolerance: the width at which to stop, positive.
+        tolerance: the width at which to stop, as a share of the range of the texts'
+            scores, positive.
         max_steps: the number of steps at which to stop.
 
     Returns:
@@ -123,14 +135,22 @@ def third_order_interval(
     p = np.asarray(p, float)
     start = p if start is None else check_distribution(start, "start", p.size)
 
+    unit, n = float(np.ptp(problem.gains)), p.size
+    if unit <= problem.error:  # up to rounding no model has another quality than P
+        nothing = ThirdOrderCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
+        upper = _bound(problem, nothing)
+        return ThirdOrderInterval(0.0, upper, jnp.asarray(p), 0, nothing)
+    width = tolerance * unit
+
     def climb(q: np.ndarray) -> np.ndarray:
-        return climb_from(problem.gains, problem.spent, problem.budget, q / q.sum())
+        shares, q = problem.gains / unit, q / q.sum()
+        return climb_from(shares, problem.spent, problem.budget, q)
 
     start = np.asarray(start)
     lower, q = best_feasible(pair, p, [p, start, climb(start)])
     iterates = _iterates(problem, q, lower)
     upper, certificate, steps = np.inf, None, 0
-    while certificate is None or (upper - lower > tolerance and steps < max_steps):
+    while certificate is None or (upper - lower > width and steps < max_steps):
         mixture, found = next(iterates)
         steps += STEPS_BETWEEN_CHECKS
         bound = _bound(problem, found)
@@ -143,12 +163,13 @@ def third_order_interval(
             heaviest = mixture[np.argsort(mixture.sum(axis=1))[:-4:-1]]
             models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
             gain, better = best_feasible(pair, p, [q, *models])
-            if gain > lower + tolerance / 10:
+            if gain > lower + width / 10:
                 iterates = _iterates(problem, better, gain)
             lower, q = gain, better
-    return ThirdOrderInterval(
-        lower, max(lower, upper), jnp.asarray(q), steps, certificate
-    )
+    # By the theorem the bound is the certificate's, or the gain that it takes as known.
+    upper = max(upper, certificate.floor)
+    found = checked_interval(lower, upper, q, steps, unit)
+    return ThirdOrderInterval(lower, found.upper, found.q, steps, certificate)
 
 
 def third_order_bound(
@@ -203,7 +224,8 @@ class _Problem:
     gains: np.ndarray
     tensor: np.ndarray  # C
     budget: float
-    rounding: float  # of C, and of the budget
+    rounding: float  # of C
+    error: float  # of the gains
     index: np.ndarray  # i, j and k of each entry, shape (3, M)
     place: np.ndarray  # which entry each of the N^3 is
     count: np.ndarray  # how often an entry occurs among them
@@ -246,6 +268,7 @@ def _problem(pair: BleuPair, p: Float[ArrayLike, " texts"]) -> _Problem:
         tensor=tensor,
         budget=float(tensor @ p @ p @ p),
         rounding=rounding,
+        error=bleu_error(pair, float(pair.num_references)) + constant_gain(scores),
         index=np.stack([codes // n**2, codes // n % n, codes % n]),
         place=place,
         count=count.astype(float),
@@ -253,7 +276,10 @@ def _problem(pair: BleuPair, p: Float[ArrayLike, " texts"]) -> _Problem:
 
 
 def _self_bleu(pair: BleuPair) -> tuple[np.ndarray, float]:
-    """The mean BLEU of three texts, each against the others, and its rounding."""
+    """The mean BLEU of three texts, each against the others, and its rounding.
+
+    Exact is what the weights of the pair's table say.
+    """
     table, n = pair.table, pair.space.num_texts
     sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(float)
     weights = np.zeros((n, len(sets)))
@@ -275,26 +301,46 @@ def _bound(problem: _Problem, certificate: ThirdOrderCertificate) -> float:
     entries = gains[problem.index].mean(axis=0) + added
     entries += price * (problem.budget - problem.entries(problem.tensor))
     # S + c is semidefinite, and Q'(S + c)Q exceeds Q'SQ by c at most.
-    lacks = np.maximum(0, [_lack(matrix) for matrix in (*grams, gram)])
-    shift = lacks[:n].max() + lacks[n] * max(gap.max(), 0)
-    sizes = np.abs(gains).max() + price + np.abs(grams).max()
-    sizes += np.abs(gap).max() * np.abs(gram).max()
-    # Of the scores, sums of N terms, and of the entries, means of six.
-    rounding = EPS * (2 * n + 16) * sizes + price * (problem.rounding + 4 * n * EPS)
+    lacks = [_lack(matrix) for matrix in (*grams, gram)]
+    shift = max(lacks[:n]) + lacks[n] * max(gap.max(), 0)
+    largest, most = np.abs(gram).max(), np.abs(gains).max() + abs(certificate.floor)
+    # Each entry is a sum of six means of three or six terms, each off by a rounding.
+    sizes = np.abs(gains).max() + np.abs(grams).max() + most * largest
+    sizes += price * (1 + problem.budget)
+    rounding = 64 * EPS * sizes + problem.error * (1 + largest)
+    # The budget is a sum of N^3 products, and is off by what C is off by, as C is.
+    rounding += price * (2 * problem.rounding + 4 * (n + 1) * EPS * problem.budget)
     return float(entries.max() + shift + rounding)
 
 
 def _lack(matrix: np.ndarray) -> float:
-    """What to add to the diagonal to be sure that a matrix is semidefinite."""
-    size = float(np.linalg.norm(matrix))
-    least = float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0])
+    """What to add to the diagonal to be sure that a matrix is semidefinite.
+
+    Where Cholesky's method runs to its end, in floating point, the matrix misses a
+    semidefinite one by (N + 1) EPS times its trace at most.
+
+    References:
+        Rump 2006, Verification of positive definiteness, BIT 46, Theorem 2.3.
+    """
+    size, n = float(np.linalg.norm(matrix)), len(matrix)
+    matrix = (matrix + matrix.T) / 2
+    least = float(np.linalg.eigvalsh(matrix)[0])
     if not least >= -1e-9 * size:
         raise ValueError(
             "the matrices of a certificate must be positive semidefinite, up to "
             f"rounding; got the eigenvalue {least:.2g}"
         )
-    # Backward stable: an error of some N roundings of the largest eigenvalue.
-    return max(0.0, 4 * len(matrix) * EPS * size - least)
+    shift = max(0.0, -least) + n * EPS * size + TINY
+    for _ in range(MAX_SHIFTS):
+        raised = matrix + shift * np.eye(n)
+        try:
+            np.linalg.cholesky(raised)
+        except np.linalg.LinAlgError:
+            shift *= 2
+        else:
+            # And what is lost in the sums above.
+            return shift + (n + 4) * EPS * (float(np.trace(raised)) + size)
+    raise ValueError("a matrix of a certificate is not finite")
 
 
 # --- The solver ---------------------------------------------------------------------

@@ -478,3 +478,59 @@ def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypat
     pair = dataclasses.replace(pair, space=qd.TextSpace(2, 2), smoothing="epsilon")
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
         qd.quality_discrepancy(pair, p, certify=True)
+
+
+# --- Solvers that fail ----------------------------------------------------------
+
+
+class Nothing:
+    """What a solver returns that gave up."""
+
+    x = None
+
+
+def test_a_linear_program_without_a_solution_leaves_a_loose_bound(monkeypatch):
+    pair = qd.BleuPair(qd.TextSpace(2, 3), 1, 2, 3)
+    p = oracle(qd.TextSpace(2, 3), 0, sigma=1.0)
+    best = bleu_1_interval(pair, p)
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Nothing())
+    found = bleu_1_interval(pair, p, max_splits=3)
+    scores = np.asarray(pair.text_quality(p))
+    assert best.lower <= found.upper <= scores.max() - scores @ p + 1e-12
+    found = qd.separable_interval(
+        qd.SeparablePair(qd.CR, qd.Expression("-x**3")), p, max_splits=3
+    )
+    assert 0 <= found.lower <= found.upper <= p.max() - p @ p + 1e-12
+
+
+@pytest.mark.parametrize("failure", ["nothing", "error"])
+def test_a_semidefinite_program_without_a_solution_leaves_a_loose_bound(
+    monkeypatch, failure
+):
+    import cvxpy as cp
+
+    def solve(self, **kwargs):
+        if failure == "error":
+            raise cp.SolverError("failed")
+
+    kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
+    p = np.array([0.3, 0.3, 0.4])
+    best = quadratic_interval(qd.KernelPair(kernel), p)
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    found = quadratic_interval(qd.KernelPair(kernel), p)
+    scores = kernel @ p
+    assert found.steps == 0
+    assert 0 <= found.lower <= best.upper
+    assert best.upper <= found.upper <= scores.max() - scores @ p + 1e-12
+
+
+def test_a_local_search_that_fails_leaves_the_start(monkeypatch):
+    class Lost:
+        x = np.full(3, np.nan)
+
+    kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
+    p = np.array([0.3, 0.3, 0.4])
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Lost())
+    found = quadratic_interval(qd.KernelPair(kernel), p)
+    assert found.lower == 0
+    assert found.q.tolist() == p.tolist()

@@ -11,6 +11,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr, rel_entr
 
 import qdtheory as qd
+from qdtheory import conditional
 
 HALF, EXAMPLE = np.array([0.5, 0.5]), np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 SPACE = qd.TextSpace(2, 3)
@@ -504,3 +505,17 @@ def test_pairwise_bleu_of_whole_texts(num_references):
 def test_bad_input_gets_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call(EXAMPLE, HALF)
+
+
+def test_a_wrong_optimum_leaves_the_bound_right(monkeypatch):
+    p, weights = np.array([[0.6, 0.4], [0.9, 0.1]]), np.array([0.5, 0.5])
+    honest = qd.average_discrepancy(qd.LL_NRR, p, weights)
+    optima = conditional._optima
+
+    def near(pair, p, w):
+        return 0.9 * optima(pair, p, w) + 0.1 * np.array([0.4, 0.6])
+
+    monkeypatch.setattr(conditional, "_optima", near)
+    found = qd.average_discrepancy(qd.LL_NRR, p, weights)
+    assert found.qdisc < honest.qdisc - 1e-5
+    assert found.upper_bound >= honest.qdisc

@@ -13,6 +13,7 @@ import sys
 import time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
+import numpy as np
 from make_table1 import NUM_REFERENCES, SIGMAS, SPACE, oracle
 from tables import read, versions, write
 
@@ -30,7 +31,8 @@ def interval(pair: qd.BleuPair, p, found: qd.Discrepancy) -> qd.Interval:
     """What is known of QDisc, from what a search found."""
     if pair.max_order == 1:
         return qd.bleu_1_interval(pair, p, found.q)
-    tolerance = RELATIVE_WIDTH * found.qdisc
+    # As a share of the range of the scores, which the interval takes.
+    tolerance = RELATIVE_WIDTH * found.qdisc / float(np.ptp(pair.text_quality(p)))
     bounds = qd.third_order_interval(pair, p, found.q, tolerance, MAX_STEPS)
     shown = qd.third_order_bound(pair, p, bounds.certificate)
     if shown != bounds.upper:

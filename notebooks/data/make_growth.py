@@ -161,12 +161,12 @@ def bounded(name: str, setting: Setting, seed: int) -> dict:
     """BLEU-1; its most diverse model is known up to |V| + 1 candidates."""
     pair, p = pair_of(name, setting), real(setting, seed)
     tolerance = TOLERANCE if p.size <= FEW else COARSE
-    found = qd.bleu_1_interval(pair, p, tolerance=tolerance)
+    scores = np.asarray(pair.text_quality(p))
+    found = qd.bleu_1_interval(pair, p, tolerance=tolerance / np.ptp(scores))
     row = {"qdisc": found.lower, "upper_bound": found.upper}
     if setting.candidates <= setting.vocab_size + 1:
         tokens = space_of(setting).tokens
         repeats = (tokens == tokens[:, :1]).all(axis=1)
-        scores = np.asarray(pair.text_quality(p))
         row["drate"] = found.lower / float(scores.max() - scores[repeats].mean())
     return row
 

@@ -63,8 +63,8 @@ def qdisc(
     QDisc is the greatest gain in quality at no loss of diversity; DRate is its
     share of the range of quality. The real distribution is that of random LSTM
     oracles over all texts of one length, or of a file (--p). The status says if
-    the number is exact, certified (an upper bound within 1e-5 is known) or a
-    lower bound that a search found.
+    the number is exact, certified (an upper bound within 1e-5 of the range of the
+    texts' quality is known) or a lower bound that a search found.
 
     Example: qdtheory qdisc --pair BLEU-2 --sigma 0.5 --seeds 3
     """

@@ -1,0 +1,200 @@
+"""What every seal of a bound must not depend on: units, constants, the texts' order."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.special import entr
+from models import oracle
+
+import qdtheory as qd
+from qdtheory.discrepancy import bounds_meet
+
+UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
+
+
+def searched_in_vain(pair, p):
+    """What a search that finds nothing returns."""
+    return qd.Discrepancy(
+        qdisc=0.0,
+        drate=0.0,
+        q=jnp.asarray(p),
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=1.0,
+        most_diverse=jnp.asarray(p),
+        dominated_in=None,
+        reason="A search.",
+        pair=pair,
+        p=jnp.asarray(p),
+    )
+
+
+def sealed(pair, p):
+    if isinstance(pair, qd.ConcavePair):
+        return qd.quality_discrepancy(pair, p)
+    return qd.certify(pair, p, searched_in_vain(pair, p))
+
+
+def assert_alike(found, other, unit, scale):
+    """Two results, the second in another unit: a part of the bar apart."""
+    assert other.status == found.status
+    assert other.qdisc / unit == pytest.approx(found.qdisc, abs=1e-8 * scale)
+    # Each stops somewhere within the tolerance of 1e-6.
+    assert other.upper_bound / unit == pytest.approx(
+        found.upper_bound, abs=2e-6 * scale
+    )
+
+
+# Both have a negative eigenvalue on zero-sum vectors; the second leaves a gap.
+KERNELS = {
+    "certified": np.array([[1, 0.1, 0.8], [0.1, 0.5, 0.9], [0.8, 0.9, 0.6]]),
+    "lower_bound": np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]]),
+}
+
+
+@pytest.mark.parametrize("status", KERNELS)
+def test_kernels(status):
+    kernel, p = KERNELS[status], np.array([0.3, 0.3, 0.4])
+    found = sealed(qd.KernelPair(kernel), p)
+    assert found.status == status
+    assert found.qdisc > 1e-3
+    scale = float(np.ptp(kernel @ p))
+    for unit in (1e-6, 1e-3, 1e6):
+        other = sealed(qd.KernelPair(unit * kernel), p)
+        assert_alike(found, other, unit, scale)
+    for constant in (-5.0, 1e3):
+        other = sealed(qd.KernelPair(kernel + constant), p)
+        assert_alike(found, other, 1.0, scale)
+    order = np.array([2, 0, 1])
+    other = sealed(qd.KernelPair(kernel[order][:, order]), p[order])
+    assert_alike(found, other, 1.0, scale)
+    assert np.abs(np.asarray(other.q) - np.asarray(found.q)[order]).max() <= 1e-6
+
+
+TWO_PEAKS = "-(x - 0.1)**2*(x - 0.6)**2"
+
+
+@pytest.mark.parametrize(("c", "d"), UNITS)
+def test_sums_of_g_in_any_unit(c, d):
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    pair = qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS))
+    found = sealed(pair, p)
+    assert found.status == "certified"
+    f, g = (qd.Expression(f"{unit:g}*({h})") for unit, h in ((c, "x"), (d, TWO_PEAKS)))
+    assert_alike(found, sealed(qd.SeparablePair(f, g), p), c, np.ptp(p))
+
+
+def test_sums_of_g_with_constants_and_lines():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    found = sealed(qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS)), p)
+    for f, g in (
+        ("x + 1000", TWO_PEAKS),
+        ("x - 0.3", f"3 + {TWO_PEAKS}"),
+        ("x", f"{TWO_PEAKS} + 1000*x"),
+        ("x", f"{TWO_PEAKS} - 7*x + 2"),
+    ):
+        pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+        assert_alike(found, sealed(pair, p), 1.0, np.ptp(p))
+    order = np.array([3, 1, 0, 2])
+    pair = qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS))
+    other = sealed(pair, p[order])
+    assert_alike(found, other, 1.0, np.ptp(p))
+    assert np.abs(np.asarray(other.q) - np.asarray(found.q)[order]).max() <= 1e-6
+
+
+DIVERSITIES = {
+    "entropy": lambda q: entr(jnp.asarray(q)).sum(),
+    "pairs": lambda q: -jnp.square(jnp.asarray(q).reshape(-1, 2).sum(axis=1)).sum(),
+}
+
+
+@pytest.mark.parametrize("name", DIVERSITIES)
+@pytest.mark.parametrize(("c", "d"), UNITS)
+def test_convex_problems_in_any_unit(name, c, d):
+    p, value = np.array([0.4, 0.25, 0.2, 0.15]), DIVERSITIES[name]
+    scores = jnp.array([0.3, -0.1, 0.9, 0.2])
+    found = sealed(qd.ConcavePair(lambda p: scores, value), p)
+    assert found.status == "certified"
+    pair = qd.ConcavePair(lambda p: c * scores, lambda q: d * value(q))
+    assert_alike(found, sealed(pair, p), c, 1.0)
+    pair = qd.ConcavePair(lambda p: c * (scores + 1e3), lambda q: d * (value(q) - 7))
+    assert_alike(found, sealed(pair, p), c, 1.0)
+    order = np.array([2, 3, 1, 0])  # pairs stay together
+    pair = qd.ConcavePair(lambda p: c * scores[order], lambda q: d * value(q))
+    assert_alike(found, sealed(pair, p[order]), c, 1.0)
+
+
+@pytest.mark.parametrize("orders", [(1, 2, 3), (2, 2, 1), (2, 2, 2)])
+def test_bleu_under_other_names_of_the_words(orders):
+    space = qd.TextSpace(2, 3) if orders[0] == 2 else qd.TextSpace(3, 2)
+    pair, p = qd.BleuPair(space, *orders), oracle(space, 0, sigma=1.0)
+    found = sealed(pair, p)
+    names = np.roll(np.arange(space.vocab_size), 1)
+    order = space.index(names[space.tokens])
+    other = sealed(pair, p[order])
+    scale = np.ptp(np.asarray(pair.text_quality(p)))
+    assert_alike(found, other, 1.0, scale)
+
+
+@pytest.mark.parametrize("orders", [(1, 2, 3), (2, 2, 1), (2, 2, 2)])
+@pytest.mark.parametrize("flatness", [1e-2, 1e-4])
+def test_bleu_near_the_uniform_p_is_held_to_the_same_bar(orders, flatness):
+    # The range of scores is 1e-2 or 1e-4 here, and the bar falls with it.
+    space = qd.TextSpace(2, 3) if orders[0] == 2 else qd.TextSpace(3, 2)
+    noise = np.random.default_rng(0).normal(size=space.num_texts)
+    p = (1 + flatness * noise) / (1 + flatness * noise).sum()
+    pair = qd.BleuPair(space, *orders)
+    scores = np.asarray(pair.text_quality(p))
+    found = sealed(pair, p)
+    assert found.qdisc <= found.upper_bound <= np.ptp(scores)
+    met = found.upper_bound - found.qdisc <= 1e-5 * np.ptp(scores)
+    assert (found.status == "certified") == met
+    # A model of the exact solution, or of a long search, is within the bounds.
+    best = qd.quality_discrepancy(pair, p)
+    assert best.qdisc <= found.upper_bound + 1e-12
+
+
+def test_the_uniform_p_has_scores_alike():
+    for pair, p in (
+        (qd.BleuPair(qd.TextSpace(2, 1), 1, 2, 2), np.full(2, 0.5)),
+        (qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 1), np.full(4, 0.25)),
+        (qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 2), np.full(4, 0.25)),
+        (qd.KernelPair(np.ones((3, 3))), np.array([0.2, 0.3, 0.5])),
+        (qd.KernelPair(np.zeros((3, 3))), np.array([0.2, 0.3, 0.5])),
+        (
+            qd.LinearPair(jnp.ones_like, qd.Expression("-(x - 0.3)**4")),
+            np.array([0.2, 0.3, 0.5]),
+        ),
+    ):
+        found = sealed(pair, p)
+        assert found.status == "certified"
+        assert found.qdisc <= found.upper_bound <= 1e-13
+
+
+def test_the_bar():
+    scores = np.array([-np.inf, 2.0, 3.0])
+    assert bounds_meet(0.1, 0.1 + 0.99e-5, scores)
+    assert not bounds_meet(0.1, 0.1 + 1.01e-5, scores)
+    for unit in (1e-9, 1e9):
+        assert bounds_meet(0.1 * unit, (0.1 + 0.99e-5) * unit, unit * scores)
+        assert not bounds_meet(0.1 * unit, (0.1 + 1.01e-5) * unit, unit * scores)
+    # All texts alike: what is left is rounding.
+    assert bounds_meet(0.0, 1e-16, np.ones(3))
+    assert not bounds_meet(0.0, 1e-14, np.ones(3))
+
+
+def test_a_search_certified_in_another_unit():
+    p = np.array([0.3, 0.3, 0.4])
+    one, small = (
+        qd.quality_discrepancy(
+            qd.KernelPair(unit * KERNELS["certified"]), p, certify=True
+        )
+        for unit in (1.0, 1e-6)
+    )
+    assert one.status == small.status == "certified"
+    assert small.qdisc * 1e6 == pytest.approx(one.qdisc, rel=1e-6)
+    assert dataclasses.replace(small, pair=one.pair).drate == pytest.approx(
+        one.drate, rel=1e-5
+    )
