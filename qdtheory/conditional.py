@@ -34,6 +34,7 @@ from qdtheory.pairs import (
 )
 from qdtheory.regularized_argmax import require_concave
 from qdtheory.s_shaped import NOISE, values_of
+from qdtheory.weak_duality import rounding, tangent_bound
 
 MAX_STEPS = 300
 # The bounds have met when they differ by this share of the range of qualities.
@@ -229,15 +230,14 @@ def average_discrepancy(
         low, high = (middle, high) if model(middle)[1] >= 0 else (low, middle)
     q, _ = model(low)
     gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / weight(low)
-    # Concave V lies below its tangent at q, whether or not q is an optimum.
-    value, slope, _ = (part.reshape(p.shape) for part in values_of(pair.g, q.ravel()))
-    spare = weights @ (value - slope * q).sum(axis=1) - least
-    heights = np.where(possible, scores + price * slope, -np.inf)
-    bound = weights @ heights.max(axis=1) + price * spare
-    bound -= float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
-    return ConditionalDiscrepancy(
-        gain, jnp.asarray(q), max(float(bound), gain), weight(low)
-    )
+    heights = [
+        tangent_bound(pair.g, u, price, x) for u, x in zip(scores, q, strict=True)
+    ]
+    paid = price * least
+    quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
+    bound = float(weights @ heights) - paid - quality
+    bound += rounding(p.size) * (abs(paid) + float(np.abs(heights).max()))
+    return ConditionalDiscrepancy(gain, jnp.asarray(q), max(bound, gain), weight(low))
 
 
 def pooled_discrepancy(

@@ -165,7 +165,7 @@ def pareto_optimum(
         w=weight,
         b=b,
         quality=expected_score(q, scores),
-        diversity=pair.diversity(q),
+        diversity=total_diversity(pair.g, q),
         residual=residual,
     )
 

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.pairs import ScalarFunction
-from qdtheory.regularized_argmax import EPS
+from qdtheory.regularized_argmax import EPS, TINY
 from qdtheory.s_shaped import SMALLEST, chord_height, slope_table, values_of
 
 # A bound meets a model's gain when they differ by this share of the range of quality.
@@ -81,7 +81,7 @@ def tangent_bound(
         >>> abs(tangent_bound(SE, u, 1.0, np.exp(u))) <= 1e-14
         True
     """
-    points = np.maximum(points, SMALLEST)  # a tangent at 0 may be vertical
+    points = np.maximum(points, TINY)  # a tangent at 0 may be vertical
     value, slope, _ = values_of(g, points)
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)

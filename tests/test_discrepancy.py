@@ -109,11 +109,179 @@ def test_concave_equals_search(pair, g, slope):
         best = search(scores, g, slope, p, rng, num_starts=3)
         assert found.qdisc == pytest.approx(best, abs=1e-8)
         assert_attained(pair, p, found.q, found.qdisc)
-        assert found.upper_bound == found.qdisc
         assert found.status == "exact"
+        spread = np.ptp(scores)
+        assert 0 <= found.upper_bound - found.qdisc <= 1e-9 * spread
         mean = float(pair.quality(np.full(p.size, 1 / p.size), p))
         assert found.quality_range == pytest.approx(scores.max() - mean, rel=1e-12)
         assert found.drate == pytest.approx(found.qdisc / found.quality_range)
+
+
+FORMULAS_F = ["3*log(x)", "log(x)/3", ".1*x", "x**2", "1.5*x**.7", "-2/(x + .3)"]
+FORMULAS_G = {
+    "-.3*x**2": lambda x: (-0.3 * x**2, -0.6 * x),
+    "-x**3 - .1*x**2": lambda x: (-(x**3) - 0.1 * x**2, -3 * x**2 - 0.2 * x),
+    "-2.5*x*log(x)": lambda x: (-2.5 * x * np.log(x), -2.5 * np.log(x) - 2.5),
+    "x**.7/3": lambda x: (x**0.7 / 3, 0.7 / 3 * x**-0.3),
+    "7*x - 1.3*x**2 - x**4": lambda x: (
+        7 * x - 1.3 * x**2 - x**4,
+        7 - 2.6 * x - 4 * x**3,
+    ),
+    "-exp(1.7*x)": lambda x: (-np.exp(1.7 * x), -1.7 * np.exp(1.7 * x)),
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS_G)
+def test_formulas_and_code_equal_a_convex_solver(text):
+    """Scores that end in a rounded product, which XLA may fuse with what follows."""
+    rng = np.random.default_rng([7, len(text)])
+    both = FORMULAS_G[text]
+
+    def value(x):
+        return both(np.maximum(x, 1e-300))[0]
+
+    def slope(x):
+        return both(np.maximum(x, 1e-300))[1]
+
+    g = qd.Expression(text)
+    for f in FORMULAS_F:
+        n = int(rng.choice([3, 6]))
+        p = rng.dirichlet(np.ones(n)) * 0.999 + 0.001 / n
+        formula = qd.Expression(f)
+        scores = formula.value(p)
+        best = search(scores, value, slope, p, rng, num_starts=0)
+        for code in (formula, formula.__call__):
+            pair = qd.SeparablePair(code, g)
+            found = quality_discrepancy(pair, p)
+            assert found.status == "exact"
+            # SLSQP keeps V to 1e-11, which the best price turns into quality.
+            assert found.qdisc == pytest.approx(best, abs=1e-7 * np.ptp(scores))
+            assert_attained(pair, p, found.q, found.qdisc)
+
+
+@pytest.mark.parametrize("g", [qd.NRR, qd.Tsallis(1.5), lambda x: -x * jnp.log(x)])
+def test_optimum_inside_a_compiled_function_of_the_reader(g):
+    # There the scores are computed by the compiled function itself, in its own way.
+    rng = np.random.default_rng(8)
+    for f in (lambda x: 3 * jnp.log(x), lambda x: x**2 / 3, lambda x: 1.8 * x - x**2):
+        pair = qd.SeparablePair(f, g)
+        compiled = jax.jit(lambda p, w, pair=pair: qd.pareto_optimum(pair, p, w).q)
+        # Two of the best texts are equal in one of the draws.
+        for p in (rng.dirichlet(np.ones(5)), np.array([0.3, 0.3, 0.2, 0.1, 0.1])):
+            for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
+                plain = qd.pareto_optimum(pair, p, w).q
+                np.testing.assert_allclose(compiled(p, w), plain, rtol=0, atol=1e-12)
+
+
+def test_an_optimum_that_would_be_refused_is_nan_inside_a_compiled_function():
+    # g is so flat near 0 that 64 bits do not fix Q.
+    pair = qd.SeparablePair(qd.CR, lambda x: -(x**30))
+    p = np.random.default_rng(0).dirichlet(np.ones(3))
+    with pytest.raises(ValueError, match="miss the sum 1 by 1"):
+        qd.pareto_optimum(pair, p, -1.0)
+    assert np.isnan(jax.jit(lambda p: qd.pareto_optimum(pair, p, -1.0).q)(p)).all()
+
+
+def test_a_narrow_feature_of_a_formula_is_not_called_exact():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    g = qd.Expression("-x**2 + .1*exp(-((x - .50037)/1e-5)**2)")
+    found = quality_discrepancy(
+        qd.SeparablePair(qd.Expression("x"), g), p, num_starts=8
+    )
+    assert found.status == "lower_bound"
+    assert found.upper_bound == np.inf
+    # What a grid cannot see: this model gains in both.
+    q = np.array([0.50037, 0.35, 0.14963, 0])
+    assert (q - p) @ p > 0.03
+    assert g.value(q).sum() > g.value(p).sum()
+
+
+def test_code_is_exact_on_the_word_of_its_points():
+    found = quality_discrepancy(
+        qd.SeparablePair(qd.LL, lambda x: -(x**2)), np.array([0.6, 0.3, 0.1])
+    )
+    assert found.status == "exact"
+    assert "g is strictly concave, so at 1,024 points" in found.reason
+    proved = quality_discrepancy(qd.LL_NRR, np.array([0.6, 0.3, 0.1]))
+    assert "g is strictly concave, proved" in proved.reason
+
+
+SHAPES = {
+    "concave": ("log(x)", "-x**2"),
+    "s-shaped": ("x", "-2*x**2 + x**3"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("c", "d"), [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
+)
+def test_exact_in_any_unit(shape, c, d):
+    f, g = SHAPES[shape]
+    p = np.array([0.45, 0.3, 0.15, 0.1])
+    pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+    found = quality_discrepancy(pair, p)
+    scaled = qd.SeparablePair(
+        qd.Expression(f"{c:f}*{f}"), qd.Expression(f"{d:f}*({g})")
+    )
+    other = quality_discrepancy(scaled, p)
+    assert (found.status, other.status) == ("exact", "exact")
+    assert other.qdisc / c == pytest.approx(found.qdisc, rel=1e-9)
+    assert other.dominated_in == found.dominated_in == "quality"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exact_with_constants_lines_and_another_order(shape):
+    f, g = SHAPES[shape]
+    p = np.array([0.45, 0.3, 0.15, 0.1])
+    pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+    found = quality_discrepancy(pair, p)
+    moved = qd.SeparablePair(
+        qd.Expression(f"{f} + 50"), qd.Expression(f"{g} - 30*x + 2")
+    )
+    other = quality_discrepancy(moved, p)
+    assert other.status == "exact"
+    # 50 and 30 cost two digits.
+    assert other.qdisc == pytest.approx(found.qdisc, rel=1e-8)
+    order = np.array([2, 0, 3, 1])
+    other = quality_discrepancy(pair, p[order])
+    assert other.status == "exact"
+    assert other.qdisc == pytest.approx(found.qdisc, rel=1e-12)
+    assert np.abs(np.asarray(other.q) - np.asarray(found.q)[order]).max() <= 1e-7
+
+
+@pytest.mark.parametrize(("g", "h"), [(qd.NRR, 2), (qd.Tsallis(1.5), 1.5)])
+def test_a_text_split_in_two_halves_is_as_one_text_of_half_the_repetition(g, h):
+    # Of equal scores the halves get the same, as g is concave: 2 g(q / 2) in place of
+    # g(q), and for g = -x^2 a half of it.
+    scores, p = np.array([0.9, 0.2, 0.5]), np.array([0.5, 0.3, 0.2])
+    split = qd.LinearPair(lambda p: jnp.asarray(scores)[jnp.array([0, 0, 1, 2])], g)
+    found = quality_discrepancy(split, np.array([0.25, 0.25, 0.3, 0.2]))
+    assert found.status == "exact"
+    assert abs(found.q[0] - found.q[1]) <= 1e-12
+    times = np.array([2.0, 1.0, 1.0])
+
+    def value(x):
+        x = np.maximum(x, 0)
+        return -times * (x / times) ** h
+
+    def slope(x):
+        return -h * (np.maximum(x, 0) / times) ** (h - 1)
+
+    if h == 1.5:  # 2 x - 2 x**1.5, whose linear part is constant
+        value, slope = (lambda x, v=v: 2 * v(x) for v in (value, slope))
+    best = search(scores, value, slope, p, np.random.default_rng(9), num_starts=3)
+    assert found.qdisc == pytest.approx(best, abs=1e-8)
+
+
+def test_a_uniform_real_distribution_is_the_most_diverse_by_jensen():
+    # Near it V says next to nothing in 64 bits; of it the inequality does.
+    pair = qd.LinearPair(lambda p: jnp.array([0.0, 1.0, 3.0]), qd.NRR)
+    found = quality_discrepancy(pair, np.full(3, 1 / 3))
+    assert (found.qdisc, found.status, found.upper_bound) == (0, "exact", 0)
+    near = np.array([1 / 3 + 1e-9, 1 / 3, 1 / 3 - 1e-9])
+    found = quality_discrepancy(pair, near / near.sum())
+    assert found.qdisc <= found.upper_bound <= 1e-6
 
 
 def test_cr_se_equals_its_closed_form():

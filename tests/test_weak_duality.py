@@ -1,4 +1,4 @@
-"""Bounds that hold whatever their multipliers are worth, against models by the million."""
+"""Bounds that hold whatever their multipliers are worth, against many models."""
 
 import jax.numpy as jnp
 import mpmath
@@ -92,7 +92,7 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     found = discrepancy._best_model
 
     def worse(*args):
-        q, gain, dominated_in, weight = found(*args)
+        q, _, dominated_in, weight = found(*args)
         q = (1 - share) * q + share * p
         return q, float((q - p) @ args[2]), dominated_in, weight
 
