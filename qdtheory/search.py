@@ -538,7 +538,8 @@ def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
     def surplus(q):
         # The first Q is P: the side that rounding puts it on must not steer the path.
         surplus = pair.diversity(q) - least
-        return jnp.where(jnp.abs(surplus) <= SAME * jnp.abs(least), 0.0, surplus)
+        tie = jnp.abs(surplus) <= SAME * jnp.abs(least)
+        return surplus - jnp.where(tie, jax.lax.stop_gradient(surplus), 0.0)
 
     return _iterates(partial(_quality, pair, p), surplus, p)
 
