@@ -9,11 +9,12 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings book test
 
-.PHONY: help book site test bench format lab lock clean
+.PHONY: help book site test pythons bench format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
+	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
 	@echo "make lab     open JupyterLab on the notebooks"
 	@echo "make format  format the code, that of the notebooks' sources too"
@@ -38,6 +39,10 @@ test: .venv/ready
 	$(PYTHON) -m ruff format --check --line-length 76 $(NOTEBOOKS)
 	$(PYTHON) -m pyright & types=$$!; \
 	$(PYTHON) -m pytest -q -n 2 --dist worksteal && wait $$types
+
+# Elsewhere and from nothing, since the lock holds other packages for them.
+pythons: .venv/ready
+	$(PYTHON) tests/other_pythons.py
 
 bench: .venv/ready
 	$(UV) install $(SYNC) --no-deps --require-hashes -r requirements/bench.txt

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import jupytext
@@ -104,6 +105,17 @@ def notebooks(source: Path, folder: Path) -> dict[Path, NotebookNode]:
 # --- execution --------------------------------------------------------------
 
 
+def compiler_flags(jaxlib: str) -> str:
+    """Flags of XLA that halve the time to compile programs as many and small as here.
+
+    XLA ends the process at a flag that it does not know. The first of these is known
+    from jaxlib 0.7 to 0.11.0, the second to every version.
+    """
+    release = tuple(map(int, re.findall(r"\d+", jaxlib)[:3]))
+    plain = "--xla_cpu_use_fusion_emitters=false " if release < (0, 11, 1) else ""
+    return plain + "--xla_backend_optimization_level=1"
+
+
 def jax_environment(cache: Path) -> dict[str, str]:
     """Environment in which JAX compiles quickly, and keeps what it compiled."""
     return {
@@ -112,11 +124,7 @@ def jax_environment(cache: Path) -> dict[str, str]:
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         # The path of a cache of XLA's own would be part of the key of every entry.
         "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
-        # Programs here are many and small: these halve what they take to compile.
-        "XLA_FLAGS": os.environ.get(
-            "XLA_FLAGS",
-            "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
-        ),
+        "XLA_FLAGS": os.environ.get("XLA_FLAGS", compiler_flags(version("jaxlib"))),
     }
 
 

@@ -233,4 +233,4 @@ def prd_f_scores(
     square = np.array([[beta**2], [beta**-2]])
     weighted = square * precision + recall
     scores = (1 + square) * precision * recall / jnp.where(weighted > 0, weighted, 1.0)
-    return scores.max(axis=1)
+    return jnp.max(scores, axis=1)

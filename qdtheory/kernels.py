@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bleu import bleu_table, text_bleu
+from qdtheory.directions import least_direction
 from qdtheory.distributions import check_distribution, require_x64
 from qdtheory.local_tests import Witness
 from qdtheory.ngrams import ngram_matrix
@@ -454,7 +455,7 @@ def _beaten(
         d = _unseen(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d):
         # The cone has no inside but one direction, as with two texts.
-        p, d = uniform, _lowest(kernel, np.ones((1, size)))
+        p, d = uniform, least_direction(kernel, np.ones((1, size)))
     rise = kernel @ d
     top, bottom = np.eye(size)[[rise.argmax(), rise.argmin()]]
     # P is moved to where it does not see d ...
@@ -479,17 +480,7 @@ def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
     """
     root, scores = np.sqrt(p), kernel @ p
     normals = root * np.stack([np.ones(len(p)), scores - p @ scores])
-    return root * _lowest(root[:, None] * kernel * root, normals)
-
-
-def _lowest(matrix: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """The eigenvector of the least eigenvalue at right angles to some vectors."""
-    _, sizes, rows = np.linalg.svd(normals)
-    basis = rows[(sizes > 1e-12 * sizes[0]).sum() :]
-    if not len(basis):
-        return np.zeros(matrix.shape[0])
-    _, vectors = np.linalg.eigh(basis @ matrix @ basis.T)
-    return vectors[:, 0] @ basis
+    return root * least_direction(root[:, None] * kernel * root, normals)
 
 
 def _above(excess: np.ndarray) -> np.ndarray:

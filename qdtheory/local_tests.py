@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.concave import ConcavePair
+from qdtheory.directions import least_direction
 from qdtheory.expressions import Expression, formula_of, jet_of
 from qdtheory.ngrams import NgramPair
 from qdtheory.pairs import LinearPair, Pair, ScalarFunction, SeparablePair
@@ -244,22 +245,21 @@ def _second_order(
         )
     bend_u, bend_v = metrics.hessians(p)
     size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
-    basis = np.linalg.svd(np.stack([np.ones(p.size), u]))[2][2:]
-    if basis.size == 0:
+    bend = bend_u + eta * bend_v
+    d = least_direction(-bend, np.stack([np.ones(p.size), u / np.abs(u).max()]))
+    if not d.any():
         return Finding("No direction is left to test", gap)
-    bend = basis @ (bend_u + eta * bend_v) @ basis.T
-    values, vectors = np.linalg.eigh((bend + bend.T) / 2)
+    most = d @ bend @ d
     # Second derivatives have a relative error of some 1e-15, and eta one of 1e-9.
     noise = 1e-8 * size
-    if values[-1] > noise:
-        d = vectors[:, -1] @ basis
+    if most > noise:
         # Along P + t d + t^2 e / 2 with e along u, the two gains are made equal.
         shift = (eta * (d @ bend_v @ d) - d @ bend_u @ d) / 2
         e = shift * u / (u @ u)
         witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
         if witness is not None:
             return Finding("Second-order test: a curve improves both", gap, witness)
-    if values[-1] < -noise:
+    if most < -noise:
         return Finding("P is locally optimal, which says nothing of distant Q", gap)
     return Finding("Both orders vanish, which leaves it open", gap)
 

@@ -44,6 +44,8 @@ AGREEMENT = 1e-4
 # The optimality gap at which a search has converged, as a share of the quality range.
 TOLERANCE = 1e-5
 EPS = np.finfo(float).eps
+# Two diversities are one within this share: rounding of a sum of some hundred terms.
+SAME = 64 * EPS
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 
 Method = Literal["ascent", "penalty"]
@@ -533,7 +535,14 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
 @jax.jit
 def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
     least = pair.diversity(p)
-    return _iterates(partial(_quality, pair, p), lambda q: pair.diversity(q) - least, p)
+
+    def surplus(q):
+        # The first Q is P: the side that rounding puts it on must not steer the path.
+        surplus = pair.diversity(q) - least
+        tie = jnp.abs(surplus) <= SAME * jnp.abs(least)
+        return surplus - jnp.where(tie, jax.lax.stop_gradient(surplus), 0.0)
+
+    return _iterates(partial(_quality, pair, p), surplus, p)
 
 
 def _iterates(

@@ -3,6 +3,9 @@
 import base64
 import copy
 import io
+import os
+import subprocess
+import sys
 
 import build
 import nbformat
@@ -299,6 +302,36 @@ def test_the_kernel_finds_this_interpreters_commands_and_the_notebooks_folder(
     assert run(tmp_path) == 0
     (cell,) = nbformat.read(tmp_path / "01_count.ipynb", as_version=4).cells
     assert cell.outputs[0].text.startswith("7\n\n1.")
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "old"),
+    [
+        *[(known, True) for known in ("0.7.0", "0.10.2", "0.11.0", "0.11.0.1")],
+        *[(other, False) for other in ("0.11.1", "0.11.1.dev3", "0.12.0.1", "1.0")],
+    ],
+)
+def test_a_flag_is_passed_to_the_versions_that_know_it_only(jaxlib, old):
+    flags = build.compiler_flags(jaxlib).split()
+    assert ("--xla_cpu_use_fusion_emitters=false" in flags) is old
+    assert "--xla_backend_optimization_level=1" in flags
+
+
+@pytest.mark.parametrize("flags", ["", "--xla_cpu_max_isa=AVX"])
+def test_the_readers_own_flags_are_kept(monkeypatch, tmp_path, flags):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert build.jax_environment(tmp_path)["XLA_FLAGS"] == flags
+
+
+def test_the_installed_jax_takes_the_flags(monkeypatch, tmp_path):
+    monkeypatch.delenv("XLA_FLAGS")
+    result = subprocess.run(
+        [sys.executable, "-c", "import jax; print(jax.devices('cpu')[0].platform)"],
+        env=os.environ | build.jax_environment(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout == "cpu\n", result.stderr
 
 
 def test_an_unknown_name_and_a_notebook_without_source_are_named(tmp_path, capsys):

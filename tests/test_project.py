@@ -392,6 +392,8 @@ def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):
     names = {path.name for path in wheel_folder.iterdir() if path.is_dir()}
     assert names == {"qdtheory", f"qdtheory-{PROJECT['version']}.dist-info"}
     assert list(wheel_folder.glob("*.dist-info/licenses/LICENSE"))
+    # Type checkers read the annotations of a package that holds this file only.
+    assert (wheel_folder / "qdtheory" / "py.typed").is_file()
 
 
 def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
