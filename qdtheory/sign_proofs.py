@@ -428,6 +428,7 @@ class Runner:
         return len(self.tape)
 
     def __call__(self, x: Any) -> Any:
+        """The formula's value at a ball or an interval x."""
         values: list[Any] = []
         for name, operands in self.tape:
             values.append(self.operations[name](values, operands, x))

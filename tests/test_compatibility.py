@@ -11,12 +11,7 @@ from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.compatibility import check_compatibility
-from qdtheory.theorem_3 import (
-    fit_theorem_3,
-    refute_theorem_3,
-    search_convexity,
-    search_fall,
-)
+from qdtheory.theorem_3 import fit_theorem_3, refute_theorem_3
 
 
 def beta_quality(a):
