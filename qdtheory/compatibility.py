@@ -306,12 +306,12 @@ def _check_code(
 ) -> Verdict:
     """Functions known by code: a witness, or what was tried, unless more is stated."""
     w0, b0, residual = fit_theorem_3(pair.f, pair.g)
-    if residual > RESIDUAL_TOLERANCE:
+    if (place := _fall(pair.f)) is not None:
+        failure = f"f does not increase strictly near x = {place:.6g}"
+    elif residual > RESIDUAL_TOLERANCE:
         failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         failure = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (place := _fall(pair.f)) is not None:
-        failure = f"f does not increase strictly near x = {place:.6g}"
     elif (place := find_jump(pair.g)) is not None:
         failure = f"g jumps near x = {place:.6g}"
     else:
