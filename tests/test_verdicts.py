@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from verdict_referee import beaten, gains_in_50_digits, referee
 
 import qdtheory as qd
@@ -18,7 +19,7 @@ def separable(f, g):
 
 
 def judge(f, g, num_texts=None):
-    """The verdict, or "hole"; a witness stands in 50 digits."""
+    """The verdict, or "hole"; a witness stands at 50 digits."""
     pair = separable(f, g)
     try:
         verdict = check_compatibility(pair, num_texts=num_texts)
@@ -98,7 +99,7 @@ TABLE += [
     ("x", "-x**2 + sqrt((x - 1/3)**2 - 1e-9)", None, "hole"),
     ("sqrt((x - 0.5)**2)", "-x**2", None, "hole"),
     # Smooth but for one point, where the domain's proof rightly stops.
-    ("log((x - 0.3)**2)", "-x**2", None, None),
+    ("log((x - 0.30007)**2) + 9*x", "-x**2", None, None),
     # Of the issue of rounding: exact constants, not nearly equal ones.
     ("-x**-2 + 1e-60*x", "-1/x", None, None),
     ("-x**-2 + 1e-40*x", "-1/x", None, None),
@@ -134,19 +135,26 @@ FEATURES = [
 
 @pytest.mark.parametrize(("width", "place"), FEATURES)
 def test_a_narrow_bump_of_the_diversity_is_found(width, place):
-    # Its slope is some 1/2 at all widths. Two texts: none can be below both.
+    # Its slope is some 1/4 at all widths.
     g = f"-x**2 - 0.3*{width}*{bump(place, width)}"
     assert judge("x", g) is False
     assert judge("x", g, 3) is False
-    assert judge("x", g, 2) is not False
+
+
+@pytest.mark.parametrize(("width", "place"), [FEATURES[0], FEATURES[10], FEATURES[22]])
+def test_narrow_bumps_over_two_texts(width, place):
+    # With two texts it takes a place near 1/2, where V = g(t) + g(1 - t) is flat.
+    g = f"-x**2 - 0.3*{width}*{bump(place, width)}"
+    assert judge("x", g, 2) is (abs(float(place) - 0.5) > 0.1)
 
 
 @pytest.mark.parametrize(("width", "place"), FEATURES[::4])
 def test_a_narrow_fall_of_the_quality_is_found(width, place):
-    # f falls where the slope of the bump is below -1, and g fits f exactly.
+    # f falls where the slope of the bump is below -1, and g fits f exactly. Beyond 1/2
+    # the fall is too small beside f(1 - x) to matter.
     f = f"x + 3*(x - {place})*{bump(place, width)}"
     g = f"-x**2/2 + 1.5*{width}**2*{bump(place, width)}"
-    assert judge(f, g) is (False if float(place) < 0.5 else judge(f, g))
+    assert judge(f, g) is (float(place) > 0.5)
     # With a third of its height f increases, and the pair is compatible.
     f = f"x + 0.3*(x - {place})*{bump(place, width)}"
     g = f"-x**2/2 + 0.15*{width}**2*{bump(place, width)}"
@@ -174,10 +182,11 @@ def test_narrow_features_of_the_issue_are_beaten():
 NATURAL = {  # f and the diversity that fits it
     "log(x)": "-x*log(x)", "x": "-x**2", "x**2": "-x**3", "x**3": "-x**4",
     "sqrt(x)": "-x**1.5", "x**(1/3)": "-x**(4/3)", "-1/x": "log(x)",
-    "-1/sqrt(x)": "-sqrt(x)*(-1)", "-x**-2": "-1/x", "1 - (1 - x)**2": "1 - (1 - x)**3",
+    "-1/sqrt(x)": "sqrt(x)", "-x**-2": "-1/x", "1 - (1 - x)**2": "1 - (1 - x)**3",
     "1 - (1 - x)**5": "1 - (1 - x)**6", "log(1 + x)": "-(1 + x)*log(1 + x)",
     "exp(x)": "-exp(x)", "-exp(-x)": "-exp(-x)", "x/(1 + x)": "log(1 + x)",
-    "log(x/(1 - x))": "-x*log(x) - (1 - x)*log(1 - x)", "-log(1 - x)": "-(1 - x)*log(1 - x)",
+    "log(x/(1 - x))": "-x*log(x) - (1 - x)*log(1 - x)",
+    "-log(1 - x)": "-(1 - x)*log(1 - x) - x",
     "x - x**2/2": "x**3/6 - x**2/2",
 }  # fmt: skip
 OTHERS = ["-x + x*(1 - x)**5"]
@@ -188,9 +197,10 @@ def test_natural_pairs_are_all_decided(f):
     diversities = [*NATURAL.values(), *OTHERS]
     assert len(NATURAL) * len(diversities) * 3 == 1026
     for g, num_texts in itertools.product(diversities, (3, 4, 5)):
-        fits = g == NATURAL[f] or same_slopes(f, g)
-        if f == "-log(1 - x)" and g == NATURAL[f]:
-            fits = False  # it is (1 - x) log(1 - x) that fits
+        fits = same_slopes(f, g)
+        assert fits or g != NATURAL[f]
+        # One more pair fits with three texts: 4w - w**2 and 1/w, where w = 1 + x.
+        fits |= (f, g, num_texts) == ("1 - (1 - x)**2", "log(1 + x)", 3)
         assert judge(f, g, num_texts) is fits, (f, g, num_texts)
 
 
@@ -206,9 +216,8 @@ def same_slopes(f, g):
 
 
 def numeric(text):
-    names = {"log": mpmath.log, "exp": mpmath.exp, "sqrt": mpmath.sqrt}
-    code = compile(text.replace("(1/3)", "(mpf(1)/3)").replace("(4/3)", "(mpf(4)/3)"), "f", "eval")  # fmt: skip
-    return lambda x: eval(code, {"x": x, "mpf": mpmath.mpf, **names})
+    x = sympy.Symbol("x", positive=True)
+    return sympy.lambdify(x, qd.Expression(text).symbolic(x), "mpmath")
 
 
 # --- the theorem for an f that falls -------------------------------------------------
