@@ -278,7 +278,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         What they say.
 
     Raises:
-        ValueError: a gradient is not finite at P.
+        ValueError: a gradient, U or V is not finite at P.
     """
     gradients = metrics.gradients(p)
     for name, gradient in zip(metrics.names, gradients, strict=True):
@@ -287,6 +287,8 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
                 f"{name} is not finite at P_i = {p[~finite][0]:.6g}; the tests need "
                 "metrics with finite derivatives at every interior P"
             )
+    if not np.isfinite(metrics.values(p, p[None])).all():
+        raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
     # What is left of a constant vector is rounding, at most about 1e-15 of it.
@@ -321,6 +323,8 @@ def _second_order(
             gap,
         )
     bend_u, bend_v = metrics.hessians(p)
+    if not np.isfinite([bend_u, bend_v]).all():
+        return Finding("A second derivative is not finite, which leaves it open", gap)
     size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
     basis = np.linalg.svd(np.stack([np.ones(p.size), u]))[2][2:]
     if basis.size == 0:

@@ -321,5 +321,22 @@ def test_code_is_never_compatible_by_itself():
     assert verdict.compatible is not True
     # Nor where a diversity is not a number.
     pair = qd.FunctionPair(lambda q, p: q @ p, lambda q: jnp.log(-q).sum())
-    with pytest.raises(ValueError, match="grad V is not finite"):
+    with pytest.raises(ValueError, match="U or V is not finite at P"):
         check_compatibility(pair, num_texts=4)
+
+
+# --- kernels -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 1.0, 2.0**20])
+def test_kernels_whose_eigenvalues_are_zero(scale):
+    # Integers: whether one is 0 or less is settled in fractions, at any scale.
+    root = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 3], [2, 0, 4], [3, 1, 7]])
+    gram = (root @ root.T).astype(float)
+    assert check_compatibility(qd.KernelPair(scale * gram)).compatible
+    least = gram.copy()
+    least[0, 0] -= 2.0**-40  # an eigenvalue below 0, by less than rounding
+    assert check_compatibility(qd.KernelPair(scale * least)).compatible is not True
+    assert check_compatibility(qd.KernelPair(scale * np.eye(5))).compatible
+    ring = np.stack([np.roll([1, 0.9, 0.1, 0.9], k) for k in range(4)])
+    assert check_compatibility(qd.KernelPair(scale * ring)).compatible is False
