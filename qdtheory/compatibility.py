@@ -551,6 +551,13 @@ def _check_at_points(
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
     """The two tests at each P; the first witness ends the search."""
+    with np.errstate(all="ignore"):  # of formulas that overflow
+        return _test_points(metrics, points, one_point, otherwise)
+
+
+def _test_points(
+    metrics: Metrics, points: Iterable[np.ndarray], one_point: bool, otherwise: str
+) -> Verdict:
     findings = []
     for p in points:
         finite = np.isfinite(metrics.gradients(p)).all()
