@@ -165,6 +165,29 @@ log, exp, sqrt, + - * / ** and parentheses
                 raise ValueError(f"{self.text} has no bounded enclosure at {low}")
         return jet
 
+    def ball(self, x: Fraction) -> Any:
+        """The exact value at a number, to 77 digits.
+
+        Args:
+            x: an exact number.
+
+        Returns:
+            An Arb ball that holds it, NaN outside the domain.
+
+        Example:
+            >>> Expression("x**2 + 1e-30").ball(Fraction(1, 3)) > 0
+            True
+        """
+        from flint import arb, ctx, fmpq
+
+        functions = {name: operator.methodcaller(name) for name in FUNCTIONS}
+        with ctx.workprec(256):
+
+            def number(exact: Fraction) -> Any:
+                return arb(fmpq(exact.numerator, exact.denominator))
+
+            return arb(0) + _evaluate(self._tree, number(x), number, functions)
+
     def symbolic(self, x: Any) -> Any:
         """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
 

@@ -5,10 +5,9 @@ a step along $u/|u| + v/|v|$ improves both metrics. Second order: where they can
 $u = -\eta v$, a direction along which $U + \eta V$ bends upwards does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -17,26 +16,34 @@ from jaxtyping import Array, Float
 
 from qdtheory.concave import ConcavePair
 from qdtheory.directions import least_direction
+from qdtheory.domains import find_hole
 from qdtheory.expressions import Expression, formula_of, jet_of
 from qdtheory.ngrams import NgramPair
 from qdtheory.pairs import LinearPair, Pair, ScalarFunction, SeparablePair
-from qdtheory.regularized_argmax import EPS, require_concave
-from qdtheory.theorem_3 import grid, search_convexity
+from qdtheory.regularized_argmax import EPS
+from qdtheory.sign_proofs import sign_of
+from qdtheory.theorem_3 import grid
 
 # 1 + cosine of the gradients: an angle of 1e-9, far above their rounding.
 ANTIPARALLEL_TOLERANCE = 1e-18
 # The second-order test fills N x N matrices and finds their eigenvalues.
 MAX_SECOND_ORDER = 1024
-# Interval arithmetic takes about a millisecond a text.
-MAX_PROVED = 64
+# Steps whose gains are lost in float64 are tried exactly, some 10 us a text.
+MAX_EXACT = 64
+# Relative steps at which the rounding of code is measured.
+PROBES = (1e-7, 1e-8)
 STEPS = np.geomspace(1, 1e-9, 55)
+SMALL_STEPS = np.geomspace(1, 1e-13, 79)
 # Numbers in one batch of models.
 BATCH = 2**20
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A distribution that beats the real one, checked in float64.
+    """A distribution that beats the real one.
+
+    Of formulas both gains are proved to be positive, to 77 digits, for the exact
+    values of the floats; of code they exceed the rounding of what it computes in.
 
     Attributes:
         p: the real distribution, shape (N,).
@@ -77,24 +84,30 @@ class Metrics:
         gradients: P to the gradients of U(.; P) and V at P, shape (N,) each.
         hessians: P to their Hessians at P, shape (N, N) each.
         values: P and models, shape (models, N), to U and V, shape (2, models).
-        holds: whether a witness stands with rounding excluded, or else is confirmed
-            above a noise in U and V, shape (2,).
-        concave: whether U is linear and V concave in Q, as far as is known at a P.
+        noise: P to the rounding of U and V near P, shape (2,).
+        gains: P and a model to both gains where they are known exactly, shape (2,),
+            lower bounds; or to those that the pair itself gives.
+        concave: at a P, why U is linear and V concave in Q, or None if that is not
+            known.
+        exact: whether the gains are exact.
     """
 
     names: tuple[str, str]
     gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    holds: Callable[[Witness, np.ndarray], bool]
-    concave: Callable[[np.ndarray], bool]
+    noise: Callable[[np.ndarray], np.ndarray]
+    gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    concave: Callable[[np.ndarray], str | None]
+    exact: bool = False
 
 
-def metrics_of(pair: Pair) -> Metrics:
+def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
     """The pair's values and derivatives, by its formulas or by JAX.
 
     Args:
         pair: anything with `quality(q, p)` and `diversity(q)`, differentiable.
+        stated_concave: whether the caller states that U is linear and V concave in Q.
 
     Returns:
         The functions that the tests call.
@@ -102,11 +115,11 @@ def metrics_of(pair: Pair) -> Metrics:
     if isinstance(pair, SeparablePair):
         f, g = formula_of(pair.f), formula_of(pair.g)
         if f is not None and g is not None:
-            return _by_formulas(pair, f, g)
-    return _by_jax(pair)
+            return _by_formulas(f, g)
+    return _by_jax(pair, stated_concave)
 
 
-def _by_formulas(pair: Pair, f: Expression, g: Expression) -> Metrics:
+def _by_formulas(f: Expression, g: Expression) -> Metrics:
     def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f.value(p), g.jet(p).slope
 
@@ -116,34 +129,56 @@ def _by_formulas(pair: Pair, f: Expression, g: Expression) -> Metrics:
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
 
-    def holds(witness: Witness, noise: np.ndarray) -> bool:
-        return witness.p.size > MAX_PROVED or _is_proved(f, g, witness)
+    def noise(p: np.ndarray) -> np.ndarray:
+        return _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS)
+
+    def concave(p: np.ndarray) -> str | None:
+        # Numbers close to opposite prove nothing; on two values any pair is.
+        if np.unique(p).size > 2 or not is_strictly_concave(g):
+            return None
+        return "g'' < 0 is proved, and P has two values"
 
     return Metrics(
-        ("f", "g'"), gradients, hessians, values, holds, lambda p: _is_concave(pair, p)
+        ("f", "g'"),
+        gradients,
+        hessians,
+        values,
+        noise,
+        lambda p, q: _exact_gains(f, g, p, q),
+        concave,
+        exact=True,
     )
 
 
-def _is_proved(f: Expression, g: Expression, witness: Witness) -> bool:
-    """Whether both gains are positive by interval arithmetic."""
-    p, q = ([Fraction(float(x)) for x in side] for side in (witness.p, witness.q))
-    for side in (p, q):  # the floats sum to 1 up to rounding, these exactly
+def _exact_gains(
+    f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
+) -> np.ndarray:
+    """Lower bounds of both gains, for the exact values of the floats."""
+    from flint import arb, ctx, fmpq
+
+    real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
+    for side in (real, model):  # the floats sum to 1 up to rounding, these exactly
         side[-1] = 1 - sum(side[:-1], Fraction(0))
-    try:
-        quality = sum(
-            f.enclosure(x).value * (y - x).numerator / (y - x).denominator
-            for x, y in zip(p, q, strict=True)
-        )
-        diversity = sum(
-            g.enclosure(y).value - g.enclosure(x).value
-            for x, y in zip(p, q, strict=True)
-        )
-    except ValueError:
-        return False
-    return bool(quality > 0 and diversity > 0)
+    total = [arb(0), arb(0)]
+    with ctx.workprec(256):
+        for x, y in zip(real, model, strict=True):
+            if x != y:
+                step = arb(fmpq((y - x).numerator, (y - x).denominator))
+                total[0] += step * f.ball(x)
+                total[1] += g.ball(y) - g.ball(x)
+        return np.array([float(gain.lower()) for gain in total])
 
 
-def _by_jax(pair: Pair) -> Metrics:
+def _rounding(
+    real: np.ndarray, gradients: Iterable[np.ndarray], p: np.ndarray, eps: float
+) -> np.ndarray:
+    # Rounding of a sum of N terms, which grows like the root of N; their sizes are
+    # those of the gradients times P, and of the sum before constants are taken off.
+    terms = [np.abs(gradient) @ p for gradient in gradients]
+    return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
+
+
+def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
     # Compiled once for all P, however many are tried.
     gradient = jax.jit(
         lambda p: (
@@ -173,21 +208,64 @@ def _by_jax(pair: Pair) -> Metrics:
         bend_u, bend_v = hessian(p)
         return np.asarray(bend_u), np.asarray(bend_v)
 
-    def holds(witness: Witness, noise: np.ndarray) -> bool:
+    def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return np.asarray(value(p, q))
+
+    def noise(p: np.ndarray) -> np.ndarray:
+        real, slopes = values(p, p[None]), gradients(p)
+        known = _rounding(real[:, 0], slopes, p, _coarsest(pair, p))
+        return np.maximum(known, _measured(values, slopes, p, real))
+
+    def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Call the pair itself, one distribution at a time."""
-        p, q = witness.p, witness.q
         quality_gain = float(pair.quality(q, p)) - float(pair.quality(p, p))
-        diversity_gain = float(pair.diversity(q)) - float(pair.diversity(p))
-        return bool(quality_gain > noise[0] and diversity_gain > noise[1])
+        return np.array(
+            [quality_gain, float(pair.diversity(q)) - float(pair.diversity(p))]
+        )
+
+    def concave(p: np.ndarray) -> str | None:
+        return "stated by the caller" if stated_concave else _concave_by(pair, p)
 
     return Metrics(
-        ("grad U", "grad V"),
-        gradients,
-        hessians,
-        lambda p, q: np.asarray(value(p, q)),
-        holds,
-        lambda p: _is_concave(pair, p),
+        ("grad U", "grad V"), gradients, hessians, values, noise, gains, concave
     )
+
+
+def _coarsest(pair: Pair, p: np.ndarray) -> float:
+    """The rounding of the coarsest floats that the pair's code computes in."""
+    found = [np.dtype(float)]
+
+    def visit(jaxpr) -> None:
+        for equation in jaxpr.eqns:
+            found.extend(
+                out.aval.dtype for out in equation.outvars if hasattr(out.aval, "dtype")
+            )
+            for value in jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
+            ):
+                inner = getattr(value, "jaxpr", value)
+                if hasattr(inner, "eqns"):
+                    visit(inner)
+
+    visit(jax.make_jaxpr(lambda q: pair.quality(q, p))(p).jaxpr)
+    visit(jax.make_jaxpr(pair.diversity)(p).jaxpr)
+    floats = [kind for kind in found if jnp.issubdtype(kind, jnp.floating)]
+    return max(float(jnp.finfo(kind).eps) for kind in floats)
+
+
+def _measured(
+    values: Callable, slopes: Iterable[np.ndarray], p: np.ndarray, real: np.ndarray
+) -> np.ndarray:
+    """How far U and V are from their tangents at tiny steps: rounding, seen or not."""
+    rng = np.random.default_rng(0)
+    missed = []
+    for size in PROBES:
+        q = p * (1 + size * rng.normal(size=(16, p.size)))
+        q = q / q.sum(axis=1, keepdims=True)
+        tangent = np.stack([(q - p) @ slope for slope in slopes])
+        missed.append(np.abs(values(p, q) - real - tangent).max(axis=1))
+    # A curve leaves its tangent by the square of the step, rounding does not.
+    return 16 * np.min(missed, axis=0)
 
 
 def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
@@ -201,7 +279,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         What they say.
 
     Raises:
-        ValueError: a gradient is not finite at P.
+        ValueError: a gradient, U or V is not finite at P.
     """
     gradients = metrics.gradients(p)
     for name, gradient in zip(metrics.names, gradients, strict=True):
@@ -210,6 +288,8 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
                 f"{name} is not finite at P_i = {p[~finite][0]:.6g}; the tests need "
                 "metrics with finite derivatives at every interior P"
             )
+    if not np.isfinite(metrics.values(p, p[None])).all():
+        raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
     # What is left of a constant vector is rounding, at most about 1e-15 of it.
@@ -223,10 +303,10 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         if witness is not None:
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
-    if metrics.concave(p):
+    if (why := metrics.concave(p)) is not None:
         return Finding(
             "The gradients are antiparallel to within an angle of 1e-9, U is linear "
-            "and V concave: P is Pareto-optimal",
+            f"and V concave ({why}): P is Pareto-optimal",
             gap,
             optimal=True,
         )
@@ -244,6 +324,8 @@ def _second_order(
             gap,
         )
     bend_u, bend_v = metrics.hessians(p)
+    if not np.isfinite([bend_u, bend_v]).all():
+        return Finding("A second derivative is not finite, which leaves it open", gap)
     size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
     bend = bend_u + eta * bend_v
     d = least_direction(-bend, np.stack([np.ones(p.size), u / np.abs(u).max()]))
@@ -268,11 +350,7 @@ def _best_step(
     metrics: Metrics, p: np.ndarray, d: np.ndarray, e: np.ndarray
 ) -> Witness | None:
     """The step along P + t d + t^2 e / 2 whose lesser gain is largest, if positive."""
-    real = metrics.values(p, p[None])
-    # Rounding of a sum of N terms, which grows like the root of N; their sizes are
-    # those of the gradients times P, and of the sum before constants are taken off.
-    terms = [np.abs(gradient) @ p for gradient in metrics.gradients(p)]
-    noise = (16 + np.sqrt(p.size)) * EPS * (np.abs(real[:, 0]) + terms)
+    real, noise = metrics.values(p, p[None]), metrics.noise(p)
     best_q, best = p, np.zeros(2)
     for t in np.array_split(STEPS, 1 + STEPS.size * p.size // BATCH):
         q = p + t[:, None] * d + t[:, None] ** 2 * e / 2
@@ -284,24 +362,38 @@ def _best_step(
         lesser = np.where(clear, gains.min(axis=0), 0.0)
         if lesser.max() > best.min():
             best_q, best = q[lesser.argmax()], gains[:, lesser.argmax()]
-    if best_q is p:
+    if best_q is not p:
+        confirmed = metrics.gains(p, best_q)
+        if (confirmed > (0 if metrics.exact else noise)).all():
+            return _witness(p, best_q, best)
+    if not metrics.exact or p.size > MAX_EXACT:
         return None
-    witness = Witness(
-        jnp.asarray(p), jnp.asarray(best_q), float(best[0]), float(best[1])
-    )
-    return witness if metrics.holds(witness, noise) else None
+    for t in SMALL_STEPS:
+        q = p + t * d + t**2 * e / 2
+        if q.min() > 0 and (gains := metrics.gains(p, q / q.sum())).min() > 0:
+            return _witness(p, q / q.sum(), gains)
+    return None
 
 
-def _is_concave(pair: Pair, p: np.ndarray) -> bool:
-    """Whether U is linear and V concave in Q, as far as the pair's kind tells."""
+def _witness(p: np.ndarray, q: np.ndarray, gains: np.ndarray) -> Witness:
+    return Witness(jnp.asarray(p), jnp.asarray(q), float(gains[0]), float(gains[1]))
+
+
+def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
+    """Why U is linear and V concave in Q, as far as the pair's kind tells."""
     if isinstance(pair, NgramPair):
         if len(pair.space.lengths) > 1:
-            return False
+            return None
         pair = pair.pair
     if isinstance(pair, ConcavePair):
         # Its maker's word, refused where V bends up at P.
-        return p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
-    return isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g)
+        bends_down = p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
+        return "as the pair's maker states" if bends_down else None
+    if isinstance(pair, SeparablePair | LinearPair):
+        g = formula_of(pair.g)
+        if g is not None and is_strictly_concave(g):
+            return "g'' < 0 is proved"
+    return None
 
 
 def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
@@ -312,25 +404,25 @@ def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
     return bool(values[-1] <= 1e-8 * np.abs(values).max())
 
 
-@lru_cache(maxsize=128)
-def is_strictly_concave(g: ScalarFunction) -> bool:
-    """Whether nothing speaks against strict concavity over (0, 1].
+def is_strictly_concave(g: Expression) -> bool:
+    """Whether g'' <= 0 with isolated zeros is proved on all of (0, 1).
 
     Args:
-        g: a scalar function that JAX can trace.
+        g: a formula.
 
     Returns:
-        False where g' rises or stays on a grid, where g jumps there, or where a
-        formula bends upwards by interval arithmetic.
+        True if g is proved to be smooth there and strictly concave.
+
+    Example:
+        >>> is_strictly_concave(Expression("-x*log(x)"))
+        True
+        >>> is_strictly_concave(Expression("x**3 - 2*x**2"))
+        False
     """
-    try:
-        require_concave(g)
-    except ValueError:
-        return False
-    formula = formula_of(g)
-    if formula is not None and search_convexity(formula) is not None:
-        return False
-    return find_jump(g) is None
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    return find_hole(g)[0] and sign_of(g.symbolic(x).diff(x, 2), x).value == -1
 
 
 def find_jump(g: ScalarFunction) -> float | None:

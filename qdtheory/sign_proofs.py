@@ -27,8 +27,8 @@ NEAR_BOUND = 20
 # Derivatives taken at an end where a formula vanishes.
 MAX_ORDER = 4
 # Work of one bisection: operations on balls, about half a microsecond each.
-MAX_WORK = 400_000
-PIECES = (200, 4000)
+MAX_WORK = 150_000
+PIECES = (150, 3000)
 # Factoring or expanding larger formulas takes SymPy seconds.
 MAX_FACTORED = 60
 MAX_TERMS = 2000
@@ -136,7 +136,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
     with ctx.workprec(PRECISION):
         run = _runner(h, x)
         heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
-        for _ in range(MAX_WORK // (8 * run.size) + 200):
+        for _ in range(MAX_WORK // (8 * run.size) + 60):
             if not heap:
                 break
             _, m, k = heapq.heappop(heap)
@@ -276,8 +276,8 @@ def _without_exponentials(h: Any) -> tuple[Any, dict]:
 @lru_cache(maxsize=512)
 def _one_sign(h: Any, x: Any) -> Sign:
     """The sign of a factor that has no zeros on (0, 1)."""
-    if h == x:
-        return Sign(1, True)
+    if h.is_positive or h.is_negative:  # by the signs of its terms and factors
+        return Sign(1 if h.is_positive else -1, True)
     if not h.has(x):
         value = number_sign(h)
         return Sign(value or None, True, None if value else Fraction(1, 2))
@@ -428,6 +428,7 @@ class Runner:
         return len(self.tape)
 
     def __call__(self, x: Any) -> Any:
+        """The formula's value at a ball or an interval x."""
         values: list[Any] = []
         for name, operands in self.tape:
             values.append(self.operations[name](values, operands, x))

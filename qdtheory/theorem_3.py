@@ -1,34 +1,26 @@
 r"""Does $g'' = w_0 f'$ hold with a constant $w_0 < 0$, the condition of Theorem 3?
 
 Three answers, from the weakest: a fit on a grid, for functions known by code only; a
-refutation by interval arithmetic; a proof by SymPy, which also gives the constants
-and the divergence exactly. The last two are for formulas. That f increases, which
-makes w0 < 0 enough, is proved or refuted by intervals too.
+refutation at four points, by balls; a proof by SymPy, which also gives the constants
+and the divergence exactly. The last two are for formulas. That f increases is for
+`sign_of` to prove.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, inf, nan, prod
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
 from qdtheory.expressions import Expression, jet_of
-from qdtheory.jets import Jet
 from qdtheory.pairs import ScalarFunction
 from qdtheory.regularized_argmax import EPS
+from qdtheory.sign_proofs import is_zero, num_terms, number_sign
 
 # Points of the grid too, where all derivatives are known to be finite.
 EXACT_POINTS = [Fraction(n, 1000) for n in (137, 414, 691, 953)]
-# How near to 0 and 1 the search for a fall goes, and how many pieces it looks at.
-NEAREST_END = Fraction(1, 2**60)
-MAX_PIECES = 300
-# Expanded sums beyond this take SymPy seconds.
-MAX_TERMS = 2000
-MAX_OPERATIONS = 2000
 # A longer divergence is easier to read as F and f.
 MAX_READABLE = 12
 
@@ -101,7 +93,7 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
 
 
 def refute_theorem_3(f: Expression, g: Expression) -> str | None:
-    """Why f and g cannot have the form, proved by interval arithmetic.
+    """Why f and g cannot have the form, proved at four points to 77 digits.
 
     Args:
         f: a formula with a finite derivative on (0, 1).
@@ -114,90 +106,30 @@ def refute_theorem_3(f: Expression, g: Expression) -> str | None:
         >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
         "g''/f' differs between x = 137/1000 and x = 207/500"
     """
-    try:
-        slopes = [f.enclosure(x).slope for x in EXACT_POINTS]
-        bends = [g.enclosure(x).bend for x in EXACT_POINTS]
-    except ValueError:  # too wide to tell
-        return None
-    for x, slope, bend in zip(EXACT_POINTS, slopes, bends, strict=True):
-        if slope < 0:
-            return f"f falls at x = {x}"
-        if bend > 0:
-            return f"g is convex at x = {x}"
-    for i in range(1, len(EXACT_POINTS)):
-        if 0 not in bends[i] * slopes[0] - bends[0] * slopes[i]:
-            return (
-                f"g''/f' differs between x = {EXACT_POINTS[0]} and x = "
-                f"{EXACT_POINTS[i]}"
-            )
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    slope, bend = f.symbolic(x).diff(x), g.symbolic(x).diff(x, 2)
+    points = [sympy.Rational(t.numerator, t.denominator) for t in EXACT_POINTS]
+    slopes = [slope.subs(x, t) for t in points]
+    bends = [bend.subs(x, t) for t in points]
+    for t, slope_there, bend_there in zip(points, slopes, bends, strict=True):
+        if number_sign(slope_there) == -1:
+            return f"f falls at x = {t}"
+        if number_sign(bend_there) == 1:
+            return f"g is convex at x = {t}"
+    for i in range(1, len(points)):
+        if number_sign(bends[i] * slopes[0] - bends[0] * slopes[i]) in (1, -1):
+            return f"g''/f' differs between x = {points[0]} and x = {points[i]}"
     return None
 
 
-@lru_cache(maxsize=128)
-def search_fall(f: Expression) -> tuple[Fraction | None, bool]:
-    """Look for a place where f falls, by interval arithmetic on ever smaller pieces.
-
-    Args:
-        f: a formula.
-
-    Returns:
-        A number x in (0, 1) with f'(x) < 0, or None; and whether there is none:
-        f' >= 0 from 2**-60 to 1 - 2**-60 is proved. Neither is found if f' stays
-        close to 0 over a stretch.
-
-    Example:
-        >>> float(search_fall(Expression("x - x**2"))[0])
-        0.75
-        >>> search_fall(Expression("log(x)"))
-        (None, True)
-    """
-    # By the mean value theorem too, which is closer where terms cancel.
-    return _search_negative(f, lambda jet: jet.slope, lambda jet: jet.bend)
-
-
-@lru_cache(maxsize=128)
-def search_convexity(g: Expression) -> Fraction | None:
-    """Look for a place where g bends upwards, as `search_fall` does.
-
-    Args:
-        g: a formula.
-
-    Returns:
-        A number x in (0, 1) with g''(x) > 0, or None.
-    """
-    return _search_negative(g, lambda jet: -jet.bend)[0]
-
-
-def _search_negative(
-    h: Expression,
-    part: Callable[[Jet], Any],
-    derivative: Callable[[Jet], Any] | None = None,
-) -> tuple[Fraction | None, bool]:
-    """A point where a part of h's jet is negative, and whether there is none."""
-    # Dyadic ends, whose middles intervals hold without rounding.
-    pieces = [(NEAREST_END, Fraction(1, 2)), (Fraction(1, 2), 1 - NEAREST_END)]
-    for low, high in pieces:  # grows by the pieces that cannot be told, widest first
-        if len(pieces) > MAX_PIECES:
-            return None, False
-        middle = (low + high) / 2
-        told = False
-        with suppress(ValueError):  # too wide to tell
-            at = part(h.enclosure(middle))
-            if at < 0:
-                return middle, False
-            over = h.enclosure(low, high)
-            told = part(over) >= 0
-            if derivative and not told:
-                half = (high - low) / 2
-                change = derivative(over) * half.numerator / half.denominator
-                told = at >= abs(change)
-        if not told:
-            pieces += [(low, middle), (middle, high)]
-    return None, True
-
-
+@lru_cache(maxsize=256)
 def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     """Prove that g'' = w0 f' with w0 < 0, in bounded time.
+
+    Of the two as SymPy expressions: that they are defined on all of (0, 1) and that f
+    increases there is proved elsewhere.
 
     Args:
         f: a formula of quality.
@@ -216,11 +148,15 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     x = sympy.Symbol("x", positive=True)
     quality, diversity = f.symbolic(x), g.symbolic(x)
     slope, bend = quality.diff(x), diversity.diff(x, 2)
-    w0 = _exact((bend / slope).subs(x, sympy.Rational(1, 2)))
-    if not (w0.is_negative and _is_zero(bend - w0 * slope)):
+    for t in map(sympy.Rational, ("1/2", "1/3", "2/7")):
+        if number_sign(slope.subs(x, t)):
+            break
+    else:
         return None
-    remainder = diversity.diff(x) - w0 * quality
-    b0 = _exact(remainder.subs(x, sympy.Rational(1, 2)))
+    w0 = _exact((bend / slope).subs(x, t))
+    if number_sign(w0) != -1 or not is_zero(bend - w0 * slope):
+        return None
+    b0 = _exact((diversity.diff(x) - w0 * quality).subs(x, t))
     alpha = _exact(-w0 / (1 - w0))
     antiderivative = (diversity - b0 * x) / w0
     return Proof(
@@ -243,44 +179,22 @@ def _exact(number: Any) -> Any:
     simple = digits.limit_denominator(10**6)
     if abs(digits - simple) < Fraction(1, 10**50):
         rational = sympy.Rational(simple.numerator, simple.denominator)
-        if _is_zero(number - rational):
+        if is_zero(number - rational):
             return rational
     return sympy.expand_log(number)
-
-
-def _is_zero(h: Any) -> bool:
-    """Whether an expression is shown to vanish: its numerator expands to 0."""
-    import sympy
-
-    if sympy.count_ops(h) > MAX_OPERATIONS:
-        return False
-    numerator = sympy.fraction(sympy.together(sympy.expand_log(h)))[0]
-    return _num_terms(numerator) <= MAX_TERMS and sympy.expand(numerator) == 0
-
-
-def _num_terms(h: Any) -> int:
-    """At most so many terms has an expression when it is expanded."""
-    if h.is_Add:
-        return sum(map(_num_terms, h.args))
-    if h.is_Mul:
-        return prod(map(_num_terms, h.args))
-    if h.is_Pow and h.exp.is_Rational:
-        base, power = _num_terms(h.base), abs(int(h.exp))
-        return comb(base + power - 1, power)
-    return 1
 
 
 def _divergence(x: Any, f: Any, antiderivative: Any, alpha: Any) -> str:
     r"""$\Psi(P) - \Psi(Q)$ as text, term by term where that is short."""
     import sympy
 
-    if _num_terms(antiderivative) <= MAX_READABLE:
+    if num_terms(antiderivative) <= MAX_READABLE:
         antiderivative = sympy.expand(antiderivative)
     q, p, ratio = sympy.symbols("Q_i P_i R", positive=True)
     bregman = (
         antiderivative.subs(x, q) - antiderivative.subs(x, p) - f.subs(x, p) * (q - p)
     ) * alpha
-    if _num_terms(bregman) <= 2 * MAX_READABLE:
+    if num_terms(bregman) <= 2 * MAX_READABLE:
         term = sympy.expand(bregman)
         coefficients = term.as_coefficients_dict()
         if coefficients[q] == -coefficients[p]:  # sum_i Q_i - P_i = 0

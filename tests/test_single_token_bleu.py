@@ -484,7 +484,7 @@ def test_three_texts_spare_the_cubic_and_four_do_not():
     for p in rng.dirichlet([2.0] * 3, 20):
         better = (models @ p > p @ p) & (diversity(models) > diversity(p))
         assert not better.any()
-    pair = qd.SeparablePair(qd.CR, lambda x: -((x - 1 / 3) ** 4))
+    pair = qd.SeparablePair(qd.CR, qd.Expression("-(x - 1/3)**4"))
     assert qd.check_compatibility(pair, num_texts=3).compatible is True
     witness = qd.check_compatibility(pair, num_texts=4).witness
     p, q = np.asarray(witness.p), np.asarray(witness.q)
