@@ -201,9 +201,10 @@ def _check_separable(
             f"All models have the same {metric}: none improves both, and P is Pareto-"
             "optimal if it is best in the other metric.",
         )
-    if formulas[0] is None or formulas[1] is None:
+    f, g = formulas
+    if f is None or g is None:
         return _check_code(pair, p, num_texts, stated)
-    return _check_formulas(pair, *formulas, p, num_texts)
+    return _check_formulas(pair, f, g, p, num_texts)
 
 
 def _check_formulas(

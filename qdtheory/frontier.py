@@ -513,7 +513,7 @@ def maximise(
     at_end = (w == 0) | jnp.isinf(w)
     q, _ = solve(jnp.where(at_end, NEAREST_WEIGHT, w), guess)
     q = jnp.select([w == 0, jnp.isinf(w)], _ends(gaps), q)
-    return q, _offset(g, q.max(), w, scores)
+    return q, _offset(g, q.max(), jnp.asarray(w), jnp.asarray(scores))
 
 
 @maximise.defjvp

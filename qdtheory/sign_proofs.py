@@ -252,8 +252,8 @@ def _factors(h: Any) -> Iterator[tuple[Any, Any]]:
             factored = sympy.factor(part)
             # Without factors it comes expanded, where more terms cancel.
             part = part if factored.is_Add else factored
-        part = part.xreplace(hidden)
-        for factor in sympy.Mul.make_args(part):
+        whole: Any = part.xreplace(hidden)
+        for factor in sympy.Mul.make_args(whole):
             base, exponent = factor.as_base_exp()
             if base is sympy.E or not exponent.is_Rational:
                 if base.is_positive:
@@ -375,16 +375,16 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "Runner"]]:
     h = h.xreplace(hidden)
     terms = []
     for term in sympy.Add.make_args(h):
-        a, b, rest = sympy.Integer(0), 0, sympy.Integer(1)
+        a, b, rest = Fraction(0), 0, sympy.Integer(1)
         for factor in sympy.Mul.make_args(term):
             base, exponent = factor.as_base_exp()
             if base == y and exponent.is_Rational:
-                a += exponent
+                a += Fraction(int(exponent.p), int(exponent.q))
             elif base == sympy.log(y) and exponent.is_Integer:
                 b += int(exponent)
             else:
                 rest *= factor
-        terms.append((Fraction(int(a.p), int(a.q)), b, _interval_runner(rest, y)))
+        terms.append((a, b, _interval_runner(rest, y)))
     return terms
 
 

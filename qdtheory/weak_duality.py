@@ -142,8 +142,8 @@ def s_shaped_bound(
     settled, tried = -np.inf, 0
     while True:
         parts = np.array_split(boxes, -(-len(boxes) // BATCH))
-        found = [_bounded(problem, part, enough) for part in parts]
-        bound, boxes = (np.concatenate(part) for part in zip(*found, strict=True))
+        pieces = [_bounded(problem, part, enough) for part in parts]
+        bound, boxes = (np.concatenate(part) for part in zip(*pieces, strict=True))
         tried += len(boxes)
         left = bound > enough
         settled = bound[~left].max(initial=settled)
@@ -225,7 +225,7 @@ def _bounded(
     for at in ((low + high) / 2, low, high):
         part = _Boxes(problem, low, high, at)
         usual = np.full_like(low, problem.price)
-        keep_better(part, *_improved(part, price.copy(), level.copy(), enough))
+        keep_better(part, *_improved(part, price, level, enough))
         keep_better(part, *_improved(part, usual, _level(part, usual), enough))
     if problem.found:
         keep_better(part, *(np.full_like(low, value) for value in problem.found))
@@ -280,20 +280,20 @@ def _improved(
 
     A bound below `enough` need not fall: without a feasible model it has no least.
     """
-    damping, best = np.full(price.size, 1e-9), None
+    damping = np.full(price.size, 1e-9)
+    best = [price.copy(), level.copy(), *_dual(boxes, price, level)]
     for _ in range(NEWTON_STEPS):
-        now = [price, level, *_dual(boxes, price, level)]
-        best = best or [part.copy() for part in now]
-        better = (now[2] < best[2]) & (best[2] > enough - 1)
-        for old, new in zip(best, now, strict=True):
-            old[better] = new[better]
-        damping = np.where(better, damping / 10, np.maximum(damping, 1e-4) * 10)
         price, level, _, gradient, hessian = best
         size = np.trace(hessian, axis1=1, axis2=2) + EPS
         matrix = hessian + (damping * size)[:, None, None] * np.eye(2)
         step = np.linalg.solve(matrix, -gradient[..., None])[..., 0]
         factor = np.exp(np.clip(step[:, 0], -2, 2))
         price, level = price * factor, price * factor * (level / price + step[:, 1])
+        now = [price, level, *_dual(boxes, price, level)]
+        better = (now[2] < best[2]) & (best[2] > enough - 1)
+        for old, new in zip(best, now, strict=True):
+            old[better] = new[better]
+        damping = np.where(better, damping / 10, np.maximum(damping, 1e-4) * 10)
     return best[0], best[1]
 
 
