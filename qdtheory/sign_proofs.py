@@ -379,7 +379,7 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "Runner"]]:
         for factor in sympy.Mul.make_args(term):
             base, exponent = factor.as_base_exp()
             if base == y and exponent.is_Rational:
-                a += Fraction(int(exponent.p), int(exponent.q))
+                a += Fraction(str(exponent))
             elif base == sympy.log(y) and exponent.is_Integer:
                 b += int(exponent)
             else:
