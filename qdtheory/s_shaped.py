@@ -186,7 +186,8 @@ def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
         return values_of(g, (1 - top) / others)[1] - values_of(g, top)[1]
 
     # Each of the others is at most c.
-    return _roots(excess, max(inflection, 1 - others * inflection), 1.0)
+    noise = NOISE * float(np.abs(values_of(g, np.array([inflection, 1.0]))[1]).max())
+    return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
 
 
 def models_of_diversity(
@@ -224,7 +225,7 @@ def models_of_diversity(
             yield _polished(g, scores, *near, diversity)
     for low, high in pairwise(np.unique(breaks)):
         if curve.exists_at((low + high) / 2):
-            for top in _roots(curve.excess, low, high):
+            for top in _roots(curve.excess, low, high, NOISE * abs(diversity)):
                 yield _polished(g, scores, *curve.model(top), diversity)
 
 
@@ -388,9 +389,12 @@ def _polished(
 
 
 def _roots(
-    function: Callable[[np.ndarray], np.ndarray], low: float, high: float
+    function: Callable[[np.ndarray], np.ndarray],
+    low: float,
+    high: float,
+    noise: float = 0.0,
 ) -> list[float]:
-    """Where a function of a vector crosses 0.
+    """Where a function of a vector crosses 0, nowhere if it is but noise.
 
     A dip towards 0 between equal signs is looked at closer: two roots may hide in it.
     """
@@ -401,6 +405,8 @@ def _roots(
         low, high = stretches.pop()
         x = np.geomspace(low, high, NUM_POINTS)
         value = function(x)
+        if np.abs(value).max() <= noise:
+            continue
         side = value >= 0
         for i in np.flatnonzero(side[1:] != side[:-1]):
             roots.append(
@@ -410,7 +416,7 @@ def _roots(
             )
         size = np.abs(value)
         left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
-        hiding = (left > 0) & (right > 0) & (size[1:-1] < np.maximum(left, right))
+        hiding = (left > noise) & (right > noise) & (size[1:-1] < np.maximum(left, right))
         same = (side[:-2] == side[1:-1]) & (side[1:-1] == side[2:])
         if high - low > 1e-4 * high:
             stretches += [(x[i], x[i + 2]) for i in np.flatnonzero(hiding & same)]

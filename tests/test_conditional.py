@@ -4,6 +4,7 @@ from itertools import product
 
 import cvxpy as cp
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import oracle
@@ -193,6 +194,16 @@ def test_quality_and_diversity_must_weigh_conditions_alike():
             other = weights[::-1]
             assert by_cvxpy(pair, p, weights) == pytest.approx(0, abs=1e-7)
             assert by_cvxpy(pair, p, weights, diversity_weights=other) > 1e-4
+
+
+def test_average_discrepancy_in_another_unit():
+    # A quality that ends in a product, which XLA may fuse with what follows.
+    tripled = qd.SeparablePair(lambda x: 3 * jnp.log(x), qd.NRR)
+    for p, weights in worlds(4, 3, conditions=2, texts=4):
+        found = qd.average_discrepancy(tripled, p, weights)
+        plain = qd.average_discrepancy(qd.LL_NRR, p, weights)
+        assert found.qdisc == pytest.approx(3 * plain.qdisc, rel=1e-9)
+        assert found.qdisc <= found.upper_bound <= found.qdisc * (1 + 1e-6)
 
 
 def test_ends_of_the_average_discrepancy():

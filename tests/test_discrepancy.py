@@ -483,6 +483,20 @@ def test_three_texts_are_compatible_where_four_are_not(slope):
     assert four > {"cubic": 0.01, "sine": 1e-4}[slope]
 
 
+@pytest.mark.parametrize("a", [1.5, 1.0, 0.75])
+@pytest.mark.parametrize("f", ["x", "log(x)", "1 + 0*x"])
+def test_an_inflection_at_the_uniform_distribution(f, a):
+    # -a x^2 + x^3 has it at a / 3; over two texts the first is a constant diversity.
+    pair = qd.SeparablePair(qd.Expression(f), qd.Expression(f"-{a}*x**2 + x**3"))
+    n = round(3 / a)
+    for p in (np.full(n, 1 / n), np.linspace(1, 2, n) / np.linspace(1, 2, n).sum()):
+        found = quality_discrepancy(pair, p)
+        scores = np.asarray(pair.text_quality(p))
+        assert found.status == "exact"
+        # V is least at the uniform distribution, so that one text alone is feasible.
+        assert found.qdisc == pytest.approx(scores.max() - p @ scores, abs=1e-12)
+
+
 @pytest.mark.parametrize("references", [(2, 30), (10, 64), (100, 10_000)])
 def test_a_candidate_that_newton_loses_is_no_warning(references):
     # Warnings are errors here: one of the points to polish has no solution nearby.
