@@ -110,8 +110,8 @@ def main(number: int) -> None:
             wrong += 1
             print(
                 f"{seed}: f = {f.text}, g = {g.text}, N = {n}: QDisc "
-                f"{found.qdisc:.9g}, {difference:.1e} of the range from the referee, {found.status}; "
-                f"compiled {apart:.1e}",
+                f"{found.qdisc:.9g}, {difference:.1e} of the range from the referee, "
+                f"{found.status}; compiled {apart:.1e}",
                 flush=True,
             )
         jax.clear_caches()

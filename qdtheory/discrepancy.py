@@ -6,6 +6,8 @@ quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$, with g
 strictly concave (a root in the frontier's weight) or concave up to an inflection c
 and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
 (`qdtheory.concave`); searched for with any other pair, which gives a lower bound.
+A result is called exact where `qdtheory.weak_duality`, which shares nothing with the
+solvers, shows that no model gains more.
 """
 
 from dataclasses import dataclass, field, replace
@@ -106,10 +108,11 @@ class Discrepancy:
         q: that model Q, shape (N,); where only diversity can be gained, the model
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits, unless P
             itself maximises V: then up to rounding.
-        status: "exact": up to rounding, no better model exists; "lower_bound": the
-            best model that a search found; "certified": none is better by more than
-            1e-5 of the range of the texts' scores, as a convex problem's dual or
-            `qdtheory.certify` shows.
+        status: "exact": no model gains more by more than 1e-9 of the range of the
+            texts' scores, or the rounding of quality, as weak duality shows at this
+            model; "certified": none by more than 1e-5 of that range, as a convex
+            problem's dual or `qdtheory.certify` shows; "lower_bound": the best model
+            that was found. What a bound takes for granted of g or V is in `reason`.
         upper_bound: no model gains more quality than this; infinite if not known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are

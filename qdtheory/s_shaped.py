@@ -416,7 +416,8 @@ def _roots(
             )
         size = np.abs(value)
         left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
-        hiding = (left > noise) & (right > noise) & (size[1:-1] < np.maximum(left, right))
+        hiding = np.minimum(left, right) > noise
+        hiding &= size[1:-1] < np.maximum(left, right)
         same = (side[:-2] == side[1:-1]) & (side[1:-1] == side[2:])
         if high - low > 1e-4 * high:
             stretches += [(x[i], x[i + 2]) for i in np.flatnonzero(hiding & same)]
