@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from typing import Any
+from typing import Any, no_type_check
 
 import jax
 import jax.numpy as jnp
@@ -181,11 +181,8 @@ log, exp, sqrt, + - * / ** and parentheses
         from flint import arb, ctx, fmpq
 
         functions = {name: operator.methodcaller(name) for name in FUNCTIONS}
+        number = lambda exact: arb(fmpq(exact.numerator, exact.denominator))  # noqa: E731
         with ctx.workprec(256):
-
-            def number(exact: Fraction) -> Any:
-                return arb(fmpq(exact.numerator, exact.denominator))
-
             return arb(0) + _evaluate(self._tree, number(x), number, functions)
 
     def symbolic(self, x: Any) -> Any:
@@ -367,6 +364,7 @@ def _exponent(node: ast.expr, text: str) -> Fraction:
     )
 
 
+@no_type_check  # of every operation, in the tests, it takes most of their time
 def _evaluate(
     tree: Tree, x: Any, number: Callable[[Fraction], Any], functions: dict[str, Any]
 ) -> Any:
@@ -386,6 +384,7 @@ def _evaluate(
     return operation(*(_evaluate(part, x, number, functions) for part in operands))
 
 
+@no_type_check
 def _constant_jet(exact: Fraction) -> Jet:
     return Jet(np.float64(exact), np.float64(0), np.float64(0))
 

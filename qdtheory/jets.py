@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 
 
+@no_type_check  # of every operation, in the tests, it takes most of their time
 @dataclass(frozen=True)
 class Jet:
     """A function's value and two derivatives at some x, or at many.
@@ -77,6 +78,7 @@ class Jet:
         return self
 
 
+@no_type_check
 def jet_functions(log: Callable, exp: Callable, sqrt: Callable) -> dict[str, Callable]:
     """The functions of jets, from those of the arithmetic of their parts.
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, lru_cache, reduce
 from math import comb, prod
 from operator import add, mul
-from typing import Any
+from typing import Any, no_type_check
 
 from qdtheory.expressions import interval_arithmetic
 
@@ -416,6 +416,7 @@ def _leading_sign(terms: list, end: Fraction) -> int | None:
 # --- Formulas in balls and intervals --------------------------------------------------
 
 
+@no_type_check  # of every run, in the tests, it takes most of their time
 @dataclass(frozen=True)
 class Runner:
     """A formula as a list of operations, run in one arithmetic."""

@@ -35,6 +35,8 @@ EXACT = 1e-9
 BATCH = 32
 MAX_BOXES = 1024
 NEWTON_STEPS = 6
+# Where the constraint does not bind, the best price is next to none.
+CHEAP = 1e-6
 NUM_HALVINGS = 50
 
 
@@ -224,9 +226,10 @@ def _bounded(
 
     for at in ((low + high) / 2, low, high):
         part = _Boxes(problem, low, high, at)
-        usual = np.full_like(low, problem.price)
         keep_better(part, *_improved(part, price, level, enough))
-        keep_better(part, *_improved(part, usual, _level(part, usual), enough))
+        for start in (problem.price, CHEAP * problem.price):
+            usual = np.full_like(low, start)
+            keep_better(part, *_improved(part, usual, _level(part, usual), enough))
     if problem.found:
         keep_better(part, *(np.full_like(low, value) for value in problem.found))
     return bound, np.column_stack([low, high, price, level])
