@@ -309,6 +309,8 @@ def _nearby(
     """
     value, _, bend = values_of(g, q)
     free = np.isfinite(scores) & (bend != 0)
+    if not free.any():  # at the inflection
+        return None
     inverse = np.where(free, 1 / np.where(free, bend, 1), 0.0)
     score = np.where(free, scores, 0.0)
     score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)

@@ -497,6 +497,15 @@ def test_an_inflection_at_the_uniform_distribution(f, a):
         assert found.qdisc == pytest.approx(scores.max() - p @ scores, abs=1e-12)
 
 
+def test_no_warning_at_an_inflection_where_some_texts_are_left_out():
+    # g'' is 0 at 1/4, the uniform distribution on the texts of finite score.
+    pair = qd.SeparablePair(qd.LL, qd.Expression("sqrt(x) + x**2"))
+    p = np.array([0, 0.3, 0.2, 0.3, 0.2])
+    found = quality_discrepancy(pair, p)
+    assert found.status == "exact"
+    assert_attained(pair, p, found.q, found.qdisc)
+
+
 @pytest.mark.parametrize("references", [(2, 30), (10, 64), (100, 10_000)])
 def test_a_candidate_that_newton_loses_is_no_warning(references):
     # Warnings are errors here: one of the points to polish has no solution nearby.

@@ -61,10 +61,10 @@ def exactly(text, x):
 def test_no_model_exceeds_a_bound_by_boxes(text):
     g, rng = Expression(text), np.random.default_rng(3)
     c = inflection_point(g)
-    for n in (2, 3, 4):
+    for n in (2, 4):
         q = np.maximum(models(rng, n), 1e-300)
         values = g.value(q).sum(axis=1)
-        for _ in range(4):
+        for _ in range(3):
             scores, p = rng.normal(size=n), rng.dirichlet(np.ones(n))
             least = float(g.value(p).sum())
             best = (q[values >= least] @ scores).max(initial=float(p @ scores))
