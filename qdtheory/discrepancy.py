@@ -557,7 +557,8 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
         q, dominated_in = on_modes, "diversity"
     elif dominated_in is None:
         q = p
-    if gain > upper + CONTRADICTION * spread:
+    rounded = NOISE * float(expected_score(p + q, np.abs(scores)))
+    if gain > upper + CONTRADICTION * spread + rounded:
         raise ValueError(
             f"the diversity must be concave: a model gains {gain:.6g}, more than the "
             f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"

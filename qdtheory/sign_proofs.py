@@ -62,7 +62,7 @@ def sign_of(h: Any, x: Any) -> Sign:
     derived from: then its zeros are isolated unless it is 0 everywhere.
 
     Args:
-        h: a SymPy expression of x in +, *, powers, log and exp.
+        h: a SymPy expression of x: sums, products, powers, log and exp.
         x: its SymPy symbol, positive.
 
     Returns:
