@@ -117,7 +117,7 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
 
 
 def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
-    """R + t (e_k - e_i) on the support; off it that is not positive.
+    """Of the gaps, r + t (e_k - e_i) on the support; off it that is not positive.
 
     To compare the gaps with e_k would rest on their last bit.
     """
