@@ -163,9 +163,25 @@ def test_one_more_step_lowers_the_loss_of_its_batch():
     (tokens,) = training._batches(corpus, 8, 0, range(1))
     losses = []
     for _ in range(50):
-        state, (nll, predicted) = training._update(state, 0.001, tokens)
+        state, (nll, predicted) = training._update(state, 0.001, 100.0, tokens)
         losses.append(float(nll / predicted))
     assert (np.diff(losses) < 0).all()
+
+
+def test_short_sentences_weigh_no_more_than_long_ones():
+    """Half the sentences end after one word; batches hold one length each."""
+    corpus = as_corpus([["a"] * n for n in (1, 17)] * 200)
+    model = train(
+        corpus,
+        epochs=40,
+        embedding_size=4,
+        hidden_size=4,
+        learning_rate=0.01,
+        batch_size=20,
+    )
+    (log_q,) = model.log_probability(to_table(as_corpus(["a"]), 17))
+    # With each batch over its own predicted tokens it would be 17 / (17 + 2).
+    assert float(jnp.exp(log_q)) == pytest.approx(0.5, abs=0.1)
 
 
 # -- the temperature of tokens (notebook 11) ------------------------------------------
