@@ -482,6 +482,28 @@ def test_the_table_of_the_sweep_agrees_with_itself():
             )
 
 
+@pytest.mark.claim("N11.14")
+@pytest.mark.parametrize("n", "1234")
+def test_cnd_in_the_table_is_least_at_1(n):
+    """As measured, without the fit, and by each estimate."""
+    path = ROOT / "notebooks" / "data" / "temperature_sweep.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith("--full")
+    rows = [r for r in csv.DictReader(x for x in lines if x[0] != "#") if r["n"] == n]
+    mine = [r for r in rows if not r["left_out"] and r["temperature"] != "real"]
+    for estimate in ("cnd", "cnd_pairs"):
+        least = min(mine, key=lambda row: float(row[estimate]))
+        assert least["temperature"] == "1"
+    # And ||q||^2 - 2 q.p without each of the groups, against the two neighbours.
+    for group in {r["left_out"] for r in rows} - {""}:
+        cold, at_1, hot = (
+            -float(r["nrr_pairs"]) - 2 * float(r["coverage_rate"])
+            for r in rows
+            if r["left_out"] == group and 0.8 < float(r["temperature"]) < 1.3
+        )
+        assert at_1 < min(cold, hot)
+
+
 @pytest.mark.claim("N11.15")
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_expected_plug_in_of_few_texts_is_least_elsewhere(n):
