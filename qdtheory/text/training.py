@@ -90,11 +90,13 @@ def train(
 ) -> LSTMLanguageModel:
     r"""Fit an LSTM to the sentences of a corpus by Adam on $-\log Q(x)$.
 
-    A batch's loss is its total $-\log Q(x)$ over its predicted tokens; the end of a
-    sentence is predicted too, except at the greatest length. Batches hold sentences of
-    similar length, in a new order each epoch; what does not fill a batch is left out,
-    another part each epoch. Arithmetic is in float64, so that another machine finds
-    the same model to many digits; in float32 it would find another one.
+    A batch's loss is its total $-\log Q(x)$ over the predicted tokens of an average
+    batch, so that all sentences weigh the same; over its own, short ones would weigh
+    more. The end of a sentence is predicted too, except at the greatest length. Batches
+    hold sentences of similar length, in a new order each epoch; what does not fill a
+    batch is left out, another part each epoch. Arithmetic is in float64, so that
+    another machine finds the same model to many digits; in float32 it would find
+    another one.
 
     With a checkpoint file, a training that was killed goes on where the file stands,
     and ends at the same parameters, bit for bit, as an unbroken one on the same
@@ -152,6 +154,7 @@ def train(
         held_out = _in_order(as_corpus(validation, empty="skip"), corpus)
     state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
     num_steps = epochs * (len(corpus) // batch_size)
+    average = batch_size * _num_predicted(corpus) / len(corpus)
     settings["corpus"] = _digest(corpus)
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
@@ -161,7 +164,7 @@ def train(
         stop = min(step - step % every + every, num_steps)
         start, sums = time.monotonic(), np.zeros(2)
         for tokens in _batches(corpus, batch_size, seed, range(step, stop)):
-            state, batch_sums = _update(state, learning_rate, tokens)
+            state, batch_sums = _update(state, learning_rate, average, tokens)
             sums = sums + batch_sums
         nll, predicted = np.asarray(sums).tolist()  # waits for the device
         rate, step = predicted / (time.monotonic() - start), stop
@@ -252,17 +255,19 @@ def _nll(model: LSTMLanguageModel, tokens: Array) -> Array:
     return jnp.stack([-jnp.where(is_predicted, chosen, 0.0).sum(), is_predicted.sum()])
 
 
-def _loss(model: LSTMLanguageModel, tokens: Array) -> tuple[Array, Array]:
+def _loss(
+    model: LSTMLanguageModel, average: float | Array, tokens: Array
+) -> tuple[Array, Array]:
     sums = _nll(model, tokens)
-    return sums[0] / sums[1], sums
+    return sums[0] / average, sums
 
 
 @partial(jax.jit, donate_argnums=0)
 def _update(
-    state: State, learning_rate: float | Array, tokens: Array
+    state: State, learning_rate: float | Array, average: float | Array, tokens: Array
 ) -> tuple[State, Array]:
     model, moments = state
-    gradient, sums = jax.grad(_loss, has_aux=True)(model, tokens)
+    gradient, sums = jax.grad(_loss, has_aux=True)(model, average, tokens)
     step, moments = optax.adam(learning_rate).update(gradient, moments)
     return (jax.tree.map(jnp.add, model, step), moments), sums
 
@@ -315,6 +320,12 @@ def _order(
     order = rng.permutation(len(corpus))[:used]
     by_width = np.argsort(_width(corpus.lengths[order]), kind="stable")
     return rng.permutation(order[by_width].reshape(-1, batch_size))
+
+
+def _num_predicted(corpus: Corpus) -> int:
+    """Tokens and ends; the longest sentences just end."""
+    lengths = corpus.lengths
+    return corpus.num_tokens + int((lengths < lengths.max()).sum())
 
 
 def _width(length):

@@ -163,9 +163,25 @@ def test_one_more_step_lowers_the_loss_of_its_batch():
     (tokens,) = training._batches(corpus, 8, 0, range(1))
     losses = []
     for _ in range(50):
-        state, (nll, predicted) = training._update(state, 0.001, tokens)
+        state, (nll, predicted) = training._update(state, 0.001, 100.0, tokens)
         losses.append(float(nll / predicted))
     assert (np.diff(losses) < 0).all()
+
+
+def test_short_sentences_weigh_no_more_than_long_ones():
+    """Half the sentences end after one word; batches hold one length each."""
+    corpus = as_corpus([["a"] * n for n in (1, 17)] * 200)
+    model = train(
+        corpus,
+        epochs=40,
+        embedding_size=4,
+        hidden_size=4,
+        learning_rate=0.01,
+        batch_size=20,
+    )
+    (log_q,) = model.log_probability(to_table(as_corpus(["a"]), 17))
+    # With each batch over its own predicted tokens it would be 17 / (17 + 2).
+    assert float(jnp.exp(log_q)) == pytest.approx(0.5, abs=0.1)
 
 
 # -- the temperature of tokens (notebook 11) ------------------------------------------
@@ -464,6 +480,28 @@ def test_the_table_of_the_sweep_agrees_with_itself():
             assert float(r["coverage_rate"]) == pytest.approx(
                 float(same["coverage_rate"]), rel=0.2
             )
+
+
+@pytest.mark.claim("N11.14")
+@pytest.mark.parametrize("n", "1234")
+def test_cnd_in_the_table_is_least_at_1(n):
+    """As measured, without the fit, and by each estimate."""
+    path = ROOT / "notebooks" / "data" / "temperature_sweep.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith("--full")
+    rows = [r for r in csv.DictReader(x for x in lines if x[0] != "#") if r["n"] == n]
+    mine = [r for r in rows if not r["left_out"] and r["temperature"] != "real"]
+    for estimate in ("cnd", "cnd_pairs"):
+        least = min(mine, key=lambda row: float(row[estimate]))
+        assert least["temperature"] == "1"
+    # And ||q||^2 - 2 q.p without each of the groups, against the two neighbours.
+    for group in {r["left_out"] for r in rows} - {""}:
+        cold, at_1, hot = (
+            -float(r["nrr_pairs"]) - 2 * float(r["coverage_rate"])
+            for r in rows
+            if r["left_out"] == group and 0.8 < float(r["temperature"]) < 1.3
+        )
+        assert at_1 < min(cold, hot)
 
 
 @pytest.mark.claim("N11.15")
