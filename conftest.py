@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from pathlib import Path
 
 import build
@@ -17,6 +18,19 @@ import jaxtyping
 
 jax.config.update("jax_enable_x64", True)
 gc.set_threshold(build.NEW_OBJECTS)
+
+
+def jaxtyped_if_public(*, typechecker):
+    """Check public functions and classes alone: pyright reads the others.
+
+    Around an inner function the check is made anew in each call of the outer one, and
+    around a private one it takes longer than the work.
+    """
+    check = jaxtyped(typechecker=typechecker)
+    return lambda of: of if re.search(r"(^|\.)[_<]", of.__qualname__) else check(of)
+
+
+jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, jaxtyped_if_public
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 
 # The first example of a shape compiles, so a deadline would only measure XLA.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from typing import Any, no_type_check
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -364,7 +364,6 @@ def _exponent(node: ast.expr, text: str) -> Fraction:
     )
 
 
-@no_type_check  # of every operation, in the tests, it takes most of their time
 def _evaluate(
     tree: Tree, x: Any, number: Callable[[Fraction], Any], functions: dict[str, Any]
 ) -> Any:
@@ -384,7 +383,6 @@ def _evaluate(
     return operation(*(_evaluate(part, x, number, functions) for part in operands))
 
 
-@no_type_check
 def _constant_jet(exact: Fraction) -> Jet:
     return Jet(np.float64(exact), np.float64(0), np.float64(0))
 

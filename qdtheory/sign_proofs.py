@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, lru_cache, reduce
 from math import comb, prod
 from operator import add, mul
-from typing import Any, no_type_check
+from typing import Any
 
 from qdtheory.expressions import interval_arithmetic
 
@@ -366,7 +366,7 @@ def number_sign_at_zero(h: Any, y: Any) -> int | None:
     return number_sign(h.subs(y, 0))
 
 
-def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "Runner"]]:
+def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
     """a, b and r of each term y**a log(y)**b r(y) of an expanded formula."""
     import sympy
 
@@ -416,9 +416,8 @@ def _leading_sign(terms: list, end: Fraction) -> int | None:
 # --- Formulas in balls and intervals --------------------------------------------------
 
 
-@no_type_check  # of every run, in the tests, it takes most of their time
 @dataclass(frozen=True)
-class Runner:
+class _Runner:
     """A formula as a list of operations, run in one arithmetic."""
 
     tape: Tape
@@ -438,24 +437,24 @@ class Runner:
 
 
 @lru_cache(maxsize=1024)
-def _runner(h: Any, x: Any) -> Runner:
+def _runner(h: Any, x: Any) -> _Runner:
     from flint import arb, ctx, fmpq
 
     def number(exact: Fraction) -> Any:
         with ctx.workprec(PRECISION):
             return arb(fmpq(exact.numerator, exact.denominator))
 
-    return Runner(_tape(h, x, number), _ball_operations())
+    return _Runner(_tape(h, x, number), _ball_operations())
 
 
 @lru_cache(maxsize=1024)
-def _interval_runner(h: Any, x: Any) -> Runner:
+def _interval_runner(h: Any, x: Any) -> _Runner:
     arithmetic, _, _ = interval_arithmetic()
 
     def number(exact: Fraction) -> Any:
         return arithmetic.mpf(exact.numerator) / exact.denominator
 
-    return Runner(_tape(h, x, number), _interval_operations())
+    return _Runner(_tape(h, x, number), _interval_operations())
 
 
 def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
