@@ -691,7 +691,7 @@ def quadratic_interval(
         return float(q @ kernel @ q), 2 * kernel @ q
 
     # If X is a mixture of QQ', its rows are, up to scale, means of the Q's.
-    heaviest = np.argsort(mixture.sum(axis=1))[:-4:-1]
+    heaviest = np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]
     starts = [mixture.sum(axis=0), *mixture[heaviest], start]
     climbed = [
         climb_from(units.scores, spent, budget, q / q.sum())

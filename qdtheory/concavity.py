@@ -90,7 +90,7 @@ class Segments:
         a, b, c = (part[:, None] for part in squares)
         distance = a + b * self.steps + c * self.steps**2
         score = np.where(distance > NEAR, excess / np.maximum(distance, NEAR), -np.inf)
-        rows = np.argsort(-score.max(axis=1))[:number]
+        rows = np.argsort(-score.max(axis=1), kind="stable")[:number]
         share = self.steps[rows, score[rows].argmax(axis=1)][:, None]
         return (1 - share) * self.starts[rows] + share * self.ends[rows]
 
@@ -129,7 +129,8 @@ def require_concave(
     some, size = list(texts), at.size
     allowed = np.isin(np.arange(size), some)
     heights = np.where(allowed, heights, 0.0)
-    corners = np.eye(size)[some][np.argsort(-heights[some])[:MAX_SEGMENTS]]
+    highest = np.argsort(-heights[some], kind="stable")[:MAX_SEGMENTS]
+    corners = np.eye(size)[some][highest]
     starts = np.vstack([_without(model, corners, allowed) for model in models])
     fixed = _searched_once(diversity, texts, size)
     own = _searched(diversity, allowed, starts, np.tile(corners, (len(models), 1)))

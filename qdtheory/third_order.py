@@ -160,7 +160,7 @@ def third_order_interval(
         checks = steps // STEPS_BETWEEN_CHECKS
         if checks & (checks - 1) == 0:
             # If T is a mixture of cubes of Q's, rows of its sums are, up to scale, too.
-            heaviest = mixture[np.argsort(mixture.sum(axis=1))[:-4:-1]]
+            heaviest = mixture[np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]]
             models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
             gain, better = best_feasible(pair, p, [q, *models])
             if gain > lower + width / 10:
