@@ -35,9 +35,10 @@ EXACT = 1e-9
 BATCH = 32
 MAX_BOXES = 1024
 NEWTON_STEPS = 6
-# Where the constraint does not bind, the best price is next to none.
-CHEAP = 1e-6
-NUM_HALVINGS = 50
+# The least and the greatest price to start from, in terms of the one to expect.
+PRICES = (1e-6, 1e2)
+NUM_PRICES = 12
+NUM_HALVINGS = 30
 
 
 def rounding(num_terms: int) -> float:
@@ -224,12 +225,14 @@ def _bounded(
         for old, other in zip((bound, price, level), (height, *new), strict=True):
             old[better] = other[better]
 
-    for at in ((low + high) / 2, low, high):
-        part = _Boxes(problem, low, high, at)
-        keep_better(part, *_improved(part, price, level, enough))
-        for start in (problem.price, CHEAP * problem.price):
-            usual = np.full_like(low, start)
-            keep_better(part, *_improved(part, usual, _level(part, usual), enough))
+    part = _Boxes(problem, low, high, (low + high) / 2)
+    keep_better(part, *_improved(part, price, level, enough))
+    if (bound > enough).any():
+        keep_better(part, *_improved(part, *_binding(part), enough))
+    for at in (low, high):
+        if (bound > enough).any():
+            part = _Boxes(problem, low, high, at)
+            keep_better(part, *_improved(part, price, level, enough))
     if problem.found:
         keep_better(part, *(np.full_like(low, value) for value in problem.found))
     return bound, np.column_stack([low, high, price, level])
@@ -274,6 +277,20 @@ def _level(boxes: _Boxes, price: np.ndarray) -> np.ndarray:
         above = boxes.points(price, middle).sum(axis=1) > 1
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return (low + high) / 2
+
+
+def _binding(boxes: _Boxes) -> tuple[np.ndarray, np.ndarray]:
+    """The price at which the points of each box are as diverse as asked, and the level.
+
+    Where they are so at next to no price, or at none, it is the last one tried.
+    """
+    low, high = (np.full(boxes.low.size, s * boxes.problem.price) for s in PRICES)
+    for _ in range(NUM_PRICES):
+        middle = np.sqrt(low * high)
+        value, _, _ = boxes.values(boxes.points(middle, _level(boxes, middle)))
+        diverse = value.sum(axis=1) > boxes.problem.least
+        low, high = np.where(diverse, low, middle), np.where(diverse, middle, high)
+    return high, _level(boxes, high)
 
 
 def _improved(
