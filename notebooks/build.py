@@ -113,7 +113,7 @@ def compiler_flags(jaxlib: str) -> str:
     """
     release = tuple(map(int, re.findall(r"\d+", jaxlib)[:3]))
     plain = "--xla_cpu_use_fusion_emitters=false " if release < (0, 11, 1) else ""
-    return plain + "--xla_backend_optimization_level=1"
+    return plain + "--xla_backend_optimization_level=0"
 
 
 def jax_environment(cache: Path) -> dict[str, str]:
