@@ -341,15 +341,15 @@ def accepted(rng):
 
 @pytest.fixture
 def answer(capsys):
-    """The first word that the command's function prints; two seconds of work fail."""
+    """The first word that the command's function prints; four seconds of work fail."""
 
     def hang(*_):
-        raise TimeoutError("no answer within two seconds")
+        raise TimeoutError("no answer within four seconds")
 
     def run(f, g):
         status = 0
         # Time of this process, so that a busy machine fails nothing.
-        signal.setitimer(signal.ITIMER_VIRTUAL, 2.0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 4.0)
         try:
             cli.check(f=f, g=g)
         except typer.Exit as stopped:

@@ -1,5 +1,6 @@
 """No verdict is wrong: pairs whose truth is known by analysis, and random ones."""
 
+import functools
 import itertools
 from collections import Counter
 
@@ -232,6 +233,7 @@ def on_falling_lines(f, g):
     return True
 
 
+@functools.cache
 def numeric(text):
     x = sympy.Symbol("x", positive=True)
     return sympy.lambdify(x, qd.Expression(text).symbolic(x), "mpmath")
@@ -265,11 +267,11 @@ def test_no_p_is_beaten_although_f_falls(f, g, num_texts):
 
 
 def test_random_formulas_before_a_referee():
-    # The first hundred of a fixed sequence; the script does as many as it is told.
-    answers = Counter(referee(seed) for seed in range(100))
-    assert answers["compatible"] >= 5
-    assert answers["incompatible"] >= 40
-    assert answers["undecided"] <= 12
+    # The first sixty of a fixed sequence; the script does as many as it is told.
+    answers = Counter(referee(seed) for seed in range(60))
+    assert answers["compatible"] >= 3
+    assert answers["incompatible"] >= 24
+    assert answers["undecided"] <= 8
     assert answers["undecided, the referee has a witness"] == 0
 
 
