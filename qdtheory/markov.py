@@ -1,10 +1,10 @@
-r"""The Markov model of order k that is closest to a distribution over texts.
+r"""The Markov model of order k closest to a distribution over texts.
 
-A language model fitted to samples of Q is what the cross-entropies of Cifka et al.
-and the scores of Semeniuta et al. put in the place of Q. With k tokens of memory and
-all the data it is the projection of Q: `cross_entropy(p, markov_projection(space, q,
-k))` is their forward cross-entropy, `cross_entropy(q, markov_projection(space, p, k))`
-the reverse one.
+The cross-entropies of Cifka et al. and the scores of Semeniuta et al. replace Q by a
+language model fitted to samples of Q. With k tokens of context and infinite data this
+is the projection of Q: `cross_entropy(p, markov_projection(space, q, k))` is their
+forward cross-entropy, `cross_entropy(q, markov_projection(space, p, k))` the reverse
+one.
 """
 
 from functools import lru_cache, partial
