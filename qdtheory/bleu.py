@@ -593,7 +593,7 @@ def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
 
 def _weights(joins: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Moebius inversion of the values: the joins with nonzero weights."""
-    from scipy.linalg import solve_triangular  # late: it costs import time
+    from scipy.linalg import solve_triangular  # late: slow to import
 
     # v(s) = sum of w(t) over t >= s: solve for the weights from the top down.
     at_most = (joins[:, None] & ~joins) == 0

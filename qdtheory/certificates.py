@@ -603,7 +603,7 @@ def _relaxation(
     The variables are the mixture, a value in place of phi at each tail, and one slack
     shared by all constraints, which makes every box feasible.
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     vertices, weights = problem.vertices, problem.weights
     n, m = vertices.shape
@@ -825,7 +825,7 @@ def climb_from(
     Returns:
         A distribution; infeasible only if SLSQP fails.
     """
-    from scipy.optimize import minimize  # late: it costs import time
+    from scipy.optimize import minimize  # late: slow to import
 
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
     within = {

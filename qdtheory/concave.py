@@ -30,7 +30,7 @@ EPS = float(np.finfo(float).eps)
 # The bounds have met when they differ by this share of the range of scores.
 TOLERANCE = 1e-11
 MAX_STEPS = 300
-# Near the central path mu falls by this factor; a step keeps 1 % of what is positive.
+# Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
 CENTERING, KEPT = 0.1, 0.01
 # How far multipliers may be from those on the path, as a factor.
 FAR = 1e3
@@ -143,8 +143,8 @@ class Face:
                 "the diversity must have finite first and second derivatives at "
                 "models that give every text of finite score some probability"
             )
-        # Of V(y + (1 - sum y) x), which is V where y sums to 1, and concave in every
-        # direction if V is so on the simplex.
+        # Derivatives of V(y + (1 - sum y) x), which equals V if y sums to 1 and is
+        # concave in every direction if V is concave on the simplex.
         along = bend @ x
         bend = bend - along - along[:, None] + along @ x
         return Tangent(x, float(value), slope - slope @ x, bend, size)
@@ -254,7 +254,7 @@ def favoured(
     Returns:
         The model, shape (N,).
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     curvature, directions = np.linalg.eigh(-top.bend)
     curved = directions[:, curvature > FLAT * curvature.max()]
@@ -352,7 +352,7 @@ def _ascend(
         least: the required diversity; minus infinity to maximise V.
         unit: the scale of the scores, or of V.
     """
-    from scipy.linalg import get_lapack_funcs  # late: it costs import time
+    from scipy.linalg import get_lapack_funcs  # late: slow to import
 
     (solve,) = get_lapack_funcs(("posv",), dtype=float)
     n, bounded = at.x.size, least > -np.inf

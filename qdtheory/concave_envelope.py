@@ -455,7 +455,7 @@ def _multipliers(
     Returns:
         The minimum, the shares of the planes, the price and the level.
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     shape, left = _shape(problem.g), 1 - x.sum(axis=1)
     # A linear term of g is a constant in diversity, and shifts the level.

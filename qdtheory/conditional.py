@@ -72,7 +72,7 @@ def conditional_quality(
         A scalar, finite or $-\infty$.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7.
@@ -98,14 +98,14 @@ def average_diversity(
 
     Args:
         pair: any pair.
-        q: the model, a distribution a row.
+        q: the model, one distribution per row.
         weights: P(c), positive.
 
     Returns:
         A scalar.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7; Shen et al. 2019 (Pairwise-BLEU).
@@ -129,14 +129,14 @@ def pooled_diversity(
 
     Args:
         pair: any pair.
-        q: the model, a distribution a row.
+        q: the model, one distribution per row.
         weights: P(c), positive.
 
     Returns:
         A scalar; for concave V at least `average_diversity`.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7; Li et al. 2016 (Distinct-n).
@@ -359,7 +359,7 @@ def transport_bound(
         >>> bool(abs(plan.q.mean(axis=0) - p.mean(axis=0)).max() < 1e-12)
         True
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
     scores = _finite_scores(pair, p)

@@ -52,7 +52,7 @@ MAX_NUMBER = 10**6
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
 
-# Of the named functions without parameters; a function is its own only key.
+# Formulas of the named functions without parameters, which are matched by identity.
 NAMED = ((LL, "log(x)"), (CR, "x"), (SE, "-x*log(x)"), (NRR, "-x**2"))
 
 

@@ -45,7 +45,7 @@ def markov_projection(
         A distribution over the texts, shape (num_texts,).
 
     Raises:
-        TypeError: `q` is no array of float64.
+        TypeError: `q` is not an array of float64.
         ValueError: weights that are negative or all zero, or a negative order or
             alpha.
 
@@ -61,7 +61,7 @@ def markov_projection(
         [0.5, 0.0, 0.0, 0.5]
     """
     q = check_vector(q, "q", space.num_texts)
-    normalize(q)  # refuses what are no weights
+    normalize(q)  # raises if q does not hold weights
     if order < 0:
         raise ValueError(f"order must be at least 0, got {order}")
     if not isinstance(alpha, Tracer) and not 0 <= alpha < np.inf:

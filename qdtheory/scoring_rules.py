@@ -119,8 +119,8 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
         A number, at least 0; the error is of higher order in the mismatch.
 
     Raises:
-        ValueError: `p` is no distribution or has zeros, or V does not bend down in
-            every direction at it.
+        ValueError: `p` is not a distribution or has zeros, or the Hessian of V at `p`
+            is not negative definite on zero-sum vectors.
 
     Example:
         >>> import jax.numpy as jnp

@@ -352,7 +352,7 @@ def _point(problem: _Problem, log_q: Array) -> _Point:
     q = jax.nn.softmax(log_q)
     u, du = jax.value_and_grad(problem.quality)(q)
     v, dv = jax.value_and_grad(problem.diversity)(q)
-    # A text left out stays out, whatever its slope.
+    # A text of probability 0 stays at 0, for any slope.
     du, dv = (jnp.where(q > 0, slope, 0.0) for slope in (du, dv))
     du, dv = du - q @ du, dv - q @ dv
     a, b = problem.weights
@@ -493,7 +493,7 @@ def penalty_curve(
         U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
 
     Raises:
-        ValueError: `p` is no distribution.
+        ValueError: `p` is not a distribution.
 
     References:
         Li et al. 2020, appendix G.1, figure 5.

@@ -5,19 +5,19 @@ every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known ga
 each Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ satisfies
 $$g \cdot Q \le g \cdot Q + \mu (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
 + (g \cdot Q - f)\,Q'SQ,$$
-as nothing that is added is negative. The right side is the mean
+as all added terms are nonnegative. The right side is the mean
 $\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
 $$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \mu (s - C_{xyz})
 + \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz},$$
-of the entries of A: the largest of them, or f, bounds the gain. Whatever found
-$\mu$ and the matrices, `third_order_bound` checks them.
+of the entries of A, so the larger of f and the maximum entry bounds the gain.
+`third_order_bound` verifies $\mu$ and the matrices, independently of the solver.
 
-They are found by the alternating direction method of multipliers on what the bound is
-dual to: a symmetric $T \ge 0$ of sum 1 in the place of $Q \otimes Q \otimes Q$, with
-$C \cdot T \le s$, whose slices $T_x$ and $\sum_x (g_x - f) T_x$ are positive
-semidefinite. The last of them closes what the others leave open. At the optimum Q has
-few texts; each axis has a unit that grows where Q is small, or the multipliers of the
-other texts would take many times more steps.
+They are computed by the alternating direction method of multipliers (ADMM) on the
+dual problem: a symmetric $T \ge 0$ of sum 1 in place of $Q \otimes Q \otimes Q$, with
+$C \cdot T \le s$ and positive semidefinite slices $T_x$ and
+$\sum_x (g_x - f) T_x$. The last constraint closes the gap left by the others. At the
+optimum Q has few texts; each axis is scaled by a unit that grows where Q is small, as
+the multipliers of the other texts would otherwise take many times more steps.
 """
 
 from collections.abc import Iterator

@@ -118,7 +118,7 @@ def jackknife_interval(
         )
         variance = variance + (groups - 1) * values.var(axis=0)
         degrees = min(degrees, groups - 1)
-    from scipy.special import stdtrit  # late: it costs import time
+    from scipy.special import stdtrit  # late: slow to import
 
     value, error = metric(*samples), np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
