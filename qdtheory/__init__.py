@@ -133,7 +133,7 @@ __version__ = _version("qdtheory")
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import a wing that costs time when it is first used: `qdtheory.text`, ..."""
+    """Import slow modules on first use: `qdtheory.text`, ..."""
     if name in ("plotting", "text"):
         return importlib.import_module(f"qdtheory.{name}")
     raise AttributeError(f"module 'qdtheory' has no attribute {name!r}")

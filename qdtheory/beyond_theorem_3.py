@@ -1,11 +1,11 @@
-r"""Compatible pairs beyond Theorem 3: an f that falls, and two or three texts.
+r"""Compatible pairs beyond Theorem 3: nonmonotone f, and two or three texts.
 
 Let $g' = w_0 f + b_0$ with $w_0 < 0$ and $F' = f$. Then, up to constants,
 $V = w_0 \Phi$ with $\Phi(Q) = \sum_i F(Q_i)$, and
-$U(Q) - U(P) = \nabla\Phi(P) \cdot (Q - P)$. So a Q beats P iff $\Phi$ rises at first on
-the way from P to Q and is lower at the end. No P is beaten iff that never happens: iff
-$\Phi$ is *quasiconvex* on the simplex. Theorem 3 asks for more, a convex $\Phi$, and so
-needs an f that increases on (0, 1).
+$U(Q) - U(P) = \nabla\Phi(P) \cdot (Q - P)$. So Q beats P iff $\Phi$ increases initially
+along the segment from P to Q and is lower at its end. No P is beaten iff this never
+happens, that is, iff $\Phi$ is *quasiconvex* on the simplex. Theorem 3 requires more, a
+convex $\Phi$, hence f increasing on (0, 1).
 """
 
 from functools import lru_cache
@@ -16,7 +16,7 @@ from qdtheory.sign_proofs import is_zero, number_sign, sign_of
 
 
 def keeps_order_with_one_text(f: Expression) -> bool:
-    r"""Prove that $\sum_i F(Q_i)$ is strictly pseudoconvex, though f may fall.
+    r"""Prove that $\sum_i F(Q_i)$ is strictly pseudoconvex, although f may decrease.
 
     Let f' > 0 on (0, 1/2], so that only one text can lie where f falls. Let z be f(0)
     or $-\infty$, and write $\psi = (f - z)^2 / f'$ (for $z = -\infty$: $1 / f'$).
@@ -75,7 +75,7 @@ def keeps_order_with_one_text(f: Expression) -> bool:
 
 
 def orders_two_texts(f: Expression, g: Expression) -> bool:
-    r"""Prove that with two texts quality and diversity always move oppositely.
+    r"""Prove that for two texts quality and diversity always move oppositely.
 
     If $f(t) > f(1 - t)$ for t in (1/2, 1), and $g(t) + g(1 - t)$ falls strictly there,
     every interior P = (t, 1 - t) is Pareto-optimal: from t up quality rises and
@@ -106,18 +106,18 @@ def orders_two_texts(f: Expression, g: Expression) -> bool:
 
 @lru_cache(maxsize=64)
 def orders_three_texts(f: Expression, g: Expression) -> bool:
-    r"""Prove that with three texts $(f(P_i), g'(P_i))$ lie on one falling line.
+    r"""Prove that for three texts $(f(P_i), g'(P_i))$ lie on a decreasing line.
 
-    Then $V - w U$ has equal slopes at P, with w < 0 the slope of that line. If g is
-    strictly concave, P is its only maximum, whatever P is.
+    Then the gradient of $V - w U$ at P is constant, with w < 0 the slope of that line.
+    If g is strictly concave, every P is its unique maximiser.
 
     Args:
         f: a formula, smooth on (0, 1).
         g: a formula, smooth on (0, 1).
 
     Returns:
-        True if SymPy proves the line for all P, and intervals that f increases and g'
-        falls.
+        True if SymPy proves the line for all P, and interval arithmetic that f
+        increases and g' decreases.
 
     Example:
         >>> orders_three_texts(Expression("x"), Expression("-(x - 1/3)**4"))
@@ -132,7 +132,7 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
     slope = bonus.diff(x)
     df = [score.subs(x, t) - score.subs(x, a) for t in (b, 1 - a - b)]
     dg = [slope.subs(x, t) - slope.subs(x, a) for t in (b, 1 - a - b)]
-    # Sooner told apart at one P than by expanding.
+    # Refuting it at one P is faster than expanding.
     at = {a: sympy.Rational(2, 13), b: sympy.Rational(4, 13)}
     cross = df[0] * dg[1] - df[1] * dg[0]
     if number_sign(cross.subs(at)) in (1, -1) or not is_zero(cross):

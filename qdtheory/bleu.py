@@ -1,17 +1,17 @@
-r"""Expected BLEU in closed form: a short sum of powers.
+r"""Expected BLEU in closed form, as a short sum of powers.
 
-For a candidate c and one reference r let m(c, r) be the clipped counts
+For a candidate c and one reference r, let m(c, r) be the vector of clipped counts
 $\min(count_c(g), count_r(g))$ of the candidate's n-grams g. With n references the
-clipped counts are the largest of the n vectors, their join. For independent
-references from P the chance that the join is at most s is $F_c(s)^n$ with
+clipped counts are the elementwise maximum of the n vectors, their join. For
+independent references from P the join is at most s with probability $F_c(s)^n$, where
 $F_c(s) = \Pr(m(c, r) \le s)$, and Moebius inversion over the joins gives
 $E\,BLEU(c) = \sum_s w_c(s) F_c(s)^n$ with weights that depend on neither P nor n.
 
-A vector of clipped counts is written as bits, count_r(g) ones for each n-gram: the
-join is OR, at most is "no further bit". With texts of several lengths the brevity
-penalty needs the length that is closest to the candidate's: a few more bits, set by
-how close a reference's length is. Candidates that are equal up to the names of their
-tokens share their joins and weights.
+A vector of clipped counts is encoded as bits, in unary for each n-gram: the join is OR,
+and "at most" means "no additional bit". For texts of several lengths the brevity
+penalty needs the reference length closest to the candidate's, encoded in a few more
+bits by rank of closeness. Candidates that are equal up to renaming of tokens share
+their joins and weights.
 """
 
 import math
@@ -29,10 +29,10 @@ from qdtheory.distributions import Number, check_distribution
 from qdtheory.pairs import STATIC
 from qdtheory.spaces import TextSpace
 
-# NLTK's smoothing method 1: what a count of 0 becomes.
+# NLTK's smoothing method 1 replaces a count of 0 by this.
 EPSILON = 0.1
 BLOCK = 64
-# Tables of fewer entries are two matrices that fit into a processor's cache.
+# Tables with at most this many entries are stored as matrices that fit into the cache.
 SMALL = 2**16
 MAX_BITS = 62
 Smoothing = Literal["epsilon"] | None
@@ -44,13 +44,13 @@ class BleuTable:
     r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c.
 
     Attributes:
-        sets: the K sets S of texts, a row of 0 and 1 each, in blocks of 64 rows that
-            fit into a processor's cache as float64; the last is filled with zeros.
-        text: the candidate of each term, in rising order.
+        sets: indicator rows of the K sets S of texts, in blocks of 64 rows, which fit
+            into the cache as float64; the last block is padded with zeros.
+        text: the candidate of each term, in ascending order.
         set_index: the set of each term, below K.
         weight: the weight of each term.
-        dense: of a small table the weights as a matrix, a row for each text and a
-            column for each row of `sets`; else None.
+        dense: for a small table the weights as a matrix, with a row for each text and
+            a column for each row of `sets`; otherwise None.
         num_sets: K.
     """
 
@@ -66,12 +66,12 @@ class BleuTable:
 def text_bleu(
     table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
 ) -> Float[Array, " texts"]:
-    """Expected BLEU of each text as the candidate, references drawn from `p`.
+    """Expected BLEU of each text as candidate against references drawn from `p`.
 
     Args:
-        table: of the space, `bleu_table(space, max_order)`.
+        table: `bleu_table(space, max_order)`.
         p: distribution of the references, shape (N,).
-        num_references: n; may be traced, so that one compiled function serves all.
+        num_references: n; may be traced, so that one compiled function serves every n.
 
     Returns:
         Values in [0, 1], shape (N,).
@@ -80,7 +80,7 @@ def text_bleu(
     if table.dense is not None:
         chances = sets.reshape(-1, p.size).astype(float) @ p
         return jnp.asarray(table.dense) @ _power(chances, num_references)
-    # Checkpointed, or the derivative would keep a copy of all sets in float64.
+    # Without the checkpoint the derivative would keep all sets in float64.
     chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
     chances = jax.lax.map(chance_of_block, sets).ravel()
     terms = table.weight * _power(chances, num_references)[table.set_index]
@@ -90,10 +90,10 @@ def text_bleu(
 
 @jax.custom_jvp
 def _power(x: Array, n: Number) -> Array:
-    """x^n for whole n, with every derivative in x right at 0; 1 where n < 0.
+    """Compute x^n for integer n, with correct derivatives in x at 0; 1 if n < 0.
 
-    Of x^1 JAX's second derivative is 0 / 0 at 0. By squaring, which is several times
-    faster than XLA's power, and errs by about n roundings, as a rounding of x does.
+    JAX's second derivative of x^1 at 0 is 0 / 0. Repeated squaring is several times
+    faster than XLA's power and errs by about n roundings, as much as a rounding of x.
     """
 
     def square(state):
@@ -122,12 +122,11 @@ def expected_bleu(
 ) -> Float[Array, ""]:
     r"""Expected BLEU of one candidate from `q` and independent references from `p`.
 
-    Sentence BLEU as NLTK computes it: the geometric mean of the clipped precisions
-    of orders 1 to max_order, times the brevity penalty for the reference length
-    closest to the candidate's (ties to the shorter). A text without a matching n-gram
-    of some order, such as one shorter than that order, has BLEU 0; with
-    `smoothing="epsilon"` a count of 0 becomes 0.1 (and a text without any matching
-    token keeps BLEU 0).
+    Sentence BLEU as in NLTK: the geometric mean of the clipped n-gram precisions of
+    orders 1 to max_order, times the brevity penalty for the reference length closest
+    to the candidate's (the shorter on ties). A text without a matching n-gram of some
+    order, such as one shorter than that order, has BLEU 0; `smoothing="epsilon"`
+    replaces counts of 0 by 0.1, but a text without a matching token keeps BLEU 0.
 
     Args:
         space: the texts, of one or several lengths.
@@ -141,8 +140,8 @@ def expected_bleu(
         A scalar in [0, 1].
 
     Raises:
-        ValueError: not two distributions over the space, a number below 1, or a space
-            whose table would not fit into memory.
+        ValueError: `q` or `p` is not a distribution over the space, max_order or
+            num_references is below 1, unknown smoothing, or a table too large.
 
     References:
         Li et al. 2020, section 5.1; the closed form is ours.
@@ -177,7 +176,7 @@ def expected_self_bleu(
         smoothing: as in `expected_bleu`.
 
     Returns:
-        A scalar in [0, 1]; less is more diverse.
+        A scalar in [0, 1]; lower is more diverse.
 
     Raises:
         ValueError: as in `expected_bleu`.
@@ -196,13 +195,13 @@ def expected_self_bleu(
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BleuPair:
-    """Expected BLEU against expected negative Self-BLEU.
+    """Expected BLEU as quality, negative expected Self-BLEU as diversity.
 
     Args:
         space: the texts, of one or several lengths.
         max_order: highest order of the n-grams.
-        num_references: n, drawn from P for the quality.
-        num_self_references: k, drawn from Q for the diversity.
+        num_references: n, references drawn from P for quality.
+        num_self_references: k, references drawn from Q for diversity.
         smoothing: None, or "epsilon".
         table: filled in from the space; an array field, so that compiled code takes
             it as an argument.
@@ -236,18 +235,18 @@ class BleuPair:
 
     @property
     def name(self) -> str:
-        """The order of both metrics."""
+        """Display name, with the order of both metrics."""
         return f"BLEU-NSBLEU of order {self.max_order}"
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        """The expected BLEU of each text, shape (num_texts,); `p` is real."""
+        """Expected BLEU of each text given the real `p`, shape (num_texts,)."""
         p = check_distribution(p, "p", self.space.num_texts)
         return text_bleu(self.table, p, self.num_references)
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """Expected BLEU of the model `q` where `p` is real."""
+        """Expected BLEU of the model `q` given the real `p`."""
         return check_distribution(q, "q", self.space.num_texts) @ self.text_quality(p)
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
@@ -266,11 +265,11 @@ def _check_references(name: str, number: Number) -> None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over independent draws.
+    """Mean over independent draws.
 
     Attributes:
         value: the mean.
-        standard_error: its standard deviation, estimated from the draws.
+        standard_error: estimated standard deviation of the mean.
     """
 
     value: float
@@ -285,8 +284,8 @@ def estimate_bleu(
 ) -> Estimate:
     """Expected BLEU by Monte Carlo, for spaces too large to enumerate.
 
-    Each draw is one candidate with its own references; for Self-BLEU draw both from
-    the model. The conventions are those of `expected_bleu`.
+    Each draw is one candidate with its own references; for Self-BLEU, draw both from
+    the model. Conventions as in `expected_bleu`.
 
     Args:
         candidates: tokens, shape (S, L), -1 after the end of a text.
@@ -298,8 +297,8 @@ def estimate_bleu(
         The mean BLEU of the draws with its standard error.
 
     Raises:
-        ValueError: fewer than two draws, different numbers of draws, or an empty
-            text.
+        ValueError: wrong shapes, fewer than two draws, different numbers of draws, an
+            empty text, or a bad max_order or smoothing.
 
     Example:
         >>> candidates = np.array([[0, 1, 1], [0, 0, 1]])
@@ -321,7 +320,7 @@ def estimate_bleu(
         raise ValueError("no text may be empty, and each draw needs a reference")
     found = np.array([_found(texts, others, n) for n in range(1, max_order + 1)])
     possible = np.maximum(1, length - np.arange(max_order)[:, None])
-    # The closest, of two the shorter.
+    # The closest length, the shorter on ties.
     key = 2 * np.abs(lengths - length[:, None]) + (lengths > length[:, None])
     closest = np.take_along_axis(lengths, key.argmin(axis=1)[:, None], axis=1)[:, 0]
     scores = _score(found, possible, length, closest, smoothing)
@@ -331,7 +330,7 @@ def estimate_bleu(
 
 
 def _found(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
-    """How many n-grams of each text are in one of its references, clipped."""
+    """Count the clipped n-gram matches of each text with its references."""
     if n > min(texts.shape[1], others.shape[2]):
         return np.zeros(len(texts), int)
     own, theirs = (
@@ -355,12 +354,12 @@ def expected_corpus_bleu(
     num_candidates: int = 2,
     smoothing: Smoothing = None,
 ) -> float:
-    r"""Expected BLEU of several candidates with their counts pooled.
+    r"""Expected BLEU of several candidates with pooled counts (corpus BLEU).
 
     All candidates share the references. Given these the candidates are independent,
-    so that their counts are convolved, once for each of the
-    $\binom{N + n - 1}{n}$ multisets of references: for small spaces only. It is a
-    polynomial of degree `num_candidates` in q.
+    so their counts are convolved, once for each of the $\binom{N + n - 1}{n}$
+    multisets of references: for small spaces only. The result is a polynomial of
+    degree `num_candidates` in q.
 
     Args:
         space: the texts.
@@ -372,13 +371,13 @@ def expected_corpus_bleu(
         smoothing: None, or "epsilon".
 
     Returns:
-        A number in [0, 1]; for one candidate that of `expected_bleu`.
+        A number in [0, 1]; for one candidate equal to `expected_bleu`.
 
     Raises:
         ValueError: as in `expected_bleu`, or more than a million multisets.
 
     References:
-        Li et al. 2020, section 5.1, where m candidates are pooled.
+        Li et al. 2020, section 5.1, which pools m candidates.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
@@ -401,7 +400,7 @@ def expected_corpus_bleu(
     orders = range(1, min(max_order, space.max_length) + 1)
     tables = [_count_table(space, n).astype(int) for n in orders]
     possible = np.maximum(1, lengths - np.arange(max_order)[:, None])
-    # What is added up over the candidates: found and possible n-grams, lengths.
+    # Summed over the candidates: matched and possible n-grams, and lengths.
     most = possible.max(axis=1)
     limits = np.concatenate([most, most, np.full(2, space.max_length)])
     sizes = num_candidates * limits + 1
@@ -440,7 +439,7 @@ def expected_corpus_bleu(
 def _sum_of_draws(
     values: np.ndarray, q: np.ndarray, num_draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The distribution of a sum of independent draws of integers."""
+    """Distribution of a sum of i.i.d. integers."""
     kinds, kind = np.unique(values, return_inverse=True)
     chance = np.bincount(kind, q)
     sums, chances = kinds, chance
@@ -464,18 +463,20 @@ def _check_options(max_order: int, smoothing: Smoothing) -> None:
 def bleu_table(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> BleuTable:
-    """The sets and weights of the closed form, built once for each space and order.
+    """Build the sets and weights of the closed form, cached per space and order.
 
     Args:
         space: the texts.
-        max_order: highest order; beyond the longest text BLEU is 0 without smoothing.
+        max_order: highest order; above the greatest length, BLEU without smoothing
+            is 0.
         smoothing: None, or "epsilon".
 
     Returns:
-        The table, for any distributions and any number of references.
+        The table, valid for all distributions and numbers of references.
 
     Raises:
-        ValueError: max_order below 1, another smoothing, or a table beyond 2 GiB.
+        ValueError: max_order below 1, unknown smoothing, texts too long for 62 bits,
+            or a table beyond 2 GiB.
 
     Example:
         >>> space = TextSpace(vocab_size=4, lengths=3)
@@ -484,7 +485,7 @@ def bleu_table(
     """
     _check_options(max_order, smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
-    # A set is known by the sum of random numbers of its members.
+    # A set is identified by the sum of its members' random 64-bit numbers.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
     known: dict[int, int] = {}
     rows, text, set_index, weight = [], [], [], []
@@ -530,19 +531,19 @@ def bleu_table(
 
 
 def _pattern(tokens: np.ndarray) -> tuple[int, ...]:
-    """The tokens renamed in order of appearance."""
+    """Rename the tokens in order of first appearance."""
     order: dict[int, int] = {}
     return tuple(order.setdefault(int(t), len(order)) for t in tokens if t >= 0)
 
 
-# (first bit, number of bits) of each order's counts, then of the length.
+# (first bit, number of bits) for the counts of each order, then for the length.
 Segments = tuple[tuple[int, int], ...]
 
 
 def _clipped_counts(
     space: TextSpace, max_order: int, candidate: int
 ) -> tuple[np.ndarray, Segments]:
-    """The bits of m(candidate, r) for every reference r."""
+    """Encode m(candidate, r) as bits for every reference r."""
     bits = np.zeros(space.num_texts, np.int64)
     segments, first = [], 0
     for n in range(1, max_order + 1):
@@ -557,7 +558,7 @@ def _clipped_counts(
     order = _by_closeness(space.lengths, int(space.text_lengths[candidate]))
     steps = len(order) - 1
     closeness = steps - np.array([order.index(n) for n in space.lengths])
-    # The texts are in the order of their lengths.
+    # The texts are sorted by length.
     each = np.repeat(closeness, [space.vocab_size**n for n in space.lengths])
     if first + steps > MAX_BITS:
         raise ValueError(
@@ -570,7 +571,7 @@ def _clipped_counts(
 
 @lru_cache(maxsize=8)
 def _count_table(space: TextSpace, n: int) -> np.ndarray:
-    """How often each text holds each n-gram, shape (ngrams, texts)."""
+    """Count of each n-gram in each text, shape (ngrams, texts)."""
     ngrams = space.ngrams(n)
     num_ngrams = space.vocab_size**n
     space.refuse_beyond_memory(num_ngrams * space.num_texts, "n-gram count table")
@@ -582,7 +583,7 @@ def _count_table(space: TextSpace, n: int) -> np.ndarray:
 
 
 def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
-    """Every union of some of the rows of bits, the smallest first."""
+    """All unions of the rows of bits, sorted by number of bits."""
     joins = clipped[:1]
     for bits in clipped[1:]:
         joins = np.union1d(joins, np.append(joins | bits, bits))
@@ -591,13 +592,13 @@ def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
 
 
 def _weights(joins: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The joins with weights that are not 0: Moebius inversion of the values."""
-    from scipy.linalg import solve_triangular  # late: it costs import time
+    """Moebius inversion of the values: the joins with nonzero weights."""
+    from scipy.linalg import solve_triangular  # late: slow to import
 
-    # v(s) = sum of w(t) over t >= s, so that the weights come from the top down.
+    # v(s) = sum of w(t) over t >= s: solve for the weights from the top down.
     at_most = (joins[:, None] & ~joins) == 0
     weights = solve_triangular(at_most.astype(float), values, unit_diagonal=True)
-    # The weights are sums of a few BLEU values, in [0, 1].
+    # The weights are sums of a few BLEU values in [0, 1].
     kept = np.abs(weights) > 1e-12
     return joins[kept], weights[kept]
 
@@ -609,7 +610,7 @@ def _bleu(
     lengths: tuple[int, ...],
     smoothing: Smoothing,
 ) -> np.ndarray:
-    """BLEU of a candidate of some length, from the bits of its clipped counts."""
+    """BLEU of a candidate of given length, from the bits of its clipped counts."""
     *orders, rank = [
         np.bitwise_count(clipped >> start & ((1 << size) - 1)).astype(int)
         for start, size in segments
@@ -626,7 +627,7 @@ def _score(
     closest: np.ndarray,
     smoothing: Smoothing,
 ) -> np.ndarray:
-    """BLEU from the n-grams found of those possible, (orders, ...), and lengths."""
+    """BLEU from matched and possible n-grams, shape (orders, ...), and the lengths."""
     counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
     with np.errstate(divide="ignore"):
         precision = np.exp(np.log(counts / possible).mean(axis=0))
@@ -635,5 +636,5 @@ def _score(
 
 
 def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:
-    """The lengths from the closest to the farthest, of two the shorter first."""
+    """Sort the lengths from closest to farthest, the shorter first on ties."""
     return sorted(lengths, key=lambda other: (abs(other - length), other))

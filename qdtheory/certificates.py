@@ -1,28 +1,30 @@
-r"""Upper bounds on QDisc that do not trust the solver that found them.
+r"""Upper bounds on QDisc that are valid whatever the solver's errors.
 
 BLEU-1 on texts of one length L, any numbers of references. A clipped count is
-$\min(a, b) = \sum_j [a \ge j][b \ge j]$, a the candidate's count of a word g and b the
-largest of the references', which are independent. So expected BLEU-1 depends on Q only
-through the tails $T_{gj} = \Pr_Q(\text{count of } g \ge j)$, linear in Q:
+$\min(a, b) = \sum_j [a \ge j][b \ge j]$, where a is the candidate's count of a word g
+and b the largest count in the references, which are independent. So expected BLEU-1
+depends on Q only through the tail probabilities
+$T_{gj} = \Pr_Q(\text{count of } g \ge j)$, linear in Q:
 $L\,U = \sum_{gj} T_{gj} (1 - (1 - T_{gj}(P))^n)$ and
-$L\,V = -\sum_{gj} \varphi(T_{gj})$, $\varphi(t) = t - t (1 - t)^k$, which is convex
-up to $2 / (k + 1)$ and concave beyond.
-Branch and bound on boxes of tails: in a box, lines below the convex envelope of
-$\varphi$ take its place, which leaves a linear program over mixtures of count vectors.
+$L\,V = -\sum_{gj} \varphi(T_{gj})$ with $\varphi(t) = t - t (1 - t)^k$, which is
+convex up to $2 / (k + 1)$ and concave beyond.
+Branch and bound on boxes of tails: in each box $\varphi$ is replaced by lines below its
+convex envelope, which leaves a linear program over mixtures of count vectors.
 
-A bound is computed from multipliers, whatever they are worth. For every
-$\mu \ge 0$ and y, and lines $a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, a Q in
-the box with $\sum_i \varphi(T_i) \le s$ has
+Any multipliers give a valid bound. For every $\mu \ge 0$ and y, and lines
+$a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, each Q in the box with
+$\sum_i \varphi(T_i) \le s$ satisfies
 $w \cdot T \le w \cdot T + \mu (s - \sum_i \varphi(T_i)) \le \mu (s - \sum_i a_i)
 + \max_x (w - \mu b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
-x over the count vectors. A solver's error can only make it larger.
+where x ranges over the count vectors. A solver's error can only loosen the bound.
 
 One Self-BLEU reference, or a kernel: $V = -Q'KQ$ is quadratic. For every
-$\mu \ge 0$ and every positive semidefinite S, a Q with $Q'KQ \le s$ has
+$\mu \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
 $u \cdot Q \le u \cdot Q + \mu (s - Q'KQ) + Q'SQ
 \le \max_{ij} [(u_i + u_j) / 2 + \mu (s - K_{ij}) + S_{ij}]$,
-as $Q'MQ$ is a mean of the entries of M. The least such bound is the doubly nonnegative
-relaxation, a semidefinite program; its solution X stands for a mixture of $QQ'$.
+as $Q'MQ$ is a mean of the entries of M. The tightest such bound is the doubly
+nonnegative relaxation, a semidefinite program; its solution X represents a mixture of
+$QQ'$.
 """
 
 import math
@@ -53,26 +55,26 @@ from qdtheory.pairs import LinearPair, Pair, SeparablePair, expected_score
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-# The cost of a unit of violated constraints in a linear program, where the scores have
-# the range 1: its bound is finite in a box without a feasible Q too.
+# Penalty per unit of constraint violation in a linear program whose scores have range
+# 1: it keeps the bound finite in a box without a feasible Q.
 PENALTY = 1e5
-# A local search aims this far inside the constraint, so that rounding keeps it there;
+# Margin of a local search inside the constraint, so that rounding does not violate it;
 # scores and diversity have ranges of about 1.
 MARGIN = 1e-9
-# The semidefinite program has N^2 / 2 unknowns and as many constraints, so that time
-# grows as N^6: 64 texts take some ten seconds, 128 some ten minutes.
+# The semidefinite program has N^2 / 2 variables and as many constraints, so time grows
+# as N^6: 64 texts take some ten seconds, 128 some ten minutes.
 MAX_TEXTS = 128
 
 
 @dataclass(frozen=True)
 class Interval:
-    """What is known of QDisc.
+    """Lower and upper bound on QDisc.
 
     Attributes:
         lower: the gain in quality of `q`, at least 0.
-        upper: no model with V(Q) >= V(P) gains more.
+        upper: upper bound on the gain of models with V(Q) >= V(P).
         q: a model with V(q) >= V(p) as evaluated in 64 bits, shape (N,).
-        steps: how many boxes were split, or iterations of the solver.
+        steps: number of boxes split, or of solver iterations.
     """
 
     lower: float
@@ -84,12 +86,12 @@ class Interval:
 def certify(
     pair: Pair, p: Float[ArrayLike, " texts"], found: Discrepancy
 ) -> Discrepancy:
-    """Add an upper bound to the QDisc that a search found, and improve on the model.
+    """Add an upper bound to the QDisc that a search found, and improve its model.
 
-    BLEU of order 1 on texts of one length is bounded by `bleu_1_interval`; kernels,
-    and BLEU of any order with one Self-BLEU reference, by `quadratic_interval`; sums of
-    g(Q_i) by `qdtheory.concave_envelope.separable_interval`; BLEU of any order with two
-    Self-BLEU references by `qdtheory.third_order_interval`.
+    Uses `bleu_1_interval` for BLEU of order 1 on texts of one length,
+    `quadratic_interval` for kernels and for BLEU of any order with one Self-BLEU
+    reference, `qdtheory.concave_envelope.separable_interval` for sums of g(Q_i), and
+    `qdtheory.third_order_interval` for BLEU of any order with two Self-BLEU references.
 
     Args:
         pair: the pair of the search.
@@ -97,16 +99,16 @@ def certify(
         found: the result of `quality_discrepancy(pair, p)`.
 
     Returns:
-        The result with `upper_bound`, and the status "certified" if that is within
-        1e-5 of the range of the texts' scores of `qdisc`, which is computed anew from
-        the model; an exact or a certified result as it is.
+        The result with `upper_bound`, and status "certified" if the bound exceeds
+        `qdisc`, recomputed from the model, by at most 1e-5 of the range of the texts'
+        scores; exact and certified results are returned unchanged.
 
     Raises:
-        TypeError: a pair for which no bound is known.
-        ValueError: `found` is about another pair or another distribution.
+        TypeError: no bound is known for the pair.
+        ValueError: `found` is the result of another pair or another distribution.
         ImportError: the quadratic case without cvxpy.
-        RuntimeError: a model gains more than its bound, which would be an error of
-            this library.
+        RuntimeError: a model gains more than its bound, which would be a bug in this
+            library.
 
     Example:
         >>> from qdtheory import TextSpace, quality_discrepancy
@@ -120,10 +122,10 @@ def certify(
         return found
     interval, method = bounding_method(pair)
     bounds = interval(pair, p, start=found.q)
-    scored: Any = pair  # all that have a bound do
+    scored: Any = pair  # every pair with a bound has scores
     scores, reason = np.asarray(scored.text_quality(p)), found.reason
     gain, q, dominated_in = _gain_of(pair, p, scores, found.q), found.q, "quality"
-    # What a local search gives away inside the constraint is no improvement.
+    # A difference within the margin of the local search is not an improvement.
     if bounds.lower > gain + MARGIN * _range(scores):
         gain, q = bounds.lower, bounds.q
         reason += " A local search improved on it."
@@ -144,23 +146,23 @@ def certify(
 
 
 def _gain_of(pair: Any, p: ArrayLike, scores: np.ndarray, q: ArrayLike) -> float:
-    """A model's gain in quality; minus infinity if it is less diverse than P."""
+    """Gain in quality of a model; minus infinity if it is less diverse than P."""
     if pair.diversity(q) < pair.diversity(p):
         return -np.inf
     return max(float(expected_score(jnp.asarray(q) - p, scores)), 0.0)
 
 
 def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
-    """What bounds QDisc of a pair from above, and its name.
+    """Select the method that bounds QDisc of a pair from above.
 
     Args:
         pair: any pair.
 
     Returns:
-        A function of the pair, p and a model to start from, and how to call it.
+        A function of the pair, p and a starting model, and the name of the method.
 
     Raises:
-        TypeError: a pair for which no bound is known.
+        TypeError: no bound is known for the pair.
 
     Example:
         >>> bounding_method(KernelPair(np.eye(2)))[1]
@@ -190,13 +192,13 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
 def _convex_interval(
     pair: Any, p: ArrayLike, start: ArrayLike | None = None
 ) -> Interval:
-    """The bounds of the convex problem, which takes no start."""
+    """Bounds from the convex problem, which needs no starting model."""
     found = quality_discrepancy(pair, p)
     return Interval(found.qdisc, found.upper_bound, found.q, 0)
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
-    """Refuse a result of another problem."""
+    """Raise if a result belongs to another problem."""
     advice = "call quality_discrepancy(pair, p, certify=True), which does both"
     if not _is_same(pair, found.pair):
         names = (getattr(x, "name", type(x).__name__) for x in (pair, found.pair))
@@ -211,11 +213,11 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two pairs are one: arrays by their entries, functions by identity."""
+    """Whether two pairs are equal: arrays by their entries, functions by identity."""
     if a is b:
         return True
     (leaves, form), (others, other_form) = map(jax.tree.flatten, (a, b))
-    # A class that JAX does not know is a leaf, of which nothing can be compared.
+    # A class unknown to JAX is a leaf, which cannot be compared.
     if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
         return False
     return all(map(np.array_equal, leaves, others))
@@ -233,17 +235,17 @@ def checked_interval(
     steps: int,
     unit: float,
 ) -> Interval:
-    """The interval of a gain and a bound, unless the gain refutes the bound.
+    """Build the interval from a gain and a bound, and check that they are consistent.
 
     Args:
         lower: the gain of `q`, a model as diverse as P in 64 bits.
-        upper: what is claimed to bound it.
+        upper: the claimed upper bound.
         q: the model, shape (N,).
-        steps: of the method.
+        steps: number of steps of the method.
         unit: the range of the scores.
 
     Returns:
-        The interval; its upper end is `lower` where rounding alone puts that above.
+        The interval; its upper end is `lower` if that is above by rounding only.
 
     Raises:
         RuntimeError: the gain exceeds the bound by more than rounding explains.
@@ -262,13 +264,13 @@ def checked_interval(
 
 @dataclass(frozen=True)
 class UnitScores:
-    """Scores from 0 to 1, so that no unit and no constant in them matters.
+    """Scores rescaled to [0, 1], which removes their unit and additive constants.
 
     Attributes:
         scores: (u - min u) / unit, shape (N,).
         quality: U(P) on that scale.
         unit: the range of the scores u.
-        rounding: what a gain may be off by, in this unit.
+        rounding: error bound of a gain, on that scale.
     """
 
     scores: Float[np.ndarray, " texts"]
@@ -277,13 +279,13 @@ class UnitScores:
     rounding: float
 
     def gain(self, bound: float) -> float:
-        """What no model gains, in the unit of u, rounded up.
+        """Upper bound on the gain in the unit of u, rounded up.
 
         Args:
-            bound: what none of the scores' means exceeds, from 0 to 1.
+            bound: upper bound on the mean score, on the scale from 0 to 1.
 
         Returns:
-            A number, in the unit of u.
+            The bound, in the unit of u.
         """
         share = min(bound, 1.0) - self.quality + self.rounding
         return self.unit * (share + 4 * EPS * abs(share))
@@ -294,12 +296,12 @@ def in_units(
     p: Float[np.ndarray, " texts"],
     error: float = 0.0,
 ) -> UnitScores | None:
-    """The scores on a scale from 0 to 1.
+    """Rescale scores to [0, 1].
 
     Args:
         scores: u, finite, shape (N,).
         p: the real distribution, shape (N,).
-        error: what a score may be off by.
+        error: error bound of a score.
 
     Returns:
         The scores; None if they are equal up to rounding, so that no model gains.
@@ -307,7 +309,7 @@ def in_units(
     low, unit = float(scores.min()), float(np.ptp(scores))
     if unit <= constant_gain(scores, error):
         return None
-    # What the sum of p lacks would be multiplied by a constant in the scores.
+    # The deviation of sum(p) from 1 is multiplied by the constant in the scores.
     offset = low / unit * math.fsum([*p.tolist(), -1.0])
     shares = (scores - low) / unit
     rounding = (p.size + 10) * EPS * (1 + abs(offset)) + 2 * error / unit
@@ -315,37 +317,37 @@ def in_units(
 
 
 def constant_gain(scores: Float[np.ndarray, " texts"], error: float = 0.0) -> float:
-    """What rounding alone may add to quality where all scores are equal.
+    """Upper bound on the gain due to rounding if all scores are equal.
 
     Args:
         scores: u, finite, shape (N,).
-        error: what a score may be off by.
+        error: error bound of a score.
 
     Returns:
-        A number, at least 0.
+        A nonnegative number.
     """
     return scores.size * EPS * float(np.abs(scores).max()) + 2 * error
 
 
 def _score_error(pair: Pair, p: np.ndarray) -> float:
-    """What a score in 64 bits may be off by, for the kernel or table as it is."""
+    """Error bound of a score in 64 bits, taking the kernel or table as exact."""
     if isinstance(pair, KernelPair):
         sizes = np.abs(np.asarray(pair.kernel)) @ p
         return (p.size + 2) * EPS * float(sizes.max())
     if isinstance(pair, BleuPair):
         return bleu_error(pair, float(pair.num_references))
-    return 0.0  # a function of the user's, taken as it is
+    return 0.0  # a user's function, taken as exact
 
 
 def bleu_error(pair: BleuPair, num_references: float) -> float:
-    """What expected BLEU of a text may be off by in 64 bits, for its table as it is.
+    """Error bound of a text's expected BLEU in 64 bits, taking the table as exact.
 
     Args:
-        pair: whose table it is computed from.
+        pair: the pair whose table is used.
         num_references: n.
 
     Returns:
-        Rounding of the chances, their powers and the sum of the terms.
+        Rounding error of the probabilities, their powers and the sum of the terms.
     """
     table, n = pair.table, pair.space.num_texts
     sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
@@ -366,18 +368,19 @@ def bleu_1_interval(
     """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
 
     Args:
-        pair: of order 1, on texts of one length.
+        pair: BLEU of order 1, on texts of one length.
         p: the real distribution, shape (num_texts,).
-        start: a model to improve on, shape (num_texts,); P itself by default.
-        tolerance: the width at which to stop, as a share of the range of the texts'
+        start: a model to improve, shape (num_texts,); P itself by default.
+        tolerance: width at which to stop, as a share of the range of the texts'
             scores, positive.
-        max_splits: the number of splits at which to stop.
+        max_splits: number of splits at which to stop.
 
     Returns:
-        The interval, wider than `tolerance` only if the splits ran out.
+        The interval, wider than `tolerance` only if the splits are exhausted.
 
     Raises:
-        ValueError: another pair, no distribution, or a tolerance that is not positive.
+        ValueError: another pair, `p` or `start` is not a distribution, or a tolerance
+            that is not positive.
 
     Example:
         >>> from qdtheory.spaces import TextSpace
@@ -410,14 +413,14 @@ def bleu_1_interval(
         box = boxes.pop()
         splits += 1
         seen |= box.q > 0
-        # A local search costs as much as many splits: the 1st, 2nd, 4th, ... try one.
+        # A local search costs as much as many splits: run one at split 1, 2, 4, ...
         if splits & (splits - 1) == 0:
             climbed = np.zeros(seen.size)
             part = replace(problem, vertices=problem.vertices[seen])
             climbed[seen] = climb_from(
                 part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
             )
-            # Texts of one count vector are alike in both metrics.
+            # Texts with the same count vector are equivalent in both metrics.
             gain, q = best_feasible(pair, p, [q, (climbed / np.bincount(kind))[kind]])
             enough = quality + gain / problem.unit + tolerance
         for low, high in _halves(box):
@@ -431,16 +434,16 @@ def bleu_1_interval(
 class _Tails:
     """Maximise w . T subject to sum phi(T) <= s, T a mixture of the vertices."""
 
-    vertices: np.ndarray  # T of each count vector, a row of 0 and 1
-    weights: np.ndarray  # w, in a unit of quality in which scores have the range 1
+    vertices: np.ndarray  # T of each count vector, one per row, entries 0 and 1
+    weights: np.ndarray  # w, in the unit of quality that gives scores the range 1
     real: np.ndarray  # T of P
     k: float
-    budget: float  # rounded up
+    budget: float  # s, rounded up
     unit: float
-    rounding: float  # of a gain, in the unit
+    rounding: float  # error bound of a gain, in the unit
 
     def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """Sum phi(T), with its gradient in the mixture q."""
+        """Sum of phi(T), with its gradient in the mixture q."""
         t = q @ self.vertices
         return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
 
@@ -454,22 +457,22 @@ def _has_tails(pair: Pair) -> TypeGuard[BleuPair]:
 
 
 def _tails(pair: BleuPair, p: np.ndarray) -> tuple[_Tails, np.ndarray]:
-    """The problem, and which of its vertices each text is."""
+    """Build the problem, and the index of each text's vertex."""
     (length,) = pair.space.lengths
     n, k = float(pair.num_references), float(pair.num_self_references)
     counts = ngram_matrix(pair.space, 1).T[:, :, None]
     tails = (counts >= np.arange(1, length + 1)).reshape(p.size, -1).astype(float)
     vertices, kind = np.unique(tails, axis=0, return_inverse=True)
-    # Off by one rounding, whatever the number of texts.
+    # Off by a single rounding error, for any number of texts.
     real = np.array([math.fsum(p[column > 0]) for column in tails.T])
     weights = (1 - (1 - real) ** n) / length
     unit = float(np.ptp(vertices @ weights))
-    # P's own BLEU and Self-BLEU take its sum for 1.
+    # BLEU and Self-BLEU of P assume that P sums to 1.
     lack = abs(math.fsum([*p.tolist(), -1.0]))
     spent = _phi(k, real)
     budget = spent.sum() + _phi_error(k, real).sum()
     budget += real.size * EPS * spent.sum() + (k + 2) * length * lack
-    # Of a weight n + 8 roundings, twice; a text's tails sum to its length.
+    # A weight has n + 8 roundings, counted twice; a text's tails sum to its length.
     rounding = 2 * ((n + 8) * EPS + n * lack) / unit
     rounding += (real.size + 8) * EPS * float(weights @ real + weights.sum()) / unit
     found = _Tails(vertices, weights / unit, real, k, float(budget), unit, rounding)
@@ -484,8 +487,8 @@ def _slope(k: float, t: np.ndarray) -> np.ndarray:
     return 1 - (1 - t) ** k + k * t * (1 - t) ** (k - 1)
 
 
-# 1 - t is off by a rounding, its power by k / 2 of them and four more of NumPy's own,
-# and t itself may be off by one, which phi, of slope 2 at most, doubles.
+# 1 - t is off by one rounding, its power by k / 2 of them and four more of NumPy's own;
+# t itself may be off by one, which phi, of slope at most 2, doubles.
 
 
 def _phi_error(k: float, t: np.ndarray) -> np.ndarray:
@@ -498,11 +501,11 @@ def _slope_error(k: float, t: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Box:
-    """Tails between low and high, and the solution of the linear program there."""
+    """A box of tails in [low, high], and the solution of its linear program."""
 
     low: np.ndarray
     high: np.ndarray
-    lines: np.ndarray  # below phi on the box: rows of a tail's index, a and b
+    lines: np.ndarray  # below phi on the box: rows of (index of the tail, a, b)
     bound: float
     q: np.ndarray
     tails: np.ndarray
@@ -517,21 +520,21 @@ def _bounded(
     tails: np.ndarray,
     enough: float,
 ) -> _Box:
-    """The box, with lines added where its solutions are until they stop helping.
+    """Bound a box by cutting planes: add lines at solutions while the bound improves.
 
     Args:
-        problem: what is bounded.
-        low: the least tails.
-        high: the greatest tails.
-        lines: known to be below phi on the box.
+        problem: the problem to bound.
+        low: lower limits of the tails.
+        high: upper limits of the tails.
+        lines: lines known to be below phi on the box.
         tails: where to add the first lines.
-        enough: no bound needs to be less than this.
+        enough: stop once the bound is at most this.
     """
     last = np.inf
     while True:
         tails = np.clip(tails, low, high)
         new = _supports(problem.k, low, high, tails)
-        # Lines no higher than a linear program's rounding would only repeat others.
+        # Lines within the linear program's tolerance of others are redundant.
         higher = _level(new, tails) > _level(lines, tails) + 1e-9
         lines = np.vstack([lines, new[higher]])
         bound, q = _relaxation(problem, low, high, lines)
@@ -543,7 +546,7 @@ def _bounded(
 
 
 def _level(lines: np.ndarray, tails: np.ndarray) -> np.ndarray:
-    """The height of the highest line at each tail."""
+    """Height of the highest line at each tail."""
     level = np.full(tails.size, -np.inf)
     index = lines[:, 0].astype(int)
     np.maximum.at(level, index, lines[:, 1] + lines[:, 2] * tails[index])
@@ -551,12 +554,12 @@ def _level(lines: np.ndarray, tails: np.ndarray) -> np.ndarray:
 
 
 def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Lines that support phi's convex envelopes on the intervals [low, high] at t.
+    """Supporting lines at t of the convex envelopes of phi on [low, high].
 
-    An envelope is phi up to the point whose tangent ends in (high, phi(high)), then
-    that tangent. A line is below phi if it is so at `high` and up to the inflection:
-    beyond it phi is concave. There phi is above its tangent at the point of touch, and
-    the line is lowered by what it may exceed that by.
+    The envelope is phi up to the point whose tangent passes through (high, phi(high)),
+    then that tangent. A line is below phi if it is so at `high` and up to the
+    inflection, as phi is concave beyond. Up to the inflection phi is above its tangent
+    at the point of contact; the line is lowered by as much as it may exceed that.
     """
     inflection = 2 / (k + 1)
     touch, end = np.minimum(low, inflection), np.minimum(high, inflection)
@@ -583,7 +586,7 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
 
 
 def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The two parts of a box, cut across the tail of the largest gap."""
+    """Split a box in two along the tail with the largest gap."""
     i = int(box.gaps.argmax())
     tenth = (box.high[i] - box.low[i]) / 10
     cut = np.clip(box.tails[i], box.low[i] + tenth, box.high[i] - tenth)
@@ -595,12 +598,12 @@ def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def _relaxation(
     problem: _Tails, low: np.ndarray, high: np.ndarray, lines: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """A bound of w . T in a box, and the mixture that the linear program takes.
+    """Upper bound on w . T in a box, and the optimal mixture of the linear program.
 
-    Its variables are the mixture, what is taken for phi at each tail, and one
-    violation of all constraints, which makes every box feasible.
+    The variables are the mixture, a value in place of phi at each tail, and one slack
+    shared by all constraints, which makes every box feasible.
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     vertices, weights = problem.vertices, problem.weights
     n, m = vertices.shape
@@ -620,11 +623,11 @@ def _relaxation(
         bounds=[(0, None)] * n + [(None, None)] * m + [(0, None)],
         method="highs-ds",
     )
-    # Where the solver fails, multipliers of 0 bound by the best text.
+    # If the solver fails, multipliers of 0 give the score of the best text as bound.
     q, multipliers = np.ones(n), np.zeros(len(rows))
     if solution.x is not None and solution.ineqlin.marginals is not None:
         q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
-    # Not 0, so that the weights of a tail's lines have a sum to be divided by.
+    # Positive, so that the weights of a tail's lines can be normalised.
     multipliers = np.maximum(multipliers, TINY)
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
     share = multipliers[2 * m + 1 :]
@@ -634,8 +637,8 @@ def _relaxation(
     rest = weights - mu * b - y
     bound = mu * (problem.budget - a.sum()) + (vertices @ rest).max()
     bound += np.maximum(y * low, y * high).sum()
-    # Rounding: of the shares' sum, phi being 1 at most, of the lines' means and of
-    # sums of m terms.
+    # Rounding of the sum of the shares (phi is at most 1), of the means of the lines
+    # and of sums of m terms.
     size = mu * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
     terms = 2 * m + np.bincount(index).max() + 8
     return bound + 2 * terms * EPS * size, q / q.sum()
@@ -649,19 +652,19 @@ def quadratic_interval(
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
 ) -> Interval:
-    """Bound QDisc where diversity is minus the expected similarity of two texts.
+    """Bound QDisc if diversity is minus the expected similarity of two texts.
 
     Args:
-        pair: a kernel, or BLEU with one Self-BLEU reference.
+        pair: a kernel pair, or BLEU with one Self-BLEU reference.
         p: the real distribution, shape (N,).
-        start: a model to improve on, shape (N,); P itself by default.
+        start: a model to improve, shape (N,); P itself by default.
 
     Returns:
         The interval; the relaxation need not be tight.
 
     Raises:
         TypeError: another pair.
-        ValueError: no distribution, or too many texts.
+        ValueError: `p` or `start` is not a distribution, or too many texts.
         ImportError: cvxpy is not installed.
 
     Example:
@@ -690,7 +693,7 @@ def quadratic_interval(
     def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
         return float(q @ kernel @ q), 2 * kernel @ q
 
-    # If X is a mixture of QQ', its rows are, up to scale, means of the Q's.
+    # If X is a mixture of QQ', its rows are proportional to means of the Q's.
     heaviest = np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]
     starts = [mixture.sum(axis=0), *mixture[heaviest], start]
     climbed = [
@@ -705,12 +708,12 @@ def quadratic_interval(
 def _unit_kernel(
     pair: KernelPair | BleuPair, kernel: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, float, float]:
-    """K from 0 to 1, what P spends of it, and what is off by rounding in the two.
+    """Rescale K to [0, 1]; return it with P'KP and the rounding error of the two.
 
     A constant in K is a constant in V, as a distribution sums to 1.
     """
     low = float(kernel.min())
-    # Of the halves' sum, or of BLEU's own terms.
+    # Rounding of the symmetrisation, or of BLEU's own terms.
     error = EPS * float(np.abs(kernel).max())
     if isinstance(pair, BleuPair):
         error += bleu_error(pair, 1.0)
@@ -730,7 +733,7 @@ def _is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
 
 
 def _kernel(pair: KernelPair | BleuPair) -> np.ndarray:
-    """K of V = -Q'KQ, symmetric."""
+    """Return the symmetric K with V = -Q'KQ."""
     if not _is_quadratic(pair):
         raise TypeError(
             "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
@@ -747,7 +750,7 @@ def _kernel(pair: KernelPair | BleuPair) -> np.ndarray:
 def _relaxed(
     scores: np.ndarray, kernel: np.ndarray, budget: float
 ) -> tuple[float, np.ndarray, int]:
-    """A bound of scores . q where q'Kq <= budget, 2 X, and the solver's iterations."""
+    """Upper bound on scores . q if q'Kq <= budget; 2 X; the number of iterations."""
     try:
         import cvxpy as cp  # late: an extra, and slow to import
     except ImportError as error:
@@ -763,14 +766,14 @@ def _relaxed(
     upper = np.triu_indices(n)
     entries = cp.vec(matrix, order="F")[upper[0] + n * upper[1]] <= bound
     program = cp.Problem(cp.Minimize(bound), [entries])
-    # A solution that is not accurate, or none, costs tightness alone.
+    # An inaccurate or missing solution only loosens the bound.
     with warnings.catch_warnings(), suppress(cp.SolverError):
         warnings.simplefilter("ignore", UserWarning)
         program.solve(solver=cp.CLARABEL)
     solution: Any = price.value, gram.value, entries.dual_value
     mixture = np.zeros((n, n))
     if any(part is None or not np.isfinite(part).all() for part in solution):
-        return float(scores.max()), mixture, 0  # of the price 0
+        return float(scores.max()), mixture, 0  # the bound at multiplier 0
     steps: Any = program.solver_stats.num_iters
     mixture[upper] = np.maximum(solution[2], 0)
     bound = _quadratic_bound(scores, kernel, budget, *solution[:2])
@@ -784,19 +787,19 @@ def _quadratic_bound(
     price: float,
     gram: np.ndarray,
 ) -> float:
-    """What no scores . q exceeds where q'Kq <= budget, from any multipliers.
+    """Upper bound on scores . q if q'Kq <= budget, from any multipliers; rounded up.
 
-    Rounded up: a product of N terms, in whatever order, is off by N EPS times that of
-    the absolute values at most.
+    An inner product of N terms, summed in any order, is off by at most N EPS times
+    that of the absolute values.
     """
     price, n = max(float(price), 0.0), scores.size
     eigenvalues, vectors = np.linalg.eigh(gram)
-    # Whatever eigh returned, a matrix times its transpose is positive semidefinite.
+    # A matrix times its transpose is positive semidefinite, despite errors in eigh.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
     gram, sizes = root @ root.T, np.abs(root) @ np.abs(root).T
     means = (scores[:, None] + scores) / 2
     matrix = means + price * (budget - kernel) + gram
-    # Four roundings of each part, and those of the product, counted twice.
+    # Four roundings per part, and those of the product, counted twice.
     sizes = 2 * n * sizes + 4 * (np.abs(means) + gram)
     sizes += 4 * price * (abs(budget) + np.abs(kernel))
     return float((matrix + 2 * EPS * sizes).max())
@@ -811,18 +814,18 @@ def climb_from(
     budget: float,
     start: np.ndarray,
 ) -> np.ndarray:
-    """A local maximiser of scores . q over distributions q that spend at most budget.
+    """Maximise scores . q locally over distributions q with spent(q) <= budget.
 
     Args:
-        scores: shape (N,), of a range of about 1.
-        spent: what a distribution spends, with its gradient, likewise.
-        budget: what it may spend.
+        scores: shape (N,), with a range of about 1.
+        spent: the constraint function and its gradient, on a similar scale.
+        budget: upper limit of the constraint.
         start: a distribution, feasible or not.
 
     Returns:
-        A distribution; over the budget only where SLSQP failed.
+        A distribution; infeasible only if SLSQP fails.
     """
-    from scipy.optimize import minimize  # late: it costs import time
+    from scipy.optimize import minimize  # late: slow to import
 
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
     within = {
@@ -846,12 +849,12 @@ def climb_from(
 def best_feasible(
     pair: KernelPair | BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
 ) -> tuple[float, np.ndarray]:
-    """The greatest gain in quality among the models as diverse as P, and its model.
+    """Select the model of greatest gain in quality among those as diverse as P.
 
     Args:
-        pair: its quality is linear in Q.
+        pair: a pair with quality linear in Q.
         p: the real distribution, shape (N,).
-        models: to choose from; P itself is among them, so that one is feasible.
+        models: candidates, including P itself, so that one is feasible.
 
     Returns:
         The gain and the model.

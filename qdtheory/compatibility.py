@@ -1,9 +1,9 @@
-r"""Is a quality-diversity pair compatible with a divergence (Theorem 3)?
+r"""Decide whether a quality-diversity pair is divergence-compatible (Theorem 3).
 
-A pair is divergence-compatible when the real distribution P is Pareto-optimal,
-whatever P is. For $U = \sum Q_i f(P_i)$, $V = \sum g(Q_i)$ that is so for every
-N >= 4 iff $g'' = w_0 f'$ with a constant $w_0 < 0$ and f strictly increasing. For
-any differentiable pair, two gradients at P often suffice to beat it.
+A pair is divergence-compatible if every real distribution P is Pareto-optimal. For
+$U = \sum Q_i f(P_i)$, $V = \sum g(Q_i)$ and any N >= 4 this holds iff
+$g'' = w_0 f'$ with a constant $w_0 < 0$ and f is strictly increasing. For any other
+differentiable pair, the two gradients at P often suffice to find a model that beats P.
 """
 
 import itertools
@@ -44,14 +44,14 @@ from qdtheory.theorem_3 import (
     refute_theorem_3,
 )
 
-# Relative error of a second derivative by automatic differentiation, with room.
+# Relative error of a second derivative by automatic differentiation, with a margin.
 RESIDUAL_TOLERANCE = 1e-9
 NUM_SAMPLES = 64
-# Probabilities drawn in all, so that many texts do not take minutes.
+# Total number of probabilities drawn, so that many texts do not take minutes.
 MAX_DRAWN = 2**18
-# Numbers of texts tried for a pair of the right form whose f falls.
+# Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
-# Texts of a kernel that is eliminated in fractions.
+# Largest kernel on which Gaussian elimination is run in rational arithmetic.
 MAX_ELIMINATED = 32
 STATEMENTS = ("matched", "concave")
 NO_DEVIATION = "No deviation found"
@@ -67,19 +67,19 @@ THEOREM = (
 
 @dataclass(frozen=True)
 class Verdict:
-    r"""What is known of a pair's compatibility, and what it rests on.
+    r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
-        compatible: True, False, or None where the tests leave it open.
-        reason: the theorem and its hypotheses, or what was tried.
+        compatible: True, False, or None if the tests are inconclusive.
+        reason: the theorem and its hypotheses, or what was tested.
         w0: the constant in $g'' = w_0 f'$, for a compatible separable pair.
         b0: the constant in $g' = w_0 f + b_0$.
         alpha: $w_0 / (w_0 - 1)$, the share of quality in $\Psi$.
-        exact: w0, b0 and alpha as text that SymPy reads, where they are proved.
-        psi: the formula of $\Psi = \alpha U + (1 - \alpha) V$, greatest at Q = P.
+        exact: w0, b0 and alpha as SymPy expressions in text form, if proved.
+        psi: the formula of $\Psi = \alpha U + (1 - \alpha) V$, maximal at Q = P.
         divergence: the formula of $\Psi(P) - \Psi(Q)$.
-        residual: the largest relative deviation from $g'' = w_0 f'$ where nothing
-            is proved, or of the condition that the reason names.
+        residual: the largest relative deviation from $g'' = w_0 f'$, where nothing
+            is proved, or from the condition named in the reason.
         witness: for an incompatible pair, a distribution that beats P.
     """
 
@@ -104,36 +104,37 @@ def check_compatibility(
 ) -> Verdict:
     """Decide whether the real distribution can be beaten in both metrics at once.
 
-    Separable pairs are decided for every P by Theorem 3, in its exact scope: for
-    N >= 4 texts unless `num_texts` or `p` says 2 or 3. Where f and g are expressions
-    or named functions, "compatible" is a proof: SymPy proves the condition and gives
-    the divergence, balls prove that f increases on all of (0, 1) and that no hole is
-    in it; and the gains of a witness are proved to be positive. Of functions known by
-    code only a witness is found, above the rounding of what they compute in, or no
-    deviation, unless `stated` says more. Kernel pairs are decided by the signs of the
-    kernel's eigenvalues. Any other differentiable pair is tested at `p`, or at random
-    interior P of `num_texts` texts: the first-order test, then the second-order test.
-    A pair is never called compatible because the tests found nothing.
+    Separable pairs are decided for every P by Theorem 3, in its exact scope: N >= 4
+    texts, unless `num_texts` or `p` specifies 2 or 3. If f and g are expressions or
+    named functions, "compatible" is a proof: SymPy proves the condition and derives
+    the divergence, ball arithmetic proves that f is defined and increasing on all of
+    (0, 1), and the gains of a witness are proved to be positive. For functions given
+    as code, the result is a witness, with gains above the rounding error of their
+    precision, or "no deviation found", unless `stated` adds to it. Kernel pairs are
+    decided by the signs of the kernel's eigenvalues. Any other differentiable pair is
+    tested at `p`, or at random interior P of `num_texts` texts, by the first-order
+    test and then the second-order test. A pair is never called compatible merely
+    because the tests found nothing.
 
     Args:
-        pair: anything with `quality(q, p)` and `diversity(q)`, differentiable.
-        p: the real distribution at which to test, shape (N,), without zeros; the
-            verdict is then about this P alone, unless Theorem 3 settles all.
-        num_texts: N, where no `p` is given.
-        stated: what the caller knows of functions given as code, and the verdict then
-            rests on. "matched": f and g are smooth on (0, 1), f increases strictly
-            and g'' = w0 f' with w0 < 0; it is checked at points. "concave": U is
-            linear and V concave in the model, so that gradients that are opposite at
-            `p`, up to rounding, show that it is Pareto-optimal.
+        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
+        p: the real distribution to test at, shape (N,), without zeros; the verdict
+            then holds for this P only, unless Theorem 3 covers every P.
+        num_texts: N, if no `p` is given.
+        stated: a property of functions given as code that the caller vouches for and
+            that the verdict then relies on. "matched": f and g are smooth on (0, 1),
+            f increases strictly and g'' = w0 f' with w0 < 0; checked at points.
+            "concave": U is linear and V concave in the model, so that gradients
+            antiparallel at `p`, up to rounding, prove that it is Pareto-optimal.
 
     Returns:
-        The verdict with its reason; "incompatible" always carries a witness.
+        The verdict with its reason; "incompatible" always comes with a witness.
 
     Raises:
-        ValueError: `p` is no distribution or has zeros, its size is not
-            `num_texts` or the kernel's, a pair of neither kind comes without both,
-            `stated` is something else, or the pair is not defined or not
-            differentiable where it is tested.
+        ValueError: `p` is not a distribution or has zeros, its size is not
+            `num_texts` or the kernel's, a pair that is neither separable nor a kernel
+            comes without both, `stated` is unknown, or the pair is undefined or not
+            differentiable at a point tested.
 
     References:
         Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3.
@@ -180,7 +181,7 @@ def _check_separable(
     pair: SeparablePair, p: np.ndarray | None, num_texts: int | None, stated: str | None
 ) -> Verdict:
     formulas = formula_of(pair.f), formula_of(pair.g)
-    # Floats may overflow where a formula is shown to be smooth.
+    # Floats may overflow even if a formula is proved to be smooth.
     smooth = all(h is not None and find_hole(h)[0] for h in formulas)
     f, g = _derivatives(pair, check=not smooth)
     if num_texts == 1:
@@ -214,7 +215,7 @@ def _check_formulas(
     p: np.ndarray | None,
     num_texts: int | None,
 ) -> Verdict:
-    """Proofs for every P first, then the search for a witness."""
+    """Try to prove compatibility for every P, then search for a witness."""
     rough = [why for h, name in ((f, "f"), (g, "g")) if (why := check_smooth(h, name))]
     proof = prove_theorem_3(f, g)
     if not rough and (verdict := _by_proofs(f, g, proof, num_texts)) is not None:
@@ -243,7 +244,7 @@ def _check_formulas(
 def _by_proofs(
     f: Expression, g: Expression, proof: Proof | None, num_texts: int | None
 ) -> Verdict | None:
-    """Compatible for every P, by one of four theorems; f and g are smooth."""
+    """Prove compatibility for every P by one of four theorems; f and g are smooth."""
     if proof is not None and _increases(f).value == 1:
         return _proved(proof)
     if num_texts == 2 and orders_two_texts(f, g):
@@ -275,7 +276,7 @@ def _by_proofs(
 
 
 def _symbol() -> Any:
-    """The positive x that SymPy writes formulas in."""
+    """The positive SymPy symbol x in which formulas are written."""
     import sympy
 
     return sympy.Symbol("x", positive=True)
@@ -287,7 +288,7 @@ def _increases(f: Expression) -> Sign:
 
 
 def _failures(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
-    """Which hypothesis of Theorem 3 fails, or is not proved."""
+    """List the hypotheses of Theorem 3 that fail or are not proved."""
     if proof is None:
         refuted = refute_theorem_3(f, g)
         if refuted is not None:
@@ -309,7 +310,7 @@ def _failures(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str
 def _check_code(
     pair: SeparablePair, p: np.ndarray | None, num_texts: int | None, stated: str | None
 ) -> Verdict:
-    """Functions known by code: a witness, or what was tried, unless more is stated."""
+    """Check functions given as code: find a witness, unless the fit holds."""
     w0, b0, residual = fit_theorem_3(pair.f, pair.g)
     if (place := _fall(pair.f)) is not None:
         failure = f"f does not increase strictly near x = {place:.6g}"
@@ -332,7 +333,7 @@ def _check_code(
 
 
 def _derivatives(pair: SeparablePair, *, check: bool = False) -> tuple[Jet, Jet]:
-    """F and g on the grid, where all that the theorem needs must be finite."""
+    """Evaluate f and g on the grid; all that the theorem needs must be finite."""
     x = grid()
     f, g = jet_of(pair.f, x), jet_of(pair.g, x)
     needed = [(f.value, "f"), (f.slope, "f'")]
@@ -346,13 +347,13 @@ def _derivatives(pair: SeparablePair, *, check: bool = False) -> tuple[Jet, Jet]
 
 
 def _is_flat(h: Jet) -> bool:
-    """Whether a function stays the same over the grid, to within rounding."""
+    """Whether a function is constant on the grid, up to rounding."""
     noise = 8 * EPS * np.abs(h.value).max()
     return not h.slope.any() and bool(np.ptp(h.value) <= noise)
 
 
 def _is_linear(h: Jet) -> bool:
-    """Whether a function is linear over the grid, to within rounding."""
+    """Whether a function is linear on the grid, up to rounding."""
     line = grid() * h.slope
     noise = 8 * EPS * max(np.abs(h.value).max(), np.abs(line).max())
     return not h.bend.any() and bool(np.ptp(h.value - line) <= noise)
@@ -372,7 +373,7 @@ def _proved(proof: Proof) -> Verdict:
 
 
 def _fitted(w0: float, b0: float, residual: float, stated: bool) -> Verdict:
-    """What fits at all points: as far as code goes, unless its caller states it."""
+    """Verdict for code that fits at all points: proved only if the caller states it."""
     known = f"to a relative {residual:.1e} {AT_POINTS}"
     if stated:
         reason = THEOREM.format(
@@ -400,10 +401,10 @@ def _fitted(w0: float, b0: float, residual: float, stated: bool) -> Verdict:
 
 
 def _fall(f: ScalarFunction) -> float | None:
-    """Where f does not rise from one point of the grid to the next."""
+    """First grid point at which f does not increase from the previous one."""
     x, jet = grid(), jet_of(f, grid())
     falls = (jet.slope[1:] < 0) | (np.diff(jet.value) < 0)
-    # A slope of 0 at one point is no stretch: (x - 1/2)**3 increases strictly.
+    # A slope of 0 at a single point is allowed: (x - 1/2)**3 increases strictly.
     falls |= (jet.slope[1:] == 0) & (jet.slope[:-1] == 0)
     return float(x[1:][falls][0]) if falls.any() else None
 
@@ -414,7 +415,7 @@ def _fall(f: ScalarFunction) -> float | None:
 def _suspects(
     pair: SeparablePair, f: Expression, g: Expression, num_texts: int
 ) -> Iterator[np.ndarray]:
-    """Interior P for a pair that no theorem shows to be compatible."""
+    """Generate interior P for a pair that no theorem proves to be compatible."""
     yield from _code_suspects(pair, num_texts, 4)
     x = _symbol()
     score, slope = f.symbolic(x), g.symbolic(x).diff(x)
@@ -433,7 +434,7 @@ def _suspects(
             continue
         yield from _around(float(place), num_texts, rng)
         if place == fall and 2 * place < 1 and num_texts > 2:
-            # Two texts there: to part them costs no quality and gains diversity.
+            # Put two texts there: separating them gains diversity at no cost in U.
             rest = rng.dirichlet(np.ones(num_texts - 2)) + 1e-6
             rest = (1 - 2 * float(place)) * rest / rest.sum()
             yield np.r_[float(place), float(place), rest]
@@ -443,7 +444,7 @@ def _suspects(
 def _code_suspects(
     pair: SeparablePair, num_texts: int, num_random: int | None = None
 ) -> Iterator[np.ndarray]:
-    """P where the grid shows f to fall or g to bend upwards, and random P."""
+    """Generate P at grid points where f decreases or g is convex, then random P."""
     f, g = _derivatives(pair)
     wrong = grid()[(f.slope <= 0) | (g.bend >= 0)]
     rng = np.random.default_rng(1)
@@ -455,7 +456,7 @@ def _code_suspects(
 def _around(
     place: float, num_texts: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """One text of this probability, the others share the rest."""
+    """Generate P with one text of this probability, the others sharing the rest."""
     for _ in range(4):
         rest = rng.dirichlet(np.ones(num_texts - 1)) + 1e-6
         yield np.r_[place, (1 - place) * rest / rest.sum()]
@@ -492,7 +493,7 @@ def _check_kernel(
 
 
 def _kernel_doubt(kernel: Float[ArrayLike, "texts texts"], found) -> str | None:
-    """Why the criterion is within rounding, unless fractions settle it."""
+    """Why rounding leaves the criterion undecided, if exact arithmetic does too."""
     kernel = np.asarray(kernel)
     noise = 64 * len(kernel) * EPS * float(np.abs(kernel).max())
     if found.num_negative:
@@ -504,7 +505,7 @@ def _kernel_doubt(kernel: Float[ArrayLike, "texts texts"], found) -> str | None:
 
 
 def _is_semidefinite(kernel: np.ndarray) -> bool:
-    """Whether d'Kd >= 0 for all zero-sum d, for the exact values of the floats."""
+    """Whether d'Kd >= 0 for all zero-sum d, in exact rational arithmetic."""
     from flint import fmpq
 
     if len(kernel) > MAX_ELIMINATED:
@@ -513,8 +514,8 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
         [fmpq(*float(x).as_integer_ratio()) for x in row]
         for row in (kernel + kernel.T) / 2
     ]
-    # In the differences to the last text, by elimination: no pivot is negative, and
-    # where one is 0 the rest of its row is.
+    # Gaussian elimination in the basis e_i - e_N: no pivot may be negative, and if a
+    # pivot is 0 so is the rest of its row.
     last = exact[-1]
     rows = [
         [x - last[j] - row[-1] + last[-1] for j, x in enumerate(row[:-1])]
@@ -536,7 +537,7 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
 
 
 def _points(num_texts: int) -> Iterator[np.ndarray]:
-    """Interior P at random, from nearly uniform to peaked."""
+    """Draw random interior P, from nearly uniform to peaked."""
     rng = np.random.default_rng(0)
     num_samples = np.clip(MAX_DRAWN // num_texts, 1, NUM_SAMPLES)
     for concentration in np.resize([3.0, 1.0, 10.0, 0.5], num_samples):
@@ -551,8 +552,8 @@ def _check_at_points(
     one_point: bool,
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
-    """The two tests at each P; the first witness ends the search."""
-    with np.errstate(all="ignore"):  # of formulas that overflow
+    """Apply the two tests at each P, up to the first witness."""
+    with np.errstate(all="ignore"):  # formulas may overflow
         return _test_points(metrics, points, one_point, otherwise)
 
 
@@ -563,7 +564,7 @@ def _test_points(
     for p in points:
         finite = np.isfinite(metrics.gradients(p)).all()
         if metrics.exact and not (one_point or finite):
-            continue  # floats overflow here, though the formulas are defined
+            continue  # floats overflow here, although the formulas are defined
         finding = examine(metrics, p)
         if finding.witness is not None:
             where = "at the given P" if one_point else f"at a P of {p.size} texts"

@@ -1,14 +1,15 @@
 r"""Pairs of linear quality and concave diversity, for which QDisc is a convex problem.
 
-Maximise $u \cdot Q$ subject to $V(Q) \ge V(P)$ on the simplex. With multipliers
-$\eta \ge 0$ of the bound, $z \ge 0$ of $Q \ge 0$ and $\nu$ of the sum, the optimality
-conditions are $u + \eta \nabla V(Q) + z = \nu$, $\eta (V(Q) - V(P)) = 0$ and
-$z_i Q_i = 0$. With a $\mu > 0$ on the right of the last two they define the
-central path; Newton's method follows it as $\mu$ falls to 0.
+Maximise $u \cdot Q$ subject to $V(Q) \ge V(P)$ on the simplex. With Lagrange
+multipliers $\eta \ge 0$ of the diversity constraint, $z \ge 0$ of $Q \ge 0$ and $\nu$
+of the sum, the optimality conditions are $u + \eta \nabla V(Q) + z = \nu$,
+$\eta (V(Q) - V(P)) = 0$ and $z_i Q_i = 0$. Replacing the right-hand sides of the last
+two by $\mu > 0$ defines the central path; Newton's method follows it as $\mu$ tends
+to 0.
 
-The answer does not rest on the method. Its iterates Q meet the constraint, so that
-their gains are lower bounds. And as concave V lies below its tangents, for every
-$\eta \ge 0$, whatever it is worth, no feasible model gains more than
+The bounds hold independently of convergence. The iterates Q are feasible, so their
+gains are lower bounds. As concave V lies below its tangents, for every $\eta \ge 0$ the
+gain of a feasible model is at most
 $\max_i [u_i - U(P) + \eta (V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))]$.
 """
 
@@ -29,14 +30,14 @@ EPS = float(np.finfo(float).eps)
 # The bounds have met when they differ by this share of the range of scores.
 TOLERANCE = 1e-11
 MAX_STEPS = 300
-# Near the central path mu falls by this factor; a step keeps 1 % of what is positive.
+# Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
 CENTERING, KEPT = 0.1, 0.01
 # How far multipliers may be from those on the path, as a factor.
 FAR = 1e3
-# Where P is as diverse as any model no model is inside the constraint. It is relaxed
-# by this share of V, which moves the upper bound up by the order of its root.
+# If P maximises V, no model is strictly feasible. The constraint is relaxed by this
+# share of V, which raises the upper bound by the order of its square root.
 RELAXED = 1e-13
-# Curvature below this share of the greatest is none: V is flat along that direction.
+# Curvature below this share of the largest counts as 0: V is flat in that direction.
 FLAT = 1e-10
 
 # A scalar of a distribution.
@@ -49,12 +50,11 @@ class ConcavePair:
     r"""Linear quality $U = u(P) \cdot Q$, concave diversity V.
 
     Args:
-        text_quality: u, a distribution, shape (N,), to the score of each text, shape
-            (N,); JAX can trace it. A score may be $-\infty$.
-        diversity: V, a distribution, shape (N,), to a scalar; concave, twice
-            differentiable at positive Q, and JAX can trace it. Its slope may be
-            infinite at 0.
-        name: what to call it.
+        text_quality: u, maps a distribution, shape (N,), to the score of each text,
+            shape (N,); JAX-traceable. A score may be $-\infty$.
+        diversity: V, maps a distribution, shape (N,), to a scalar; concave, twice
+            differentiable at positive Q, JAX-traceable. Its slope may be infinite at 0.
+        name: display name.
 
     Example:
         >>> pair = ConcavePair(lambda p: p, lambda q: -jnp.square(q).sum(), "CR-NRR")
@@ -77,10 +77,11 @@ class ConcavePair:
             p: the real distribution, shape (N,).
 
         Returns:
-            A scalar, $-\infty$ where q puts mass on a text of score $-\infty$.
+            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
 
         Raises:
-            ValueError: not two distributions of one size, or not one score a text.
+            ValueError: `q` and `p` are not distributions of the same size, or there is
+                not one score per text.
         """
         p = check_distribution(p)
         scores = jnp.asarray(self.text_quality(p))
@@ -97,12 +98,12 @@ class ConcavePair:
 
 @dataclass(frozen=True)
 class Face:
-    """The models on some of the texts, and their diversity.
+    """A face of the simplex: the models on a subset of texts, and their diversity.
 
     Attributes:
         diversity: V, concave.
-        texts: which texts, in rising order.
-        size: N, the number of all texts.
+        texts: indices of the texts, ascending.
+        size: N, the total number of texts.
     """
 
     diversity: Functional
@@ -110,7 +111,7 @@ class Face:
     size: int
 
     def model(self, x: Float[np.ndarray, " some"]) -> Float[np.ndarray, " texts"]:
-        """The distribution over all texts of one over these."""
+        """Embed a distribution over these texts into one over all texts."""
         q = np.zeros(self.size)
         q[list(self.texts)] = x
         return q
@@ -142,8 +143,8 @@ class Face:
                 "the diversity must have finite first and second derivatives at "
                 "models that give every text of finite score some probability"
             )
-        # Of V(y + (1 - sum y) x), which is V where y sums to 1, and concave in every
-        # direction if V is so on the simplex.
+        # Derivatives of V(y + (1 - sum y) x), which equals V if y sums to 1 and is
+        # concave in every direction if V is concave on the simplex.
         along = bend @ x
         bend = bend - along - along[:, None] + along @ x
         return Tangent(x, float(value), slope - slope @ x, bend, size)
@@ -164,7 +165,7 @@ class Tangent:
         value: V there.
         slope: the gradient, less its mean under x.
         bend: the Hessian, with x in its kernel.
-        size: of what V adds up, the scale of its rounding.
+        size: magnitude of the terms of V, the scale of its rounding error.
     """
 
     x: Float[np.ndarray, " some"]
@@ -175,20 +176,20 @@ class Tangent:
 
     @property
     def ends(self) -> Float[np.ndarray, " some"]:
-        """The tangent's height at each text alone; concave V is no higher."""
+        """The tangent's height at each single text, an upper bound on concave V."""
         return self.value + self.slope
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best model found and what no model exceeds.
+    """The best model found, with an upper bound.
 
     Attributes:
         q: the model, shape (N,).
-        upper: no model with V(Q) >= V(P) gains more quality than this.
-        price: what a unit of diversity costs in quality there.
-        steps: how many steps were made.
-        tangent: of V, which the bound leans on; None if it does not need V.
+        upper: upper bound on the gain in quality of models with V(Q) >= V(P).
+        price: Lagrange multiplier of diversity, in quality per unit of diversity.
+        steps: number of steps.
+        tangent: the tangent of V that the bound uses; None if it uses none.
     """
 
     q: Float[np.ndarray, " texts"]
@@ -199,14 +200,14 @@ class Optimum:
 
 
 def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
-    """The models of finite quality.
+    """Face of the models of finite quality.
 
     Args:
         diversity: V, concave.
-        scores: of the texts, shape (N,), finite or minus infinity.
+        scores: scores of the texts, shape (N,), finite or minus infinity.
 
     Returns:
-        Their face of the simplex.
+        The face of the simplex on the texts of finite score.
     """
     texts = np.flatnonzero(np.isfinite(scores)).tolist()
     return Face(diversity, tuple(texts), scores.size)
@@ -214,13 +215,13 @@ def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
 
 @lru_cache(maxsize=64)
 def most_diverse(face: Face) -> Tangent:
-    """V at its maximum; where several models attain it, at one amidst them.
+    """Maximise V; if there are several maximisers, find one in their interior.
 
     Args:
-        face: of which models.
+        face: the models.
 
     Returns:
-        The tangent there.
+        The tangent at the maximiser.
 
     Raises:
         ValueError: V is not concave, or lacks derivatives.
@@ -240,20 +241,20 @@ def most_diverse(face: Face) -> Tangent:
 def favoured(
     face: Face, top: Tangent, scores: Float[np.ndarray, " texts"]
 ) -> Float[np.ndarray, " texts"]:
-    """The model of greatest quality among those of greatest diversity.
+    """Maximise quality among the maximisers of diversity.
 
-    V is constant on the segment between two maximisers. So they share its gradient,
-    and differ by a direction along which V has no curvature: a linear program.
+    V is constant on the segment between two maximisers, so they have the same gradient
+    and differ by a direction of zero curvature, which leaves a linear program.
 
     Args:
-        face: of which models.
-        top: the tangent at one of its maximisers.
-        scores: of the texts, shape (N,).
+        face: the models.
+        top: the tangent at one of the maximisers of V.
+        scores: scores of the texts, shape (N,).
 
     Returns:
         The model, shape (N,).
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     curvature, directions = np.linalg.eigh(-top.bend)
     curved = directions[:, curvature > FLAT * curvature.max()]
@@ -271,7 +272,7 @@ def favoured(
     )
     if found.x is None:
         return face.model(top.x)
-    # The program meets its equations to 1e-10, its vertex to rounding.
+    # The solver satisfies the equations to 1e-10, the vertex recomputed to rounding.
     basis = np.flatnonzero(found.x > 1e-9)
     x = np.zeros(top.x.size)
     x[basis] = np.linalg.lstsq(rows[:, basis], rows @ top.x)[0]
@@ -283,15 +284,15 @@ def favoured(
 def best_model(
     face: Face, gains: Float[np.ndarray, " texts"], p: Float[np.ndarray, " texts"]
 ) -> Optimum:
-    r"""The most quality that V(Q) >= V(P) leaves room for.
+    r"""Maximise quality subject to V(Q) >= V(P).
 
     Args:
-        face: of the models of finite quality.
+        face: the models of finite quality.
         gains: the score of each text minus U(P), shape (N,).
         p: the real distribution, on the face, shape (N,).
 
     Returns:
-        A model, feasible up to rounding, and a bound on the gain of all.
+        A model, feasible up to rounding, and an upper bound on the gain.
 
     Raises:
         ValueError: V is not concave, or lacks derivatives.
@@ -309,7 +310,7 @@ def best_model(
         for at, price in _ascend(face, start, gains, least, unit):
             steps += 1
             _require_concave(at, real, value)
-            # The sums have a rounding of their own.
+            # Add the rounding error of the sums.
             sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
             pad = (16 + real.size) * EPS * sizes
             bound = float((gains + price * (at.ends - least)).max() + pad)
@@ -342,16 +343,16 @@ def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
 def _ascend(
     face: Face, at: Tangent, scores: np.ndarray, least: float, unit: float
 ) -> Iterator[tuple[Tangent, float]]:
-    """Follow the central path: the models, with the price of diversity in quality.
+    """Follow the central path; generate models and their prices of diversity.
 
     Args:
-        face: of which models.
-        at: a model with all its texts and more diverse than least.
-        scores: u; zeros to maximise V, whose price is 1.
-        least: the diversity asked for; minus infinity to maximise V.
-        unit: the size of the scores, or of V.
+        face: the models.
+        at: a model positive on all texts of the face, with diversity above `least`.
+        scores: u; zeros to maximise V, whose price is then 1.
+        least: the required diversity; minus infinity to maximise V.
+        unit: the scale of the scores, or of V.
     """
-    from scipy.linalg import get_lapack_funcs  # late: it costs import time
+    from scipy.linalg import get_lapack_funcs  # late: slow to import
 
     (solve,) = get_lapack_funcs(("posv",), dtype=float)
     n, bounded = at.x.size, least > -np.inf
@@ -360,16 +361,16 @@ def _ascend(
     z = mu / at.x
 
     def uphill(at: Tangent) -> np.ndarray:
-        """The gradient of U or V plus mu times the logarithms of all slacks."""
+        """Gradient of the barrier function: U or V plus mu times the log slacks."""
         weight = mu / (at.value - least) if bounded else 1.0
         slope = scores + weight * at.slope + mu / at.x
-        # Its mean, nu, is large beside what is left on the path.
+        # Subtract the mean, nu, which is large compared with the rest on the path.
         return slope - slope @ at.x
 
     for _ in range(MAX_STEPS):
         yield at, price
         matrix = np.diag(z / at.x) - price * at.bend
-        # The step for each part of u + mu / x + price * slope - nu, across 1.
+        # Newton step for each part of u + mu / x + price * slope - nu, orthogonal to 1.
         slack = at.value - least
         nu = scores @ at.x + n * mu
         parts = np.column_stack([scores + mu / at.x - nu, at.slope, np.ones(n)])
@@ -389,7 +390,7 @@ def _ascend(
         while True:
             x = at.x + step * dx
             new = face.tangent(x / x.sum())
-            # The objective is concave: it rose, or is past its maximum by a little.
+            # The objective is concave: it increased, or barely passed its maximum.
             if new.value > least and uphill(new) @ dx >= -gain / 2 - mu / 1000:
                 break
             step /= 2
@@ -399,7 +400,7 @@ def _ascend(
         z = z + min(1.0, (1 - KEPT) / falls) * dz
         price += min(1.0, (1 - KEPT) / falls) * (target - price)
         at = new
-        # Multipliers far from those of the path's point would mislead.
+        # Keep multipliers close to those of the point on the path.
         z = np.clip(z, mu / at.x / FAR, mu / at.x * FAR)
         if bounded:
             on_path = mu / (at.value - least)

@@ -1,19 +1,19 @@
 r"""Upper bounds on QDisc for $V = \sum_i g(Q_i)$ with g of any shape.
 
 Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\mu \ge 0$ and every
-$\nu$, a distribution Q with $V(Q) \ge s$ has
+$\nu$, each distribution Q with $V(Q) \ge s$ satisfies
 $u \cdot Q \le u \cdot Q + \mu (V(Q) - s) + \nu (1 - \sum_i Q_i)
-\le \nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, x from $l_i$ to $h_i$.
-The least of these bounds is the optimum with g's concave envelope on each side of the
-box in place of g. Where that optimum lies on a chord, the box is cut in two.
+\le \nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, with x in $[l_i, h_i]$.
+The tightest of these bounds is the optimum with g replaced by its concave envelope on
+each side of the box. If that optimum lies on a chord, the box is split.
 
-Exchanging two probabilities leaves the sum of the g(Q_i) as it is. So the better of two
-texts has the larger probability, at no loss: the i-th best has at most 1 / i, and if
-it has at least c, so have all better ones.
+Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without loss of
+generality the better of two texts has the larger probability: the i-th best has at most
+1 / i, and if it has at least c, so have all better ones.
 
-A maximum over x is bounded by what interval arithmetic proves of g: where g'' <= 0,
-by a tangent, wherever it touches; elsewhere by chords, which g may exceed by `FLAT`
-times its own size. A solver's error can only make the bound larger.
+The maximum over x is bounded by interval arithmetic on g: where g'' <= 0 is proved, by
+a tangent at any point; elsewhere by chords, which g may exceed by `FLAT` times its own
+size. A solver's error can only loosen the bound.
 """
 
 from bisect import insort
@@ -46,10 +46,10 @@ NARROWEST = Fraction(1, 2**60)
 MAX_STRETCHES = 4000
 TABLE_POINTS = 1025
 MAX_COLUMNS = 200
-# The greatest price of diversity, where scores and g have the range 1: the bound of a
-# box without a feasible Q is finite, and too low to matter.
+# Largest price of diversity, for scores and g of range 1: keeps the bound of a box
+# without a feasible Q finite, but too low to matter.
 MAX_PRICE = 1e6
-# In place of 0, where it divides.
+# Replaces a price of 0 in divisions.
 LEAST_PRICE = 1e-30
 # A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
 MAX_TEXTS = 256
@@ -67,25 +67,26 @@ def dual_bound(
     low: Float[ArrayLike, " texts"] | float = 0.0,
     high: Float[ArrayLike, " texts"] | float = 1.0,
 ) -> float:
-    r"""What no $u \cdot Q$ with $\sum_i g(Q_i) \ge s$ exceeds, from any multipliers.
+    r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 
-    $\nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, rounded up.
+    The dual function $\nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, rounded
+    up.
 
     Args:
         g: as in `separable_interval`.
         scores: u, finite, shape (N,).
         least: s.
-        price: $\mu$, at least 0.
+        price: $\mu$, nonnegative.
         level: $\nu$.
-        low: the least probabilities, in [0, 1], shape (N,) or one for all.
-        high: the greatest probabilities, likewise, no less than `low`.
+        low: lower limits of the probabilities, in [0, 1], scalar or shape (N,).
+        high: upper limits, likewise, at least `low`.
 
     Returns:
         The bound.
 
     Raises:
         TypeError: g has no formula.
-        ValueError: a negative price, or g of a shape that cannot be told.
+        ValueError: a negative price, or g whose shape cannot be determined.
 
     Example:
         >>> from qdtheory.pairs import NRR
@@ -110,7 +111,7 @@ def dual_bound(
     tops += np.maximum(costs - price * least_slope, 0) * widths[0]
     flat = scores.size * price * FLAT * _shape(g).unit
     total = level - price * least + tops.max(axis=1).sum() + flat
-    # Sums of N + 16 terms or fewer of these sizes: their rounding.
+    # Rounding error of sums of at most N + 16 terms of these sizes.
     steepest = np.maximum(np.abs(least_slope), np.abs(greatest_slope))
     parts = price * np.abs(value) + np.abs(costs)
     parts += (price * steepest + np.abs(costs)) * (widths[0] + widths[1])
@@ -121,10 +122,10 @@ def dual_bound(
 def _candidates(
     g: ScalarFunction, low: np.ndarray, high: np.ndarray, slopes: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Where g(x) - slope x may be greatest between low and high, rows for each slope.
+    """Candidate maximisers of g(x) - slope x between low and high, a row per slope.
 
-    Ends of stretches, with widths 0, and a tangent's point in each concave stretch,
-    with the widths to its left and right on which the tangent is needed.
+    Ends of pieces, with widths 0, and a tangent point in each concave piece, with the
+    widths to its left and right on which the tangent is needed.
     """
     shape = _shape(g)
     low, high = low[:, None], high[:, None]
@@ -138,7 +139,7 @@ def _candidates(
 
 @dataclass(frozen=True)
 class _Shape:
-    """What is proved of g: [0, 1] in stretches, and the concave ones, joined."""
+    """The proved shape of g: a partition of [0, 1], and its concave pieces, joined."""
 
     tilt: float  # of the line from g(0) to g(1), which says nothing of diversity
     unit: float  # how far g is from that line
@@ -147,9 +148,9 @@ class _Shape:
     tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
 
     def touching(self, g: ScalarFunction, slopes: np.ndarray) -> np.ndarray:
-        """Where g has each slope, in each concave stretch, nearly; (slopes, stretches).
+        """Approximate points of given slopes in each concave piece, (slopes, pieces).
 
-        Interpolated, then two steps of Newton's method.
+        By interpolation and two Newton steps.
         """
         columns = [np.empty((slopes.size, 0))]
         for x, falling in self.tables:
@@ -164,7 +165,7 @@ class _Shape:
 
 @lru_cache(maxsize=64)
 def _shape(g: ScalarFunction) -> _Shape:
-    """Split [0, 1] by interval arithmetic until each stretch is told."""
+    """Split [0, 1] until interval arithmetic determines the shape of each piece."""
     x = np.linspace(0, 1, TABLE_POINTS)
     y = _jet(g, x).value
     tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
@@ -180,11 +181,11 @@ def _shape(g: ScalarFunction) -> _Shape:
             )
         try:
             bend = _bounds(_enclosure(g, low, high).bend)
-        except ValueError:  # too wide to tell
+        except ValueError:  # too wide to decide
             bend = -np.inf, np.inf
         if bend[1] <= 0:
             told.append((low, high, True))
-        # A chord over a width h is exceeded by -g'' h^2 / 8 at most.
+        # g exceeds a chord over a width h by at most -g'' h^2 / 8.
         elif -bend[0] * float(width) ** 2 / 8 <= FLAT * unit:
             told.append((low, high, False))
         else:
@@ -216,7 +217,7 @@ def _jet(g: ScalarFunction, x: np.ndarray) -> Jet:
 
 
 def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
-    """Intervals that hold all that g, g' and g'' are from low to high."""
+    """Interval enclosures of g, g' and g'' from low to high."""
     formula = _formula(g)
     if formula is not None:
         return formula.enclosure(low, high)
@@ -227,7 +228,7 @@ def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
 
 
 def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
-    """The g of single-token BLEU with a power that no `Expression` has."""
+    """The g of single-token BLEU, whose power may exceed that of an `Expression`."""
     match g:
         case partial(func=pairs._repeated, args=(k,)):
             return -x * (one - (one - x) ** k)
@@ -240,7 +241,7 @@ def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
 def _enclosed(
     g: ScalarFunction, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """No less than g, no more than g' and no less than g', at each entry."""
+    """Upper bound on g, lower and upper bound on g', at each entry."""
     points, index = np.unique(x, return_inverse=True)
     rows = np.array([_enclosed_at(g, float(point)) for point in points])
     value, least, greatest = rows[index.reshape(x.shape)].transpose(2, 0, 1)
@@ -269,24 +270,26 @@ def separable_interval(
     tolerance: float = 1e-6,
     max_splits: int = 1000,
 ) -> Interval:
-    """Bound QDisc where a diversity is a sum of g(Q_i), whatever the shape of g.
+    """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
 
     Args:
-        pair: with a score for each text and g of two bounded derivatives on [0, 1]
-            that has a formula: an `Expression`, NRR, or the g of single-token BLEU.
+        pair: a pair with a score for each text and a g given by a formula with two
+            bounded derivatives on [0, 1]: an `Expression`, NRR, or the g of
+            single-token BLEU.
         p: the real distribution, shape (N,).
-        start: a model to improve on, shape (N,); P itself by default.
-        tolerance: the width at which to stop, as a share of the range of the finite
+        start: a model to improve, shape (N,); P itself by default.
+        tolerance: width at which to stop, as a share of the range of the finite
             scores, positive.
-        max_splits: the number of splits at which to stop.
+        max_splits: number of splits at which to stop.
 
     Returns:
-        The interval, wider than `tolerance` only if the splits ran out.
+        The interval, wider than `tolerance` only if the splits are exhausted.
 
     Raises:
         TypeError: another pair, or a g without a formula.
-        ValueError: no distribution, too many texts, a tolerance that is not
-            positive, or a g whose shape interval arithmetic cannot tell.
+        ValueError: `p` or `start` is not a distribution, too many texts, a tolerance
+            that is not positive, or a g whose shape interval arithmetic cannot
+            determine.
 
     Example:
         >>> from qdtheory.expressions import Expression
@@ -314,7 +317,7 @@ def separable_interval(
         )
     start = p if start is None else check_distribution(start, "start", p.size)
     scores = checked_scores(separable, p)
-    # The others have score -inf, and get nothing.
+    # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = in_units(scores[order], p[order])
     if units is None:
@@ -339,7 +342,7 @@ def separable_interval(
     while boxes[-1].bound > enough and splits < max_splits:
         box = boxes.pop()
         splits += 1
-        # A local search costs as much as many splits: the 2nd, 4th, 8th, ... try one.
+        # A local search costs as much as many splits: run one at split 2, 4, 8, ...
         if splits > 1 and splits & (splits - 1) == 0:
             climbed = np.zeros(p.size)
             climbed[order] = climb_from(
@@ -356,7 +359,7 @@ def separable_interval(
 
 @dataclass(frozen=True)
 class _Problem:
-    """Maximise u . Q subject to sum g(Q_i) >= s, the texts in falling order of u."""
+    """Maximise u . Q subject to sum g(Q_i) >= s, texts in descending order of u."""
 
     g: ScalarFunction
     scores: np.ndarray  # from 0 to 1
@@ -364,7 +367,7 @@ class _Problem:
 
     @property
     def budget(self) -> float:
-        """What may be spent, in the unit of g less its tilt."""
+        """Upper limit of `spent`, in the unit of g without its tilt."""
         shape = _shape(self.g)
         return (shape.tilt - self.least) / shape.unit
 
@@ -378,7 +381,7 @@ class _Problem:
 def _problem(
     g: ScalarFunction, scores: np.ndarray, p: np.ndarray, num_left_out: int
 ) -> _Problem:
-    """The problem whose least diversity is no more than that of P."""
+    """Build the problem, with the required diversity rounded down from that of P."""
     _shape(g)  # refuses a g without bounds
     values = [_enclosure(g, Fraction(x), Fraction(x)).value for x in p.tolist()]
     left_out = _enclosure(g, Fraction(0), Fraction(0)).value * num_left_out
@@ -387,7 +390,7 @@ def _problem(
 
 @dataclass(frozen=True)
 class _Box:
-    """Probabilities between low and high, and the optimum with g's envelopes there."""
+    """A box of probabilities, and the optimum with the envelopes of g there."""
 
     low: np.ndarray
     high: np.ndarray
@@ -404,16 +407,16 @@ def _bounded(
     columns: np.ndarray,
     enough: float,
 ) -> _Box:
-    """The box, with the least bound, found by cutting planes.
+    """Minimise the bound of a box over the multipliers by cutting planes.
 
-    The bound is convex in the multipliers; any x in the box gives a plane below it.
+    The bound is convex in the multipliers; any x in the box gives a supporting plane.
 
     Args:
-        problem: what is bounded.
-        low: the least probabilities.
-        high: the greatest probabilities.
+        problem: the problem to bound.
+        low: lower limits of the probabilities.
+        high: upper limits of the probabilities.
         columns: rows that may be part of the optimum.
-        enough: no bound needs to be less than this.
+        enough: stop once the bound is at most this.
     """
     x = np.clip(np.vstack([columns, low, high]), low, high)
     values = _jet(problem.g, x).value
@@ -442,20 +445,20 @@ def _bounded(
 def _multipliers(
     problem: _Problem, x: np.ndarray, values: np.ndarray
 ) -> tuple[float, np.ndarray, float, float]:
-    """The least that any multipliers reach on some planes, with shares of these.
+    """Minimise the maximum of the planes over the multipliers, by a linear program.
 
     Args:
-        problem: what is bounded.
-        x: a row for each plane.
-        values: g there.
+        problem: the problem to bound.
+        x: one row per plane.
+        values: g at x.
 
     Returns:
-        That height, the shares, the price and the level.
+        The minimum, the shares of the planes, the price and the level.
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     shape, left = _shape(problem.g), 1 - x.sum(axis=1)
-    # A line in g is a constant in diversity, and moves the level.
+    # A linear term of g is a constant in diversity, and shifts the level.
     spare = values.sum(axis=1) - problem.least + shape.tilt * left
     planes = [-np.ones(len(x)), spare / shape.unit, left]
     tolerances = dict.fromkeys(
@@ -469,7 +472,7 @@ def _multipliers(
         method="highs-ds",
         options=tolerances,
     )
-    if solution.x is None:  # diversity for nothing: the best text bounds quality
+    if solution.x is None:  # at price 0 the best text bounds quality
         shares = np.full(len(x), 1 / len(x))
         return np.inf, shares, 0.0, float(problem.scores.max())
     shares = np.maximum(-solution.ineqlin.marginals, 0)
@@ -479,7 +482,7 @@ def _multipliers(
 
 
 def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The two parts of a box, cut where the envelope is farthest from g."""
+    """Split a box in two where the envelope is farthest from g."""
     i = int(box.gaps.argmax())
     tenth = (box.high[i] - box.low[i]) / 10
     cut = np.clip(box.q[i], box.low[i] + tenth, box.high[i] - tenth)

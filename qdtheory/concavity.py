@@ -1,10 +1,10 @@
-r"""Evidence that a diversity is concave where a bound leans on it, or a refutation.
+r"""Search for violations of the concavity of a diversity that a bound assumes.
 
-A tangent of V at some model bounds V from above if V is concave, which a program cannot
-prove of a function given as code. What it can do is look for a violation: V that rises
-above the tangent or above its own tangents along segments of models (through P and the
-optimum to every text, from text to text, between random models), searched again where
-the slope falls least; and V above the tangent where an ascent on the difference ends.
+If V is concave, its tangent at any model bounds it from above; for a function given as
+code this cannot be proved. The search looks for V above the tangent, or above its own
+tangents, along segments of models (through P and the optimum to every text, from text
+to text, between random models), refined where the slope decreases least; and for V
+above the tangent at the end of an ascent on the difference.
 """
 
 from collections.abc import Callable
@@ -19,20 +19,20 @@ from jaxtyping import Array, Float
 
 Functional = Callable[[Any], Array]
 
-# A segment keeps this share of the uniform distribution: without it slopes of V may be
-# infinite.
+# Share of the uniform distribution mixed into segments, as slopes of V may be infinite
+# on the boundary.
 INSIDE = 1e-6
-# Where a segment is looked at: evenly, and at shares of all sizes near its ends.
+# Grid on a segment: evenly spaced, and geometric near its ends.
 SMALL = np.geomspace(1e-6, 0.1, 21)
 STEPS = np.unique(np.concatenate([np.linspace(0, 1, 193), SMALL, 1 - SMALL]))
-# How often a segment is searched again, between the two steps around the least fall.
+# Number of refinements of a segment, around its least decrease of the slope.
 NUM_ROUNDS = 2
-# Segments of each kind, at most.
+# Maximum number of segments of each kind.
 MAX_SEGMENTS = 64
 NUM_CLIMBS, CLIMB_STEPS = 8, 100
-# What is within the rounding of so many operations is no violation.
+# Violations within the rounding error of this many operations are ignored.
 OPERATIONS = 1e5
-# Squared distances below this say nothing of a height above a tangent.
+# Squared distances below this are too small to measure a height above a tangent.
 NEAR = 1e-6
 BENDS = "bends upwards between some models"
 ABOVE = "exceeds, at some model, its tangent at another"
@@ -40,15 +40,15 @@ ABOVE = "exceeds, at some model, its tangent at another"
 
 @dataclass(frozen=True)
 class Segments:
-    """What V is along segments of models.
+    """V along segments of models.
 
     Attributes:
-        starts: where they begin, shape (segments, N).
-        ends: where they end, shape (segments, N).
-        steps: the shares of the end, rising, shape (segments, steps).
+        starts: starting points, shape (segments, N).
+        ends: endpoints, shape (segments, N).
+        steps: shares of the endpoint, ascending, shape (segments, steps).
         values: V there, shape (segments, steps).
-        slopes: the derivative in the share, shape (segments, steps).
-        noise: what sums of V's greatest size may be off by.
+        slopes: derivative of V in the share, shape (segments, steps).
+        noise: error bound of sums of the size of V.
     """
 
     starts: Float[np.ndarray, "segments texts"]
@@ -59,7 +59,7 @@ class Segments:
     noise: float
 
     def refuse_convex(self) -> None:
-        """Raise where V is above its own tangents, or its slope rises."""
+        """Raise if V is above its own tangents, or its slope increases."""
         run, rise = np.diff(self.steps), np.diff(self.values)
         before, after = self.slopes[:, :-1], self.slopes[:, 1:]
         with np.errstate(invalid="ignore"):
@@ -69,7 +69,7 @@ class Segments:
             _refuse(after - before - self.noise * (1 + sizes), BENDS)
 
     def least_falls(self) -> np.ndarray:
-        """Finer steps between those around the least fall of the slope."""
+        """Refine the steps around the least decrease of the slope."""
         with np.errstate(invalid="ignore"):
             bend = np.diff(self.slopes) / np.diff(self.steps)
         i = np.nan_to_num(bend, nan=-np.inf, neginf=-np.inf).argmax(axis=1)
@@ -79,12 +79,12 @@ class Segments:
         return low + np.linspace(0, 1, last + 1) * (high - low)
 
     def above(self, heights: Float[np.ndarray, " texts"]) -> np.ndarray:
-        """How far V is above a plane, given by its heights at the texts alone."""
+        """V minus a plane, given by the plane's heights at the single texts."""
         low, high = (models @ heights for models in (self.starts, self.ends))
         return self.values - low[:, None] - self.steps * (high - low)[:, None]
 
     def nearest(self, excess: np.ndarray, x: np.ndarray, number: int) -> np.ndarray:
-        """The models least below a tangent for their distance from its point x."""
+        """Models least below a tangent, relative to squared distance from its point."""
         away, along = self.starts - x, self.ends - self.starts
         squares = (away**2).sum(1), 2 * (away * along).sum(1), (along**2).sum(1)
         a, b, c = (part[:, None] for part in squares)
@@ -102,21 +102,23 @@ def require_concave(
     heights: Float[np.ndarray, " texts"],
     models: Float[np.ndarray, "models texts"],
 ) -> int:
-    """Look for a violation of concavity, first of all of one tangent.
+    """Search for a violation of concavity, in particular of one tangent bound.
 
     Args:
-        diversity: V, a distribution, shape (N,), to a scalar.
-        texts: which texts models may use, in rising order.
+        diversity: V, maps a distribution, shape (N,), to a scalar.
+        texts: indices of the texts that models may use, ascending.
         at: the model where the tangent touches V, shape (N,).
-        heights: of the tangent at each text alone, shape (N,); any at other texts.
-        models: of interest, such as P and an optimum, shape (models, N); segments lead
-            from each of them to the texts.
+        heights: the tangent at each single text, shape (N,); arbitrary at texts that
+            models may not use.
+        models: models of interest, such as P and an optimum, shape (models, N);
+            segments through each of them lead to the texts.
 
     Returns:
-        At how many models V was looked at.
+        The number of models at which V was evaluated.
 
     Raises:
-        ValueError: V bends upwards, exceeds the tangent, or is NaN at some model.
+        ValueError: V bends upwards, exceeds the tangent, or is NaN or plus infinity at
+            some model.
 
     Example:
         >>> p = np.array([0.4, 0.3, 0.3])
@@ -159,7 +161,7 @@ def _refuse(excess: np.ndarray, what: str) -> None:
 
 
 def _without(model: np.ndarray, corners: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The model without each text: where the segment from it through P begins."""
+    """The model without each text: the start of the segment through P to that text."""
     rows = model * (corners == 0)
     rows = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, allowed * 1.0)
     return rows / rows.sum(axis=1, keepdims=True)
@@ -169,7 +171,7 @@ def _without(model: np.ndarray, corners: np.ndarray, allowed: np.ndarray) -> np.
 def _searched_once(
     diversity: Functional, texts: tuple[int, ...], size: int
 ) -> Segments:
-    """Segments that no P decides: text to uniform and text, random models."""
+    """Search the segments independent of P: from texts, and between random models."""
     rng, some = np.random.default_rng(0), list(texts)
     allowed = np.isin(np.arange(size), some)
     corners = np.eye(size)[some]
@@ -190,7 +192,7 @@ def _searched_once(
 def _searched(
     diversity: Functional, allowed: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> Segments:
-    """The segments, once none of them shows V convex, at these steps or finer ones."""
+    """Evaluate V along the segments, with refinement; raise if it bends upwards."""
     inside = INSIDE * allowed / allowed.sum()
     starts, ends = ((1 - INSIDE) * models + inside for models in (starts, ends))
     steps, found = np.tile(STEPS, (len(starts), 1)), []
@@ -222,7 +224,7 @@ def _along(
 
         def at(share: Array) -> tuple[Array, Array]:
             value, slope = jax.value_and_grad(diversity)(start + share * run)
-            # At texts that models may not use a slope may be infinite.
+            # The slope may be infinite at texts that models may not use.
             return value, jnp.where(run == 0, 0.0, slope) @ run
 
         return jax.vmap(at)(shares)
@@ -239,7 +241,7 @@ def _values(diversity: Functional, models: Array) -> Array:
 def _climbed(
     diversity: Functional, allowed: Array, heights: Array, models: Array
 ) -> Array:
-    """How far V gets above a plane by mirror ascent from each of the models."""
+    """Maximise V minus a plane by mirror ascent from each of the models."""
 
     def slope_of(q: Array) -> tuple[Array, Array]:
         value, slope = jax.value_and_grad(diversity)(q)

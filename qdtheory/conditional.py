@@ -4,10 +4,10 @@ A conditional distribution is a matrix with a row $P(\cdot|c)$ for each conditio
 and weights $P(c)$. Quality is averaged over the conditions; diversity is either
 averaged too, or that of the pooled texts, $V(\sum_c P(c)\, Q(\cdot|c))$.
 
-Average diversity is a sum over the conditions, tied by one multiplier. Under pooled
-diversity quality is a transport problem: of all ways to give the texts of one pooled
-distribution to the conditions, which has the highest quality? Every bound from above
-here is weak duality: for any prices b of the texts, whatever they are worth,
+Average diversity separates over the conditions, coupled by one Lagrange multiplier.
+Under pooled diversity, quality is an optimal transport problem: assign the texts of a
+given pooled distribution to the conditions with the highest quality. All upper bounds
+here are by weak duality: for any prices b of the texts,
 $\sum_{c,x} \pi_{cx} (r_{cx} - b_x) \le \sum_c P(c) \max_x (r_{cx} - b_x)$, with
 $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 """
@@ -37,19 +37,19 @@ from qdtheory.s_shaped import NOISE, values_of
 from qdtheory.weak_duality import rounding, tangent_bound
 
 MAX_STEPS = 300
-# The bounds have met when they differ by this share of the range of qualities.
+# The bounds meet when they differ by at most this share of the range of qualities.
 TOLERANCE = 1e-11
-# A step aims at this share of the mean complementarity and keeps 1 % of each slack.
+# Share of the mean complementarity that a step aims at; share of each slack it keeps.
 CENTERING, KEPT = 0.1, 0.01
 EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @runtime_checkable
 class ScoredPair(Pair, Protocol):
-    """A pair whose quality is linear in Q: it has a score for each text."""
+    """A pair with quality linear in Q, hence with a score for each text."""
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        """The score of each text where `p` is real."""
+        """Return the score of each text given the real `p`."""
         ...
 
 
@@ -59,20 +59,20 @@ def conditional_quality(
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> Float[Array, ""]:
-    r"""$\sum_c P(c)\, U(Q(\cdot|c); P(\cdot|c))$.
+    r"""Average quality $\sum_c P(c)\, U(Q(\cdot|c); P(\cdot|c))$.
 
     Args:
-        pair: its quality is linear in Q; for a `SeparablePair` the sum is
+        pair: a pair with quality linear in Q; for a `SeparablePair` the sum is
             $\sum_c P(c) \sum_x Q(x|c)\, f(P(x|c))$.
-        q: the model, a distribution a row.
-        p: the real distributions, of the same shape.
+        q: the model, one distribution per row, shape (conditions, texts).
+        p: the real distributions, same shape.
         weights: P(c), positive.
 
     Returns:
         A scalar, finite or $-\infty$.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7.
@@ -94,18 +94,18 @@ def average_diversity(
     q: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> Float[Array, ""]:
-    r"""$\sum_c P(c)\, V(Q(\cdot|c))$, as Pairwise-BLEU.
+    r"""Average diversity $\sum_c P(c)\, V(Q(\cdot|c))$, as in Pairwise-BLEU.
 
     Args:
         pair: any pair.
-        q: the model, a distribution a row.
+        q: the model, one distribution per row.
         weights: P(c), positive.
 
     Returns:
         A scalar.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7; Shen et al. 2019 (Pairwise-BLEU).
@@ -125,18 +125,18 @@ def pooled_diversity(
     q: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> Float[Array, ""]:
-    r"""$V(\sum_c P(c)\, Q(\cdot|c))$, as Distinct-n of the texts of all conditions.
+    r"""Pooled diversity $V(\sum_c P(c)\, Q(\cdot|c))$, as in Distinct-n of all texts.
 
     Args:
         pair: any pair.
-        q: the model, a distribution a row.
+        q: the model, one distribution per row.
         weights: P(c), positive.
 
     Returns:
         A scalar; for concave V at least `average_diversity`.
 
     Raises:
-        ValueError: a row or the weights are no distribution, or shapes differ.
+        ValueError: a row or the weights are not a distribution, or shapes differ.
 
     References:
         Li et al. 2020, section 7; Li et al. 2016 (Distinct-n).
@@ -156,15 +156,15 @@ def pooled_diversity(
 
 @dataclass(frozen=True)
 class ConditionalDiscrepancy:
-    """The most quality a conditional model can gain over P at no loss of diversity.
+    """The quality that a conditional model can gain over P at no loss of diversity.
 
     Attributes:
         qdisc: the gain of `q`, at least 0.
         q: a model, shape (conditions, texts), as diverse as P up to rounding.
-        upper_bound: no model gains more, up to rounding.
-        w: the multiplier that all conditions share, dV/dU along the frontier at `q`;
-            0 where P is as diverse as any model, minus infinity or close to it where
-            no model has a greater quality than q.
+        upper_bound: upper bound on the gain, up to rounding.
+        w: the multiplier common to all conditions, dV/dU along the frontier at `q`; 0
+            if P maximises diversity, minus infinity or close to it if q maximises
+            quality.
     """
 
     qdisc: float
@@ -178,14 +178,14 @@ def average_discrepancy(
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> ConditionalDiscrepancy:
-    r"""QDisc under average diversity, exactly: one root in the one multiplier w.
+    r"""Exact QDisc under average diversity, by root-finding in the multiplier w.
 
-    U + V / |w| is a sum over the conditions with the weights P(c) on both sides, so
-    that the Pareto-optimum of weight w is that of Theorem 2 in every condition.
+    U + V / |w| is a sum over the conditions with equal weights P(c) in both terms, so
+    the Pareto-optimum of weight w is that of Theorem 2 in every condition.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
-        p: the real distributions, a row each.
+        p: the real distributions, one per row.
         weights: P(c), positive.
 
     Returns:
@@ -214,7 +214,7 @@ def average_discrepancy(
         return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
 
     def model(alpha: float) -> tuple[np.ndarray, float]:
-        """The optimum of one weight, and how much more diverse than P it is."""
+        """The optimum at alpha, and its diversity in excess of P's."""
         q = most_diverse  # the limit at alpha = 0
         if alpha > 0:
             q = np.asarray(_optima(pair.g, scores, weight(alpha)))
@@ -223,7 +223,7 @@ def average_discrepancy(
     if model(0.0)[1] <= 0:
         return ConditionalDiscrepancy(0.0, jnp.asarray(p), 0.0, 0.0)
     low, high = 0.0, 1.0
-    if model(1.0)[1] >= 0:  # only the best texts of every condition
+    if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
     # The lower end stays as diverse as P.
     while low < (middle := (low + high) / 2) < high:
@@ -245,15 +245,15 @@ def pooled_discrepancy(
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> ConditionalDiscrepancy:
-    r"""QDisc under pooled diversity, a convex problem between two bounds.
+    r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
 
-    Newton's method follows the central path; its iterates are as diverse as P, so that
-    their gains are lower bounds. With m the pooled model and $\eta$ the price of
-    diversity the text prices $b_x = -\eta g'(m_x)$ bound the gain from above.
+    Newton's method follows the central path; its iterates are as diverse as P, so their
+    gains are lower bounds. With m the pooled model and $\eta$ the price of diversity,
+    the text prices $b_x = -\eta g'(m_x)$ give an upper bound on the gain.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
-        p: the real distributions, a row each.
+        p: the real distributions, one per row.
         weights: P(c), positive.
 
     Returns:
@@ -303,13 +303,13 @@ def pooled_discrepancy(
 
 @dataclass(frozen=True)
 class Transport:
-    r"""The best way to give the texts of one pooled distribution to the conditions.
+    r"""The optimal assignment of the texts of a pooled distribution to the conditions.
 
     Attributes:
         gain: the quality gained over P, at least 0.
         q: the model, shape (conditions, texts), with the pooled distribution of P,
             to 1e-10.
-        upper_bound: no model with that pooled distribution gains more.
+        upper_bound: upper bound on the gain of models with that pooled distribution.
         condition_potentials: $a_c$, shape (conditions,).
         text_potentials: $b_x$, shape (texts,), of mean 0 under the pooled
             distribution. $r_{cx} \le a_c + b_x$ everywhere, with equality on the
@@ -328,19 +328,19 @@ def transport_bound(
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
 ) -> Transport:
-    r"""The quality to gain with the pooled distribution of P, by a linear program.
+    r"""Maximum gain in quality at the pooled distribution of P, by a linear program.
 
-    A lower bound of QDisc under every diversity of the pooled texts, as none of them
-    sees a difference. Maximise $\sum_{c,x} \pi_{cx} r_{cx}$ over $\pi \ge 0$ with
+    A lower bound on QDisc under every pooled diversity, which is unchanged. Maximise
+    $\sum_{c,x} \pi_{cx} r_{cx}$ over $\pi \ge 0$ subject to
     $\sum_x \pi_{cx} = P(c)$ and $\sum_c \pi_{cx} = \sum_c P(c)\, P(x|c)$.
 
     Args:
-        pair: its quality is linear in Q; its diversity is not used.
-        p: the real distributions, a row each.
+        pair: a pair with quality linear in Q; its diversity is not used.
+        p: the real distributions, one per row.
         weights: P(c), positive.
 
     Returns:
-        The gain, the model that attains it and the prices that bound it.
+        The gain, the model that attains it and the dual prices that bound it.
 
     Raises:
         ValueError: bad distributions, or a real distribution whose own quality is not
@@ -359,7 +359,7 @@ def transport_bound(
         >>> bool(abs(plan.q.mean(axis=0) - p.mean(axis=0)).max() < 1e-12)
         True
     """
-    from scipy.optimize import linprog  # late: it costs import time
+    from scipy.optimize import linprog  # late: slow to import
 
     p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
     scores = _finite_scores(pair, p)
@@ -378,7 +378,7 @@ def transport_bound(
     q /= q.sum(axis=1, keepdims=True)
     text_potentials = -found.eqlin.marginals[len(p) :]
     text_potentials -= pooled @ text_potentials
-    # The least potentials that go with these: the bound holds for any.
+    # The smallest feasible potentials given these: the bound holds for any.
     condition_potentials = (scores - text_potentials).max(axis=1)
     real = float(conditional_quality(pair, p, p, weights))
     gain = max(_gain(q, p, weights, scores), 0.0)
@@ -400,7 +400,7 @@ def _check_conditional(
     name: str = "p",
     shape: tuple[int, ...] | None = None,
 ) -> tuple[Array, Array]:
-    """Both as JAX arrays; nothing is repaired."""
+    """Check both and return them as JAX arrays."""
     if jnp.ndim(p) != 2:
         raise ValueError(
             f"{name} must be a matrix with a distribution over the texts in each row, "
@@ -434,7 +434,7 @@ def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:
 
 
 def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
-    """The same, once they are known to give P itself a finite quality."""
+    """The same, after checking that the quality of P itself is finite."""
     scores = np.asarray(_scores(pair, p))
     if not np.isfinite(scores[p > 0]).all() or not (scores < np.inf).all():
         raise ValueError(
@@ -447,7 +447,7 @@ def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
 def _gain(
     q: np.ndarray, p: np.ndarray, weights: np.ndarray, scores: np.ndarray
 ) -> float:
-    """U(Q) - U(P), where neither has texts of score minus infinity."""
+    """U(Q) - U(P), if neither has mass on texts of score minus infinity."""
     rise = (q - p) * np.where(np.isfinite(scores), scores, 0.0)
     return float(weights @ rise.sum(axis=1))
 
@@ -459,12 +459,12 @@ def _optima(g: ScalarFunction, scores: Array, w: Array) -> Array:
     return q / q.sum(axis=1, keepdims=True)
 
 
-# Compiled, and without the checks of the input.
+# Compiled, hence without input checks on values.
 _average_diversity = jax.jit(average_diversity)
 
 
 def _sums(conditions: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices that add up a flat coupling over its texts and over its conditions."""
+    """Matrices that sum a flattened coupling over texts and over conditions."""
     return (
         np.kron(np.eye(conditions), np.ones(texts)),
         np.tile(np.eye(texts), conditions),
@@ -478,9 +478,9 @@ def _central_path(
     start: np.ndarray,
     least: float,
 ) -> Iterator[tuple[np.ndarray, float, float, np.ndarray]]:
-    r"""Models more diverse than least: Q, the price of diversity, V - least, $g'(m)$.
+    r"""Generate strictly feasible models: Q, price of diversity, V - least, $g'(m)$.
 
-    With $z \ge 0$ of $\pi \ge 0$, the price $\eta$ of diversity and $\nu_c$ of the
+    With multipliers $z \ge 0$ of $\pi \ge 0$, $\eta$ of diversity and $\nu_c$ of the
     weights: $r + \eta g'(m) + z = \nu$, $\eta (V - V(P)) = \mu$, $z \pi = \mu$.
     """
     rows, columns = _sums(*scores.shape)
@@ -495,7 +495,7 @@ def _central_path(
         q = coupling / coupling.sum(axis=1, keepdims=True)
         yield q, float(price), float(slack), slope
         mu = CENTERING * (x @ z + price * slack) / (n + 1)
-        # In units of x, with the step of the price and of nu as further unknowns.
+        # In units of x; the steps of the price and of nu are further unknowns.
         by_text, by_row = columns * x, rows * x
         matrix = np.zeros((n + 1 + len(rows),) * 2)
         matrix[:n, :n] = price * by_text.T @ (bend[:, None] * by_text) - np.diag(x * z)

@@ -1,28 +1,28 @@
-"""The direction of least curvature, one and the same on every machine."""
+"""The direction of least curvature, reproducible across machines."""
 
 import numpy as np
 from jaxtyping import Float
 
-# Eigenvalues this near, relatively, are one: rounding parts them by some 1e-15, and
-# derivatives carry errors of 1e-10 or so.
+# Relative distance below which eigenvalues are equal: rounding separates them by some
+# 1e-15, errors in derivatives by about 1e-10.
 MULTIPLE = 1e-9
 
 
 def least_direction(
     matrix: Float[np.ndarray, "texts texts"], normals: Float[np.ndarray, "rows texts"]
 ) -> Float[np.ndarray, " texts"]:
-    r"""The d of length 1 at right angles to some vectors with the least $d'Md$.
+    r"""Minimise $d'Md$ over unit vectors d orthogonal to given vectors.
 
-    An eigenvector that LAPACK returns is one of many: its sign, and its place in the
-    space of a multiple eigenvalue, depend on the processor. So a fixed vector is
-    projected on the whole space of the least eigenvalue.
+    Eigenvectors from LAPACK are not unique: the sign, and the direction in the
+    eigenspace of a multiple eigenvalue, depend on the processor. So a fixed vector is
+    projected onto the eigenspace of the least eigenvalue.
 
     Args:
         matrix: M, symmetric up to rounding, shape (N, N).
-        normals: the vectors, which may depend on each other, shape (rows, N).
+        normals: the vectors, possibly linearly dependent, shape (rows, N).
 
     Returns:
-        The direction, or zeros if the vectors leave none.
+        The direction, or zeros if there is none.
 
     Example:
         >>> d = least_direction(np.diag([3.0, 1.0, 1.0, 2.0]), np.ones((1, 4)))
@@ -37,6 +37,6 @@ def least_direction(
     values, vectors = np.linalg.eigh((bend + bend.T) / 2)
     least = values <= values[0] + MULTIPLE * np.abs(values).max()
     space = vectors[:, least].T @ basis
-    # A vector without pattern: no symmetry of the texts puts it across the space.
+    # A vector without symmetry, so not orthogonal to the eigenspace by symmetry.
     d = (space @ np.cos(np.arange(1, len(matrix) + 1))) @ space
     return d / np.linalg.norm(d)

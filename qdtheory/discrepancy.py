@@ -1,13 +1,13 @@
-r"""QDisc and DRate: the quality a model can gain over P at no loss of diversity.
+r"""QDisc and DRate: the quality that a model can gain over P at no loss of diversity.
 
 $\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRate is
-its share of the range from the quality of the most diverse model to the greatest
-quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$, with g
-strictly concave (a root in the frontier's weight) or concave up to an inflection c
-and convex beyond (`qdtheory.s_shaped`); between two bounds for any concave V
-(`qdtheory.concave`); searched for with any other pair, which gives a lower bound.
-A result is called exact where `qdtheory.weak_duality`, which shares nothing with the
-solvers, shows that no model gains more.
+QDisc divided by the range from the quality of the most diverse model to the greatest
+quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$ with g
+strictly concave (root-finding in the frontier's weight) or concave up to an
+inflection c and convex beyond (`qdtheory.s_shaped`); bounded from both sides for any
+concave V (`qdtheory.concave`); bounded from below by a search for any other pair.
+A result is called exact if an upper bound by weak duality (`qdtheory.weak_duality`,
+independent of the solvers) matches it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -59,11 +59,11 @@ from qdtheory.s_shaped import (
 from qdtheory.search import NUM_STARTS, Method, Search, search
 from qdtheory.weak_duality import EXACT, rounding, s_shaped_bound, tangent_bound
 
-# Bounds closer than this share of the range of scores meet.
+# Bounds meet if they differ by at most this share of the range of scores.
 CERTIFIED = 1e-5
-# A gain may exceed a bound by this share of that range. A model that is as diverse as P
-# in 64 bits may lack a rounding e of V, which near the greatest diversity is worth the
-# order of the root of e in quality: 1e-7.
+# A gain may exceed a bound by this share of that range. A model as diverse as P in 64
+# bits may fall short of V(P) by a rounding error e, which near the greatest diversity
+# is worth the order of the square root of e in quality: 1e-7.
 CONTRADICTION = 1e-6
 
 
@@ -73,18 +73,18 @@ def bounds_meet(
     scores: Float[np.ndarray, " texts"],
     error: float = 0.0,
 ) -> bool:
-    """Whether the bounds of a gain in quality are close enough to be called certified.
+    """Whether the bounds on a gain in quality are close enough to be certified.
 
     Args:
         lower: a gain that some model attains.
-        upper: no model gains more.
+        upper: an upper bound on the gain.
         scores: the quality of each text, shape (N,), finite or minus infinity.
-        error: what a score may be off by, beyond a rounding.
+        error: error bound of a score, beyond rounding.
 
     Returns:
-        Whether they differ by 1e-5 of the range of the finite scores at most, or, where
-        all are alike, by what rounding adds to sums of N of them. A change of unit
-        changes nothing.
+        Whether they differ by at most 1e-5 of the range of the finite scores or, if
+        these are all equal, by the rounding error of sums of N of them. Invariant to
+        the unit of the scores.
 
     Example:
         >>> scores = np.array([0.0, 1e-6])
@@ -102,18 +102,18 @@ class Discrepancy:
 
     Attributes:
         qdisc: U(Q) - U(P) of the best Q with V(Q) >= V(P), at least 0.
-        drate: qdisc / quality_range; None where that is 0 or infinite. It exceeds
-            1 where the most diverse model also beats P in quality by more than the
+        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
+            1 if the most diverse model itself beats P in quality by more than the
             range.
-        q: that model Q, shape (N,); where only diversity can be gained, the model
-            that gains most. V(q) >= V(p) holds as evaluated in 64 bits, unless P
-            itself maximises V: then up to rounding.
-        status: "exact": no model gains more by more than 1e-9 of the range of the
-            texts' scores, or the rounding of quality, as weak duality shows at this
-            model; "certified": none by more than 1e-5 of that range, as a convex
-            problem's dual or `qdtheory.certify` shows; "lower_bound": the best model
-            that was found. What a bound takes for granted of g or V is in `reason`.
-        upper_bound: no model gains more quality than this; infinite if not known.
+        q: the maximiser Q, shape (N,); if only diversity can be gained, the model
+            that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
+            maximises V, up to rounding.
+        status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
+            the range of the texts' scores, or the rounding error of quality;
+            "certified": the dual of a convex problem or `qdtheory.certify` shows it to
+            within 1e-5 of that range; "lower_bound": the best model found. What a
+            bound assumes of g or V is stated in `reason`.
+        upper_bound: upper bound on QDisc; infinite if none is known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).
@@ -122,12 +122,12 @@ class Discrepancy:
             P is Pareto-optimal, up to rounding or to `upper_bound`, or if a search
             found no such model.
         reason: the method, and why there is no DRate if there is none.
-        num_starts: how many starts a search made; None if none was needed.
-        num_agreeing: how many of them came within 1e-4 of qdisc, relatively, before
-            the best few were polished; none may have, and qdisc be right all the same.
+        num_starts: number of starts of a search; None if none was needed.
+        num_agreeing: number of starts within a relative 1e-4 of qdisc before the best
+            few were polished; it may be 0 although qdisc is right.
         converged: whether a search ended at a local optimum.
-        pair: the pair that this is about.
-        p: the real distribution that this is about, shape (N,).
+        pair: the pair that this result is for.
+        p: the real distribution that this result is for, shape (N,).
     """
 
     qdisc: float
@@ -157,29 +157,30 @@ def quality_discrepancy(
 ) -> Discrepancy:
     r"""QDisc and DRate of a pair at one real distribution.
 
-    Exact where quality is linear in Q and diversity is $\sum_i g(Q_i)$, with g strictly
-    concave on [0, 1], or concave up to a point and convex beyond. BLEU of the order of
-    the texts' one length is of this form: it asks if the text is among the references.
-    A `ConcavePair` is solved as a convex problem, which bounds QDisc from both sides.
+    Exact if quality is linear in Q and diversity is $\sum_i g(Q_i)$ with g strictly
+    concave on [0, 1], or concave up to a point and convex beyond. BLEU has this form
+    when its order equals the single length of the texts: it then tests whether the
+    text is among the references. A `ConcavePair` is solved as a convex problem, which
+    bounds QDisc from both sides.
 
     Args:
         pair: any pair that JAX can differentiate.
         p: the real distribution, shape (N,).
         method: "exact"; "ascent" or "penalty", see `qdtheory.search.search`; None for
-            "exact" or the convex problem where they apply and else "ascent".
-        num_starts: starts in each round of "ascent".
-        key: of its random starts; `jax.random.key(0)` if None.
-        certify: bound what a search found, by `qdtheory.certify`.
+            "exact" or the convex problem if they apply, else "ascent".
+        num_starts: number of starts in each round of "ascent".
+        key: JAX random key of those starts; `jax.random.key(0)` if None.
+        certify: bound the result of a search by `qdtheory.certify`.
 
     Returns:
         The discrepancies with the models that attain them.
 
     Raises:
-        TypeError: "exact" was asked for a pair without scores or without g, or
-            `certify` for a pair for which no bound is known.
-        ValueError: `p` is no distribution, its own quality is not finite, a score is
-            NaN or $+\infty$, an unknown method, "exact" was asked for g of another
-            shape, or a `ConcavePair` is not concave.
+        TypeError: "exact" for a pair without scores or without g, or `certify` for a
+            pair for which no bound is known.
+        ValueError: `p` is not a distribution, its own quality is not finite, a score
+            is NaN or $+\infty$, the method is unknown, "exact" is requested for g of
+            another shape, or a `ConcavePair` is not concave.
 
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
@@ -211,7 +212,7 @@ def _found(
     num_starts: int,
     key: PRNGKeyArray | None,
 ) -> Discrepancy:
-    """The discrepancy by the method that the pair's form allows."""
+    """Compute the discrepancy by the method that the pair's form allows."""
     separable = separable_form(pair)
     if separable is not None and (
         method == "exact" or (method is None and _is_solvable(separable))
@@ -230,14 +231,14 @@ def _found(
 
 
 def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
-    """The pair with scores and a sum of g(Q_i), if it has that form.
+    """Return the pair as scores and a sum of g(Q_i), if it has that form.
 
     Args:
         pair: any pair.
 
     Returns:
-        The pair itself, the separable pair that it equals (BLEU on texts of one
-        n-gram), or None.
+        The pair itself, an equal separable pair (BLEU on texts of one n-gram), or
+        None.
     """
     if isinstance(pair, SeparablePair | LinearPair):
         return pair
@@ -254,7 +255,7 @@ def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
 
 
 def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
-    """Whether g has one of the two shapes, as far as can be told."""
+    """Whether g has one of the two shapes, as far as this can be determined."""
     try:
         inflection = inflection_point(pair.g)
     except ValueError:
@@ -265,7 +266,7 @@ def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
 def _with_rate(
     *, qdisc: float, quality_range: float, reason: str, **fields: Any
 ) -> Discrepancy:
-    """The result, with DRate or why there is none."""
+    """Build the result, with DRate or the reason why there is none."""
     drate = None
     if 0 < quality_range < np.inf:
         drate = qdisc / quality_range
@@ -282,7 +283,7 @@ def _with_rate(
 
 
 def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
-    """What a search found, as a lower bound."""
+    """Report the result of a search as a lower bound."""
     qdisc, quality_range = float(found.gain), float(found.quality_range)
     quality = float(pair.quality(p, p))
     noise = NOISE * max(abs(quality), abs(quality + qdisc))
@@ -331,7 +332,7 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
     q, qdisc, dominated_in, weight = _best_model(pair, p, scores, inflection)
     quality = float(expected_score(p, scores))
     spread = float(np.ptp(scores[np.isfinite(scores)]))
-    # Two sums of quality are told apart by no less than their rounding.
+    # Two qualities are distinguishable only up to their rounding error.
     close = max(EXACT * spread, NOISE * float(expected_score(p + q, np.abs(scores))))
     enough = quality + qdisc + close / 2
     bound = _bound(pair, p, scores, inflection, q, weight, enough)
@@ -368,7 +369,7 @@ def _bound(
     weight: float,
     enough: float,
 ) -> float:
-    """What the quality of no model as diverse as P exceeds, by weak duality."""
+    """Upper bound on the quality of models as diverse as P, by weak duality."""
     values = values_of(pair.g, p)[0]
     least = float(values.sum())
     least -= rounding(p.size) * float(np.abs(values).sum())
@@ -377,11 +378,11 @@ def _bound(
         return s_shaped_bound(pair.g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
-        # By Jensen's inequality no other model of these texts is as diverse.
+        # By Jensen's inequality no other model on these texts is as diverse.
         return float(expected_score(p, scores))
     unit = float(np.ptp(scores[possible])) / chord_height(pair.g)
     bound = float(scores.max())
-    # Near the greatest diversity rounding blurs the best price.
+    # Near the greatest diversity the best multiplier is lost to rounding: try several.
     for price in (-1 / weight, *(unit * np.geomspace(1e2, 1e8, 13))):
         if bound <= enough:
             break
@@ -394,7 +395,7 @@ def _bound(
 def _multipliers(
     g: ScalarFunction, scores: np.ndarray, q: np.ndarray
 ) -> tuple[float, float] | None:
-    r"""The price and the level with which two texts of q meet $u_i + \eta g' = \nu$."""
+    r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
     on = np.flatnonzero(q > 0)
     best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
     slopes = values_of(g, q)[1]
@@ -408,10 +409,10 @@ def _multipliers(
 def checked_scores(
     pair: SeparablePair | LinearPair | ConcavePair, p: np.ndarray
 ) -> np.ndarray:
-    """The score of each text, once they are known to give P itself a finite quality.
+    """Return the score of each text, after checking that U(P; P) is finite.
 
     Args:
-        pair: its quality is linear in Q.
+        pair: a pair with quality linear in Q.
         p: the real distribution, shape (N,).
 
     Returns:
@@ -441,7 +442,7 @@ def _best_model(
     scores: np.ndarray,
     inflection: float,
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
-    """The feasible model of greatest quality, its gain, how it beats P, its weight."""
+    """Find the feasible model of greatest quality, its gain, dominance and weight."""
     start = float(pair.diversity(p))
     noise = NOISE * np.abs(values_of(pair.g, p)[0]).sum()
     finite = np.isfinite(scores)
@@ -464,8 +465,8 @@ def _best_model(
         if rise > gain:
             best, gain = q, rise
     error = NOISE * float(expected_score(p + best, np.abs(scores)))
-    # An error in V moves Q along the frontier, and U by 1 / |w| times as much; near
-    # the maximum of V, where w is 0, by the order of its root.
+    # An error in V moves Q along the frontier and changes U by 1 / |w| times as much;
+    # near the maximum of V, where w is 0, by the order of its square root.
     error += min(2 * noise / -weight, np.sqrt(noise) * np.ptp(scores[finite]))
     if gain > error:
         return best, gain, "quality", weight
@@ -481,12 +482,12 @@ def _repaired(
     least: float,
     noise: float,
 ) -> np.ndarray:
-    """The model, mixed with the most diverse one until its V is at least `least`."""
+    """Mix the model with the most diverse one until its V is at least `least`."""
     for share in (0.0, *np.geomspace(1e-17, 1, 52)):
         mixed = (1 - share) * q + share * inner
         if pair.diversity(mixed) >= least:
             return mixed
-    # P is as diverse as any, so that only rounding tells the maximisers apart.
+    # P maximises V, so the maximisers differ only by rounding.
     return q if pair.diversity(q) >= least - 2 * noise else inner
 
 
@@ -497,11 +498,11 @@ def _on_frontier(
     inner: np.ndarray,
     diversity: float,
 ) -> tuple[np.ndarray, float]:
-    """The frontier's point of a given V, for concave g; `inner` is its end at w = 0."""
+    """Frontier point with a given V, for concave g; `inner` is the end at w = 0."""
     from scipy.optimize import brentq  # a fifth of a second that few need
 
     finite = scores[np.isfinite(scores)]
-    # Weights of scores of this size are of the size of 1, where alpha is precise.
+    # Scores on this scale have weights of order 1, where alpha is precise.
     unit = chord_height(pair.g) / float(np.ptp(finite))
     scaled = jnp.asarray((scores - finite.max()) * unit)
 
@@ -523,7 +524,7 @@ def _on_frontier(
     alpha = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
     q = model(alpha)
     require_solved(jnp.abs(q.sum() - 1))
-    # Where g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
+    # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
     return q / q.sum(), weight(alpha) * unit
 
 
@@ -531,7 +532,7 @@ def _on_frontier(
 
 
 def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
-    """QDisc between two bounds, and DRate, where V is concave."""
+    """QDisc between two bounds, and DRate, for concave V."""
     quality = float(pair.quality(p, p))  # checks the shape of the scores
     scores, start = checked_scores(pair, p), float(pair.diversity(p))
     face = face_of(pair.diversity, scores)
@@ -580,7 +581,7 @@ def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
 
 
 def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
-    """The claim that a bound leans on, once a search has not refuted it."""
+    """State the concavity that a bound assumes, unless a search refutes it."""
     if best.tangent is None:
         return ""
     at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
@@ -592,9 +593,9 @@ def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
 
 
 def _most_diverse_on_modes(pair: ConcavePair, scores: np.ndarray) -> np.ndarray:
-    """The most diverse of the models of greatest quality."""
+    """Find the most diverse of the models of greatest quality."""
     modes = np.where(scores == scores.max(), 0.0, -np.inf)
     face = face_of(pair.diversity, modes)
-    if len(face.texts) == 1:  # where a slope may be infinite
+    if len(face.texts) == 1:  # a slope may be infinite there
         return face.model(np.ones(1))
     return face.model(most_diverse(face).x)

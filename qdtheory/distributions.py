@@ -1,8 +1,8 @@
-"""Probability vectors: checked, normalised, tempered, mixed, measured, sampled.
+"""Probability vectors: checks, normalisation, tempering, mixing, entropy, sampling.
 
-A distribution over N texts is a float64 vector of shape (N,), nonnegative, with
-sum 1. Every public function checks its concrete inputs; inside `jax.jit`,
-`jax.grad` and `jax.vmap` values are unknown, so only shape and type are checked.
+A distribution over N texts is a nonnegative float64 vector of shape (N,) with sum 1.
+Every public function checks concrete inputs; inside `jax.jit`, `jax.grad` and
+`jax.vmap` values are unknown, so only shape and dtype are checked.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from jax.core import Tracer
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
 
-# A real number, perhaps traced.
+# A real number, possibly traced.
 Number = int | float | Real[Array, ""]
 
 
 def require_x64() -> None:
-    """Refuse to compute in 32 bits.
+    """Raise unless JAX's 64-bit mode is on.
 
     Raises:
-        RuntimeError: JAX's 64-bit mode is off. In 32 bits the divergence of two
-            close distributions over a million texts is wrong by tens of percent.
+        RuntimeError: 64-bit mode is off. In 32 bits the divergence between two close
+            distributions over a million texts is wrong by tens of percent.
     """
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError(
@@ -33,19 +33,19 @@ def require_x64() -> None:
 
 
 def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
-    """Return `x` as a float64 vector, or say what is wrong with its form.
+    """Return `x` as a JAX vector after checking its type, dtype and shape.
 
     Args:
-        x: what the caller passed.
-        name: what the caller calls it, for the message.
-        size: the length it must have, if that is known.
+        x: the value passed by the caller.
+        name: its name in error messages.
+        size: the required length, if known.
 
     Returns:
         The same values as a JAX array, shape (N,).
 
     Raises:
         TypeError: `x` is not a NumPy or JAX array of float64.
-        ValueError: `x` is not a vector, is empty or has another length.
+        ValueError: `x` is not a vector, is empty or has the wrong length.
         RuntimeError: JAX's 64-bit mode is off.
     """
     require_x64()
@@ -75,14 +75,14 @@ def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
 
 
 def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -> Array:
-    r"""Return `p` as a checked distribution; nothing is repaired.
+    r"""Check that `p` is a distribution and return it unchanged as a JAX array.
 
     The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms.
 
     Args:
         p: probabilities, shape (N,), float64, nonnegative, with sum 1.
-        name: what the caller calls it, for the message.
-        size: the length it must have, if that is known.
+        name: its name in error messages.
+        size: the required length, if known.
 
     Returns:
         The same values as a JAX array, shape (N,).
@@ -136,7 +136,7 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         The distribution $w_i / \sum_j w_j$, shape (N,).
 
     Raises:
-        ValueError: a negative, infinite or NaN weight, or a sum of zero.
+        ValueError: a weight is negative, infinite or NaN, or all are zero.
 
     Example:
         >>> normalize(np.array([1.0, 3.0])).tolist()
@@ -150,8 +150,8 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
             raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
         if values.max() == 0:
             raise ValueError("weights are all zero; at least one must be positive")
-    # Weights near either end of the floats are moved to the middle first, where
-    # neither their sum nor the reciprocal of the largest leaves the range.
+    # Rescale weights near either end of the floating-point range first, so that
+    # neither their sum nor the reciprocal of the largest overflows.
     largest = weights.max()
     weights = weights * jnp.select(
         [largest > 1e150, largest < 1e-150], [1e-150, 1e150], 1.0
@@ -161,15 +161,15 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
 
 
 def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"]:
-    r"""Raise a distribution over whole texts to a power: $Q_i \propto P_i^\beta$.
+    r"""Temper a distribution over whole texts: $Q_i \propto P_i^\beta$.
 
-    These are the Pareto-optima of the pair LL-SE, with $w = -\beta$; $1/\beta$ is
-    a temperature of whole texts, not of tokens.
+    These are the Pareto-optima of the pair LL-SE, with $w = -\beta$; $1/\beta$ is a
+    temperature on whole texts, not on tokens.
 
     Args:
         p: distribution, shape (N,).
-        beta: inverse temperature, nonnegative. 0 gives the uniform distribution
-            on the support of `p`, the limit from above.
+        beta: inverse temperature, nonnegative and finite. 0 gives the uniform
+            distribution on the support of `p`, the limit from above.
 
     Returns:
         The tempered distribution, shape (N,).
@@ -198,15 +198,16 @@ def mix(
     r"""Mix two distributions: $(1 - \varepsilon) p + \varepsilon q$.
 
     Args:
-        p: distribution that $\varepsilon = 0$ gives, shape (N,).
-        q: distribution that $\varepsilon = 1$ gives, shape (N,).
+        p: the distribution at $\varepsilon = 0$, shape (N,).
+        q: the distribution at $\varepsilon = 1$, shape (N,).
         epsilon: share of `q`, in [0, 1].
 
     Returns:
         The mixture, shape (N,).
 
     Raises:
-        ValueError: not two distributions of one size, or `epsilon` outside [0, 1].
+        ValueError: `p` and `q` are not distributions of the same size, or `epsilon` is
+            outside [0, 1].
 
     Example:
         >>> mix(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0.2).tolist()
@@ -241,16 +242,16 @@ def entropy(p: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
 def sample(
     key: PRNGKeyArray, p: Float[ArrayLike, " texts"], num_samples: int
 ) -> Int[Array, " samples"]:
-    """Draw indices of texts, independently, by inverting the distribution function.
+    """Draw independent indices of texts by inverting the cumulative distribution.
 
     Args:
         key: a JAX random key, used once.
         p: distribution, shape (N,).
-        num_samples: how many to draw, at least 1.
+        num_samples: number of draws, at least 1.
 
     Returns:
-        Indices in 0 .. N-1, shape (num_samples,); texts of probability 0 never
-        occur.
+        Indices in 0 .. N-1, shape (num_samples,); texts of probability 0 are never
+        drawn.
 
     Raises:
         ValueError: `p` is not a distribution, or `num_samples` is below 1.
@@ -263,16 +264,16 @@ def sample(
     if num_samples < 1:
         raise ValueError(f"num_samples must be at least 1, got {num_samples}")
     cumulative = jnp.cumsum(p)
-    # Uniforms on (0, total]: the first index whose cumulative sum reaches one has
-    # positive probability, also where zeros stand at either end.
+    # For a uniform on (0, total], the first index whose cumulative sum reaches it has
+    # positive probability, even with zeros at either end.
     uniforms = cumulative[-1] * (1 - jax.random.uniform(key, (num_samples,)))
     return jnp.searchsorted(cumulative, uniforms)
 
 
 def fingerprint(values: ArrayLike) -> str:
-    """Name an array by 8 hex digits of its entries rounded to 6 decimals.
+    """Hash an array's entries, rounded to 6 decimals, to 8 hexadecimal digits.
 
-    Printed beside a random object, it tells a changed random stream from a
+    Printed next to a random object, it distinguishes a changed random stream from a
     changed result.
 
     Args:

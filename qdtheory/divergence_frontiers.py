@@ -1,9 +1,9 @@
 r"""Trade-off curves between two distributions: divergence frontier, MAUVE and PRD.
 
-Where the Pareto frontier runs over models, these run over mixtures or slopes for one
-model: one end asks what the model produces and the real distribution does not, the
-other what it leaves out. Every point of them is a pair of f-divergences, and the ideal
-point is on the curve iff q = p.
+Unlike the Pareto frontier, which runs over models, these curves run over mixtures or
+slopes for one model: one end measures the mass that the model has and the real
+distribution lacks, the other the mass it misses. Every point is a pair of
+f-divergences, and the ideal point is on the curve iff q = p.
 """
 
 import jax
@@ -38,7 +38,8 @@ def divergence_frontier(
         Nats, shape (points, 2); infinite only at the ends 0 and 1.
 
     Raises:
-        ValueError: not two distributions of one size, or a share outside [0, 1].
+        ValueError: `q` and `p` are not distributions of the same size, or a share is
+            outside [0, 1].
 
     References:
         Djolonga et al. 2020; Pillutla et al. 2021.
@@ -83,7 +84,7 @@ def frontier_integral(
         A scalar in [0, 1]; 0 iff q = p, 1 on disjoint supports.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Liu et al. 2021.
@@ -132,8 +133,8 @@ def mauve(
         A scalar in [0, 1]; 1 iff q = p.
 
     Raises:
-        ValueError: not two distributions of one size, a scaling that is not positive,
-            or fewer than 2 points.
+        ValueError: `q` and `p` are not distributions of the same size, the scaling is
+            not positive, or fewer than 2 points.
 
     References:
         Pillutla et al. 2021.
@@ -173,7 +174,8 @@ def precision_recall_distributions(
         Columns precision and recall, each in [0, 1], shape (num_angles, 2).
 
     Raises:
-        ValueError: not two distributions of one size, or fewer than 2 angles.
+        ValueError: `q` and `p` are not distributions of the same size, or fewer than 2
+            angles.
 
     References:
         Sajjadi et al. 2018.

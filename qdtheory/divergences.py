@@ -1,7 +1,7 @@
 r"""Divergences between distributions, one function each, in nats.
 
-Each follows the order of its mathematics: `kl_divergence(a, b)` is KL(a || b).
-Zeros are exact: $0 \log 0 = 0$, and a divergence is infinite where it should be.
+Arguments are in mathematical order: `kl_divergence(a, b)` is KL(a || b). Zeros are
+handled exactly: $0 \log 0 = 0$, and divergences may be infinite.
 """
 
 import jax.numpy as jnp
@@ -19,8 +19,8 @@ def _checked(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 def _log_ratio(a: Array, b: Array) -> Array:
     """log(a / b) of positive numbers.
 
-    Through log1p of the relative difference, so that close distributions keep their
-    digits; both sides of `where` are finite, so that gradients are too.
+    Uses log1p of the relative difference, so that close distributions keep their
+    precision; both sides of `where` are finite, so that gradients are too.
     """
     close = jnp.abs(a - b) < b / 2
     small = jnp.where(close, (a - b) / jnp.where(close, b, 1.0), 0.0)
@@ -28,7 +28,7 @@ def _log_ratio(a: Array, b: Array) -> Array:
 
 
 def _positive(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Where both are positive, and the two with 1 elsewhere."""
+    """Mask where both are positive, and both arrays with 1 elsewhere."""
     inside = (a > 0) & (b > 0)
     return inside, jnp.where(inside, a, 1.0), jnp.where(inside, b, 1.0)
 
@@ -41,7 +41,7 @@ def _kl_terms(a: Array, b: Array) -> Array:
 
 
 def _sqrt(a: Array) -> Array:
-    """The square root, with derivative 0 in place of infinity at 0."""
+    """Square root with derivative 0 instead of infinity at 0."""
     positive = a > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, a, 1.0)), 0.0)
 
@@ -56,10 +56,10 @@ def kl_divergence(
         b: distribution, shape (N,).
 
     Returns:
-        Nats, in $[0, \infty]$; infinite where b is 0 and a is not.
+        Nats, in $[0, \infty]$; infinite if b is 0 where a is not.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     References:
         Li et al. 2020, section 4.3: LL-SE's divergence is $\frac12 KL(Q \Vert P)$.
@@ -84,10 +84,10 @@ def jeffreys_divergence(
         b: distribution, shape (N,).
 
     Returns:
-        Nats, in $[0, \infty]$; infinite where exactly one of the two is 0.
+        Nats, in $[0, \infty]$; infinite if anywhere exactly one of the two is 0.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     References:
         Jeffreys 1946.
@@ -107,7 +107,7 @@ def renyi_divergence(
 ) -> Float[Array, ""]:
     r"""Renyi divergence $\frac1{r - 1} \log \sum_i a_i^r b_i^{1 - r}$ of order r.
 
-    It grows with the order; order 1/2 is twice the Bhattacharyya distance, and order
+    Nondecreasing in the order; order 1/2 is twice the Bhattacharyya distance, and order
     1 is the limit, $KL(a \Vert b)$.
 
     Args:
@@ -117,11 +117,12 @@ def renyi_divergence(
             -log10(e) digits.
 
     Returns:
-        Nats, in $[0, \infty]$; infinite on disjoint supports, and for $r \ge 1$ where
-        b is 0 and a is not.
+        Nats, in $[0, \infty]$; infinite on disjoint supports and, for $r \ge 1$, if b
+        is 0 where a is not.
 
     Raises:
-        ValueError: not two distributions of one size, or an order out of range.
+        ValueError: `a` and `b` are not distributions of the same size, or the order is
+            out of range.
 
     References:
         Van Erven and Harremoes 2014.
@@ -165,7 +166,7 @@ def cross_entropy(
         Nats per text, in $[0, \infty]$.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     Example:
         >>> import numpy as np
@@ -174,7 +175,7 @@ def cross_entropy(
         0.693147
     """
     a, b = _checked(a, b)
-    # A text that neither side knows costs nothing, and has a derivative of 0.
+    # A text of probability 0 on both sides contributes 0, with derivative 0.
     unknown = (a == 0) & (b == 0)
     return -(a * jnp.log(jnp.where(unknown, 1.0, b))).sum()
 
@@ -194,7 +195,7 @@ def jensen_shannon_divergence(
         Nats, in $[0, \log 2]$.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     Example:
         >>> import numpy as np
@@ -220,7 +221,7 @@ def total_variation(
         A scalar in [0, 1].
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     Example:
         >>> import numpy as np
@@ -244,7 +245,7 @@ def hellinger_distance(
         A scalar in [0, 1].
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     Example:
         >>> import numpy as np
@@ -268,7 +269,7 @@ def bhattacharyya_distance(
         Nats, in $[0, \infty]$; infinite on disjoint supports.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `a` and `b` are not distributions of the same size.
 
     References:
         Montahaei et al. 2019, equation 3, estimates it.

@@ -1,4 +1,4 @@
-"""Is a formula defined and smooth on all of (0, 1), holes included?"""
+"""Proofs that a formula is defined and smooth on all of (0, 1)."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -11,17 +11,17 @@ SMOOTH = "must be defined and smooth on all of (0, 1)"
 
 @lru_cache(maxsize=256)
 def find_hole(h: Expression) -> tuple[bool, Fraction | None]:
-    """Whether a formula is analytic on all of (0, 1), and where it is not.
+    """Prove that a formula is analytic on all of (0, 1), or find where it is not.
 
-    The argument of a logarithm and the base of a root must be positive, and what is
-    divided by not 0; `sign_of` proves it, from the innermost part outwards.
+    Arguments of logarithms and bases of roots must be positive, and divisors nonzero;
+    `sign_of` proves this from the innermost part outwards.
 
     Args:
         h: a formula.
 
     Returns:
-        Whether it is proved; and a number at or next to which the formula is shown
-        not to be defined, or not to be smooth, or None.
+        Whether it is proved; and a point at or next to which the formula is proved to
+        be undefined or not smooth, or None.
 
     Example:
         >>> find_hole(Expression("log(x/(1 - x))"))
@@ -51,17 +51,17 @@ def find_hole(h: Expression) -> tuple[bool, Fraction | None]:
 
 
 def check_smooth(h: Expression, name: str) -> str | None:
-    """Refuse a formula that is shown to have a hole in (0, 1).
+    """Raise if a formula provably has a hole in (0, 1).
 
     Args:
         h: a formula.
-        name: what to call it, f or g.
+        name: its name in messages, f or g.
 
     Returns:
-        None where it is proved to be smooth; otherwise what was not proved.
+        None if it is proved to be smooth; otherwise a message that it is not proved.
 
     Raises:
-        ValueError: it is not defined or not smooth somewhere.
+        ValueError: it is undefined or not smooth at some point.
 
     Example:
         >>> check_smooth(Expression("log(x)"), "f")
@@ -82,7 +82,7 @@ and smooth on all of (0, 1)
 
 
 def _between(h, x, low: Fraction, high: Fraction) -> Fraction:
-    """Next to a zero of h, which is negative at low and positive at high."""
+    """Locate a zero of h, which is negative at low and positive at high."""
     for _ in range(60):
         middle = (low + high) / 2
         rational = middle.numerator, middle.denominator

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 
 import qdtheory as qd
 
-# A grader says what is wrong with an answer, or None if it is right.
+# A grader returns what is wrong with an answer, or None if it is right.
 Grader = Callable[[object], str | None]
 
 
 def check(exercise: str, answer: object) -> None:
-    """Print if the answer to an exercise is right, not yet right, or not attempted.
+    """Print whether an answer to an exercise is right, not yet right, or not attempted.
 
     Args:
         exercise: its number, as the notebook prints it: "03.1".
-        answer: anything; None, or a function that returns None, is no attempt.
+        answer: any object; None, or a function that returns None, means not attempted.
 
     Raises:
         ValueError: there is no such exercise.
@@ -55,7 +55,7 @@ class NotAttempted(Exception):
 
 
 def letter(exercise: str, expected: str) -> Grader:
-    """A letter, known by its digest, so that the table does not give it away."""
+    """Grade a letter by its digest, so that the table does not reveal it."""
 
     def grade(answer: object) -> str | None:
         if not isinstance(answer, str) or len(answer.strip()) != 1:
@@ -67,7 +67,7 @@ def letter(exercise: str, expected: str) -> Grader:
 
 
 def digest(exercise: str, answer: str) -> str:
-    """What the table holds in place of a letter.
+    """Digest of a letter, stored in the table instead of the letter.
 
     Example:
         >>> digest("00.0", "A") == digest("00.0", " a ")
@@ -104,7 +104,7 @@ def function(
     """A function that agrees with the library's own route.
 
     Args:
-        reference: what it is compared with.
+        reference: the function to compare with.
         inputs: a function of no argument that gives tuples of arguments.
         tolerance: relative plus absolute.
     """
@@ -116,7 +116,7 @@ def function(
             call = f"your function of ({', '.join(map(shown, arguments))})"
             try:
                 value = answer(*arguments)
-            except Exception as error:  # the reader's own: whatever it is
+            except Exception as error:  # the reader's own function may raise anything
                 return f"{call} raised {type(error).__name__}: {shown(error)}"
             if value is None:
                 raise NotAttempted
@@ -136,17 +136,17 @@ def function(
 
 
 def witness(test: Callable[..., object], hint: str) -> Grader:
-    """An example of the reader's own that passes a test.
+    """Grade an example of the reader's own by a test.
 
     Args:
-        test: tells if the example is one; an example that it fails on is none.
-        hint: what is asked of the example, for the line that refuses it.
+        test: whether the example is valid; raising an exception counts as failure.
+        hint: the requirement, printed if the example fails.
     """
 
     def grade(answer: object) -> str | None:
         try:
             passed = bool(test(answer))
-        except Exception:  # no example of the kind that the test reads
+        except Exception:  # not an example of the kind that the test reads
             passed = False
         return None if passed else f"{shown(answer)}, expected {hint}"
 
@@ -157,10 +157,10 @@ def witness(test: Callable[..., object], hint: str) -> Grader:
 
 
 def as_numbers(answer: object) -> np.ndarray:
-    """An answer of numbers as float64.
+    """Convert an answer of numbers to float64.
 
     Raises:
-        TypeError: text, or anything else that is no number.
+        TypeError: text, or anything else that is not a number.
         ValueError: rows of several lengths.
     """
     if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
@@ -169,10 +169,10 @@ def as_numbers(answer: object) -> np.ndarray:
 
 
 def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
-    """An answer that is a probability vector.
+    """Convert an answer to a probability vector.
 
     Raises:
-        ValueError: it is none, or not one of this size.
+        ValueError: it is not a probability vector, or has another size.
     """
     q = as_numbers(answer)
     well = q.ndim == 1 and size in (None, q.size) and (q >= 0).all()
@@ -182,7 +182,7 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
 
 
 def shown(answer: object, width: int = 60) -> str:
-    """An answer in one short line."""
+    """Format an answer in one short line."""
     try:
         text = " ".join(str(answer).split())
     except Exception:  # an answer may be anything
@@ -204,7 +204,7 @@ def fours(*more: object) -> list[tuple]:
 
 
 def temper_tokens(p: np.ndarray, beta: float) -> ArrayLike:
-    """Two tokens over two, tempered one after the other."""
+    """Token-level tempering of texts of two tokens over two."""
     by_first = p.reshape(2, 2)
     second = [qd.temper(row / row.sum(), beta) for row in by_first]
     first = qd.temper(by_first.sum(axis=1), beta)
@@ -334,7 +334,7 @@ def copies(answer: object) -> bool:
 
 
 def turned_round(quality: np.ndarray, diversity: np.ndarray, score: np.ndarray) -> int:
-    """How many pairs that the plane orders a number orders the other way."""
+    """Number of pairs ordered by the plane that a score orders the other way."""
     better = zip(quality, diversity, -score, strict=True)
     return sum(
         all(x > y for x, y in zip(a, b, strict=True))
@@ -410,7 +410,7 @@ def ignores_order(answer: object) -> bool:
 
 
 def is_incompatible_similarity(answer: object) -> bool:
-    """Of three texts, each with similarity 1 to itself."""
+    """An incompatible similarity of three texts, each of similarity 1 to itself."""
     kernel = as_numbers(answer)
     well = kernel.shape == (3, 3) and (kernel == kernel.T).all()
     return well and not (

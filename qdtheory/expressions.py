@@ -1,4 +1,4 @@
-"""Formulas of one variable x, read from text that is never run as code."""
+"""Formulas in one variable x, parsed from text that is never executed."""
 
 import ast
 import math
@@ -20,7 +20,7 @@ from qdtheory import pairs
 from qdtheory.jets import Jet, jet_functions
 from qdtheory.pairs import CR, LL, NRR, SE, ScalarFunction, Tsallis
 
-# The variable "x", an exact number, or an operation's name and its operands.
+# The variable "x", an exact number, or the name of an operation with its operands.
 Tree = str | Fraction | tuple
 
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
@@ -42,7 +42,7 @@ OPERATORS = {
     ast.UAdd: "plus",
     ast.USub: "minus",
 }
-# At most two digits of exponent: 1e999999999 would fill the memory as a fraction.
+# At most two digits of exponent: 1e999999999 as a fraction would exhaust memory.
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d\d?)?", re.ASCII)
 
 MAX_CHARACTERS = 200
@@ -52,7 +52,7 @@ MAX_NUMBER = 10**6
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
 
-# Of the named functions without parameters; a function is its own only key.
+# Formulas of the named functions without parameters, which are matched by identity.
 NAMED = ((LL, "log(x)"), (CR, "x"), (SE, "-x*log(x)"), (NRR, "-x**2"))
 
 
@@ -71,7 +71,8 @@ class Expression:
 
     Raises:
         TypeError: `text` is not a string.
-        ValueError: anything else than the above, or a number such as log(-1).
+        ValueError: any other text, or a constant without a finite value, such as
+            log(-1).
 
     Example:
         >>> g = Expression("-x*log(x)")
@@ -95,7 +96,7 @@ log, exp, sqrt, + - * / ** and parentheses
         return self.text
 
     def __call__(self, x: ArrayLike) -> Array:
-        """The value at each entry of `x`; JAX can trace, map and differentiate it.
+        """Evaluate at each entry of `x` in JAX, which can trace and differentiate it.
 
         Args:
             x: numbers of any shape.
@@ -109,7 +110,7 @@ log, exp, sqrt, + - * / ** and parentheses
         return jnp.broadcast_to(value, x.shape)
 
     def value(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The value in NumPy, which compiles nothing.
+        """Evaluate in NumPy, without compilation.
 
         Args:
             x: numbers of any shape.
@@ -122,7 +123,7 @@ log, exp, sqrt, + - * / ** and parentheses
             return np.zeros_like(x) + _evaluate(self._tree, x, np.float64, functions)
 
     def jet(self, x: Float[np.ndarray, "..."]) -> Jet:
-        """The value and two derivatives in NumPy, which compiles nothing.
+        """Evaluate the function and two derivatives in NumPy, without compilation.
 
         Args:
             x: numbers of any shape.
@@ -142,17 +143,17 @@ log, exp, sqrt, + - * / ** and parentheses
         return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
 
     def enclosure(self, low: Fraction, high: Fraction | None = None) -> Jet:
-        """Intervals that hold the exact value and two derivatives, to 60 digits.
+        """Interval enclosures of the value and two derivatives, to 60 digits.
 
         Args:
-            low: an exact number, where they are taken.
-            high: if given, they hold all that the three are from `low` to here.
+            low: the point of evaluation, an exact number.
+            high: if given, the enclosures hold for all x from `low` to `high`.
 
         Returns:
             A jet of mpmath intervals.
 
         Raises:
-            ValueError: a part of it is not a bounded interval of real numbers.
+            ValueError: an enclosure is not a bounded interval of real numbers.
         """
         arithmetic, number, functions = interval_arithmetic()
         ends = number(low).value, number(low if high is None else high).value
@@ -166,13 +167,13 @@ log, exp, sqrt, + - * / ** and parentheses
         return jet
 
     def ball(self, x: Fraction) -> Any:
-        """The exact value at a number, to 77 digits.
+        """Enclose the exact value at a number, to 77 digits.
 
         Args:
             x: an exact number.
 
         Returns:
-            An Arb ball that holds it, NaN outside the domain.
+            An Arb ball that contains the value, NaN outside the domain.
 
         Example:
             >>> Expression("x**2 + 1e-30").ball(Fraction(1, 3)) > 0
@@ -205,14 +206,14 @@ log, exp, sqrt, + - * / ** and parentheses
         return _evaluate(self._tree, x, sympy.Rational, functions)
 
     def guards(self, x: Any) -> list[tuple[Any, bool]]:
-        """What must be positive, or not 0, for the formula to be smooth at x.
+        """Expressions that must be positive or nonzero for the formula to be smooth.
 
         Args:
             x: the SymPy symbol to write it in.
 
         Returns:
-            SymPy expressions, the innermost first, each with whether it must be
-            positive (under a logarithm or a root) or only not 0 (divided by).
+            SymPy expressions, innermost first, each with whether it must be positive
+            (under a logarithm or a root) or only nonzero (a divisor).
 
         Example:
             >>> import sympy
@@ -243,13 +244,13 @@ def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
 
 
 def formula_of(h: ScalarFunction) -> Expression | None:
-    """The formula of a named f or g, which has it in code only.
+    """Return the formula of a named f or g, which is defined in code.
 
     Args:
         h: an expression, or any other scalar function.
 
     Returns:
-        The formula, or None where it is not known.
+        The formula, or None if it is not known.
 
     Example:
         >>> formula_of(Tsallis(1.5))
@@ -325,7 +326,7 @@ def _parse(text: str) -> Tree:
 
 
 def _read(node: ast.expr, text: str) -> Tree:
-    """Translate a syntax tree, refusing all that is not on the list."""
+    """Translate a syntax tree, rejecting nodes outside the allow-list."""
     piece = text[node.col_offset : node.end_col_offset]
     match node:
         case ast.Name("x"):
@@ -367,7 +368,7 @@ def _exponent(node: ast.expr, text: str) -> Fraction:
 def _evaluate(
     tree: Tree, x: Any, number: Callable[[Fraction], Any], functions: dict[str, Any]
 ) -> Any:
-    """The value of a tree in whatever arithmetic x, the numbers and functions have."""
+    """Evaluate a tree in the arithmetic of x, the numbers and the functions."""
     match tree:
         case "x":
             return x
@@ -389,9 +390,9 @@ def _constant_jet(exact: Fraction) -> Jet:
 
 @cache
 def interval_arithmetic() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
-    """Intervals in a context of our own, with jets of numbers and their functions.
+    """Create a private mpmath interval context, with jets and their functions.
 
-    The one that all users of mpmath share has one precision for all.
+    The precision of mpmath's shared context is global.
 
     Returns:
         The context, what makes a jet of an exact number, and log, exp and sqrt of jets.
@@ -432,7 +433,7 @@ def _parts(tree: Tree) -> Iterator[str | Fraction]:
 
 
 def _power(tree: Tree) -> Fraction:
-    """The largest product of exponents on a way down the tree, each at least 1."""
+    """Largest product of exponents along a path down the tree, each at least 1."""
     match tree:
         case ("**", base, exponent):
             return _power(base) * max(Fraction(1), abs(exponent))

@@ -42,9 +42,9 @@ def frechet_distance(
         JAX cannot trace it.
 
     Raises:
-        TypeError: not arrays of float64, or features that are no real numbers.
-        ValueError: not two distributions of one size, or no row of finite features for
-            each text.
+        TypeError: `q` or `p` is not an array of float64, or features are not real.
+        ValueError: `q` and `p` are not distributions of the same size, or there is not
+            one row of finite features per text.
 
     References:
         Montahaei et al. 2019, equation 2; Semeniuta et al. 2018, equation 2 (squared);
@@ -85,11 +85,11 @@ def gaussian_distance(
     """2-Wasserstein distance of two Gaussians.
 
     Args:
-        mean_a: mean of the one, shape (d,).
-        covariance_a: its covariance, shape (d, d), symmetric, perhaps singular.
-        mean_b: mean of the other, shape (d,).
-        covariance_b: its covariance.
-        squared: the square of the distance.
+        mean_a: mean of the first, shape (d,).
+        covariance_a: its covariance, shape (d, d), symmetric, possibly singular.
+        mean_b: mean of the second, shape (d,).
+        covariance_b: its covariance, shape (d, d).
+        squared: whether to return the square of the distance.
 
     Returns:
         A nonnegative number.
@@ -108,22 +108,22 @@ def gaussian_distance(
 
 
 def _root(covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """R with R'R the covariance."""
+    """Compute R with R'R equal to the covariance."""
     values, vectors = np.linalg.eigh(covariance)
-    # Rounding makes of a zero some eps, whose root would be 1e-8: cut as matrix_rank.
+    # Rounding turns a zero into some eps, with root 1e-8: cut off as in matrix_rank.
     values[values < len(values) * np.finfo(float).eps * values[-1]] = 0
     return np.sqrt(values)[:, None] * vectors.T
 
 
 def check_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows columns"]:
-    """Copy features to a float64 matrix, or say what is wrong with them.
+    """Check features and copy them to a float64 matrix.
 
     Args:
-        features: what the caller passed.
-        name: what the caller calls it, for the message.
+        features: the value passed by the caller.
+        name: its name in error messages.
 
     Returns:
-        A copy of the values, shape (rows, columns), neither of them 0.
+        A copy of the values, a nonempty matrix.
 
     Raises:
         TypeError: not an array of real numbers.

@@ -1,9 +1,9 @@
 r"""The Pareto frontier of linear quality and concave separable diversity (Theorem 2).
 
-For a weight $w \le 0$ the Pareto-optimum maximises $V - w U$, with
-$U = \sum_i Q_i \phi_i$ and $V = \sum_i g(Q_i)$: on its support
-$g'(Q_i) = w \phi_i + b$, off it $g'(0) \le w \phi_i + b$. Everything here follows
-from one solver; `regularized_argmax.py` holds it, one way for each kind of g.
+For a weight $w \le 0$ the Pareto-optimum maximises $V - w U$, where
+$U = \sum_i Q_i \phi_i$ and $V = \sum_i g(Q_i)$. Its optimality conditions are
+$g'(Q_i) = w \phi_i + b$ on the support and $g'(0) \le w \phi_i + b$ off it. All
+functions use one solver, `regularized_argmax.py`, with one method per kind of g.
 """
 
 from dataclasses import dataclass, field
@@ -37,21 +37,21 @@ from qdtheory.regularized_argmax import (
 )
 from qdtheory.search import search_frontier
 
-# The weight just below 0, where the frontier continues after a jump.
+# The largest weight below 0, where the frontier continues after a jump.
 NEAREST_WEIGHT = -float(np.finfo(float).tiny)
-# Scores closer than this, relatively, are equal: XLA may fuse a product into a sum,
-# and then computes one score in two ways.
+# Relative difference below which scores are tied: XLA may fuse a product into a sum
+# and so compute the same score in two ways.
 TIED = 4 * EPS
-# The most by which the sum of an optimum may miss 1.
+# Largest deviation from 1 of the sum of an optimum.
 SOLVED = 1e-9
-# So many weights before one are extrapolated to guess its optimum.
+# Number of previous weights from which the next starting point is extrapolated.
 NUM_NODES = 4
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParetoOptimum:
-    r"""One point of the frontier; under `jax.vmap` a batch of them.
+    r"""One point of the frontier; a batch of points under `jax.vmap`.
 
     Attributes:
         q: the distribution, shape (N,).
@@ -59,7 +59,7 @@ class ParetoOptimum:
         b: the offset in $g'(Q_i) = w \phi_i + b$; not finite for $w = -\infty$.
         quality: the value of U.
         diversity: the value of V.
-        residual: $|\sum_i Q_i - 1|$, the equation that fixes b.
+        residual: $|\sum_i Q_i - 1|$, the residual of the equation that fixes b.
     """
 
     q: Float[Array, "*batch texts"]
@@ -73,20 +73,20 @@ class ParetoOptimum:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParetoFrontier:
-    r"""Points of the frontier, from the most diverse to the best in quality.
+    r"""Points of the frontier, from the most diverse to the highest quality.
 
     Attributes:
-        w: weights, from 0 down to B, or to $-\infty$ where B is.
+        w: weights, from 0 down to B, or to $-\infty$ if B is infinite.
         alpha: $w / (w - 1)$, the share of quality in $\alpha U + (1 - \alpha) V$.
-        b: offsets; of a search the mean of $\nabla V - w \nabla U$ under Q.
-        quality: U of each point, not decreasing.
-        diversity: V of each point, not increasing.
-        residual: the largest $|\sum_i Q_i - 1|$ over the points; of a search the
+        b: offsets; for a search, the mean of $\nabla V - w \nabla U$ under Q.
+        quality: U of each point, nondecreasing.
+        diversity: V of each point, nonincreasing.
+        residual: the largest $|\sum_i Q_i - 1|$ over the points; for a search, the
             largest first-order optimality gap, in units of quality.
-        q: of a search the models found, shape (points, N); else None, as
+        q: for a search, the models found, shape (points, N); otherwise None, since
             `pareto_optimum` gives the model of each weight.
-        status: "exact", or "lower_bound" for points that a search found: no model is
-            known to be better, and one may be.
+        status: "exact", or "lower_bound" for points found by a search, which better
+            models may dominate.
     """
 
     w: Float[Array, "*batch points"]
@@ -102,7 +102,7 @@ class ParetoFrontier:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FrontierSlopes:
-    """Derivatives with respect to w at one point; diversity / quality = w.
+    """Derivatives with respect to w at a frontier point; diversity / quality = w.
 
     Attributes:
         quality: dU/dw.
@@ -120,28 +120,29 @@ def pareto_optimum(
 ) -> ParetoOptimum:
     r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
 
-    Exact for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one sort);
-    other strictly concave g by safeguarded root-finding. Differentiable in p and w,
-    and works under `jax.jit` and `jax.vmap`, where an optimum that would be refused
-    is NaN.
+    In closed form for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one
+    sort); by safeguarded root-finding for other strictly concave g. Differentiable in
+    p and w; works under `jax.jit` and `jax.vmap`, where an optimum that would raise
+    an error is NaN instead.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
         p: the real distribution, shape (N,).
-        w: the weight, in $[-\infty, 0]$. 0 gives the maximiser of V, uniform on all
-            texts; $-\infty$ the uniform distribution on the modes.
+        w: the weight, in $[-\infty, 0]$. 0 gives the maximiser of V, uniform over all
+            texts; $-\infty$ gives the uniform distribution over the modes.
 
     Returns:
         The optimum with both metrics. Texts of score $-\infty$ have probability 0
-        for every w < 0: the frontier jumps at w = 0.
+        for every w < 0, so the frontier jumps at w = 0.
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: `p` is not a distribution, w > 0 or NaN, scores that are NaN or
-            $+\infty$, g not concave, or g so flat near 0 that 64 bits do not fix Q.
+        ValueError: `p` is not a distribution, w > 0 or NaN, a score is NaN or
+            $+\infty$, all are $-\infty$, g is not concave, or g is so flat near 0
+            that 64 bits do not determine Q.
 
     References:
-        Li et al. 2020, Theorem 2, completed at both ends; regularised argmax and
+        Li et al. 2020, Theorem 2, extended to both ends; regularised argmax and
         entmax: Martins & Astudillo 2016, Peters et al. 2019.
 
     Example:
@@ -177,13 +178,13 @@ def pareto_frontier(
 ) -> ParetoFrontier:
     r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
 
-    It starts at w = 0 and ends at w = B, or at $w = -\infty$ where B is infinite.
-    Where some text has score $-\infty$, the first point (U = $-\infty$) stands
-    alone and the second is the limit $w \to 0^-$, uniform on the other texts.
-    No more than a few vectors of length N are held at a time.
+    It starts at w = 0 and ends at w = B, or at $w = -\infty$ if B is infinite. If some
+    text has score $-\infty$, the first point (U = $-\infty$) is isolated and the
+    second is the limit $w \to 0^-$, uniform over the other texts. Only a few vectors
+    of length N are held in memory at a time.
 
-    Of a pair without scores or without g the points are what `search_frontier` found
-    at levels even in V, some tenths of a second each: ask for few.
+    For a pair without scores or without g, `search_frontier` finds the points at
+    levels evenly spaced in V, in some tenths of a second each: ask for few.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave;
@@ -193,11 +194,11 @@ def pareto_frontier(
 
     Returns:
         Weights, offsets and both metrics; `pareto_optimum(pair, p, w)` gives the
-        distribution at any of the weights. If all finite scores are equal, the
-        points coincide.
+        distribution at any weight. If all finite scores are equal, the points
+        coincide.
 
     Raises:
-        ValueError: as for `pareto_optimum`, or too few points.
+        ValueError: as for `pareto_optimum`, or fewer than 3 points.
 
     References:
         Li et al. 2020, Theorem 2 and figure 1.
@@ -239,18 +240,18 @@ def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
 def saturation_weight(
     pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    r"""B of Theorem 2, the weight below which the optimum no longer moves.
+    r"""B of Theorem 2, the weight below which the optimum is constant.
 
-    $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$ with M modes and the two
-    greatest distinct scores.
+    $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$, where M is the number of modes
+    and $\phi_{(1)} > \phi_{(2)}$ are the two greatest distinct scores.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
         p: the real distribution, shape (N,).
 
     Returns:
-        B, in $[-\infty, 0)$; $-\infty$ where $g'(0) = \infty$; NaN (undefined) where
-        all finite scores are equal, so that the optimum never moves.
+        B, in $[-\infty, 0)$; $-\infty$ if $g'(0) = \infty$; NaN (undefined) if all
+        finite scores are equal, so that the optimum is constant.
 
     Raises:
         TypeError: the pair has no scores or no g.
@@ -272,9 +273,9 @@ def frontier_slopes(
 ) -> FrontierSlopes:
     r"""Derivatives of U, V and b along the frontier.
 
-    With $\bar\phi$ the mean of the scores on the support weighted by $1/g''(Q_i)$:
-    $dU/dw = \sum_i (\phi_i - \bar\phi)^2 / g''(Q_i)$, $dV/dw = w\, dU/dw$ and
-    $db/dw = -\bar\phi$.
+    Let $\bar\phi$ be the mean of the scores on the support with weights
+    $1/g''(Q_i)$. Then $dU/dw = \sum_i (\phi_i - \bar\phi)^2 / g''(Q_i)$,
+    $dV/dw = w\, dU/dw$ and $db/dw = -\bar\phi$.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
@@ -317,11 +318,11 @@ def kkt_residual(
     p: Float[ArrayLike, " texts"],
     optimum: ParetoOptimum,
 ) -> Float[Array, ""]:
-    r"""How far a point is from the optimality conditions of its weight.
+    r"""Largest violation of the KKT conditions at a point of weight w.
 
-    The largest of $|g'(Q_i) - w \phi_i - b|$ on the support,
+    The maximum of $|g'(Q_i) - w \phi_i - b|$ on the support,
     $g'(0) - w \phi_i - b$ off it, and $|\sum_i Q_i - 1|$. For strictly concave g and
-    w < 0 zero means Pareto-optimal.
+    w < 0, zero means Pareto-optimal.
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$.
@@ -333,14 +334,14 @@ def kkt_residual(
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: `p` is not a distribution, or the optimum is over other texts.
+        ValueError: `p` is not a distribution, or the optimum differs from it in size.
 
     References:
         Li et al. 2020, Theorem 4 (the conditions), in Lemma 2's notation.
     """
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
-    # Where Q_i counts as 0, the slope at the least probability stands for g'(0).
+    # Where Q_i is 0, the slope at the smallest positive float stands for g'(0).
     slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, TINY))
     line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
     gaps = slopes - line
@@ -351,12 +352,12 @@ def kkt_residual(
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Dominance:
-    """In which of the two ways of Definition 1 one model dominates another.
+    """Whether one model dominates another, in each of the senses of Definition 1.
 
     Attributes:
         in_quality: higher quality and no lower diversity.
         in_diversity: higher diversity and no lower quality.
-        either: dominated at all.
+        either: either of the two.
     """
 
     in_quality: Bool[Array, "..."]
@@ -364,7 +365,7 @@ class Dominance:
 
     @property
     def either(self) -> Bool[Array, "..."]:
-        """Whether one of the two holds."""
+        """Whether at least one of the two holds."""
         return self.in_quality | self.in_diversity
 
 
@@ -374,16 +375,16 @@ def dominance(
     other_quality: Real[ArrayLike, "..."],
     other_diversity: Real[ArrayLike, "..."],
 ) -> Dominance:
-    """Whether models with the first two metrics dominate those with the others.
+    """Test whether models dominate other models, from their metrics.
 
     Args:
-        quality: U of the dominating side, any shape.
-        diversity: V of the dominating side.
-        other_quality: U of the side that is perhaps dominated.
-        other_diversity: V of the side that is perhaps dominated.
+        quality: U of the models, any shape.
+        diversity: V of the models, same shape.
+        other_quality: U of the models that may be dominated.
+        other_diversity: V of the models that may be dominated.
 
     Returns:
-        Both kinds, elementwise.
+        Both kinds of dominance, elementwise.
 
     References:
         Li et al. 2020, Definition 1.
@@ -406,17 +407,17 @@ def dominance(
 def pareto_filter(
     quality: Real[ArrayLike, " models"], diversity: Real[ArrayLike, " models"]
 ) -> Bool[np.ndarray, " models"]:
-    """Which of many models no other of them dominates, by one sort.
+    """Select the nondominated models, by one sort.
 
     Args:
         quality: U of each model, without NaN.
         diversity: V of each model, without NaN.
 
     Returns:
-        True for the models to keep; of equal models all or none.
+        A mask, True for the nondominated models; equal models share one value.
 
     Raises:
-        ValueError: the two differ in shape, or hold NaN.
+        ValueError: the arguments are not vectors of one length, or contain NaN.
 
     References:
         Li et al. 2020, Definition 1.
@@ -469,16 +470,16 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
 
 
 def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Refuse an optimum whose probabilities miss the sum 1; let traced ones pass.
+    """Raise if the probabilities of an optimum do not sum to 1; pass traced values.
 
     Args:
-        residual: what the sum differs from 1 by, at least 0.
+        residual: absolute deviation of the sum from 1.
 
     Returns:
-        The same.
+        `residual`.
 
     Raises:
-        ValueError: it is above 1e-9, or NaN.
+        ValueError: it exceeds 1e-9, or is NaN.
     """
     if not isinstance(residual, Tracer) and not residual <= SOLVED:
         raise ValueError(
@@ -494,10 +495,10 @@ def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
 def maximise(
     g: ScalarFunction, scores: Float[ArrayLike, " texts"], w: Float[ArrayLike, ""]
 ) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
-    r"""The Pareto-optimum of weight w of given scores, without any check.
+    r"""The Pareto-optimum of weight w for given scores, without input checks.
 
-    Scores that are computed inside a user's compiled function may come out a rounding
-    apart from use to use, so that `score_gaps` decides which of them are equal.
+    Scores computed inside a user's compiled function may differ by a rounding error
+    from use to use, so `score_gaps` decides which are equal.
 
     Args:
         g: strictly concave.
@@ -505,8 +506,8 @@ def maximise(
         w: the weight, in $[-\infty, 0]$.
 
     Returns:
-        Q, whose sum is to be compared with 1, and b of $g'(Q_i) = w \phi_i + b$,
-        which follows from the largest probability.
+        Q, whose sum the caller compares with 1, and b in $g'(Q_i) = w \phi_i + b$,
+        computed from the largest probability.
     """
     gaps = score_gaps(scores)
     solve, guess = solver(g, gaps)
@@ -535,13 +536,13 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
 
 
 def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-    """From the greatest score to each; 0 where they differ by rounding alone.
+    """Gap from the greatest score to each score; 0 for differences due to rounding.
 
     Args:
         scores: finite or minus infinity, shape (N,).
 
     Returns:
-        Shape (N,), from 0 to infinity; at least one of them is 0.
+        Gaps in [0, infinity], shape (N,); at least one is 0.
     """
     scores = jnp.asarray(scores)
     best = scores.argmax()
@@ -551,7 +552,7 @@ def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
 
 
 def _ends(gaps: Array) -> tuple[Array, Array]:
-    """Q at w = 0, uniform on all texts, and at w = -infinity, on the modes."""
+    """Q at w = 0, uniform over all texts, and at w = -infinity, over the modes."""
     modes = gaps == 0
     return jnp.full_like(gaps, 1 / gaps.size), modes / modes.sum()
 
@@ -562,7 +563,7 @@ def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array
 
 
 def _descending(scores: Array) -> Array:
-    """The scores in an order that changes no metric; on a CPU XLA sorts slowly."""
+    """Sort the scores, which changes no metric; by NumPy, as XLA is slow on a CPU."""
     if isinstance(scores, Tracer):
         return jnp.sort(scores, descending=True)
     return jnp.asarray(np.sort(np.asarray(scores))[::-1])
@@ -570,9 +571,9 @@ def _descending(scores: Array) -> Array:
 
 @partial(jax.jit, static_argnums=0)
 def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
-    """(b, U, V, residual) at every weight of a grid from one end to the other.
+    """Compute (b, U, V, residual) at every weight of a grid, ends included.
 
-    The scores come in descending order.
+    The scores are in descending order.
     """
     gaps = score_gaps(scores)
 
@@ -593,7 +594,7 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
             past = nodes.at[oldest].set(weight), guesses.at[oldest].set(guess)
             return past, metrics(q)
 
-        # As if the optimum had been uniform at some weights above 0.
+        # Initialise as if the optimum were uniform at some weights above 0.
         past = jnp.arange(1.0, NUM_NODES + 1), jnp.tile(guess, (NUM_NODES, 1))
         inner = w[1:-1], jnp.arange(w.size - 2) % NUM_NODES
         points = jax.lax.scan(point, past, inner)[1]
@@ -603,7 +604,7 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
 
 
 def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
-    """At w the polynomial through values at nodes that differ (Lagrange)."""
+    """Lagrange interpolation at w, from values at distinct nodes."""
     itself = jnp.eye(nodes.size, dtype=bool)
     apart = jnp.where(itself, 1.0, nodes[:, None] - nodes)
     return jnp.where(itself, 1.0, (w - nodes) / apart).prod(axis=1) @ values
@@ -612,14 +613,14 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 def saturation_weight_of(
     g: ScalarFunction, scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    """B of `saturation_weight` for given scores, without any check.
+    """B of `saturation_weight` for given scores, without input checks.
 
     Args:
         g: strictly concave.
         scores: finite or minus infinity, shape (N,).
 
     Returns:
-        B, minus infinity, or NaN where all finite scores are equal.
+        B, which may be minus infinity; NaN if all finite scores are equal.
     """
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()

@@ -12,8 +12,8 @@ import numpy as np
 class Jet:
     """A function's value and two derivatives at some x, or at many.
 
-    Arithmetic follows the product and chain rules. The parts are whatever adds and
-    multiplies: NumPy arrays, or intervals that enclose real numbers.
+    Arithmetic follows the product and chain rules. The parts may be of any type with
+    addition and multiplication: NumPy arrays, or intervals.
 
     Args:
         value: h(x).

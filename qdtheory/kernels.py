@@ -1,10 +1,10 @@
-r"""Kernel pairs: which similarities of two texts give a divergence.
+r"""Kernel pairs: quality and diversity from a similarity of two texts.
 
-With a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
-$V = -Q'KQ$. CR-NRR on n-grams of texts of one length is such a pair, and BLEU with
-one reference on both sides. Whether the real distribution can be beaten depends on
-the negative eigenvalues of K on zero-sum vectors: none, and it cannot; two, and it
-can, whatever it is; one, and a cone decides (`kernel_criterion`).
+For a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
+$V = -Q'KQ$. Examples are CR-NRR on n-grams of texts of one length, and BLEU with one
+reference on both sides. Whether the real distribution can be beaten depends on the
+number of negative eigenvalues of K on zero-sum vectors: with none, never; with two or
+more, always; with one, a cone condition decides (`kernel_criterion`).
 """
 
 from dataclasses import dataclass, field
@@ -32,21 +32,21 @@ EPS = float(np.finfo(float).eps)
 class KernelPair:
     r"""Similarity to P against dissimilarity within Q: $U = Q'KP$, $V = -Q'KQ$.
 
-    U is the expected similarity of a model's and a real text, -V that of two texts of
-    the model. With $\Psi = U + V / 2$ the gap $\Psi(P) - \Psi(Q)$ is half the squared
-    maximum mean discrepancy of P and Q.
+    U is the expected similarity of a model text and a real text, -V that of two model
+    texts. With $\Psi = U + V / 2$ the gap $\Psi(P) - \Psi(Q)$ is half the squared
+    maximum mean discrepancy (MMD) of P and Q.
 
     Args:
         kernel: K, symmetric up to rounding, finite, float64, shape (N, N); it need
             not be positive semidefinite.
-        name: what to call it.
+        name: display name.
 
     Raises:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
         ValueError: `kernel` is not a square matrix, finite and symmetric.
 
     References:
-        Gretton et al. 2012 for the discrepancy; the pair is ours.
+        Gretton et al. 2012 for the MMD; the pair is ours.
 
     Example:
         >>> pair = KernelPair(np.array([[1.0, 0.5], [0.5, 1.0]]))
@@ -59,14 +59,14 @@ class KernelPair:
     name: str = field(default="kernel", metadata=STATIC)
 
     def __post_init__(self) -> None:
-        # JAX rebuilds the pair around tracers and placeholders too.
+        # JAX also rebuilds the pair with tracers and placeholders.
         if isinstance(self.kernel, np.ndarray | jax.Array | list | tuple) and not (
             isinstance(self.kernel, Tracer)
         ):
             _check_kernel(self.kernel)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        """The expected similarity K p of each text to a real one.
+        """Return the expected similarity K p of each text to a real text.
 
         Args:
             p: the real distribution, shape (N,).
@@ -75,7 +75,7 @@ class KernelPair:
             Scores, shape (N,).
 
         Raises:
-            ValueError: `p` is no distribution over N texts.
+            ValueError: `p` is not a distribution over N texts.
         """
         kernel = jnp.asarray(self.kernel)
         return kernel @ check_distribution(p, "p", len(kernel))
@@ -83,7 +83,7 @@ class KernelPair:
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """The expected similarity Q'KP of a model's text and a real one.
+        """Expected similarity Q'KP of a model text and a real text.
 
         Args:
             q: the model, shape (N,).
@@ -93,12 +93,12 @@ class KernelPair:
             A scalar.
 
         Raises:
-            ValueError: not two distributions over N texts.
+            ValueError: `q` or `p` is not a distribution over N texts.
         """
         return check_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        """Minus the expected similarity Q'KQ of two texts of the model.
+        """Minus the expected similarity Q'KQ of two model texts.
 
         Args:
             q: the model, shape (N,).
@@ -107,7 +107,7 @@ class KernelPair:
             A scalar.
 
         Raises:
-            ValueError: `q` is no distribution over N texts.
+            ValueError: `q` is not a distribution over N texts.
         """
         q = check_distribution(q, "q", len(self.kernel))
         return -q @ jnp.asarray(self.kernel) @ q
@@ -150,7 +150,7 @@ def squared_mmd(
     r"""Squared maximum mean discrepancy, $(Q - P)'K(Q - P)$.
 
     Twice the gap $\Psi(P) - \Psi(Q)$ of the kernel pair, with $\Psi = U + V / 2$.
-    Summed over the difference, so it keeps its digits where Q is close to P.
+    Computed from the difference, so it keeps its precision when Q is close to P.
 
     Args:
         kernel: K, symmetric, shape (N, N).
@@ -158,12 +158,13 @@ def squared_mmd(
         p: the real distribution, shape (N,).
 
     Returns:
-        A scalar; not negative for all Q and P iff K is positive semidefinite on
+        A scalar; nonnegative for all Q and P iff K is positive semidefinite on
         zero-sum vectors.
 
     Raises:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
-        ValueError: a bad kernel, or not two distributions over N texts.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `q` or
+            `p` is not a distribution over N texts.
 
     References:
         Gretton et al. 2012, lemma 4.
@@ -180,9 +181,9 @@ def squared_mmd(
 
 
 def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
-    """The n-gram kernel: the chance that an n-gram of each of two texts agree.
+    """The n-gram kernel: probability that random n-grams of two texts are equal.
 
-    Its pair is CR-NRR on n-grams, and its squared discrepancy is CND.
+    Its pair is CR-NRR on n-grams, and its squared MMD is CND.
 
     Args:
         space: texts of one length.
@@ -192,8 +193,8 @@ def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
         K, shape (num_texts, num_texts), positive semidefinite.
 
     Raises:
-        ValueError: `n` is out of range, the matrix would not fit, or the texts have
-            several lengths, where n-gram frequencies are not linear in Q.
+        ValueError: `n` is out of range, the matrix would not fit into memory, or the
+            texts have several lengths, so that n-gram frequencies are not linear in Q.
 
     Example:
         >>> ngram_kernel(TextSpace(vocab_size=2, lengths=2), 1)[0].tolist()
@@ -209,9 +210,9 @@ def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
 
 
 def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts texts"]:
-    """BLEU of one text against another as the one reference.
+    """BLEU of each text with each text as the single reference.
 
-    Its pair is expected BLEU and Self-BLEU with one reference each.
+    Its pair is expected BLEU and negative Self-BLEU with one reference each.
 
     Args:
         space: texts of one length.
@@ -221,11 +222,12 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
         K, shape (num_texts, num_texts), symmetric.
 
     Raises:
-        ValueError: max_order below 1, a table that would not fit, or texts of several
-            lengths, where the brevity penalty makes BLEU depend on who is judged.
+        ValueError: `max_order` is below 1, the table would not fit into memory, or the
+            texts have several lengths, so that the brevity penalty makes BLEU
+            asymmetric.
 
     References:
-        Li et al. 2020, section 5.1; that it is a kernel is ours.
+        Li et al. 2020, section 5.1; the kernel view is ours.
 
     Example:
         >>> bleu_kernel(TextSpace(vocab_size=2, lengths=2), 2)[1].round(4).tolist()
@@ -240,7 +242,7 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
     table = bleu_table(space, max_order)
     columns = jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))
     kernel = np.asarray(columns)
-    # Equal up to the rounding of sums in another order.
+    # Symmetric up to the rounding of sums in different orders.
     return (kernel + kernel.T) / 2
 
 
@@ -253,15 +255,15 @@ class KernelCriterion:
 
     Attributes:
         compatible: no interior P is dominated, up to rounding.
-        num_negative: how many eigenvalues of K on zero-sum vectors are negative.
-        least_eigenvalue: the least of them.
+        num_negative: number of negative eigenvalues of K on zero-sum vectors.
+        least_eigenvalue: the least eigenvalue of K on zero-sum vectors.
         level: c, where Kz = c 1 for some z of sum 1; None if there is no such z.
         greatest: the greatest entry of K.
         all_dominated: every interior P is dominated.
-        direction: of an incompatible kernel a zero-sum d with d'Kd < 0 for which Kd
-            has both signs, shape (N,).
-        witness: an interior P and the Q along d that beats it.
-        reason: in words.
+        direction: for an incompatible kernel, a zero-sum d with d'Kd < 0 for which Kd
+            has entries of both signs, shape (N,).
+        witness: an interior P and a Q along d that beats it.
+        reason: the verdict in words.
     """
 
     compatible: bool
@@ -278,20 +280,20 @@ class KernelCriterion:
 def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion:
     r"""Decide for all interior P whether some Q beats P in both metrics of a kernel.
 
-    P is dominated for some interior P iff a zero-sum d has $d'Kd < 0$ and Kd of both
-    signs. Let K have m negative eigenvalues on zero-sum vectors. If m = 0 there is no
-    such d; if $m \ge 2$ there is one at right angles to KP for every P. If m = 1, look
-    for z of sum 1 with $Kz = c\,\mathbf 1$. Without one, again every P is dominated.
-    With one, P is dominated where $P'KP > c$, and the pair is compatible iff no entry
-    of K exceeds c: then all texts lie in one half of the cone
-    $(x - z)'K(x - z) \le 0$ with its tip at z.
+    Some interior P is dominated iff there is a zero-sum d with $d'Kd < 0$ for which Kd
+    has entries of both signs. Let K have m negative eigenvalues on zero-sum vectors.
+    If m = 0 there is no such d; if $m \ge 2$ there is one orthogonal to KP for every
+    P. If m = 1, consider z of sum 1 with $Kz = c\,\mathbf 1$. If there is none, again
+    every P is dominated. Otherwise P is dominated if $P'KP > c$, and the pair is
+    compatible iff no entry of K exceeds c: then all texts lie in one half of the cone
+    $(x - z)'K(x - z) \le 0$ with apex z.
 
     Args:
         kernel: K, symmetric up to rounding, float64, shape (N, N).
 
     Returns:
-        The verdict with its evidence. Up to rounding: 64 N roundings of the
-        greatest entry count as none.
+        The verdict with its evidence. Magnitudes below 64 N roundings of the greatest
+        entry count as 0.
 
     Raises:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
@@ -316,7 +318,7 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     centred = centred - centred.mean(axis=1, keepdims=True)
     values = np.linalg.eigvalsh((centred + centred.T) / 2)
     num_negative = int((values < -noise).sum())
-    # Of the ones vector comes one eigenvalue 0 that is not of zero-sum vectors.
+    # The ones vector has eigenvalue 0, which does not belong to zero-sum vectors.
     least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
     level, error = _level(kernel, noise)
     greatest = float(kernel.max())
@@ -373,7 +375,7 @@ def _reason(
 
 
 def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
-    """The number c with Kz = c 1 and sum(z) = 1, if there is one, and its error."""
+    """Solve Kz = c 1, sum(z) = 1; return c, if it exists, and its error bound."""
     size = len(kernel)
     scale = np.abs(kernel).max() or 1.0
     border = np.full((size, 1), scale)
@@ -383,30 +385,31 @@ def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
     missed = np.abs(bordered @ solution - target).max()
     if missed > noise * np.abs(solution).max():
         return None, 0.0
-    # Of a kernel off by a rounding E the level is off by z'Ez.
+    # A rounding error E of the kernel changes the level by z'Ez.
     return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
 
 
 def dominating_model(
     kernel: Float[ArrayLike, "texts texts"], p: Float[ArrayLike, " texts"]
 ) -> Witness | None:
-    """A model that beats P in both metrics of a kernel, near P.
+    """Find a model near P that beats P in both metrics of a kernel.
 
-    It steps along a zero-sum d at right angles to Kp with d'Kd < 0, scaled so that rare
-    texts do not shorten the step, and a little towards the texts of higher quality.
-    With two negative eigenvalues on zero-sum vectors there always is such a d.
+    Steps along a zero-sum d orthogonal to Kp with d'Kd < 0, scaled so that rare texts
+    do not shorten the step, and slightly towards the texts of higher quality. Such a d
+    always exists if K has two negative eigenvalues on zero-sum vectors.
 
     Args:
         kernel: K, symmetric up to rounding, float64, shape (N, N).
         p: the real distribution, positive, shape (N,).
 
     Returns:
-        The model with its gains, both above rounding; None where there is no such d,
-        which does not exclude a model far from P, or where Kp is constant.
+        The model with its gains, both above rounding; None if there is no such d,
+        which does not exclude a model far from P, or if Kp is constant.
 
     Raises:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
-        ValueError: a bad kernel, or `p` is no distribution or has zeros.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `p` is
+            not a distribution or has zeros.
 
     Example:
         >>> p = np.array([0.5, 0.3, 0.2])
@@ -446,7 +449,7 @@ def dominating_model(
 def _beaten(
     kernel: np.ndarray, level: float | None, noise: float
 ) -> tuple[Array, Witness]:
-    """A direction that refutes the kernel, with an interior P and the Q along it."""
+    """Find a direction that refutes the kernel, an interior P and a Q along it."""
     size = len(kernel)
     p = uniform = np.full(size, 1 / size)
     d = _unseen(kernel, p)
@@ -454,15 +457,15 @@ def _beaten(
         p = _above(kernel - level)
         d = _unseen(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d):
-        # The cone has no inside but one direction, as with two texts.
+        # The cone is a single direction, as with two texts.
         p, d = uniform, least_direction(kernel, np.ones((1, size)))
     rise = kernel @ d
     top, bottom = np.eye(size)[[rise.argmax(), rise.argmin()]]
-    # P is moved to where it does not see d ...
+    # Move P to where d does not change quality ...
     end = bottom if p @ rise > 0 else top
     share = p @ rise / ((p - end) @ rise)
     p = (1 - share) * p + share * end
-    # ... and a little up the rise, so that quality gains too.
+    # ... and slightly towards the text of greatest gain, so that quality gains too.
     step = (p[d < 0] / -d[d < 0]).min() / 2
     ratio = step * -(d @ rise) / (4 * rise.max())
     p, q = p + ratio * top, p + ratio * top + step * d
@@ -473,10 +476,9 @@ def _beaten(
 
 
 def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """The zero-sum d at right angles to Kp of least d'Kd, for d of size 1 against P.
+    """Minimise d'Kd over zero-sum d orthogonal to Kp with sum(d_i^2 / p_i) = 1.
 
-    That is in the norm of sum(d_i^2 / p_i); the signs of the eigenvalues are those of
-    any other.
+    The norm does not affect the signs of the eigenvalues.
     """
     root, scores = np.sqrt(p), kernel @ p
     normals = root * np.stack([np.ones(len(p)), scores - p @ scores])
@@ -484,7 +486,7 @@ def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def _above(excess: np.ndarray) -> np.ndarray:
-    """An interior P with P'EP > 0 near a text or the edge of two, if there is one.
+    """Find an interior P with P'EP > 0, near a text or the edge between two texts.
 
     E has a positive entry, and one positive eigenvalue at most on zero-sum vectors
     with a negative diagonal.
@@ -494,7 +496,7 @@ def _above(excess: np.ndarray) -> np.ndarray:
     i, j = np.unravel_index(excess.argmax(), excess.shape)
     corner = np.eye(size)[own.argmax()]
     if own.max() <= 0:
-        # The top of a parabola along the edge, where E_ij > 0 >= E_ii, E_jj.
+        # The maximum of a parabola along the edge, as E_ij > 0 >= E_ii, E_jj.
         share = excess[i, j] - own[[j, i]]
         corner = share / share.sum() @ np.eye(size)[[i, j]]
     height = corner @ excess @ corner

@@ -1,7 +1,7 @@
 """The LSTM of SeqGAN as an exact distribution over texts.
 
-Oracle, trained model and generator are one class. One step of the recurrence is
-written once; texts are scored, sampled and enumerated with it.
+One class serves as oracle, trained model and generator; scoring, sampling and
+enumeration share one recurrence step.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,35 +20,36 @@ from qdtheory.pairs import STATIC
 from qdtheory.spaces import TextSpace
 
 START_TOKEN = 0
-# Texts scored or sampled together; bounds the (texts, vocab_size) logits in memory.
+# Texts per batch in scoring and sampling; bounds the memory of the logits.
 BATCH_SIZE = 512
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LSTMLanguageModel:
-    r"""An LSTM that reads a start token and predicts tokens one by one.
+    r"""An autoregressive LSTM language model, started from a start token.
 
     $i, f, o = \mathrm{sigmoid}(x W + h U + b)$, $\tilde c = \tanh(x W + h U + b)$
     (each gate has its own W, U, b), $c' = f c + i \tilde c$, $h' = o \tanh c'$,
     next-token logits $h' W + b$; h and c start at zero. Without an end token every
     text has a given length; with one, texts have 1 .. max_length tokens: the end
-    token cannot come first, and at the greatest length a text ends by itself.
+    token has probability 0 at the first position, and a text of the greatest length
+    ends with certainty.
 
     Args:
         embeddings: shape (vocab_size, embedding).
-        input_weights: the four W side by side, gates in the order input, forget,
+        input_weights: the four W concatenated, gates in the order input, forget,
             output, cell, shape (embedding, 4 hidden).
         recurrent_weights: the four U, shape (hidden, 4 hidden).
         gate_biases: the four b, shape (4 hidden,).
         output_weights: shape (hidden, vocab_size).
         output_biases: shape (vocab_size,).
-        end_token: None, or vocab_size - 1: the last token ends a text and also
-            stands before it, and texts are over tokens 0 .. vocab_size - 2.
+        end_token: None, or vocab_size - 1: the last token ends a text and also serves
+            as start token, and texts are over tokens 0 .. vocab_size - 2.
 
     Raises:
-        ValueError: shapes that do not fit together, or an end token other than the
-            last.
+        ValueError: inconsistent shapes, or an end token other than the last of at
+            least two.
 
     References:
         Yu et al. 2017 (SeqGAN), the oracle; Li et al. 2020, section 6.1.
@@ -71,7 +72,7 @@ class LSTMLanguageModel:
     def __post_init__(self) -> None:
         arrays = jax.tree.leaves(self)
         if not all(isinstance(a, np.ndarray | jax.Array) for a in arrays):
-            return  # JAX rebuilds pytrees with other things in the place of arrays
+            return  # JAX rebuilds pytrees with placeholders instead of arrays
         shapes = [tuple(a.shape) for a in arrays]
         if [len(shape) for shape in shapes] != [2, 2, 2, 1, 2, 1]:
             return  # a batch of models, under jax.vmap
@@ -85,12 +86,12 @@ class LSTMLanguageModel:
 
     @property
     def vocab_size(self) -> int:
-        """Tokens the model predicts, the end token included."""
+        """Number of tokens the model predicts, the end token included."""
         return self.embeddings.shape[0]
 
     @property
     def num_words(self) -> int:
-        """Tokens that texts are made of, the end token excluded."""
+        """Number of tokens that texts consist of, the end token excluded."""
         return self.vocab_size - (self.end_token is not None)
 
     @classmethod
@@ -103,21 +104,23 @@ class LSTMLanguageModel:
         sigma: float = 1.0,
         end_token: int | None = None,
     ) -> "LSTMLanguageModel":
-        r"""A model with all 15 arrays, biases included, drawn from $N(0, \sigma^2)$.
+        r"""Draw all parameters, biases included, from $N(0, \sigma^2)$.
 
         Args:
             key: a JAX random key, used once.
-            vocab_size: tokens, the end token included, at least 1.
+            vocab_size: number of tokens, the end token included, at least 1.
             embedding_size: width of the embeddings, 32 in SeqGAN.
             hidden_size: width of h and c, 32 in SeqGAN.
-            sigma: standard deviation, positive; 1 in SeqGAN. Smaller is flatter.
+            sigma: standard deviation, positive and finite; 1 in SeqGAN. Smaller values
+                give flatter distributions.
             end_token: None, or vocab_size - 1.
 
         Returns:
             The model.
 
         Raises:
-            ValueError: a size below 1, sigma not positive, or another end token.
+            ValueError: a size is below 1, sigma is not positive and finite, or the end
+                token is another one.
 
         References:
             Yu et al. 2017; Li et al. 2020, section 6.1 (sigma = .5, 1, 2).
@@ -148,7 +151,7 @@ class LSTMLanguageModel:
     def from_arrays(
         cls, arrays: Sequence[ArrayLike], end_token: int | None = None
     ) -> "LSTMLanguageModel":
-        """A model from SeqGAN's 15 parameter arrays, sizes read from their shapes.
+        """Build a model from SeqGAN's 15 parameter arrays, which determine its sizes.
 
         Args:
             arrays: embeddings; W, U, b of the input, forget, output and cell gate;
@@ -159,8 +162,8 @@ class LSTMLanguageModel:
             The model.
 
         Raises:
-            ValueError: not 15 arrays, shapes that do not fit together, or an entry
-                that is not finite; the message names the first array at fault.
+            ValueError: not 15 arrays, inconsistent shapes, an entry that is not finite
+                (the message names the first such array), or another end token.
 
         References:
             Yu et al. 2017; the order of the published parameter file.
@@ -192,7 +195,7 @@ class LSTMLanguageModel:
 
     @property
     def fingerprint(self) -> str:
-        """8 hex digits that name the parameters, to tell a changed random stream."""
+        """Hash of the parameters in 8 hex digits, to detect a changed random stream."""
         leaves = jax.tree.leaves(self)
         return fingerprint(np.concatenate([np.ravel(leaf) for leaf in leaves]))
 
@@ -202,25 +205,26 @@ class LSTMLanguageModel:
         temperature: Number = 1.0,
         length_probabilities: Float[ArrayLike, " lengths"] | None = None,
     ) -> Float[Array, " texts"]:
-        """The exact probability of every text, by one pass over the prefix tree.
+        """Compute the exact probability of every text in one pass over the prefix tree.
 
-        Every prefix is read once: (N - 1) / (|V| - 1) steps for N texts of one length,
-        where one pass a text would take N L.
+        Each prefix is processed once: (N - 1) / (|V| - 1) steps for N texts of one
+        length L, instead of N L.
 
         Args:
             space: texts over the model's words. A model with an end token needs
                 lengths 1, 2, .., L.
-            temperature: of tokens; logits are divided by it. Positive.
-            length_probabilities: for a model without end token on several lengths,
-                the probability of each, shape (len(space.lengths),).
+            temperature: token temperature, which divides the logits; positive.
+            length_probabilities: for a model without an end token on several lengths,
+                the probability of each length, shape (len(space.lengths),).
 
         Returns:
             Distribution over the texts, shape (num_texts,).
 
         Raises:
-            ValueError: the space has another vocabulary; its lengths do not fit
-                the end token; several lengths without `length_probabilities`;
-                a temperature that is not positive.
+            ValueError: the space has another vocabulary, or lengths other than 1 .. L
+                for a model with an end token; `length_probabilities` is missing for
+                several lengths, is not a distribution, or is given with an end token;
+                or the temperature is not positive and finite.
 
         References:
             Yu et al. 2017; Li et al. 2020, section 6.1.
@@ -247,21 +251,22 @@ class LSTMLanguageModel:
     def log_probability(
         self, tokens: Int[ArrayLike, "texts length"], temperature: Number = 1.0
     ) -> Float[Array, " texts"]:
-        """Log-probability of given texts, in nats.
+        """Log-probability of texts, in nats.
 
         Args:
-            tokens: one text a row. With an end token, rows shorter than the width
-                are padded with -1 and the width is the greatest length, as `sample`
-                returns them.
-            temperature: of tokens, positive.
+            tokens: one text per row, shape (num_texts, length). With an end token,
+                shorter texts are padded with -1 and the width is the greatest length,
+                as in the output of `sample`.
+            temperature: token temperature, positive.
 
         Returns:
-            Natural logs, shape (num_texts,).
+            Natural logarithms, shape (num_texts,).
 
         Raises:
-            TypeError: tokens that are not integers.
-            ValueError: a token that is not one of the model's words, an empty text,
-                padding inside a text, or padding without an end token.
+            TypeError: tokens are not integers.
+            ValueError: `tokens` is not a table, a token is not one of the model's
+                words, a text is empty, padding occurs inside a text or without an end
+                token, or the temperature is not positive and finite.
         """
         self._check_tokens(tokens)
         _check_temperature(temperature)
@@ -274,19 +279,21 @@ class LSTMLanguageModel:
         length: int,
         temperature: Number = 1.0,
     ) -> Int[Array, "texts length"]:
-        """Draw texts independently.
+        """Draw independent texts.
 
         Args:
             key: a JAX random key, used once.
-            num_texts: how many, at least 1.
-            length: of every text, or with an end token the greatest; at least 1.
-            temperature: of tokens, positive.
+            num_texts: number of texts, at least 1.
+            length: length of each text or, with an end token, the greatest length; at
+                least 1.
+            temperature: token temperature, positive.
 
         Returns:
             Tokens, shape (num_texts, length); -1 after the end of a text.
 
         Raises:
-            ValueError: a number below 1, or a temperature that is not positive.
+            ValueError: a number is below 1, or the temperature is not positive and
+                finite.
         """
         for name, number in (("num_texts", num_texts), ("length", length)):
             if number < 1:
@@ -376,25 +383,25 @@ def _zero_state(model: LSTMLanguageModel, *batch: int) -> tuple[Array, Array]:
 
 
 def _start(model: LSTMLanguageModel) -> Array:
-    """The input before the first token."""
+    """Return the gate input of the start token."""
     token = START_TOKEN if model.end_token is None else model.end_token
     return _inputs(model)[token]
 
 
 def _inputs(model: LSTMLanguageModel) -> Array:
-    """What each token adds to the gates, shape (vocab_size, 4 hidden)."""
+    """Input contribution of each token to the gates, shape (vocab_size, 4 hidden)."""
     return model.embeddings @ model.input_weights + model.gate_biases
 
 
 def lstm_step(
     model: LSTMLanguageModel, state: tuple[Array, Array], gate_input: Array
 ) -> tuple[Array, Array]:
-    """The state after one more token.
+    """Advance the LSTM state by one token.
 
     Args:
-        model: its recurrent weights are used.
-        state: h and c, of equal shape (..., hidden).
-        gate_input: what the token adds to the gates, shape (..., 4 hidden).
+        model: the model, for its recurrent weights.
+        state: h and c, each of shape (..., hidden).
+        gate_input: the token's contribution to the gates, shape (..., 4 hidden).
 
     Returns:
         The new h and c.
@@ -412,13 +419,13 @@ def log_next_token(
     """Log-probabilities of the next token.
 
     Args:
-        model: its output weights are used.
-        h: states, shape (..., hidden).
-        temperature: the logits are divided by it.
-        first: whether the token is a text's first, a scalar or of shape (...).
+        model: the model, for its output weights.
+        h: hidden states, shape (..., hidden).
+        temperature: divisor of the logits.
+        first: whether the token is the first of a text, scalar or shape (...).
 
     Returns:
-        Shape (..., vocab_size), in nats.
+        Log-probabilities in nats, shape (..., vocab_size).
     """
     logits = (h @ model.output_weights + model.output_biases) / temperature
     if model.end_token is not None:
@@ -435,11 +442,11 @@ def _tree_probabilities(
     temperature: ArrayLike,
     length_weights: Array | None,
 ) -> Array:
-    """One level of the prefix tree after the other, every prefix read once."""
+    """Traverse the prefix tree level by level, processing each prefix once."""
     words = model.num_words
     inputs = _inputs(model)[:words]
     # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
-    # so that h @ U is done once for each prefix and not for each of its successors.
+    # so that h @ U is computed once per prefix, not once per successor.
     state = lstm_step(model, _zero_state(model, 1, 1), _start(model))
     log_prefix = jnp.zeros((1, 1))
     levels = []
@@ -465,10 +472,10 @@ def _along_a_text(
     temperature: ArrayLike,
     choose: Callable[[Array, Array, Array], tuple[Array, Array, Array]],
 ) -> Callable[[Array], Array]:
-    """Scan one text, from one entry a position to one output a position.
+    """Build a scan over one text, with one input entry and one output per position.
 
-    `choose` maps the log-probabilities of the next token, whether the text ended
-    before it, and the entry to the token, whether the text has ended, and the output.
+    `choose` maps (log-probabilities of the next token, whether the text ended before
+    it, entry) to (token, whether the text has ended, output).
     """
     inputs, start = _inputs(model), _start(model)
 
@@ -488,7 +495,7 @@ def _log_probability(
     model: LSTMLanguageModel, tokens: Array, temperature: ArrayLike
 ) -> Array:
     def read(log_next, ended, token):
-        # After the last token a model with an end token predicts the end, once.
+        # A model with an end token predicts the end once, after the last token.
         target = (
             token
             if model.end_token is None
@@ -524,14 +531,15 @@ def _sample(
 
 
 def _invert(p: Array, uniform: Array) -> Array:
-    """The first index whose cumulative sum reaches (1 - uniform) of the total.
+    """Find the first index whose cumulative sum reaches (1 - uniform) of the total.
 
-    By blocks of about the square root of the size: XLA's cumulative sums are slow.
+    Searches blocks of about the square root of the size, as XLA's cumulative sums are
+    slow.
     """
     width = isqrt(p.size - 1) + 1
     blocks = jnp.pad(p, (0, width * width - p.size)).reshape(width, width)
     totals = jnp.cumsum(blocks.sum(axis=1))
-    # In (0, total], so that a token of probability 0 never comes.
+    # In (0, total], so that tokens of probability 0 are never drawn.
     target = totals[-1] * (1 - uniform)
     block = jnp.searchsorted(totals, target)
     inside = jnp.cumsum(blocks[block])

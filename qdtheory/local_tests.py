@@ -1,8 +1,8 @@
-r"""Two tests of any differentiable pair at an interior P: can P be beaten there?
+r"""Local tests of whether some Q beats an interior P, for any differentiable pair.
 
 First order: if the zero-sum parts u and v of the two gradients are not antiparallel,
-a step along $u/|u| + v/|v|$ improves both metrics. Second order: where they cancel,
-$u = -\eta v$, a direction along which $U + \eta V$ bends upwards does.
+a step along $u/|u| + v/|v|$ improves both metrics. Second order: if $u = -\eta v$, a
+curve along a direction of positive curvature of $U + \eta V$ does.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,26 +24,26 @@ from qdtheory.regularized_argmax import EPS
 from qdtheory.sign_proofs import sign_of
 from qdtheory.theorem_3 import grid
 
-# 1 + cosine of the gradients: an angle of 1e-9, far above their rounding.
+# Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
 ANTIPARALLEL_TOLERANCE = 1e-18
-# The second-order test fills N x N matrices and finds their eigenvalues.
+# The second-order test computes eigenvalues of N x N matrices.
 MAX_SECOND_ORDER = 1024
-# Steps whose gains are lost in float64 are tried exactly, some 10 us a text.
+# Largest N for which gains lost in float64 are computed exactly, some 10 us per text.
 MAX_EXACT = 64
-# Relative steps at which the rounding of code is measured.
+# Relative steps at which the rounding error of code is measured.
 PROBES = (1e-7, 1e-8)
 STEPS = np.geomspace(1, 1e-9, 55)
 SMALL_STEPS = np.geomspace(1, 1e-13, 79)
-# Numbers in one batch of models.
+# Number of entries in one batch of models.
 BATCH = 2**20
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A distribution that beats the real one.
+    """A distribution that beats the real one in both metrics.
 
-    Of formulas both gains are proved to be positive, to 77 digits, for the exact
-    values of the floats; of code they exceed the rounding of what it computes in.
+    For formulas both gains are proved to be positive in 77-digit ball arithmetic, for
+    the exact values of the floats; for code they exceed its rounding error.
 
     Attributes:
         p: the real distribution, shape (N,).
@@ -60,13 +60,13 @@ class Witness:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the tests say at one P.
+    """Result of the tests at one P.
 
     Attributes:
-        text: in words.
-        gap: 1 + the cosine of the gradients, where both are not zero.
+        text: the result in words.
+        gap: 1 + the cosine of the gradients, if both are nonzero.
         witness: a model that beats P, if one was found.
-        optimal: whether P is shown to be Pareto-optimal.
+        optimal: whether P is proved to be Pareto-optimal.
     """
 
     text: str
@@ -77,19 +77,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Metrics:
-    """A pair as the tests need it, on NumPy arrays.
+    """A pair in the form that the tests use, on NumPy arrays.
 
     Attributes:
-        names: what the two gradients are called.
-        gradients: P to the gradients of U(.; P) and V at P, shape (N,) each.
-        hessians: P to their Hessians at P, shape (N, N) each.
-        values: P and models, shape (models, N), to U and V, shape (2, models).
-        noise: P to the rounding of U and V near P, shape (2,).
-        gains: P and a model to both gains where they are known exactly, shape (2,),
-            lower bounds; or to those that the pair itself gives.
-        concave: at a P, why U is linear and V concave in Q, or None if that is not
-            known.
-        exact: whether the gains are exact.
+        names: names of the two gradients.
+        gradients: maps P to the gradients of U(.; P) and V at P, shape (N,) each.
+        hessians: maps P to the Hessians at P, shape (N, N) each.
+        values: maps P and models, shape (models, N), to U and V, shape (2, models).
+        noise: maps P to the rounding errors of U and V near P, shape (2,).
+        gains: maps P and a model to both gains, shape (2,): rigorous lower bounds if
+            `exact`, otherwise as computed by the pair.
+        concave: maps P to the reason why U is linear and V concave in Q, or to None if
+            that is not known.
+        exact: whether `gains` is exact.
     """
 
     names: tuple[str, str]
@@ -103,10 +103,10 @@ class Metrics:
 
 
 def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
-    """The pair's values and derivatives, by its formulas or by JAX.
+    """Build the pair's values and derivatives, from its formulas or by JAX.
 
     Args:
-        pair: anything with `quality(q, p)` and `diversity(q)`, differentiable.
+        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
         stated_concave: whether the caller states that U is linear and V concave in Q.
 
     Returns:
@@ -133,7 +133,8 @@ def _by_formulas(f: Expression, g: Expression) -> Metrics:
         return _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS)
 
     def concave(p: np.ndarray) -> str | None:
-        # Numbers close to opposite prove nothing; on two values any pair is.
+        # Nearly antiparallel gradients prove optimality only if P has two values, for
+        # which (f, g') always lie on a line.
         if np.unique(p).size > 2 or not is_strictly_concave(g):
             return None
         return "g'' < 0 is proved, and P has two values"
@@ -153,11 +154,11 @@ def _by_formulas(f: Expression, g: Expression) -> Metrics:
 def _exact_gains(
     f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
 ) -> np.ndarray:
-    """Lower bounds of both gains, for the exact values of the floats."""
+    """Rigorous lower bounds on both gains, for the exact values of the floats."""
     from flint import arb, ctx, fmpq
 
     real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
-    for side in (real, model):  # the floats sum to 1 up to rounding, these exactly
+    for side in (real, model):  # make the sum exactly 1, which floats are not
         side[-1] = 1 - sum(side[:-1], Fraction(0))
     total = [arb(0), arb(0)]
     with ctx.workprec(256):
@@ -172,14 +173,14 @@ def _exact_gains(
 def _rounding(
     real: np.ndarray, gradients: Iterable[np.ndarray], p: np.ndarray, eps: float
 ) -> np.ndarray:
-    # Rounding of a sum of N terms, which grows like the root of N; their sizes are
-    # those of the gradients times P, and of the sum before constants are taken off.
+    # Rounding of a sum of N terms grows like the square root of N; the sizes of the
+    # terms are gradients times P, and the sum before constants are subtracted.
     terms = [np.abs(gradient) @ p for gradient in gradients]
     return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
 
 
 def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
-    # Compiled once for all P, however many are tried.
+    # Compiled once for all P.
     gradient = jax.jit(
         lambda p: (
             jax.grad(lambda q: pair.quality(q, p))(p),
@@ -217,7 +218,7 @@ def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
         return np.maximum(known, _measured(values, slopes, p, real))
 
     def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Call the pair itself, one distribution at a time."""
+        """Evaluate the pair itself, one distribution at a time."""
         quality_gain = float(pair.quality(q, p)) - float(pair.quality(p, p))
         return np.array(
             [quality_gain, float(pair.diversity(q)) - float(pair.diversity(p))]
@@ -232,7 +233,7 @@ def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
 
 
 def _coarsest(pair: Pair, p: np.ndarray) -> float:
-    """The rounding of the coarsest floats that the pair's code computes in."""
+    """Machine epsilon of the lowest precision used in the pair's code."""
     found = [np.dtype(float)]
 
     def visit(jaxpr) -> None:
@@ -256,7 +257,7 @@ def _coarsest(pair: Pair, p: np.ndarray) -> float:
 def _measured(
     values: Callable, slopes: Iterable[np.ndarray], p: np.ndarray, real: np.ndarray
 ) -> np.ndarray:
-    """How far U and V are from their tangents at tiny steps: rounding, seen or not."""
+    """Estimate rounding errors as deviations of U and V from tangents at tiny steps."""
     rng = np.random.default_rng(0)
     missed = []
     for size in PROBES:
@@ -264,19 +265,19 @@ def _measured(
         q = q / q.sum(axis=1, keepdims=True)
         tangent = np.stack([(q - p) @ slope for slope in slopes])
         missed.append(np.abs(values(p, q) - real - tangent).max(axis=1))
-    # A curve leaves its tangent by the square of the step, rounding does not.
+    # Curvature scales with the square of the step, rounding errors do not.
     return 16 * np.min(missed, axis=0)
 
 
 def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
-    """Both tests at one P.
+    """Apply both tests at one P.
 
     Args:
-        metrics: the pair.
+        metrics: the pair, from `metrics_of`.
         p: the real distribution, positive, shape (N,).
 
     Returns:
-        What they say.
+        The result.
 
     Raises:
         ValueError: a gradient, U or V is not finite at P.
@@ -292,7 +293,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    # What is left of a constant vector is rounding, at most about 1e-15 of it.
+    # Centring a constant vector leaves rounding errors, at most about 1e-15 of it.
     norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
     if norm_u <= 1e-13 * norms[0] or norm_v <= 1e-13 * norms[1]:
         return Finding("A gradient vanishes, which leaves it open")
@@ -316,7 +317,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
 def _second_order(
     metrics: Metrics, p: np.ndarray, u: np.ndarray, eta: float, gap: float
 ) -> Finding:
-    """Curvature of U + eta V where the gradients cancel, across 1 and u."""
+    """Test the curvature of U + eta V, orthogonally to 1 and u, if u = -eta v."""
     if p.size > MAX_SECOND_ORDER:
         return Finding(
             "The gradients are antiparallel, and the second-order test takes at most "
@@ -332,10 +333,10 @@ def _second_order(
     if not d.any():
         return Finding("No direction is left to test", gap)
     most = d @ bend @ d
-    # Second derivatives have a relative error of some 1e-15, and eta one of 1e-9.
+    # The relative error is about 1e-15 for second derivatives and 1e-9 for eta.
     noise = 1e-8 * size
     if most > noise:
-        # Along P + t d + t^2 e / 2 with e along u, the two gains are made equal.
+        # Choose e along u so that the two gains along P + t d + t^2 e / 2 are equal.
         shift = (eta * (d @ bend_v @ d) - d @ bend_u @ d) / 2
         e = shift * u / (u @ u)
         witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
@@ -349,12 +350,12 @@ def _second_order(
 def _best_step(
     metrics: Metrics, p: np.ndarray, d: np.ndarray, e: np.ndarray
 ) -> Witness | None:
-    """The step along P + t d + t^2 e / 2 whose lesser gain is largest, if positive."""
+    """Maximise the smaller gain along P + t d + t^2 e / 2; None unless positive."""
     real, noise = metrics.values(p, p[None]), metrics.noise(p)
     best_q, best = p, np.zeros(2)
     for t in np.array_split(STEPS, 1 + STEPS.size * p.size // BATCH):
         q = p + t[:, None] * d + t[:, None] ** 2 * e / 2
-        # Steps that leave the simplex stay at P: one shape is compiled once.
+        # Replace steps outside the simplex by P, which keeps the shape compiled.
         q = np.where(q.min(axis=1, keepdims=True) > 0, q, p)
         q = q / q.sum(axis=1, keepdims=True)
         gains = np.nan_to_num(metrics.values(p, q) - real, nan=-np.inf)
@@ -380,13 +381,13 @@ def _witness(p: np.ndarray, q: np.ndarray, gains: np.ndarray) -> Witness:
 
 
 def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
-    """Why U is linear and V concave in Q, as far as the pair's kind tells."""
+    """Why U is linear and V concave in Q, if the pair's type implies it."""
     if isinstance(pair, NgramPair):
         if len(pair.space.lengths) > 1:
             return None
         pair = pair.pair
     if isinstance(pair, ConcavePair):
-        # Its maker's word, refused where V bends up at P.
+        # Claimed by the pair's author; rejected if V has positive curvature at P.
         bends_down = p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
         return "as the pair's maker states" if bends_down else None
     if isinstance(pair, SeparablePair | LinearPair):
@@ -405,13 +406,13 @@ def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
 
 
 def is_strictly_concave(g: Expression) -> bool:
-    """Whether g'' <= 0 with isolated zeros is proved on all of (0, 1).
+    """Prove that g'' <= 0 with isolated zeros on all of (0, 1).
 
     Args:
         g: a formula.
 
     Returns:
-        True if g is proved to be smooth there and strictly concave.
+        True if g is proved to be smooth and strictly concave; False if not proved.
 
     Example:
         >>> is_strictly_concave(Expression("-x*log(x)"))
@@ -426,13 +427,13 @@ def is_strictly_concave(g: Expression) -> bool:
 
 
 def find_jump(g: ScalarFunction) -> float | None:
-    """Where a concave g leaves its tangents, which its derivatives do not show.
+    """Find a jump of g, where it violates the tangent bounds implied by concavity.
 
     Args:
-        g: a scalar function that JAX can trace, with a falling derivative.
+        g: a scalar function that JAX can trace, with a decreasing derivative.
 
     Returns:
-        A number in (0, 1), or None.
+        A point in (0, 1), or None.
     """
     x, jet = grid(), jet_of(g, grid())
     step, rise = np.diff(x), np.diff(jet.value)

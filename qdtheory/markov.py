@@ -1,10 +1,10 @@
-r"""The Markov model of order k that is closest to a distribution over texts.
+r"""The Markov model of order k closest to a distribution over texts.
 
-A language model fitted to samples of Q is what the cross-entropies of Cifka et al.
-and the scores of Semeniuta et al. put in the place of Q. With k tokens of memory and
-all the data it is the projection of Q: `cross_entropy(p, markov_projection(space, q,
-k))` is their forward cross-entropy, `cross_entropy(q, markov_projection(space, p, k))`
-the reverse one.
+The cross-entropies of Cifka et al. and the scores of Semeniuta et al. replace Q by a
+language model fitted to samples of Q. With k tokens of context and infinite data this
+is the projection of Q: `cross_entropy(p, markov_projection(space, q, k))` is their
+forward cross-entropy, `cross_entropy(q, markov_projection(space, p, k))` the reverse
+one.
 """
 
 from functools import lru_cache, partial
@@ -45,7 +45,7 @@ def markov_projection(
         A distribution over the texts, shape (num_texts,).
 
     Raises:
-        TypeError: `q` is no array of float64.
+        TypeError: `q` is not an array of float64.
         ValueError: weights that are negative or all zero, or a negative order or
             alpha.
 
@@ -61,7 +61,7 @@ def markov_projection(
         [0.5, 0.0, 0.0, 0.5]
     """
     q = check_vector(q, "q", space.num_texts)
-    normalize(q)  # refuses what are no weights
+    normalize(q)  # raises if q does not hold weights
     if order < 0:
         raise ValueError(f"order must be at least 0, got {order}")
     if not isinstance(alpha, Tracer) and not 0 <= alpha < np.inf:

@@ -1,7 +1,7 @@
 """Coverage rate, negative repetition rate and CND, and the n-gram map of a space.
 
-The three metrics take distributions over anything: whole texts, or the n-grams of
-`TextSpace.ngram_distribution`.
+The three metrics take distributions over any finite set: whole texts, or the n-grams
+of `TextSpace.ngram_distribution`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def coverage_rate(
 ) -> Float[Array, ""]:
     r"""Coverage rate, a quality: $CR(Q; P) = \sum_i Q_i P_i$.
 
-    The probability that one draw from Q and one from P agree.
+    The probability that a draw from Q equals a draw from P.
 
     Args:
         q: the model, a distribution over texts or n-grams, shape (N,).
@@ -34,7 +34,7 @@ def coverage_rate(
         A scalar in [0, 1].
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Li et al. 2020, section 5.2.
@@ -50,7 +50,7 @@ def coverage_rate(
 def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
     r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
 
-    Minus the probability that two draws from Q agree; Simpson's index minus 1.
+    Minus the probability that two draws from Q are equal; Simpson's index minus 1.
 
     Args:
         q: a distribution over texts or n-grams, shape (N,).
@@ -77,9 +77,9 @@ def cnd(
 ) -> Float[Array, ""]:
     r"""CR-NRR divergence: $CND(Q; P) = \sum_i (Q_i - P_i)^2$.
 
-    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Summed
-    as squares, so it keeps its digits where Q is close to P. On n-grams it is 0
-    iff the n-gram distributions agree, which does not mean Q = P.
+    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Computed as
+    a sum of squares, so it keeps its precision when Q is close to P. On n-grams it is
+    0 iff the n-gram distributions are equal, which does not imply Q = P.
 
     Args:
         q: the model, a distribution over texts or n-grams, shape (N,).
@@ -89,7 +89,7 @@ def cnd(
         A scalar in [0, 2].
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Li et al. 2020, section 5.2.
@@ -109,12 +109,12 @@ def ms_jaccard(
     p: Float[ArrayLike, " texts"],
     max_order: int,
 ) -> Float[Array, ""]:
-    r"""MS-Jaccard of two distributions: what that of two corpora converges to.
+    r"""MS-Jaccard of two distributions, the limit of that of two corpora.
 
     $(J_1 \cdots J_N)^{1/N}$ with N = max_order and
     $J_n = \sum_g \min(c_g, d_g) / \sum_g \max(c_g, d_g)$, where $c_g$ and $d_g$ are
-    the expected numbers of the n-gram g in one text of q and of p. Its gradient is
-    taken as 0 where it is 0.
+    the expected counts of the n-gram g in one text of q and of p. Where the value is
+    0, the gradient is defined as 0.
 
     Args:
         space: the texts.
@@ -123,12 +123,12 @@ def ms_jaccard(
         max_order: highest order of the n-grams, 1 .. max_length.
 
     Returns:
-        A scalar in [0, 1]; 1 iff the expected counts of all these orders agree,
-        which below the greatest length does not mean Q = P.
+        A scalar in [0, 1]; 1 iff the expected counts of all these orders are equal,
+        which for orders below the greatest length does not imply Q = P.
 
     Raises:
-        ValueError: not two distributions over the space, an order out of range, or
-            no text of positive probability has `max_order` tokens.
+        ValueError: `q` or `p` is not a distribution over the space, `max_order` is out
+            of range, or no text of positive probability has `max_order` tokens.
 
     References:
         Montahaei et al. 2019, equation 1, in its limit.
@@ -162,13 +162,13 @@ def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
 def expected_distinct(
     space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
 ) -> Float[Array, ""]:
-    r"""Expected Distinct-n of m texts from q: different n-grams over all n-grams.
+    r"""Expected Distinct-n of m texts from q: distinct n-grams over all n-grams.
 
-    With one length L it is $\sum_g [1 - (1 - T_g)^m] / (m (L - n + 1))$, where $T_g$ is
-    the probability that a text contains g. With several, the number t of n-grams is
-    random too: let $A(z) = \sum_x q_x z^{(|x| - n + 1)_+}$, and $A_g(z)$ the part of
-    the texts without g. Then it is $\sum_{t \ge 1} a_t / t$ with the coefficients
-    $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
+    For one length L it is $\sum_g [1 - (1 - T_g)^m] / (m (L - n + 1))$, where $T_g$ is
+    the probability that a text contains g. For several lengths the total number t of
+    n-grams is random too: let $A(z) = \sum_x q_x z^{(|x| - n + 1)_+}$, and let $A_g(z)$
+    be the sum over the texts without g. The value is $\sum_{t \ge 1} a_t / t$ with the
+    coefficients $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
 
     Args:
         space: the texts.
@@ -177,11 +177,11 @@ def expected_distinct(
         num_texts: m, at least 1.
 
     Returns:
-        A scalar in [0, 1]; a sample without any n-gram counts as 0.
+        A scalar in [0, 1]; a sample without n-grams counts as 0.
 
     Raises:
-        ValueError: `q` is no distribution over the space, a number out of range, or
-            a sample so large that the coefficients would not fit.
+        ValueError: `q` is not a distribution over the space, `n` or `num_texts` is out
+            of range, or the coefficients would not fit into memory.
 
     References:
         Li et al. 2016 (Distinct-n).
@@ -216,7 +216,7 @@ def expected_distinct(
 
 
 def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
-    """The linear n-gram map as a matrix: how often each n-gram stands in each text.
+    """The linear n-gram map as a matrix: the count of each n-gram in each text.
 
     Args:
         space: the texts.
@@ -227,7 +227,7 @@ def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
         `space.ngram_counts(q, n)`.
 
     Raises:
-        ValueError: `n` is out of range, or the matrix would not fit.
+        ValueError: `n` is out of range, or the matrix would not fit into memory.
 
     Example:
         >>> ngram_matrix(TextSpace(vocab_size=2, lengths=2), 1).tolist()
@@ -243,10 +243,10 @@ def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
 
 
 def ngram_rank(space: TextSpace, orders: int | Sequence[int]) -> int:
-    r"""Rank of the n-gram map, orders stacked: what n-grams can tell about Q.
+    r"""Rank of the n-gram map, orders stacked: how much of Q the n-grams determine.
 
-    With one length L the rank is $|V|^n$ for every $n \le L$; the kernel, of
-    dimension $|V|^L - |V|^n$, holds the directions in which Q moves unseen.
+    For one length L the rank is $|V|^n$ for every $n \le L$; the null space, of
+    dimension $|V|^L - |V|^n$, contains the changes in Q that leave all n-grams fixed.
 
     Args:
         space: the texts.
@@ -256,7 +256,7 @@ def ngram_rank(space: TextSpace, orders: int | Sequence[int]) -> int:
         The rank, at most num_texts.
 
     Raises:
-        ValueError: an order is out of range, or the matrix would not fit.
+        ValueError: an order is out of range, or the matrix would not fit into memory.
 
     Example:
         >>> ngram_rank(TextSpace(vocab_size=4, lengths=3), (1, 2))
@@ -276,11 +276,11 @@ class NgramPair:
         space: the texts.
         n: order, 1 .. max_length.
         pair: applied to `space.ngram_distribution(q, n)` and that of p.
-        ngrams: the table `space.ngrams(n)`, filled in; an array among the fields,
-            so that compiled functions take it as an argument.
+        ngrams: the table `space.ngrams(n)`, filled in; an array field, so that
+            compiled code takes it as an argument.
 
     Raises:
-        ValueError: `n` is out of range.
+        ValueError: `n` is out of range, or `ngrams` is a table of another order.
 
     References:
         Li et al. 2020, section 5.2.
@@ -311,13 +311,13 @@ class NgramPair:
 
     @property
     def name(self) -> str:
-        """The pair's name and the order."""
+        """Display name: the pair's name and the order."""
         return f"{self.pair.name} on {self.n}-grams"
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """The pair's quality of the n-grams of `q` against those of `p`.
+        """Quality of the n-gram distribution of `q` given that of `p`.
 
         Args:
             q: the model, distribution over texts, shape (num_texts,).
@@ -327,12 +327,12 @@ class NgramPair:
             A scalar.
 
         Raises:
-            ValueError: not two distributions over this space.
+            ValueError: `q` or `p` is not a distribution over this space.
         """
         return self.pair.quality(self._distribution(q, "q"), self._distribution(p, "p"))
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        """The pair's diversity of the n-grams of `q`.
+        """Diversity of the n-gram distribution of `q`.
 
         Args:
             q: the model, distribution over texts, shape (num_texts,).
@@ -341,7 +341,7 @@ class NgramPair:
             A scalar.
 
         Raises:
-            ValueError: `q` is no distribution over this space.
+            ValueError: `q` is not a distribution over this space.
         """
         return self.pair.diversity(self._distribution(q, "q"))
 
@@ -350,7 +350,7 @@ class NgramPair:
         return pool_to_distribution(self.ngrams, q, self.space.vocab_size**self.n)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        r"""The score of each text, the mean of f(P_g) over its n-grams.
+        r"""Return the score of each text, the mean of $f(P_g)$ over its n-grams.
 
         Args:
             p: the real distribution over texts, shape (num_texts,).
@@ -359,8 +359,8 @@ class NgramPair:
             Scores, shape (num_texts,); `text_quality(p) @ q` is the quality.
 
         Raises:
-            ValueError: the space has several lengths, so that the quality is a
-                ratio of two linear functions of q and no text has a score.
+            ValueError: the space has several lengths, so that quality is a ratio of
+                two linear functions of q and texts have no scores.
         """
         if len(self.space.lengths) > 1:
             raise ValueError(

@@ -1,9 +1,10 @@
-"""What a quality-diversity pair is, and the pairs of the literature.
+"""Quality-diversity pairs: the protocol, and the pairs of the literature.
 
-A pair has `quality(q, p)` and `diversity(q)`: one distribution a call, a scalar
-back; `jax.vmap` makes batches. Pairs whose quality is linear in q also have
-`text_quality(p)`, the score of each text, and `quality = text_quality(p) @ q`.
-Named qualities f and diversities g combine freely: `SeparablePair(LL, NRR)`.
+A pair has `quality(q, p)` and `diversity(q)`, which take one distribution per call
+and return a scalar; use `jax.vmap` for batches. Pairs whose quality is linear in q
+also have `text_quality(p)`, the score of each text, with
+`quality = text_quality(p) @ q`. The named qualities f and diversities g combine
+freely: `SeparablePair(LL, NRR)`.
 """
 
 from collections.abc import Callable
@@ -26,28 +27,28 @@ STATIC = {"static": True}
 
 @runtime_checkable
 class Pair(Protocol):
-    """Anything with a quality U(Q; P) and a diversity V(Q); more is better."""
+    """Any object with a quality U(Q; P) and a diversity V(Q); higher is better."""
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """U(Q; P), the quality of the model `q` where `p` is real."""
+        """Return U(Q; P), the quality of the model `q` given the real `p`."""
         ...
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        """V(Q), the diversity of the model `q`."""
+        """Return V(Q), the diversity of the model `q`."""
         ...
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FunctionPair:
-    """Any two functions JAX can trace, as a pair.
+    """A pair made of any two functions that JAX can trace.
 
     Args:
-        quality: U(q, p), two vectors to a scalar.
-        diversity: V(q), one vector to a scalar.
-        name: what to call it.
+        quality: U(q, p), maps two vectors to a scalar.
+        diversity: V(q), maps a vector to a scalar.
+        name: display name.
 
     Example:
         >>> pair = FunctionPair(lambda q, p: q @ p, lambda q: 1 - q.max(), "CR-max")
@@ -65,13 +66,13 @@ class FunctionPair:
 class LinearPair:
     r"""Linear quality, separable diversity: $U = \phi(P) \cdot Q$, $V = \sum_i g(Q_i)$.
 
-    The form that Theorem 2 needs.
+    This is the form that Theorem 2 requires.
 
     Args:
-        scores: $\phi$, a distribution, shape (N,), to the score of each text,
-            shape (N,); JAX can trace it. A score may be $-\infty$.
+        scores: $\phi$, maps a distribution, shape (N,), to the score of each text,
+            shape (N,); JAX-traceable. A score may be $-\infty$.
         g: a scalar function on [0, 1] that JAX can trace.
-        name: what to call it.
+        name: display name.
 
     Example:
         >>> pair = LinearPair(lambda p: jnp.arange(2.0), SE, "index-SE")
@@ -84,7 +85,7 @@ class LinearPair:
     name: str = field(default="scores-diversity", metadata=STATIC)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        r"""The score $\phi_i(P)$ of each text.
+        r"""Return the score $\phi_i(P)$ of each text.
 
         Args:
             p: the real distribution, shape (N,).
@@ -93,7 +94,7 @@ class LinearPair:
             Scores, shape (N,), finite or $-\infty$.
 
         Raises:
-            ValueError: `p` is not a distribution, or the scores have another length.
+            ValueError: `p` is not a distribution, or the scores differ in length.
         """
         p = check_distribution(p)
         scores = self.scores(p)
@@ -114,10 +115,10 @@ class LinearPair:
             p: the real distribution, shape (N,).
 
         Returns:
-            A scalar, $-\infty$ where q puts mass on a text of score $-\infty$.
+            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
 
         Raises:
-            ValueError: not two distributions of one size.
+            ValueError: `q` and `p` are not distributions of the same size.
         """
         scores = self.text_quality(p)
         return expected_score(check_distribution(q, "q", scores.size), scores)
@@ -140,13 +141,13 @@ class LinearPair:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SeparablePair:
-    r"""The general form of Li et al.: $U = \sum_i Q_i f(P_i)$, $V = \sum_i g(Q_i)$.
+    r"""Separable pair of Li et al.: $U = \sum_i Q_i f(P_i)$, $V = \sum_i g(Q_i)$.
 
     Args:
         f: a scalar function on [0, 1] that JAX can trace, applied to P; it may be
             $-\infty$ at 0.
         g: a scalar function on [0, 1] that JAX can trace, applied to Q.
-        name: what to call it; the names of f and g by default.
+        name: display name; the names of f and g by default.
 
     References:
         Li et al. 2020, section 3.1.
@@ -169,10 +170,10 @@ class SeparablePair:
             object.__setattr__(self, "name", "-".join(names))
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        """The score f(P_i) of each text; see `LinearPair.text_quality`."""
+        """Return the score f(P_i) of each text; see `LinearPair.text_quality`."""
         return _apply(self.f, check_distribution(p))
 
-    # Written once, for every pair with scores and a separable diversity.
+    # Shared by all pairs with scores and a separable diversity.
     quality = LinearPair.quality
     diversity = LinearPair.diversity
 
@@ -180,11 +181,11 @@ class SeparablePair:
 def expected_score(
     q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    r"""$\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q.
+    r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q.
 
     Args:
         q: distribution, shape (N,).
-        scores: shape (N,), finite or $-\infty$.
+        scores: $\phi$, shape (N,), finite or $-\infty$.
 
     Returns:
         A scalar, finite or $-\infty$.
@@ -194,14 +195,14 @@ def expected_score(
 
 @jax.jit
 def _expected_score(q: Array, scores: Array) -> Array:
-    """Compiled as a whole, as those below: single operations compile slowly."""
+    """Jitted as a whole, like those below: separate operations compile slowly."""
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
 def total_diversity(
     g: ScalarFunction, q: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    """The separable diversity of a distribution; where g(0) is NaN, its limit.
+    """Separable diversity of a distribution; if g(0) is NaN, its limit is used.
 
     Args:
         g: a scalar function on [0, 1] that JAX can trace.
@@ -216,7 +217,7 @@ def total_diversity(
 @partial(jax.jit, static_argnums=0)
 def _total_diversity(g: ScalarFunction, q: Array) -> Array:
     if np.isnan(value_at_zero(g)):
-        # A formula such as -x * log(x) is NaN at 0 where its limit is finite.
+        # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
         q = jnp.maximum(q, np.finfo(float).tiny)
     return jax.vmap(g)(q).sum()
 
@@ -227,17 +228,17 @@ def _apply(h: ScalarFunction, x: Array) -> Array:
 
 
 def value_at_zero(h: ScalarFunction) -> float:
-    """h(0) as a Python float, also while JAX is tracing."""
+    """Return h(0) as a Python float, even while JAX is tracing."""
     with jax.ensure_compile_time_eval():
         return float(_apply(h, jnp.zeros(1))[0])
 
 
 # --- Named qualities f and diversities g ---------------------------------------
-# The paper's abbreviations are their names, so they are not lower case.
+# Named by the paper's abbreviations, hence not lower case.
 
 
 def LL(x: ArrayLike) -> Array:
-    r"""Log-likelihood, $f(x) = \log x$ in nats; the sum is minus a cross-entropy."""
+    r"""Log-likelihood, $f(x) = \log x$ in nats; U is the negative cross-entropy."""
     return jnp.log(x)
 
 
@@ -260,14 +261,14 @@ def NRR(x: ArrayLike) -> Array:
 class Tsallis:
     r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
 
-    Order 2 is Simpson's diversity index SDI = NRR + 1; as a goes to 1 it becomes
+    Order 2 is Simpson's diversity index SDI = NRR + 1; as a tends to 1 it tends to
     the Shannon entropy SE.
 
     Args:
-        order: a, positive and not 1.
+        order: a, positive and finite, not 1.
 
     Raises:
-        ValueError: the order is not positive, or is 1 (use `SE`).
+        ValueError: the order is not positive and finite, or is 1 (use `SE`).
 
     Example:
         >>> float(Tsallis(2.0)(0.5))
@@ -315,18 +316,19 @@ def single_token_bleu_pair(
 ) -> SeparablePair:
     r"""Expected BLEU-1 and negative Self-BLEU-1 of texts of one token.
 
-    $f(x) = 1 - (1 - x)^n$ and $g(x) = -x + x (1 - x)^k$: the chance that a token
-    is among n references drawn from P, or among k drawn from Q.
+    $f(x) = 1 - (1 - x)^n$ and $g(x) = -x + x (1 - x)^k$: f is the probability that a
+    token is among n references drawn from P, and -g(x) / x that it is among k drawn
+    from Q.
 
     Args:
         num_references: n, at least 1.
-        num_self_references: k, the candidate set's size minus 1, at least 1.
+        num_self_references: k, the size of the candidate set minus 1, at least 1.
 
     Returns:
-        The pair. g is convex beyond 2 / (k + 1), so Theorem 2 holds for k = 1 only.
+        The pair. g is convex beyond 2 / (k + 1), so Theorem 2 applies for k = 1 only.
 
     Raises:
-        ValueError: a number below 1.
+        ValueError: n or k is below 1.
 
     References:
         Li et al. 2020, section 5.1.
@@ -350,9 +352,9 @@ def single_token_bleu_pair(
 
 
 def _found(num_references: int, x: ArrayLike) -> Array:
-    """1 - (1 - x)^n with a derivative that survives both ends.
+    """Compute 1 - (1 - x)^n with an accurate derivative at both ends.
 
-    Near 0 the power loses digits; further up expm1's derivative rounds to 0.
+    Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
     """
     x = jnp.asarray(x)
     threshold = min(0.5, 1 / num_references)
@@ -370,10 +372,10 @@ def _repeated(num_self_references: int, x: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Rationality:
-    """Whether a separable pair rewards what its names say, by Theorem 1.
+    """Whether a separable pair satisfies the rationality conditions of Theorem 1.
 
     Attributes:
-        rational: both properties hold at every pair of probabilities tried.
+        rational: both conditions hold at every pair of probabilities tested.
         quality_violation: (x1, x2) with x1 > x2 and f(x1) <= f(x2), or None.
         diversity_violation: (x1, x2) with x1 > x2 and g'(x1) >= g'(x2), or None.
     """
@@ -386,27 +388,27 @@ class Rationality:
 def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationality:
     r"""Test the conditions of Theorem 1 on a grid of pairs of probabilities.
 
-    For all $x_1 > x_2 > 0$ with $x_1 + x_2 \le 1$: $f(x_1) > f(x_2)$, and
-    $g'(x_1) < g'(x_2)$; on the line $x_1 + x_2 = 1$ equality of g' is allowed at
-    isolated points. With N >= 3 texts they are necessary and sufficient for
-    "mass moved to a more probable text raises quality" and "mass moved to a
-    text of no smaller probability lowers diversity".
+    For all $x_1 > x_2 > 0$ with $x_1 + x_2 \le 1$: $f(x_1) > f(x_2)$ and
+    $g'(x_1) < g'(x_2)$, where on the line $x_1 + x_2 = 1$ equality of g' is allowed
+    at isolated points. With N >= 3 texts these conditions are necessary and
+    sufficient for "moving mass to a more probable text raises quality" and "moving
+    mass to a text of no smaller probability lowers diversity".
 
     Args:
         pair: f and g, differentiable.
-        resolution: the grid is 1/resolution, 2/resolution, ...; a violation that
-            lies between its points goes unseen.
+        resolution: the grid is 1/resolution, 2/resolution, ...; violations between
+            grid points are not detected.
 
     Returns:
-        The verdict, with the worst violation of each kind. Values equal to
-        within rounding count as a violation unless the derivative shows a strict
-        change between them.
+        The verdict, with the worst violation of each kind. Values equal up to
+        rounding count as a violation unless the derivative shows a strict change
+        between them.
 
     Raises:
         ValueError: a resolution below 3, which would test nothing.
 
     References:
-        Li et al. 2020, Theorem 1; the exact scope on the line is ours.
+        Li et al. 2020, Theorem 1; the exact condition on the line is ours.
 
     Example:
         >>> check_rationality(single_token_bleu_pair(1, 3)).rational
@@ -426,7 +428,7 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
 def _violation(
     h: ScalarFunction, resolution: int, *, isolated_ties_on_line: bool
 ) -> tuple[float, float] | None:
-    """Where h fails to increase strictly over pairs with x1 + x2 <= 1."""
+    """Find the worst pair x1 + x2 <= 1 where h fails to increase strictly."""
     x = np.arange(1, resolution) / resolution
     values, slopes = (np.asarray(a) for a in jax.vmap(jax.value_and_grad(h))(x))
     small, large = np.triu_indices(x.size, k=1)
@@ -437,8 +439,8 @@ def _violation(
     rise = values[large] - values[small]
     scale = np.maximum(np.abs(values[large]), np.abs(values[small]))
     tied = np.abs(rise) <= 8 * np.finfo(float).eps * scale
-    # Rounding hides a strict rise where values saturate; a derivative that is
-    # nowhere negative and somewhere positive in between still shows it.
+    # Where values saturate, rounding hides a strict increase; a derivative that is
+    # never negative and somewhere positive in between still proves it.
     positive, negative = (
         np.concatenate([[0], np.cumsum(s)]) for s in (slopes > 0, slopes < 0)
     )

@@ -11,7 +11,7 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that advances a bar, drawn on a terminal after two seconds.
 
     Args:
-        total: how many steps there are.
+        total: number of steps.
 
     Yields:
         A function of a step's description, to be called before each step.

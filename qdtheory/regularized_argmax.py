@@ -1,11 +1,11 @@
 r"""Maximise $\sum_i g(q_i) - \sum_i c_i q_i$ over the simplex, for each kind of g.
 
-The costs are $c_i = |w| e_i$ with gaps $e_i \ge 0$, at least one of them 0, perhaps
-some infinite, and $-\infty < w < 0$. At the solution $g'(q_i) = g'(m) + c_i$ on the
-support, where m is the largest probability, that of a text without cost: one
-unknown, in [1/N, 1/M] with M texts without cost. SE gives m in closed form, Tsallis
-orders 1.5 and 2 after one sort of the gaps that serves every w, and any other g by
-root-finding.
+The costs are $c_i = |w| e_i$ with gaps $e_i \ge 0$, at least one of them 0, possibly
+some infinite, and $-\infty < w < 0$. The solution satisfies $g'(q_i) = g'(m) + c_i$ on
+the support, where m is the largest probability, that of a text of cost 0: a single
+unknown in [1/N, 1/M], for M texts of cost 0. It is found in closed form for SE, after
+one sort of the gaps (for all w) for Tsallis orders 1.5 and 2, and by root-finding for
+any other g.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from qdtheory.pairs import NRR, SE, ScalarFunction, Tsallis
 
-# The least probability told from 0; its cube, which g''' may need, is a float too.
+# Smallest probability distinguished from 0; its cube, as in g''', is still a float.
 TINY = 1e-100
 EPS = float(np.finfo(float).eps)
 MAX_STEPS = 100
@@ -29,13 +29,13 @@ Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def order_of(g: ScalarFunction) -> float | None:
-    """The Tsallis order a for which g is Tsallis up to a linear term, if known.
+    """Return the a for which g is the Tsallis entropy up to a linear term, if known.
 
     Args:
         g: a diversity.
 
     Returns:
-        a, or None where g is not one of the named diversities.
+        a, or None if g is not one of the named diversities.
     """
     if g is SE:
         return 1.0
@@ -47,16 +47,16 @@ def order_of(g: ScalarFunction) -> float | None:
 def solver(
     g: ScalarFunction, gaps: Float[Array, " texts"]
 ) -> tuple[Solver, Float[Array, " texts"]]:
-    """The solver for one g and one vector of gaps, for any finite w < 0.
+    """Build the solver for one g and one vector of gaps, for any finite w < 0.
 
     Args:
         g: strictly concave.
-        gaps: nonnegative, shape (N,), the least is 0; infinite ones get no mass.
+        gaps: nonnegative, shape (N,), with minimum 0; infinite gaps get no mass.
 
     Returns:
-        A function (w, guess) -> (q, a guess for weights nearby), and the guess to
-        start from. Only the root-finder reads guesses; they are smooth in w, so that
-        those of several weights extrapolate.
+        A function (w, guess) -> (q, a guess for nearby weights), and the initial guess.
+        Only the root-finder uses guesses; they are smooth in w, so they can be
+        extrapolated from several weights.
     """
     uniform = jnp.full_like(gaps, 1 / gaps.size)
     order = order_of(g)
@@ -77,11 +77,11 @@ def _without_guess(closed_form: Callable[[Array], Array]) -> Solver:
 # --- Orders 1.5 and 2: one sort for all weights -----------------------------------
 # With t = -w / 2 (order 2) or -w / 3 (order 1.5) and u_i = e_k - e_i over the k
 # least gaps: q_i = r + t u_i, or its square, with r >= 0 fixed by sum q_i = 1.
-# All sums below have nonnegative terms, so that no digits cancel.
+# All sums below have nonnegative terms, so there is no cancellation.
 
 
 def _prefix_sums(e: Array) -> tuple[Array, Array, Array]:
-    """Rising gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
+    """Sorted gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
     finite = jnp.isfinite(e)
     last = jnp.where(finite, e, 0.0)
     step = jnp.where(finite, jnp.diff(last, prepend=0.0), 0.0)
@@ -117,9 +117,9 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
 
 
 def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
-    """Of the gaps, r + t (e_k - e_i) on the support; off it that is not positive.
+    """Positive part of r + t (e_k - e_i), which is 0 off the support.
 
-    To compare the gaps with e_k would rest on their last bit.
+    Comparing the gaps with e_k instead would depend on their last bit.
     """
     finite = jnp.isfinite(gaps)
     return jnp.where(
@@ -132,14 +132,14 @@ def order_two_moments(
 ) -> tuple[Array, Array, Array, Array]:
     r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
 
-    By one look-up a weight; no distribution is formed.
+    Takes one table look-up per weight and forms no distribution.
 
     Args:
         scores: in descending order, shape (N,), finite or -inf.
         w: finite weights below 0.
 
     Returns:
-        These and $|\sum_i Q_i - 1|$: four vectors, one entry a weight.
+        These and $|\sum_i Q_i - 1|$: four vectors with one entry per weight.
     """
     top = scores.max()
     table = e, c, d = _prefix_sums(top - scores)
@@ -159,21 +159,21 @@ def order_two_moments(
 
 @dataclass(frozen=True)
 class _Unknown:
-    """What root-finding solves for in place of q; q is 0 at or below the floor."""
+    """The unknown z that root-finding solves for; q is 0 at or below the floor."""
 
     of: Callable[[Array], Array]
     back: Callable[[Array], Array]
     floor: float
 
     def probability(self, z: Array) -> Array:
-        """The probabilities that z stands for."""
+        """Probabilities that correspond to z."""
         return jnp.where(z > self.floor, self.back(z), 0.0)
 
 
 LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(TINY)))
 ITSELF = _Unknown(jnp.asarray, jnp.asarray, 0.0)
 
-# (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i, at the floor beyond g'(0).
+# (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i; the floor if that exceeds g'(0).
 Inverse = Callable[[Array, Array, Array], Array]
 
 
@@ -189,9 +189,9 @@ def _tsallis_inverse(order: float) -> tuple[_Unknown, Inverse]:
 def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     """Invert g' at many points by Halley steps kept inside shrinking brackets.
 
-    Where g'(0) is infinite the unknown is log q, in which such g' are close to
-    linear and probabilities of any size keep their digits; else it is q itself. It
-    stays so from step to step: XLA folds log(exp(z)), and is slow at logarithms.
+    If g'(0) is infinite the unknown is log q, in which such g' are close to linear and
+    small probabilities keep their precision; otherwise it is q. It is not converted
+    between steps: XLA folds log(exp(z)), and is slow at logarithms.
     """
     at_zero = slope_at_zero(g)
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
@@ -207,11 +207,11 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
         level, ceiling = jax.grad(g)(m), unknown.of(m)
         inside = level + costs < lowest
         target = jnp.where(inside, level + costs, level)
-        # A text that enters the support is best guessed from the slope at 0.
+        # For a text that enters the support, guess from the slope at 0.
         entering = (target - at_zero) / jax.grad(jax.grad(g))(0.0)
         for other in (entering, unknown.of(m / 2)):
             guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
-        # Roots that are known already: no cost, or beyond g'(0) and not wanted.
+        # Roots known in advance: those of cost 0, and those beyond g'(0), unused.
         start = jnp.where(inside & (costs > 0), guess, ceiling)
 
         def halley(z):
@@ -220,14 +220,14 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
             )
             newton = (target - value) / first
             bend = newton * second / (2 * first)
-            # An infinite derivative makes a step of 0 that proves nothing, and near
-            # g'' = 0 short steps do not mean that the root is near.
+            # An infinite derivative gives a step of 0, which does not mean convergence;
+            # nor do short steps near g'' = 0.
             trusted = jnp.isfinite(first) & jnp.isfinite(second)
             trusted &= jnp.abs(bend) < 0.25
             return jnp.where(trusted, z + newton / (1 + bend), jnp.nan), value
 
         def close(new, z):
-            # Halley's error after a step is of the order of its cube: here rounding.
+            # The error after a Halley step is of the order of its cube: here rounding.
             return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
 
         def step(state):
@@ -254,7 +254,7 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
             state = (z, low, high, jnp.full_like(z, jnp.inf), jnp.array(True), 0)
             return jax.lax.while_loop(unfinished, step, state)[0]
 
-        # Along a frontier one step from the guess is nearly always enough.
+        # Along a frontier one step from the guess nearly always suffices.
         z, _ = halley(start)
         z = jax.lax.cond(close(z, start).all(), lambda _: z, in_brackets, start)
         return jnp.where(costs == 0, ceiling, jnp.where(inside, z, unknown.floor))
@@ -265,10 +265,10 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
 def _root_finder(
     g: ScalarFunction, unknown: _Unknown, inverse: Inverse, gaps: Array
 ) -> Solver:
-    """Find m with sum q(m) = 1 by Newton steps inside a bracket that holds it."""
+    """Find m with sum q(m) = 1 by safeguarded Newton steps in a bracket."""
     curvature = jax.grad(jax.grad(g))
     top = jnp.argmin(gaps)
-    # Each q_i is at most m, and at least one of them is m.
+    # Each q_i is at most m, with equality for at least one.
     lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1.0
 
     def solve(w: Array, guess: Array) -> tuple[Array, Array]:
@@ -283,10 +283,10 @@ def _root_finder(
             rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
             newton = m - excess / rise.sum()
             new = _newton_or_else(jnp.sqrt(low * high), m, newton, low, high, last_step)
-            # Newton's method is quick, or misled by a text where g'' is nearly 0.
+            # Newton's method is fast unless g'' is nearly 0 at some text.
             new = jnp.where(steps < 10, new, jnp.sqrt(low * high))
             near = jnp.abs(excess) < 1e-7
-            # What Newton's step for m does to z, to first order.
+            # First-order effect of the Newton step for m on z.
             change = jnp.where(near | (new == newton), newton - m, 0.0)
             z += jnp.where(q > 0, rise / scale, 0.0) * change
             q = unknown.probability(z)
@@ -309,7 +309,7 @@ def _root_finder(
 def _newton_or_else(
     middle: Array, x: Array, newton: Array, low: Array, high: Array, last_step: Array
 ) -> Array:
-    """Newton's point where it stays inside and the steps shrink by half."""
+    """Take the Newton point if it stays in the bracket and steps shrink by half."""
     good = (newton > low) & (newton < high) & (jnp.abs(newton - x) <= last_step / 2)
     return jnp.where(good, newton, middle)
 
@@ -319,13 +319,13 @@ def _newton_or_else(
 
 @lru_cache(maxsize=128)
 def slope_at_zero(g: ScalarFunction) -> float:
-    """g'(0), perhaps infinite, also where the formula is NaN there.
+    """g'(0), possibly infinite, even if the formula is NaN there.
 
     Args:
         g: a scalar function that JAX can trace, differentiable on (0, 1].
 
     Returns:
-        The limit of g'(x) as x falls to 0.
+        The limit of g'(x) as x tends to 0 from above.
     """
     with jax.ensure_compile_time_eval():
         slope = jax.grad(g)
@@ -337,20 +337,20 @@ def slope_at_zero(g: ScalarFunction) -> float:
 
 @lru_cache(maxsize=128)
 def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
-    """The derivative of g on a grid of (0, 1], with equal ratios up to 1e-3.
+    """Derivative of g on a grid of (0, 1], geometric up to 1e-3.
 
     Args:
         g: a scalar function that JAX can trace, differentiable on (0, 1].
 
     Returns:
-        1,024 points in rising order and g' at each.
+        1,024 points in ascending order, and g' at each.
 
     Raises:
-        ValueError: g' is NaN somewhere.
+        ValueError: g' is NaN at a grid point.
     """
     x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
     with jax.ensure_compile_time_eval():
-        # Compiled as a whole: single operations compile slowly.
+        # Jitted as a whole: separate operations compile slowly.
         slopes = np.asarray(jax.jit(jax.vmap(jax.grad(g)))(x))
     if np.isnan(slopes).any():
         raise ValueError(
@@ -362,17 +362,17 @@ def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=128)
 def require_concave(g: ScalarFunction) -> None:
-    """Refuse a g whose derivative does not fall over (0, 1].
+    """Raise unless g' decreases on (0, 1].
 
     Args:
         g: a scalar function that JAX can trace, differentiable on (0, 1].
 
     Raises:
-        ValueError: on a grid of 1,024 points g' is NaN, rises, or stays the same
-            over neighbours.
+        ValueError: on a grid of 1,024 points g' is NaN, increases, or is constant over
+            several neighbours.
     """
     x, slopes = slopes_of(g)
-    with np.errstate(invalid="ignore"):  # two infinite slopes neither rise nor fall
+    with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN
         rise = np.diff(slopes)
     noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     if (rise > noise).any():
@@ -383,7 +383,7 @@ def require_concave(g: ScalarFunction) -> None:
             f"{slopes[worst + 1]:.6g}; Theorem 2 does not hold for it"
         )
     flat = rise >= -noise
-    # Near 0 neighbours are too close to tell; beyond, three flat steps are a stretch.
+    # Near 0 neighbours are too close to decide; beyond, three flat steps are a stretch.
     stretch = flat[64:-2] & flat[65:-1] & flat[66:]
     if stretch.any():
         raise ValueError(

@@ -1,12 +1,12 @@
-r"""Exact models for g concave up to a point c and convex beyond.
+r"""Exact optima for g concave up to a point c and convex beyond.
 
-At an optimum of quality linear in Q at a given $V = \sum_i g(Q_i)$ the conditions are
-$g'(Q_i) = w \phi_i + b$ with w < 0. Beyond c lies at most one text, a most probable
-one: of two, the better would need the smaller slope, hence the smaller probability;
-and two equals gain diversity by moving apart. So the largest probability t fixes all
-others: $Q_i$ is the root in [0, c] of $g'(Q_i) = g'(t) + |w| (\phi_{max} - \phi_i)$,
-and |w| makes the sum 1. Along this curve dV = w dU, so that the optimum is a point
-with the given V, or an end.
+Maximising quality linear in Q at a given $V = \sum_i g(Q_i)$ has the optimality
+conditions $g'(Q_i) = w \phi_i + b$ with w < 0. At most one probability exceeds c, the
+largest: of two, the better text would need the smaller slope, hence the smaller
+probability; and two texts of equal score gain diversity by moving apart. So the largest
+probability t determines all others: $Q_i$ is the root in [0, c] of
+$g'(Q_i) = g'(t) + |w| (\phi_{max} - \phi_i)$, and |w| is fixed by the sum 1. Along
+this curve dV = w dU, so the optimum is a point with the given V, or an endpoint.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,17 +32,17 @@ from qdtheory.regularized_argmax import (
 )
 
 NUM_POINTS = 257
-# Rounding of a sum, in units of the sum of its terms' sizes.
+# Rounding error of a sum, relative to the sum of absolute values.
 NOISE = 8 * EPS
-# The tightest that SciPy's root-finder accepts.
+# The smallest tolerance that SciPy's root-finder accepts.
 TIGHTEST = np.float64(4 * EPS)
-# Stands for 0 where g or its slope has no value at 0.
+# Stands for 0 where g or its slope is undefined at 0.
 SMALLEST = float(np.finfo(float).tiny)
 
 
 @lru_cache(maxsize=128)
 def inflection_point(g: ScalarFunction) -> float:
-    """Where g turns from concave to convex; 1 if it is strictly concave.
+    """Find the inflection of g from concave to convex; 1 if g is strictly concave.
 
     Args:
         g: a scalar function that JAX can trace, differentiable on (0, 1].
@@ -51,7 +51,7 @@ def inflection_point(g: ScalarFunction) -> float:
         c in (0, 1].
 
     Raises:
-        ValueError: g' does anything else than fall up to c and rise beyond.
+        ValueError: g' does not decrease up to some c and increase beyond.
 
     Example:
         >>> round(inflection_point(lambda x: -2 * x**2 + x**3), 12)
@@ -67,8 +67,8 @@ def inflection_point(g: ScalarFunction) -> float:
     least = int(slopes.argmin())
     noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
-    # Above c rounding may hide the rise, as of (1 - x)**1000; below it, g' has to
-    # have an inverse. Points below 1e-3 are too close to tell.
+    # Above c rounding may hide the increase, as for (1 - x)**1000; below c, g' must be
+    # invertible. Points below 1e-3 are too close to decide.
     flat = (wrong_way >= -noise)[64:least]
     stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
     if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
@@ -81,15 +81,15 @@ def inflection_point(g: ScalarFunction) -> float:
 
 @lru_cache(maxsize=128)
 def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
-    """What it rests on that g is concave up to the inflection and convex beyond.
+    """State the evidence that g is concave up to the inflection and convex beyond.
 
     Args:
         g: a scalar function that `inflection_point` accepts.
         inflection: c; 1 if g is concave.
 
     Returns:
-        In words: a proof, or for a function known by its code only the points that
-        were looked at. None where a formula's shape is not proved.
+        In words: "proved" or, for a function given as code, the number of points
+        tested. None if the shape of a formula is not proved.
 
     Example:
         >>> from qdtheory.expressions import Expression
@@ -105,7 +105,7 @@ def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
     formula = formula_of(g)
     if formula is None:
         return f"so at {slopes_of(g)[0].size:,} points"
-    import sympy  # late: a quarter of a second that code does not need
+    import sympy  # late: takes a quarter of a second, and code does not need it
 
     from qdtheory.domains import find_hole
     from qdtheory.sign_proofs import sign_of
@@ -116,7 +116,7 @@ def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
     bend = formula.symbolic(x).diff(x, 2)
     if inflection == 1:
         return "proved" if sign_of(bend, x).value == -1 else None
-    # Up to a hair's breadth, where a wrong sign costs 1e-24 of the third derivative.
+    # Except within 1e-12 of c, where a wrong sign costs 1e-24 of the third derivative.
     below, above = (
         sympy.Rational(Fraction(inflection)) * (1 + sympy.Rational(sign, 10**12))
         for sign in (-1, 1)
@@ -128,15 +128,16 @@ def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
 
 @lru_cache(maxsize=128)
 def chord_height(g: ScalarFunction) -> float:
-    """The range of g over [0, 1] once the line through its ends is taken off.
+    """Range of g over [0, 1] after subtracting the line through its endpoints.
 
-    The unit of diversity: lines in g change nothing, as the probabilities sum to 1.
+    This is the unit of diversity: linear terms of g do not matter, as the
+    probabilities sum to 1.
 
     Args:
         g: a scalar function that JAX can trace.
 
     Returns:
-        A positive number; 1 where g is a line.
+        A positive number; 1 if g is linear.
 
     Example:
         >>> from qdtheory.pairs import NRR
@@ -151,15 +152,15 @@ def chord_height(g: ScalarFunction) -> float:
 def most_diverse_model(
     g: ScalarFunction, inflection: float, scores: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """The most diverse distribution on some texts, of greatest quality among equals.
+    """The most diverse distribution on chosen texts; on ties, of greatest quality.
 
-    Its probabilities are equal, or one stands out: that of a best text then.
+    Its probabilities are all equal, or equal except for that of a best text.
 
     Args:
         g: concave up to the inflection and convex beyond.
         inflection: c; 1 if g is concave.
-        scores: of the texts, shape (N,).
-        chosen: the texts that may get mass, booleans, shape (N,).
+        scores: scores of the texts, shape (N,).
+        chosen: mask of the texts that may have mass, shape (N,).
 
     Returns:
         The distribution, shape (N,).
@@ -178,14 +179,14 @@ def most_diverse_model(
 
 
 def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
-    """Largest probabilities beyond c that, with n others of equal slope, sum to 1."""
+    """Largest probabilities above c that, with n others of equal slope, sum to 1."""
     if others == 0:
         return []
 
     def excess(top):
         return values_of(g, (1 - top) / others)[1] - values_of(g, top)[1]
 
-    # Each of the others is at most c.
+    # All others are at most c.
     noise = NOISE * float(np.abs(values_of(g, np.array([inflection, 1.0]))[1]).max())
     return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
 
@@ -193,23 +194,23 @@ def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
 def models_of_diversity(
     g: ScalarFunction, inflection: float, scores: np.ndarray, diversity: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    r"""The models of a given V that meet the optimality conditions, and all of w = 0.
+    r"""Models of a given V that satisfy the optimality conditions, and all with w = 0.
 
-    A table of g' finds them; Newton's method on the conditions makes them exact.
+    Located by interpolation in a table of g', then refined by Newton's method.
 
     Args:
         g: concave up to the inflection and convex beyond.
         inflection: c.
-        scores: of the texts, shape (N,), finite or $-\infty$.
-        diversity: the V asked for.
+        scores: scores of the texts, shape (N,), finite or $-\infty$.
+        diversity: the given V.
 
     Yields:
         Models, shape (N,), each with its weight w.
     """
     curve = _curve(g, inflection, scores, diversity)
     finite, others = np.isfinite(scores), curve.others.size
-    # The curve runs from w = 0, all others equal, to where only equals of the best
-    # text are left, w = -infinity.
+    # The curve runs from w = 0, with all others equal, to w = -infinity, with mass only
+    # on texts tied with the best.
     equals = int((curve.gaps == 0).sum())
     starts, ends = (_balanced(g, inflection, n) for n in (others, equals))
     breaks = [inflection, *starts, *ends, 1.0]
@@ -231,9 +232,9 @@ def models_of_diversity(
 
 @dataclass(frozen=True)
 class _Curve:
-    """The models of every largest probability, by interpolation in a table of g'."""
+    """Models for each largest probability, by interpolation in a table of g'."""
 
-    first: int  # the text that may stand out
+    first: int  # the text of largest probability
     others: np.ndarray
     gaps: np.ndarray  # of their scores
     x: np.ndarray
@@ -244,7 +245,7 @@ class _Curve:
     diversity: float
 
     def rest(self, tops: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        """The other texts' probabilities where |w| is alpha / (1 - alpha) a gap."""
+        """Probabilities of the other texts at |w| = alpha / (1 - alpha) / max gap."""
         w = alphas / (1 - alphas) / self.gaps.max()
         level = np.interp(tops, self.x, self.slopes)
         below = self.x <= self.inflection
@@ -259,7 +260,7 @@ class _Curve:
         return self.rest(tops, alphas).sum(axis=-1) + tops - 1
 
     def alphas(self, tops: np.ndarray) -> np.ndarray:
-        """Where the probabilities sum to 1."""
+        """Values of alpha at which the probabilities sum to 1."""
         from scipy.optimize.elementwise import find_root
 
         none, all_but = np.zeros_like(tops), np.full_like(tops, 1 - EPS)
@@ -273,7 +274,7 @@ class _Curve:
         return bool(least < 0 < most)
 
     def excess(self, tops: np.ndarray) -> np.ndarray:
-        """What V exceeds the diversity asked for by."""
+        """V minus the given diversity."""
         rest = self.rest(tops, self.alphas(tops))
         total = np.interp(rest, self.x, self.values).sum(axis=-1)
         left_out = (self.num_texts - 1 - self.others.size) * self.values[0]
@@ -281,7 +282,7 @@ class _Curve:
         return total + top_value + left_out - self.diversity
 
     def model(self, top: float) -> tuple[np.ndarray, float]:
-        """The model of one largest probability, with its weight."""
+        """The model with a given largest probability, and its weight."""
         tops = np.array([top])
         alphas = self.alphas(tops)
         q = np.zeros(self.num_texts)
@@ -303,9 +304,9 @@ def _curve(
 def _nearby(
     g: ScalarFunction, scores: np.ndarray, q: np.ndarray, diversity: float
 ) -> tuple[np.ndarray, float] | None:
-    """From a maximum of V, to second order, the best model of a slightly lesser V.
+    """Best model of slightly smaller V near a maximum of V, to second order.
 
-    The table's error hides it where V(P) is as great to eight digits.
+    The table is too coarse to find it if V(P) equals the maximum to eight digits.
     """
     value, _, bend = values_of(g, q)
     free = np.isfinite(scores) & (bend != 0)
@@ -327,14 +328,14 @@ def _nearby(
 def slope_table(
     g: ScalarFunction, inflection: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The slope and the value of g at many probabilities.
+    """Tabulate the slope and the value of g.
 
     Args:
         g: concave up to the inflection and convex beyond.
-        inflection: c, one of the points.
+        inflection: c, one of the grid points.
 
     Returns:
-        Rising probabilities in [0, 1], g' and g there.
+        Ascending probabilities in [0, 1], g' and g there.
     """
     small = np.geomspace(1e-15, 1, 2048) * inflection
     even = np.linspace(0, inflection, 2049)
@@ -345,13 +346,13 @@ def slope_table(
     return x, slopes, values
 
 
-@np.errstate(all="ignore")  # a step may leave the numbers; the start is kept then
+@np.errstate(all="ignore")  # if a step is not finite, the start is kept
 def _polished(
     g: ScalarFunction, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
 ) -> tuple[np.ndarray, float]:
-    r"""Newton's method for $g'(q_i) = w \phi_i + b$, the sum 1 and a given V.
+    r"""Newton's method for $g'(q_i) = w \phi_i + b$, sum 1 and a given V.
 
-    Texts whose probability falls to 0 stay there. Where it fails, the start is kept.
+    Probabilities that reach 0 stay there. If it fails, the start is returned.
     """
     start = q / q.sum(), w
     top = q.argmax()
@@ -360,7 +361,7 @@ def _polished(
     b = values_of(g, q)[1][top]
     for _ in range(20):
         value, slope, bend = values_of(g, q)
-        # The others follow from w and b; the top's g'' may be 0, so its step is kept.
+        # Eliminate the others' steps, but not the top's, as its g'' may be 0.
         free = others & (q > 0)
         by_b = np.where(free, 1 / np.where(free, bend, 1), 0.0)
         by_w = by_b * gaps
@@ -396,9 +397,9 @@ def _roots(
     high: float,
     noise: float = 0.0,
 ) -> list[float]:
-    """Where a function of a vector crosses 0, nowhere if it is but noise.
+    """Zeros of a vectorised function; none if its values are within the noise.
 
-    A dip towards 0 between equal signs is looked at closer: two roots may hide in it.
+    A dip towards 0 without a sign change is refined, as it may contain two roots.
     """
     from scipy.optimize import brentq  # a fifth of a second that few need
 
@@ -429,7 +430,7 @@ def _roots(
 def values_of(
     g: ScalarFunction, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """g, with its limit at 0, g' and g'' at each entry of a vector.
+    """Evaluate g (with its limit at 0), g' and g'' at each entry of a vector.
 
     Args:
         g: a scalar function that JAX can trace.
@@ -438,7 +439,7 @@ def values_of(
     Returns:
         Three vectors.
     """
-    # Few sizes, as each is compiled; g may be NaN at 0, as -x * log(x) is.
+    # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
     size = max(1024, 1 << (x.size - 1).bit_length())
     padded = np.full(size, 0.5)
     padded[: x.size] = np.maximum(x, SMALLEST)

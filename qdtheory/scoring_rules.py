@@ -1,4 +1,4 @@
-r"""The quality that belongs to a diversity.
+r"""The compatible quality of a diversity, and proper scoring rules.
 
 Let U be linear in Q with scores $\phi(P)$, and V concave and differentiable. An
 interior P that does not maximise V is Pareto-optimal iff
@@ -25,15 +25,14 @@ Diversity = Callable[[ArrayLike], Array]
 def compatible_quality(diversity: Diversity, name: str | None = None) -> ConcavePair:
     r"""The pair of a diversity with its compatible quality, $\phi(P) = -\nabla V(P)$.
 
-    Where V has a kink, JAX chooses one of several slopes, and the quality is one of
-    several compatible ones if that slope is a supergradient.
+    Where V is not differentiable, JAX chooses one of several slopes, and the quality is
+    one of several compatible ones if that slope is a supergradient.
 
     Args:
-        diversity: V, a distribution, shape (N,), to a scalar; concave, and JAX can
-            trace it. That it is concave is the caller's word: without it the quality
-            is necessary for compatibility, not sufficient.
-        name: what to call the pair; by default "compatible with" and the diversity's
-            name.
+        diversity: V, maps a distribution, shape (N,), to a scalar; concave and
+            JAX-traceable. Concavity is not checked: without it the quality is
+            necessary for compatibility, not sufficient.
+        name: display name; by default "compatible with" and the diversity's name.
 
     Returns:
         The pair, for the frontier, the verdict and the discrepancy.
@@ -56,7 +55,7 @@ def compatible_quality(diversity: Diversity, name: str | None = None) -> Concave
 
 @dataclass(frozen=True)
 class _MinusGradient:
-    """Equal for equal diversities, so that compiled code is used again."""
+    """Minus the gradient; equal for equal diversities, so compiled code is reused."""
 
     diversity: Diversity
 
@@ -86,7 +85,7 @@ def bregman_divergence(
         distributions about 1e-8 apart is lost.
 
     Raises:
-        ValueError: not two distributions of one size.
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Gneiting and Raftery 2007, section 2.2.
@@ -104,7 +103,7 @@ def bregman_divergence(
 
 
 def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float:
-    r"""QDisc to leading order where the quality nearly is the compatible one.
+    r"""QDisc to leading order if the quality is close to the compatible one.
 
     With $|x|$ the norm of the zero-sum part of x in the metric $(-\nabla^2 V)^{-1}$,
     and $\cos$ the cosine of $\phi$ and $\nabla V$ in it,
@@ -120,8 +119,8 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
         A number, at least 0; the error is of higher order in the mismatch.
 
     Raises:
-        ValueError: `p` is no distribution or has zeros, or V does not bend down in
-            every direction at it.
+        ValueError: `p` is not a distribution or has zeros, or the Hessian of V at `p`
+            is not negative definite on zero-sum vectors.
 
     Example:
         >>> import jax.numpy as jnp

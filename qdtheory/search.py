@@ -1,17 +1,17 @@
-r"""The best model found by search, for any differentiable pair.
+r"""Search for models that gain quality at no loss of diversity, for any pair.
 
-Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$. What comes back satisfies the
-constraint in 64 bits, so its gain is a lower bound of QDisc.
+Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ for a differentiable pair. The
+result satisfies the constraint in 64 bits, so its gain is a lower bound on QDisc.
 
-One step of the ascent is mirror ascent in $\log Q$ on the linearised problem: with u
-and v the gradients of U and V less their means under Q, and rate $\eta$,
+Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
+the gradients of U and V minus their means under Q, and step size $\eta$,
 $\log Q$ moves by $\eta (u + \mu v)$ with $\mu = \max(0, [(V(P) - V(Q)) / \eta -
 Cov_Q(u, v)] / Var_Q(v))$, the least multiplier that keeps the constraint to first
-order. A step that lowers $U - \nu \max(0, V(P) - V(Q))$ is taken back and $\eta$
-halved.
+order. A step that lowers the merit function $U - \nu \max(0, V(P) - V(Q))$ is rejected
+and $\eta$ halved.
 
-BLEU has many local optima, so that starts are bred: each round crosses the best of
-the last round and multiplies the texts' probabilities by noise.
+BLEU has many local optima, so starts are evolved: each round crosses the best models of
+the previous round and multiplies the texts' probabilities by noise.
 """
 
 import os
@@ -32,19 +32,19 @@ from qdtheory.progress import progress
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
-# A bound on diversity that every model meets.
+# A lower bound on diversity that every model satisfies.
 UNBOUNDED = -1e30
-# Less than this share of the mass is no support; a text can still come back from it.
+# Floor of log-probabilities, from which a text can still regain mass.
 LEAST_LOG_Q = float(np.log(1e-12))
-# Weights of quality and diversity. A pull towards quality picks among models of equal
-# diversity.
+# Weights of quality and diversity. A small weight on quality breaks ties among models
+# of equal diversity.
 BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
-# Gains that differ by less, relatively, agree.
+# Relative difference below which gains agree.
 AGREEMENT = 1e-4
-# The optimality gap at which a search has converged, as a share of the quality range.
+# Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
 EPS = np.finfo(float).eps
-# Two diversities are one within this share: rounding of a sum of some hundred terms.
+# Relative difference of equal diversities: rounding of a sum of some hundred terms.
 SAME = 64 * EPS
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 
@@ -56,28 +56,27 @@ Functional = Callable[[Array], Array]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Search:
-    r"""What a search found for one real distribution, or for each of a batch.
+    r"""The result of a search for one real distribution, or for a batch.
 
     Attributes:
-        q: the best model found, shape (..., N), with $V(q) \ge V(p)$; p itself where
-            none was better.
-        gain: U(q) - U(p), at least 0: a lower bound of QDisc.
+        q: the best model found, shape (..., N), with $V(q) \ge V(p)$; p itself if none
+            is better.
+        gain: U(q) - U(p), at least 0: a lower bound on QDisc.
         most_diverse: Q', the most diverse model found with finite quality, of greatest
-            quality among those found that tie, shape (..., N).
-        quality_range: the greatest quality minus that of `most_diverse`; infinite where
+            quality among ties found, shape (..., N).
+        quality_range: the greatest quality minus that of `most_diverse`; infinite if
             some text alone has quality $-\infty$.
-        residual: the first-order optimality gap of q, the most that moving mass to one
-            text gains in quality, diversity priced at its multiplier; 0 at a local
-            optimum.
+        residual: the first-order optimality gap of q, the largest gain in the
+            Lagrangian per unit of mass moved to one text; 0 at a local optimum.
         converged: the residual is at most 1e-5 of the quality range.
-        num_agreeing: how many starts came within 1e-4 of the best gain, relatively,
-            before the best four were polished, which the best gain is after. From the
-            second round on starts descend from earlier ones.
-        num_agreeing_diverse: the same for the diversity of `most_diverse`, relatively
-            to what it exceeds that of one text by.
-        num_starts: starts in all rounds, for each of the two models.
-        num_steps: steps behind each of them, all rounds and the polish.
-        learning_rate: the one of the best iterate for "penalty", else None.
+        num_agreeing: number of starts within a relative 1e-4 of the best gain, before
+            the best four are polished (the best gain is measured after). From the
+            second round on, starts descend from earlier ones.
+        num_agreeing_diverse: the same for the diversity of `most_diverse`, relative to
+            its excess over that of a single text.
+        num_starts: total number of starts in all rounds, for each of the two models.
+        num_steps: number of steps per model, in all rounds and the polish.
+        learning_rate: that of the best iterate for "penalty", otherwise None.
     """
 
     q: Float[Array, "*batch texts"]
@@ -104,20 +103,20 @@ def search(
     r"""Search for a model of greater quality and no less diversity than P.
 
     Args:
-        pair: any differentiable pair; a batch shares its compiled code and the cores.
+        pair: any differentiable pair; a batch shares its compiled code, in parallel.
         p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
-        method: "ascent", or "penalty": the paper's, SGD with momentum 0.9 on the
-            logits of $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
-            the rates 0.1, 1 and 10; the best feasible iterate.
+        method: "ascent", or "penalty": the paper's method, SGD with momentum 0.9 on the
+            logits for $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
+            the rates 0.1, 1 and 10; returns the best feasible iterate.
         num_starts: starts in each of the three rounds of "ascent", at least 4.
-        key: of the random starts; `jax.random.key(0)` if None.
+        key: JAX random key of the starts; `jax.random.key(0)` if None.
 
     Returns:
-        The model found, with its gain and how the search went.
+        The model found, with its gain and diagnostics.
 
     Raises:
-        ValueError: a row of `p` is no distribution, its own quality is not finite, an
-            unknown method, or fewer than 4 starts.
+        ValueError: a row of `p` is not a distribution, its own quality is not finite,
+            the method is unknown, or there are fewer than 4 starts.
 
     References:
         Li et al. 2020, section 6.1 and appendix G.1, for "penalty".
@@ -148,7 +147,7 @@ def search(
 
 
 def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
-    """The pair as JAX knows it, and the key; or an error."""
+    """Return the pair as a pytree, and the key; check the number of starts."""
     if num_starts < NUM_POLISHED:
         raise ValueError(
             f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
@@ -159,7 +158,7 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
 
 
 def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    """One problem a core: the starts of one fill a processor's cache."""
+    """Run one problem per core, as the starts of one fill a processor's cache."""
     keys = jax.random.split(key, len(p))
 
     def one(i: int) -> Search:
@@ -168,7 +167,7 @@ def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     with progress(len(p)) as step, ThreadPoolExecutor(os.cpu_count()) as pool:
         step(f"Searching, 1 of {len(p)}")
         found = [one(0)]  # compiles
-        # A 64-bit mode that holds for this thread alone does not reach the others.
+        # A thread-local 64-bit mode does not apply to the pool's threads.
         reaches = pool.submit(lambda: jax.config.read("jax_enable_x64")).result()
         for result in (pool.map if reaches else map)(one, range(1, len(p))):
             found.append(result)
@@ -178,7 +177,7 @@ def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
 
 @partial(jax.jit, static_argnums=3)
 def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    # First Q', the most diverse; then Q, the best that is as diverse as P.
+    # First Q', the most diverse model; then Q, the best model as diverse as P.
     weights = jnp.array([MOST_DIVERSE, BEST])
     least = jnp.array([UNBOUNDED, pair.diversity(p)])
 
@@ -192,7 +191,7 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     uniform = _landmarks(pair, p)[1]
     given = (weights, least, jax.random.split(key))
     _, (models, best, values) = jax.lax.scan(task, uniform, given)
-    # Self-BLEU with many references is near its least value for all models.
+    # Self-BLEU with many references is near its minimum for all models.
     one_text = jax.vmap(pair.diversity)(jnp.eye(p.size)).min()
     real = pair.quality(p, p)
     q, gain = _better_than_real(p, models[1], best[1] - real)
@@ -224,7 +223,7 @@ def _landmarks(pair: Pair, p: Array) -> Array:
 
 
 def _allowed(pair: Pair, p: Array) -> Array:
-    """The texts of finite score: on others no model of finite quality puts mass."""
+    """Mask of the texts of finite score; models of finite quality use no others."""
     uniform = jnp.full(p.shape, 1 / p.size)
     return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
 
@@ -242,25 +241,26 @@ def search_frontier(
 ) -> tuple[
     Float[Array, "points texts"], Float[Array, " points"], Float[Array, " points"]
 ]:
-    """The best models found for levels of diversity from the greatest to the least.
+    """Search for the best models at descending levels of diversity.
 
-    The levels are even from the diversity of the most diverse model found to that of
-    the best text alone. Each level's starts descend from those of the level above.
+    The levels are evenly spaced from the diversity of the most diverse model found to
+    that of the best text alone. Each level's starts descend from those of the previous
+    level.
 
     Args:
         pair: any differentiable pair.
         p: the real distribution, shape (N,).
-        num_points: how many levels.
+        num_points: number of levels.
         num_starts: starts for each level, at least 4.
-        key: of the random starts; `jax.random.key(0)` if None.
+        key: JAX random key of the starts; `jax.random.key(0)` if None.
 
     Returns:
         The models, shape (num_points, N), the price of diversity in quality and the
-        first-order optimality gap at each, shapes (num_points,); of the most diverse
-        model infinity and 0.
+        first-order optimality gap at each, shapes (num_points,); infinity and 0 for the
+        most diverse model.
 
     Raises:
-        ValueError: `p` is no distribution, or too few starts.
+        ValueError: `p` is not a distribution, or fewer than 4 starts.
     """
     require_x64()
     pair, key = _prepared(pair, num_starts, key)
@@ -287,15 +287,15 @@ def _frontier(
         return population, population[0]
 
     _, models = jax.lax.scan(descend, start, (levels, jnp.stack(keys)))
-    # A model of greater diversity may be better than what a lower level found.
+    # A model found at a higher level of diversity may have higher quality.
     models = jnp.concatenate([top[None], models])
     quality = jax.vmap(partial(_quality, pair, p))(models)
     best = jax.lax.associative_scan(
         lambda i, j: jnp.where(quality[i] >= quality[j], i, j), jnp.arange(num_points)
     )
     models = models[best]
-    # At the end the constraint has no price, as no model is better; at the start no
-    # quality buys more diversity.
+    # At the end the price is 0, as quality is maximal; at the start it is infinite, as
+    # diversity is maximal.
     least = jax.vmap(pair.diversity)(models).at[-1].set(UNBOUNDED)
     gaps, prices = jax.vmap(partial(_optimality, pair, p))(models, least)
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
@@ -306,7 +306,7 @@ def _frontier(
 
 @dataclass(frozen=True)
 class _Problem:
-    """Maximise a weighted sum of quality and diversity; diversity at least `least`."""
+    """Maximise a weighted sum of quality and diversity s.t. diversity >= `least`."""
 
     quality: Functional
     diversity: Functional
@@ -331,7 +331,7 @@ def _problem(
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _Point:
-    """A model; the objective u and the surplus s there, and their centred slopes."""
+    """A model, with objective u, constraint surplus s, and their centred gradients."""
 
     log_q: Array
     q: Array
@@ -341,7 +341,7 @@ class _Point:
     ds: Array
 
     def multiplier(self, change: Array | float) -> Array:
-        """How much of ds, added to du, makes the surplus change at this rate."""
+        """Multiplier of ds that, added to du, changes the surplus at this rate."""
         cov, var = self.q @ (self.du * self.ds), self.q @ self.ds**2
         return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
 
@@ -352,7 +352,7 @@ def _point(problem: _Problem, log_q: Array) -> _Point:
     q = jax.nn.softmax(log_q)
     u, du = jax.value_and_grad(problem.quality)(q)
     v, dv = jax.value_and_grad(problem.diversity)(q)
-    # A text left out stays out, whatever its slope.
+    # A text of probability 0 stays at 0, for any slope.
     du, dv = (jnp.where(q > 0, slope, 0.0) for slope in (du, dv))
     du, dv = du - q @ du, dv - q @ dv
     a, b = problem.weights
@@ -360,7 +360,7 @@ def _point(problem: _Problem, log_q: Array) -> _Point:
 
 
 def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
-    """The model that mirror ascent with a constraint reaches from one start."""
+    """Run constrained mirror ascent from one start."""
 
     def step(state, _):
         now, log_q, rate, scale, price = state
@@ -369,7 +369,8 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
         change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
         good = (change >= 0) | jnp.isneginf(now.u)
         now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
-        # A cut move says nothing about the rate; halved, it must fall below the cut.
+        # A clipped move is not evidence on the rate; once halved, it must be below the
+        # clipping threshold.
         rate = jnp.where(
             good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
         )
@@ -379,7 +380,7 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
         log_q = now.log_q + jnp.maximum(scale * move, -5.0)
         return (now, log_q, rate, scale, price), None
 
-    # Worse than any model: the first step moves to the start, at the rate given.
+    # Initial point worse than any model, so that the first step moves to the start.
     none, log_q = jnp.zeros_like(start), jnp.log(start)
     nowhere = _Point(none, none, jnp.array(-jnp.inf), jnp.array(0.0), none, none)
     state = (nowhere, log_q, 1.0, 0.0, 0.0)
@@ -395,15 +396,15 @@ def _solve(
     num_starts: int,
     num_rounds: int = NUM_ROUNDS,
 ) -> tuple[Array, Array, Array]:
-    """The population, the best first, its value, and the values of all starts.
+    """Run the search; return the population, best first, its value, and all values.
 
     Args:
-        problem: what to maximise.
+        problem: the problem.
         inside: a feasible model.
-        parents: to breed from; none is worse than what comes back.
-        key: of the random starts.
-        num_starts: in each round.
-        num_rounds: of breeding.
+        parents: models to start from; the result is at least as good as each.
+        key: JAX random key of the starts.
+        num_starts: number of starts in each round.
+        num_rounds: number of rounds.
     """
 
     def climbed(starts, num_steps):
@@ -432,7 +433,7 @@ def _evolve(
     num_starts: int,
     num_rounds: int,
 ) -> tuple[Array, Array]:
-    """The best models of all rounds, best first, and the values of all starts."""
+    """Evolve; return the best models of all rounds, best first, and all values."""
     population = parents[jnp.arange(num_starts) % len(parents)]
 
     def breed(state, round_key):
@@ -449,7 +450,7 @@ def _evolve(
 
 
 def _children(key: Array, parents: Array, num: int) -> Array:
-    """Mixtures of two parents each, times noise; the first parent as it is."""
+    """Mixtures of two parents each, times noise; the first parent unchanged."""
     which, weight, noise = jax.random.split(key, 3)
     a, b = parents[jax.random.randint(which, (2, num), 0, len(parents))]
     share = jax.random.uniform(weight, (num, 1))
@@ -462,10 +463,10 @@ def _children(key: Array, parents: Array, num: int) -> Array:
 
 
 def _repaired(problem: _Problem, inside: Array, q: Array) -> tuple[Array, Array]:
-    """The model, mixed with a feasible one until it is feasible, and its objective."""
+    """Mix the model with a feasible one until feasible; return it and its objective."""
     shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
     mixed = (1 - shares) * q + shares * inside
-    # Another order of summation must not undo it.
+    # With a margin, so that another order of summation stays feasible.
     feasible = jax.vmap(problem.surplus)(mixed) >= 8 * EPS
     q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
     return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
@@ -481,7 +482,7 @@ def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
 def penalty_curve(
     pair: Pair, p: Float[ArrayLike, " texts"]
 ) -> Float[Array, "rates steps"]:
-    """The gain in quality along the paper's method, step by step.
+    """Gain in quality along the iterates of the paper's method.
 
     Args:
         pair: any differentiable pair.
@@ -492,7 +493,7 @@ def penalty_curve(
         U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
 
     Raises:
-        ValueError: `p` is no distribution.
+        ValueError: `p` is not a distribution.
 
     References:
         Li et al. 2020, appendix G.1, figure 5.
@@ -537,7 +538,7 @@ def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
     least = pair.diversity(p)
 
     def surplus(q):
-        # The first Q is P: the side that rounding puts it on must not steer the path.
+        # The first Q is P: rounding must not decide on which side of the constraint.
         surplus = pair.diversity(q) - least
         tie = jnp.abs(surplus) <= SAME * jnp.abs(least)
         return surplus - jnp.where(tie, jax.lax.stop_gradient(surplus), 0.0)
@@ -548,10 +549,10 @@ def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
 def _iterates(
     objective: Functional, surplus: Functional, p: Array
 ) -> tuple[Array, Array]:
-    """SGD with momentum at each of the learning rates.
+    """Run SGD with momentum at each of the learning rates.
 
-    Returns the best feasible iterates, shape (rates, N), and the objective at all,
-    shape (rates, steps), minus infinity where infeasible.
+    Returns the best feasible iterates, shape (rates, N), and the objective at all
+    iterates, shape (rates, steps), minus infinity if infeasible.
     """
 
     def loss(logits):
@@ -609,16 +610,16 @@ def _report(
 
 
 def _optimality(pair: Pair, p: Array, q: Array, least: Array) -> tuple[Array, Array]:
-    """The first-order optimality gap of a model, and the price of diversity there."""
+    """First-order optimality gap of a model, and the price of diversity there."""
     problem = _problem(pair, p, BEST, least)
     end = _point(problem, jnp.log(q))
-    # Where the constraint is slack diversity has no price.
+    # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
     return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
 
 
 def _greatest_quality(pair: Pair, p: Array) -> Array:
-    """Of one text where U is linear in Q; else what the ascent reaches, if more."""
+    """Greatest quality of single texts and, unless U is linear in Q, of an ascent."""
     greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
     if hasattr(pair, "text_quality"):
         return greatest

@@ -1,9 +1,9 @@
-r"""Proofs of the sign of a formula on all of (0, 1), its ends and holes included.
+r"""Proofs of the sign of a formula on all of (0, 1), ends and holes included.
 
-A formula is split into factors; an even power is nowhere negative, and each other
-factor must keep one sign. Near 0 and 1 that is shown by its leading term
-$y^a |\log y|^b$, which the others are compared with; in between by balls (Arb) on
-ever smaller pieces. What is shown is exact: balls and intervals hold all roundings.
+A formula is split into factors; an even power is never negative, and every other factor
+must have a constant sign. Near 0 and 1 this is proved by comparing all terms with the
+leading term $y^a |\log y|^b$; in between by bisection in ball arithmetic (Arb). The
+proofs are rigorous: balls and intervals enclose all rounding errors.
 """
 
 import heapq
@@ -19,15 +19,15 @@ from typing import Any
 
 from qdtheory.expressions import interval_arithmetic
 
-# Bits of a ball's middle: 77 digits.
+# Bits of a ball's midpoint: 77 digits.
 PRECISION = 256
-# How near to an end the balls take over, in powers of 1/2, the widest first.
+# Distances from an end at which balls take over, as exponents of 1/2, largest first.
 NEAR_ENDS = (2, 4, 8, 16, 32, 64, 128)
-# And where the search for a peak leaves a formula without a bound.
+# Exponent at which the search for a peak drops pieces without a finite bound.
 NEAR_BOUND = 20
-# Derivatives taken at an end where a formula vanishes.
+# Number of derivatives taken at an end where a formula vanishes.
 MAX_ORDER = 4
-# Work of one bisection: operations on balls, about half a microsecond each.
+# Work limit of one bisection, in ball operations of about half a microsecond.
 MAX_WORK = 150_000
 PIECES = (150, 3000)
 # Factoring or expanding larger formulas takes SymPy seconds.
@@ -40,13 +40,13 @@ Tape = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Sign:
-    """What is proved of a formula's sign on (0, 1).
+    """The proved sign of a formula on (0, 1).
 
     Attributes:
-        value: 1 or -1 if it is that all over (0, 1), with zeros at most where an
-            even power vanishes; 0 if it is 0 everywhere; None if nothing is proved.
-        strict: whether it has no zeros at all.
-        place: where a proof failed, or None.
+        value: 1 or -1 if the formula has that sign on all of (0, 1), except for zeros
+            of even powers; 0 if it vanishes identically; None if nothing is proved.
+        strict: whether it has no zeros.
+        place: a point where the proof failed, or None.
     """
 
     value: int | None
@@ -56,17 +56,17 @@ class Sign:
 
 @lru_cache(maxsize=512)
 def sign_of(h: Any, x: Any) -> Sign:
-    r"""The sign of a formula on all of (0, 1), where it can be proved.
+    r"""Prove the sign of a formula on all of (0, 1).
 
-    The formula must be analytic there, which `find_hole` proves of the one it was
-    derived from: then its zeros are isolated unless it is 0 everywhere.
+    The formula must be analytic there, which `find_hole` proves for the formula it is
+    derived from: then its zeros are isolated unless it vanishes identically.
 
     Args:
-        h: a SymPy expression of x: sums, products, powers, log and exp.
+        h: a SymPy expression in x: sums, products, powers, log and exp.
         x: its SymPy symbol, positive.
 
     Returns:
-        The sign with what it rests on.
+        The sign, as far as it is proved.
 
     Example:
         >>> import sympy
@@ -95,15 +95,15 @@ def sign_of(h: Any, x: Any) -> Sign:
 
 @lru_cache(maxsize=512)
 def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
-    """A number in (0, 1) where a formula has a sign, found by bisection.
+    """Find a point in (0, 1) where a formula has a given sign, by bisection.
 
     Args:
-        h: a SymPy expression of x, as in `sign_of`.
+        h: a SymPy expression in x, as in `sign_of`.
         x: its symbol.
         wanted: 1 or -1.
 
     Returns:
-        A number where the sign is proved, or None where none was found.
+        A point where the sign is proved, or None if none was found.
 
     Example:
         >>> import sympy
@@ -115,14 +115,14 @@ def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
 
 
 def find_peak(h: Any, x: Any) -> list[Fraction]:
-    """Where the size of a formula is large, by branch and bound: widest first.
+    """Find points where the absolute value of a formula is large, by branch and bound.
 
     Args:
-        h: a SymPy expression of x, as in `sign_of`.
+        h: a SymPy expression in x, as in `sign_of`.
         x: its symbol.
 
     Returns:
-        Up to four numbers in (0, 1), the largest sizes first.
+        Up to four points in (0, 1), in descending order of absolute value.
 
     Example:
         >>> import sympy
@@ -148,8 +148,8 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
                 continue
             for half in (2 * m - 1, 2 * m + 1):
                 over = run(arb((half, -k - 1), (1, -k - 1)))
-                # Its logarithm, as a float holds no exp(1e9). Where there is no
-                # bound, at the ends, the search would never leave.
+                # The logarithm, as exp(1e9) overflows a float. Pieces without a finite
+                # bound, at the ends, would trap the search.
                 if over.is_finite():
                     bound = float(over.abs_upper().log())
                     heapq.heappush(heap, (-bound, half, k + 1))
@@ -164,13 +164,13 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
 
 
 def is_zero(h: Any) -> bool:
-    """Whether an expression is shown to vanish: its numerator expands to 0.
+    """Prove that an expression vanishes identically: its numerator expands to 0.
 
     Args:
         h: a SymPy expression.
 
     Returns:
-        True if it is 0; False if it is not, or is too large to tell.
+        True if it is 0; False if it is not, or is too large to decide.
 
     Example:
         >>> import sympy
@@ -187,13 +187,13 @@ def is_zero(h: Any) -> bool:
 
 
 def num_terms(h: Any) -> int:
-    """At most so many terms has an expression when it is expanded.
+    """Upper bound on the number of terms of an expression after expansion.
 
     Args:
         h: a SymPy expression.
 
     Returns:
-        A bound on their number.
+        The bound.
 
     Example:
         >>> import sympy
@@ -211,13 +211,13 @@ def num_terms(h: Any) -> int:
 
 
 def number_sign(number: Any) -> int | None:
-    """The sign of a number, exact.
+    """Prove the sign of a number.
 
     Args:
         number: a SymPy expression without variables.
 
     Returns:
-        1, 0 or -1; None where it is infinite, not real or not told from 0.
+        1, 0 or -1; None if it is infinite, not real or not distinguished from 0.
 
     Example:
         >>> import sympy
@@ -243,7 +243,7 @@ def number_sign(number: Any) -> int | None:
 
 
 def _factors(h: Any) -> Iterator[tuple[Any, Any]]:
-    """Bases and exponents whose product is h; what is always positive is left out."""
+    """Factor h into bases and exponents, omitting factors that are always positive."""
     import sympy
 
     h, hidden = _without_exponentials(sympy.expand_log(h))
@@ -251,7 +251,7 @@ def _factors(h: Any) -> Iterator[tuple[Any, Any]]:
     for part, power in ((numerator, 1), (denominator, -1)):
         if sympy.count_ops(part) <= MAX_FACTORED and num_terms(part) <= MAX_FACTORED:
             factored = sympy.factor(part)
-            # Without factors it comes expanded, where more terms cancel.
+            # If it does not factor, keep the unexpanded form, where fewer terms cancel.
             part = part if factored.is_Add else factored
         whole: Any = part.xreplace(hidden)
         for factor in sympy.Mul.make_args(whole):
@@ -264,9 +264,9 @@ def _factors(h: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _without_exponentials(h: Any) -> tuple[Any, dict]:
-    """The formula with symbols for exponentials, and what they stand for.
+    """Replace exponentials by symbols; return the formula and the substitution.
 
-    SymPy would take exp(1e9 x) for a power of exp(x), a polynomial of that degree.
+    SymPy would treat exp(1e9 x) as a power of exp(x), a polynomial of that degree.
     """
     import sympy
 
@@ -276,8 +276,8 @@ def _without_exponentials(h: Any) -> tuple[Any, dict]:
 
 @lru_cache(maxsize=512)
 def _one_sign(h: Any, x: Any) -> Sign:
-    """The sign of a factor that has no zeros on (0, 1)."""
-    if h.is_positive or h.is_negative:  # by the signs of its terms and factors
+    """Prove the sign of a factor without zeros on (0, 1)."""
+    if h.is_positive or h.is_negative:  # from the signs of its terms and factors
         return Sign(1 if h.is_positive else -1, True)
     if not h.has(x):
         value = number_sign(h)
@@ -292,7 +292,7 @@ def _one_sign(h: Any, x: Any) -> Sign:
         if sign is None:
             return Sign(None, place=Fraction(1, 2))
         found = _bisect(h, x, sign, tuple(k for _, k in ends))
-    except ValueError:  # an operation that balls lack
+    except ValueError:  # an operation unsupported by balls
         return Sign(None, place=Fraction(1, 2))
     if found.value is None or {sign} != {s for s, _ in ends}:
         place = found.place or (
@@ -311,9 +311,9 @@ def _sign_at(h: Any, x: Any, place: Fraction) -> int | None:
 
 
 def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
-    """Whether h has a sign from 2**-near[0] to 1 - 2**-near[1], or where it has not.
+    """Prove that h has a sign from 2**-near[0] to 1 - 2**-near[1], or refute it.
 
-    Its place is where the other sign is proved, or None.
+    On failure `place` is a point where the opposite sign is proved, or None.
     """
     from flint import arb, ctx
 
@@ -321,7 +321,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
         run, slope = _runner(h, x), _runner(h.diff(x), x)
         budget = MAX_WORK // (run.size + slope.size)
         budget = min(max(budget, PIECES[0]), PIECES[1])
-        pieces = deque([(1, 1)])  # m / 2**k and 2**-k, middle and radius
+        pieces = deque([(1, 1)])  # (m, k): midpoint m / 2**k, radius 2**-k
         while pieces:
             if (budget := budget - 1) < 0:
                 return Sign(None)
@@ -336,7 +336,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
                 return Sign(None, place=Fraction(m, 2**k))
             if sign * run(middle + radius) > 0:
                 continue
-            # By the mean value theorem too, which is closer where terms cancel.
+            # Also try the mean value form, which is tighter if terms cancel.
             if at > 0 and at + sign * slope(middle + radius) * radius > 0:
                 continue
             pieces += [(2 * m - 1, k + 1), (2 * m + 1, k + 1)]
@@ -347,9 +347,9 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 
 
 def _end(h: Any, y: Any) -> tuple[int | None, int]:
-    """The sign of h on (0, 2**-k] and k; the sign is None if none is shown."""
+    """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
     ladder, order = [h], 0
-    # Where h(0) = 0 the sign of h' near 0 is its own.
+    # If h(0) = 0, h and h' have the same sign near 0.
     while order < MAX_ORDER and number_sign_at_zero(ladder[-1], y) == 0:
         ladder.append(ladder[-1].diff(y))
         order += 1
@@ -362,12 +362,12 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
 
 
 def number_sign_at_zero(h: Any, y: Any) -> int | None:
-    """The sign of h(0+), where h is continuous there."""
+    """Return the sign of h(0+), if h is continuous there."""
     return number_sign(h.subs(y, 0))
 
 
 def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
-    """a, b and r of each term y**a log(y)**b r(y) of an expanded formula."""
+    """Split an expanded formula into terms y**a log(y)**b r(y); return a, b and r."""
     import sympy
 
     h, hidden = _without_exponentials(h)
@@ -390,17 +390,17 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
 
 
 def _leading_sign(terms: list, end: Fraction) -> int | None:
-    """The sign on (0, end] of a sum, divided by the term that leads near 0."""
+    """Prove the sign of a sum on (0, end], relative to its leading term near 0."""
     arithmetic, _, _ = interval_arithmetic()
     a0, b0 = min((a, -b) for a, b, _ in terms)
     y = arithmetic.mpf(end.numerator) / end.denominator
-    size = -arithmetic.log(y)  # |log y|, at least this and growing towards 0
+    size = -arithmetic.log(y)  # lower bound on |log y|, which grows towards 0
     total = arithmetic.mpf(0)
     try:
         for a, b, rest in terms:
             alpha, beta = a - a0, b + b0
             if alpha > 0 and beta > 0 and not size * float(alpha) > 2 * beta:
-                return None  # y**alpha |log y|**beta still falls there
+                return None  # y**alpha |log y|**beta may decrease before `end`
             share = size**beta
             if alpha > 0:
                 power = arithmetic.mpf(alpha.numerator) / alpha.denominator
@@ -418,7 +418,7 @@ def _leading_sign(terms: list, end: Fraction) -> int | None:
 
 @dataclass(frozen=True)
 class _Runner:
-    """A formula as a list of operations, run in one arithmetic."""
+    """A formula as a list of operations, evaluated in a given arithmetic."""
 
     tape: Tape
     operations: dict[str, Callable]
@@ -429,7 +429,7 @@ class _Runner:
         return len(self.tape)
 
     def __call__(self, x: Any) -> Any:
-        """The formula's value at a ball or an interval x."""
+        """Evaluate the formula at a ball or an interval x."""
         values: list[Any] = []
         for name, operands in self.tape:
             values.append(self.operations[name](values, operands, x))
@@ -458,7 +458,7 @@ def _interval_runner(h: Any, x: Any) -> _Runner:
 
 
 def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
-    """The operations of a SymPy expression; equal parts are computed once."""
+    """Compile a SymPy expression to operations; common subexpressions appear once."""
     import sympy
 
     tape: Tape = []
@@ -496,7 +496,7 @@ def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
 
 
 def _common_operations() -> dict[str, Callable]:
-    # Lambdas: the checker of types in the tests would look at each call of a function.
+    # Lambdas, as the tests' type checker would check each call of a function.
     return {
         "x": lambda values, _, x: x,
         "number": lambda values, constant, x: constant,
@@ -521,7 +521,7 @@ def _ball_operations() -> dict[str, Callable]:
 
 @cache
 def _interval_operations() -> dict[str, Callable]:
-    """Intervals, which unlike balls may reach to infinity."""
+    """Operations on intervals, which unlike balls may be unbounded."""
     arithmetic, _, _ = interval_arithmetic()
 
     def log(values: list, operand: int, _: Any) -> Any:

@@ -1,8 +1,8 @@
-"""TextSpace: every text over a tiny vocabulary, and the n-grams of each.
+"""TextSpace: all texts over a small vocabulary, and their n-grams.
 
-Texts are numbered by length, shorter first, and lexicographically within one
-length: the index of a text is its value as a base-|V| number plus the number of
-shorter texts. n-grams are numbered the same way, 0 .. |V|^n - 1.
+Texts are sorted by length, shorter first, and lexicographically within one length:
+the index of a text is its value as a base-|V| number plus the number of shorter
+texts. n-grams are numbered in the same way, 0 .. |V|^n - 1.
 """
 
 import math
@@ -17,7 +17,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.distributions import check_distribution
 
-# Tables beyond this are refused: the exact wing is for spaces one can hold.
+# Larger tables are refused: the exact wing is for spaces that can be enumerated.
 MAX_GIB = 2.0
 
 
@@ -25,7 +25,7 @@ MAX_GIB = 2.0
 class TextSpace:
     r"""All texts over a vocabulary of |V| tokens, of one or several lengths.
 
-    $N = \sum_{L} |V|^L$ texts, in the order given above.
+    It has $N = \sum_{L} |V|^L$ texts, in the order given above.
 
     Args:
         vocab_size: |V|, at least 1. Tokens are 0 .. |V|-1.
@@ -33,8 +33,8 @@ class TextSpace:
 
     Raises:
         TypeError: a size or length is not an integer.
-        ValueError: a size or length below 1, lengths not increasing, or a space
-            whose token table would not fit; nothing has been allocated then.
+        ValueError: a size or length is below 1, lengths do not increase, or the n-gram
+            table would not fit into memory; raised before anything is allocated.
 
     References:
         Li et al. 2020, section 3.1 (one length, $N = |V|^L$).
@@ -61,15 +61,15 @@ class TextSpace:
             )
         object.__setattr__(self, "vocab_size", int(vocab_size))
         object.__setattr__(self, "lengths", tuple(map(int, lengths)))
-        # n-gram tables hold 8 bytes a position.
+        # n-gram tables take 8 bytes per position.
         self.refuse_beyond_memory(8 * self.num_texts * self.max_length, "n-gram table")
 
     def refuse_beyond_memory(self, num_bytes: int, what: str) -> None:
-        """Raise a ValueError when a table over this space would not fit in memory.
+        """Raise a ValueError if a table over this space would not fit into memory.
 
         Args:
             num_bytes: the table's size.
-            what: what the table holds, for the message.
+            what: the table's name in the error message.
         """
         if num_bytes > MAX_GIB * 2**30:
             raise ValueError(
@@ -86,34 +86,34 @@ class TextSpace:
 
     @property
     def num_texts(self) -> int:
-        """N, the number of texts."""
+        """The number of texts N."""
         return sum(self.vocab_size**length for length in self.lengths)
 
     @property
     def tokens(self) -> Int[np.ndarray, "texts max_length"]:
-        """Every text, one a row; -1 pads the shorter ones. Read-only."""
+        """All texts, one per row, padded with -1. Read-only."""
         return _tokens(self)
 
     @property
     def text_lengths(self) -> Int[np.ndarray, " texts"]:
-        """The length of every text."""
+        """The length of each text."""
         sizes = [self.vocab_size**length for length in self.lengths]
         return np.repeat(np.array(self.lengths), sizes)
 
     def index(
         self, tokens: Int[ArrayLike, "*batch max_length"]
     ) -> Int[np.ndarray, "*batch"]:
-        """The index of each text, the inverse of `tokens[index]`.
+        """Return the index of each text, the inverse of `tokens[index]`.
 
         Args:
-            tokens: texts, shape (..., max_length), -1 padding at the end only.
+            tokens: texts, shape (..., max_length), padded with -1 at the end only.
 
         Returns:
             Indices in 0 .. N-1, shape (...).
 
         Raises:
-            TypeError: tokens that are not integers.
-            ValueError: a row that is no text of this space.
+            TypeError: tokens are not integers.
+            ValueError: wrong shape, or a row is not a text of this space.
 
         Example:
             >>> space = TextSpace(vocab_size=2, lengths=(1, 2))
@@ -150,7 +150,7 @@ class TextSpace:
         return np.asarray(index + shorter[np.searchsorted(self.lengths, lengths)])
 
     def ngrams(self, n: int) -> Int[np.ndarray, "texts positions"]:
-        """The n-grams of every text, by number; -1 where a text has ended. Read-only.
+        """Return the n-gram indices of each text, -1 past its end. Read-only.
 
         Args:
             n: order, 1 .. max_length.
@@ -176,7 +176,7 @@ class TextSpace:
     ) -> Float[Array, " ngrams"]:
         r"""Expected number of each n-gram in one text: $\sum_x Q(x)\, count_x(g)$.
 
-        The linear map from texts to n-grams. With one length L its entries sum to
+        The linear map from texts to n-grams. For one length L the counts sum to
         L - n + 1.
 
         Args:
@@ -187,7 +187,8 @@ class TextSpace:
             Expected counts, shape (vocab_size**n,).
 
         Raises:
-            ValueError: `q` is no distribution over this space, or `n` is out of range.
+            ValueError: `q` is not a distribution over this space, or `n` is out of
+                range.
 
         Example:
             >>> space = TextSpace(vocab_size=2, lengths=2)
@@ -200,11 +201,11 @@ class TextSpace:
     def ngram_distribution(
         self, q: Float[ArrayLike, " texts"], n: int
     ) -> Float[Array, " ngrams"]:
-        r"""The n-gram distribution $Q_g$: pooled counts over their total.
+        r"""The n-gram distribution $Q_g$: expected counts divided by their total.
 
         $Q_g(g) = \sum_x Q(x)\,count_x(g) \,/\, \sum_x Q(x)\,(|x| - n + 1)_+$.
-        With one length it is linear in Q, the average over positions; with several
-        it is a ratio.
+        For one length it is linear in Q, the average over positions; for several it is
+        a ratio of linear functions.
 
         Args:
             q: distribution over the texts, shape (num_texts,).
@@ -214,7 +215,7 @@ class TextSpace:
             Distribution over n-grams, shape (vocab_size**n,).
 
         Raises:
-            ValueError: `q` is no distribution over this space, `n` is out of range,
+            ValueError: `q` is not a distribution over this space, `n` is out of range,
                 or every text of positive probability is shorter than `n`.
 
         References:
@@ -234,9 +235,9 @@ def pool_counts(
     q: Float[ArrayLike, " texts"],
     num_ngrams: int,
 ) -> Float[Array, " ngrams"]:
-    """Expected counts from an n-gram table; see `TextSpace.ngram_counts`.
+    """Compute expected counts from an n-gram table; see `TextSpace.ngram_counts`.
 
-    The table is an argument, so that compiled code shares one copy of it.
+    The table is an argument so that compiled code shares one copy of it.
 
     Args:
         ngrams: `TextSpace.ngrams(n)`.
@@ -256,7 +257,7 @@ def pool_to_distribution(
     q: Float[ArrayLike, " texts"],
     num_ngrams: int,
 ) -> Float[Array, " ngrams"]:
-    """Pooled counts over their total; see `TextSpace.ngram_distribution`.
+    """Divide expected counts by their total; see `TextSpace.ngram_distribution`.
 
     Args:
         ngrams: `TextSpace.ngrams(n)`.
@@ -280,7 +281,7 @@ def pool_to_distribution(
 
 
 def _magnitude(number: int) -> str:
-    """All digits, or for sizes beyond counting (and beyond floats) a power of ten."""
+    """Format a number in full or, from 10^15 on, as a power of ten."""
     return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.1f}"
 
 

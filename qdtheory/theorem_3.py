@@ -1,9 +1,9 @@
-r"""Does $g'' = w_0 f'$ hold with a constant $w_0 < 0$, the condition of Theorem 3?
+r"""The condition of Theorem 3: $g'' = w_0 f'$ with a constant $w_0 < 0$.
 
-Three answers, from the weakest: a fit on a grid, for functions known by code only; a
-refutation at four points, by balls; a proof by SymPy, which also gives the constants
-and the divergence exactly. The last two are for formulas. That f increases is for
-`sign_of` to prove.
+Three checks of increasing strength: a fit on a grid, for functions given as code; a
+refutation at four points, by ball arithmetic; a symbolic proof, which also gives the
+exact constants and the divergence. The last two apply to formulas. That f increases is
+proved separately, by `sign_of`.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from qdtheory.pairs import ScalarFunction
 from qdtheory.regularized_argmax import EPS
 from qdtheory.sign_proofs import is_zero, num_terms, number_sign
 
-# Points of the grid too, where all derivatives are known to be finite.
+# Also grid points, at which all derivatives are known to be finite.
 EXACT_POINTS = [Fraction(n, 1000) for n in (137, 414, 691, 953)]
-# A longer divergence is easier to read as F and f.
+# Longer divergences are easier to read in terms of F and f.
 MAX_READABLE = 12
 
 
 @dataclass(frozen=True)
 class Proof:
-    r"""What SymPy proved of f and g.
+    r"""The constants and the divergence of f and g, proved by SymPy.
 
     Attributes:
         w0: the constant in $g'' = w_0 f'$, a SymPy number.
@@ -45,16 +45,16 @@ class Proof:
 
 
 def grid() -> np.ndarray:
-    """Points of (0, 1): every thousandth, and down to a millionth near 0."""
+    """Grid on (0, 1) with step 1/1000, refined towards 0 down to one millionth."""
     return np.concatenate(
         [np.geomspace(1e-6, 1e-3, 25)[:-1], np.arange(1, 1000) / 1000]
     )
 
 
 def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, float]:
-    r"""Fit $g' = w_0 f + b_0$ on (0, 1) and say how far it is from holding.
+    r"""Fit $g' = w_0 f + b_0$ on (0, 1) and measure the deviation.
 
-    Constants and linear terms of g are free, as $\sum_i Q_i = 1$.
+    Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
 
     Args:
         f: differentiable on (0, 1).
@@ -62,8 +62,8 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
 
     Returns:
         $w_0$, $b_0$ and the largest relative deviation, over 1,023 points of (0, 1),
-        of g'' from $w_0 f'$ and of the change of g' from that of $w_0 f$, which
-        sees jumps; infinite where it is not finite.
+        of g'' from $w_0 f'$ and of increments of g' from those of $w_0 f$, which
+        detects jumps. If a deviation is not finite: NaN, NaN and infinity.
     """
     x = grid()
     quality, diversity = jet_of(f, x), jet_of(g, x)
@@ -77,7 +77,7 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
     with np.errstate(all="ignore"):
         w0 = float(diversity.bend[middle] / quality.slope[middle])
         found, expected = diversity.slope, w0 * quality.value
-        # The rounding of two values that may be close to each other.
+        # Rounding error of the difference of two values that may be close.
         noise = 16 * EPS * (np.abs(found) + np.abs(expected))
         noise += noise[middle]
         deviations = [
@@ -87,20 +87,20 @@ def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, f
     if not np.isfinite(deviations).all():
         return nan, nan, inf
     b0 = float(found[middle] - expected[middle])
-    # Where g' is steep, b0 is a small difference: -0.0 and rounding become 0.
+    # If g' is steep, b0 is a small difference: set -0.0 and rounding errors to 0.
     b0 = 0.0 if abs(b0) <= 1e-9 * abs(w0) else b0
     return w0, b0, float(np.max(deviations))
 
 
 def refute_theorem_3(f: Expression, g: Expression) -> str | None:
-    """Why f and g cannot have the form, proved at four points to 77 digits.
+    """Refute g'' = w0 f' at four points, in ball arithmetic of 77 digits.
 
     Args:
         f: a formula with a finite derivative on (0, 1).
         g: a formula with two finite derivatives on (0, 1).
 
     Returns:
-        What is wrong and where, or None where four points show nothing.
+        The violation and its place, or None if there is none at the four points.
 
     Example:
         >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
@@ -126,17 +126,16 @@ def refute_theorem_3(f: Expression, g: Expression) -> str | None:
 
 @lru_cache(maxsize=256)
 def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
-    """Prove that g'' = w0 f' with w0 < 0, in bounded time.
+    """Prove symbolically that g'' = w0 f' with w0 < 0, in bounded time.
 
-    Of the two as SymPy expressions: that they are defined on all of (0, 1) and that f
-    increases there is proved elsewhere.
+    That f and g are defined and f increases on all of (0, 1) is proved elsewhere.
 
     Args:
-        f: a formula of quality.
-        g: a formula of diversity.
+        f: a formula for quality.
+        g: a formula for diversity.
 
     Returns:
-        The proof with its exact constants, or None where none is found.
+        The proof with its exact constants, or None if none is found.
 
     Example:
         >>> proof = prove_theorem_3(Expression("log(x)"), Expression("-x*log(x)"))
@@ -169,7 +168,7 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
 
 
 def _exact(number: Any) -> Any:
-    """A SymPy number in its simplest form, a rational one where it is rational."""
+    """Simplify a SymPy number, to a rational if it is one."""
     import sympy
 
     digits = number.evalf(60)
@@ -185,7 +184,7 @@ def _exact(number: Any) -> Any:
 
 
 def _divergence(x: Any, f: Any, antiderivative: Any, alpha: Any) -> str:
-    r"""$\Psi(P) - \Psi(Q)$ as text, term by term where that is short."""
+    r"""Write $\Psi(P) - \Psi(Q)$ as text, as one explicit term if that is short."""
     import sympy
 
     if num_terms(antiderivative) <= MAX_READABLE:

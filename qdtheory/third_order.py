@@ -1,23 +1,23 @@
-r"""Upper bounds on QDisc where Self-BLEU has two references: cubic diversity.
+r"""Upper bounds on QDisc for Self-BLEU with two references, a cubic diversity.
 
 $V = -C(Q, Q, Q)$ for a symmetric tensor C, and the gain in quality is $g \cdot Q$. For
-every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f, a
-Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ has
+every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f,
+each Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ satisfies
 $$g \cdot Q \le g \cdot Q + \mu (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
 + (g \cdot Q - f)\,Q'SQ,$$
-as nothing that is added is negative. The right side is the mean
+as all added terms are nonnegative. The right side is the mean
 $\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
 $$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \mu (s - C_{xyz})
 + \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz},$$
-of the entries of A: the largest of them, or f, bounds the gain. Whatever found
-$\mu$ and the matrices, `third_order_bound` checks them.
+of the entries of A, so the larger of f and the maximum entry bounds the gain.
+`third_order_bound` verifies $\mu$ and the matrices, independently of the solver.
 
-They are found by the alternating direction method of multipliers on what the bound is
-dual to: a symmetric $T \ge 0$ of sum 1 in the place of $Q \otimes Q \otimes Q$, with
-$C \cdot T \le s$, whose slices $T_x$ and $\sum_x (g_x - f) T_x$ are positive
-semidefinite. The last of them closes what the others leave open. At the optimum Q has
-few texts; each axis has a unit that grows where Q is small, or the multipliers of the
-other texts would take many times more steps.
+They are computed by the alternating direction method of multipliers (ADMM) on the
+dual problem: a symmetric $T \ge 0$ of sum 1 in place of $Q \otimes Q \otimes Q$, with
+$C \cdot T \le s$ and positive semidefinite slices $T_x$ and
+$\sum_x (g_x - f) T_x$. The last constraint closes the gap left by the others. At the
+optimum Q has few texts; each axis is scaled by a unit that grows where Q is small, as
+the multipliers of the other texts would otherwise take many times more steps.
 """
 
 from collections.abc import Iterator
@@ -43,28 +43,27 @@ from qdtheory.certificates import (
 from qdtheory.distributions import check_distribution
 from qdtheory.pairs import Pair
 
-# A step takes the eigenvectors of N matrices of N rows, .05 s at 64 texts, and memory
-# grows as N^3.
+# A step diagonalises N matrices of size N x N, .05 s at 64 texts; memory grows as N^3.
 MAX_TEXTS = 64
-# The probability below which the units of the axes no longer grow.
+# Probability below which the units of the axes no longer grow.
 SMALL = 0.02
-# How far multipliers move to begin with, for gains of range 1; it adapts at each check,
-# by this factor at most.
+# Initial penalty parameter, for gains of range 1, and the largest factor by which it is
+# adapted at a check.
 RHO, MAX_FACTOR = 2.0, 2.0
 OVERRELAXATION = 1.6  # the usual one
 STEPS_BETWEEN_CHECKS = 20
-# Newton's method takes 3 steps; one that cycles costs tightness alone.
+# Newton's method takes 3 steps; if it cycles, only tightness is lost.
 MAX_NEWTON = 50
-# Doublings of what is added to a diagonal: from a rounding to more than the matrix.
+# Doublings of the diagonal shift: from a rounding error to more than the matrix.
 MAX_SHIFTS = 64
 
 
 @dataclass(frozen=True)
 class ThirdOrderCertificate:
-    r"""What shows that no model gains more than `third_order_bound` says.
+    r"""Certificate of the upper bound that `third_order_bound` computes.
 
     Attributes:
-        price: $\mu$, at least 0.
+        price: $\mu$, nonnegative.
         grams: $S_1, \dots, S_N$, shape (N, N, N).
         gram: S, shape (N, N).
         floor: f, a gain that some model attains.
@@ -78,10 +77,10 @@ class ThirdOrderCertificate:
 
 @dataclass(frozen=True)
 class ThirdOrderInterval(Interval):
-    """What is known of QDisc, and what shows the upper bound.
+    """Lower and upper bound on QDisc, with a certificate of the upper bound.
 
     Attributes:
-        certificate: for `third_order_bound`.
+        certificate: input of `third_order_bound`.
     """
 
     certificate: ThirdOrderCertificate
@@ -102,22 +101,22 @@ def third_order_interval(
     """Bound QDisc of BLEU of any order with two Self-BLEU references.
 
     Args:
-        pair: with two Self-BLEU references, on 64 texts at most.
+        pair: BLEU with two Self-BLEU references, on at most 64 texts.
         p: the real distribution, shape (num_texts,).
-        start: a model to improve on, shape (num_texts,); P itself by default. The
-            better it is, the sooner the interval closes.
-        tolerance: the width at which to stop, as a share of the range of the texts'
+        start: a model to improve, shape (num_texts,); P itself by default. The better
+            it is, the sooner the interval closes.
+        tolerance: width at which to stop, as a share of the range of the texts'
             scores, positive.
-        max_steps: the number of steps at which to stop.
+        max_steps: number of steps at which to stop.
 
     Returns:
-        The interval, wider than `tolerance` only if the steps ran out. That it closes
-        is not proved.
+        The interval, wider than `tolerance` only if the steps are exhausted.
+        Convergence is not proved.
 
     Raises:
         TypeError: another pair.
-        ValueError: no distribution, too many texts, or a tolerance that is not
-            positive.
+        ValueError: `p` or `start` is not a distribution, too many texts, or a
+            tolerance that is not positive.
 
     Example:
         >>> from qdtheory.spaces import TextSpace
@@ -156,10 +155,11 @@ def third_order_interval(
         bound = _bound(problem, found)
         if bound < upper:
             upper, certificate = bound, found
-        # Local searches cost as much as many steps: the 1st, 2nd, 4th, ... check tries.
+        # Local searches cost as much as many steps: run them at check 1, 2, 4, ...
         checks = steps // STEPS_BETWEEN_CHECKS
         if checks & (checks - 1) == 0:
-            # If T is a mixture of cubes of Q's, rows of its sums are, up to scale, too.
+            # If T is a mixture of tensor cubes of Q's, the rows of its sums are
+            # proportional to mixtures of the Q's.
             heaviest = mixture[np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]]
             models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
             gain, better = best_feasible(pair, p, [q, *models])
@@ -175,20 +175,21 @@ def third_order_interval(
 def third_order_bound(
     pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: ThirdOrderCertificate
 ) -> float:
-    """The largest gain that a certificate leaves open, whoever made it.
+    """Upper bound on QDisc from a certificate of any origin.
 
     Args:
-        pair: with two Self-BLEU references, on 64 texts at most.
+        pair: BLEU with two Self-BLEU references, on at most 64 texts.
         p: the real distribution, shape (num_texts,).
-        certificate: of this pair and this distribution.
+        certificate: certificate for this pair and distribution.
 
     Returns:
-        No model with V(Q) >= V(P) gains more.
+        Upper bound on the gain of models with V(Q) >= V(P).
 
     Raises:
         TypeError: another pair.
-        ValueError: no distribution, too many texts, or a certificate with a negative
-            price, a matrix that is not positive semidefinite, or of another size.
+        ValueError: `p` is not a distribution, too many texts, or a certificate with a
+            negative price, a matrix that is not positive semidefinite, or of another
+            size.
 
     Example:
         >>> from qdtheory.spaces import TextSpace
@@ -218,7 +219,7 @@ def third_order_bound(
 class _Problem:
     """Maximise gains . Q subject to C(Q, Q, Q) <= budget.
 
-    A symmetric tensor is kept as its entries i <= j <= k.
+    A symmetric tensor is stored as its entries i <= j <= k.
     """
 
     gains: np.ndarray
@@ -231,16 +232,16 @@ class _Problem:
     count: np.ndarray  # how often an entry occurs among them
 
     def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """C(q, q, q), with its gradient."""
+        """Return C(q, q, q) and its gradient."""
         slope = self.tensor @ q @ q
         return float(slope @ q), 3 * slope
 
     def entries(self, tensor: np.ndarray) -> np.ndarray:
-        """Those of the symmetric part."""
+        """Return the stored entries of the symmetric part of a tensor."""
         return np.bincount(self.place, tensor.ravel()) / self.count
 
     def full(self, entries: np.ndarray) -> np.ndarray:
-        """The tensor of these entries."""
+        """Return the full tensor with these entries."""
         return entries[self.place].reshape(self.tensor.shape)
 
 
@@ -314,10 +315,10 @@ def _bound(problem: _Problem, certificate: ThirdOrderCertificate) -> float:
 
 
 def _lack(matrix: np.ndarray) -> float:
-    """What to add to the diagonal to be sure that a matrix is semidefinite.
+    """Diagonal shift that makes a matrix provably positive semidefinite.
 
-    Where Cholesky's method runs to its end, in floating point, the matrix misses a
-    semidefinite one by (N + 1) EPS times its trace at most.
+    If a Cholesky factorisation succeeds in floating point, the matrix is within
+    (N + 1) EPS times its trace of a positive semidefinite one.
 
     References:
         Rump 2006, Verification of positive definiteness, BIT 46, Theorem 2.3.
@@ -338,7 +339,7 @@ def _lack(matrix: np.ndarray) -> float:
         except np.linalg.LinAlgError:
             shift *= 2
         else:
-            # And what is lost in the sums above.
+            # Plus the rounding of the sums above.
             return shift + (n + 4) * EPS * (float(np.trace(raised)) + size)
     raise ValueError("a matrix of a certificate is not finite")
 
@@ -349,14 +350,14 @@ def _lack(matrix: np.ndarray) -> float:
 def _iterates(
     problem: _Problem, q: np.ndarray, floor: float
 ) -> Iterator[tuple[np.ndarray, ThirdOrderCertificate]]:
-    r"""T and a certificate, every `STEPS_BETWEEN_CHECKS` steps.
+    r"""Generate T and a certificate every `STEPS_BETWEEN_CHECKS` steps of the ADMM.
 
     The method keeps T in the polytope of its linear constraints, a copy of it with
     semidefinite slices, another with a semidefinite sum of slices, and multipliers,
-    which are minus the negative parts that the copies leave out.
+    which are minus the negative parts removed by the projections.
 
     Args:
-        problem: what is bounded.
+        problem: the problem to bound.
         q: the best model known, shape (N,).
         floor: its gain.
     """
@@ -425,16 +426,16 @@ def _projected(
     problem: _Problem,
     prices: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest entries of sum 1 that spend at most the budget, and their prices.
+    """Project onto the entries of sum 1 within the budget; return them and the prices.
 
     Newton's method on the two prices: entries are max(0, target - prices . rows).
 
     Args:
-        target: what to be near to.
-        ones: what an entry adds to the sum.
-        costs: what it spends.
-        problem: how often an entry occurs, and the budget.
-        prices: to begin with.
+        target: the point to project.
+        ones: coefficients of the entries in the sum.
+        costs: coefficients of the entries in the budget constraint.
+        problem: multiplicities of the entries, and the budget.
+        prices: initial prices.
     """
     rows = np.stack([ones, costs])
     goal = np.array([1.0, problem.budget])

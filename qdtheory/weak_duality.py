@@ -1,22 +1,24 @@
-r"""What no model exceeds: the check that the word "exact" rests on.
+r"""Upper bounds on quality at a given diversity, by weak duality.
 
-Quality is $u \cdot Q$ and diversity $V = \sum_i g(Q_i)$. For every price
-$\eta \ge 0$ of diversity a Q with $V(Q) \ge s$ has
-$u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. Where g is concave it lies below its
-tangents, so that for any points x, whatever they are worth, that is at most
+The status "exact" rests on these bounds. Quality is $u \cdot Q$ and diversity
+$V = \sum_i g(Q_i)$. For every Lagrange multiplier $\eta \ge 0$ of the constraint
+$V(Q) \ge s$ (the price of diversity), each feasible Q satisfies
+$u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. A concave g lies below its tangents, so for
+any tangent points x the right-hand side is at most
 $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i] - \eta s$.
 
-Where g is concave up to c and convex beyond, one text at most has to lie beyond c, a
-best one: of two, moving mass from the one of the smaller probability, hence score, to
-the other until it is at c lowers neither quality nor $\sum_i g(Q_i)$. So the range of
-the best text's probability is cut into boxes. In a box, with a level $\nu$ for the sum,
-no model exceeds
+If g is concave up to c and convex beyond, some optimum has at most one probability
+above c, that of a best text: of two such texts, moving mass from the one of smaller
+probability, hence score, to the other until the former is at c lowers neither quality
+nor $\sum_i g(Q_i)$. The range of the best text's probability is therefore split into
+boxes. In a box, with a multiplier $\nu$ of $\sum_i Q_i = 1$ (the level), quality is at
+most
 $\nu - \eta s + \max_t [(u_1 - \nu) t + \eta g(t)]
 + \sum_{i > 1} \max_{x \le c} [(u_i - \nu) x + \eta g(x)]$:
-a convex g is greatest at an end, and a concave one is below its tangents.
+a convex g is maximal at an endpoint, and a concave g lies below its tangents.
 
-Prices, levels and points come from wherever they come from: an error in them can only
-make a bound larger. Sums are rounded up.
+Any multipliers and tangent points give a valid bound: an error in them can only loosen
+it. Sums are rounded up.
 """
 
 from collections.abc import Iterator
@@ -29,28 +31,28 @@ from qdtheory.pairs import ScalarFunction
 from qdtheory.regularized_argmax import EPS, TINY
 from qdtheory.s_shaped import SMALLEST, chord_height, slope_table, values_of
 
-# A bound meets a model's gain when they differ by this share of the range of quality.
+# A bound matches a gain if they differ by at most this share of the range of quality.
 EXACT = 1e-9
-# Boxes at a time: one size is compiled once.
+# Boxes per batch, so that a single shape is compiled.
 BATCH = 32
 MAX_BOXES = 1024
 NEWTON_STEPS = 6
-# The least and the greatest price to start from, in terms of the one to expect.
+# Range of initial prices, relative to the expected price.
 PRICES = (1e-6, 1e2)
 NUM_PRICES = 12
 NUM_HALVINGS = 30
 
 
 def rounding(num_terms: int) -> float:
-    """The rounding of a sum, relative to the sum of its terms' sizes.
+    """Bound on the rounding error of a sum, relative to the sum of absolute values.
 
-    Terms that are a few operations each and are added pairwise or in blocks lose less.
+    Valid for terms of a few operations each, added pairwise or in blocks.
 
     Args:
-        num_terms: how many are added.
+        num_terms: number of terms.
 
     Returns:
-        A share, some 16 units in the last place and more.
+        The relative bound, at least 16 units in the last place.
 
     Example:
         >>> rounding(100) / EPS
@@ -65,15 +67,15 @@ def tangent_bound(
     price: float,
     points: Float[np.ndarray, " texts"],
 ) -> float:
-    r"""What no $u \cdot Q + \eta \sum_i g(Q_i)$ exceeds, for concave g; rounded up.
+    r"""Upper bound on $u \cdot Q + \eta \sum_i g(Q_i)$ for concave g, rounded up.
 
     $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i]$.
 
     Args:
         g: concave on [0, 1].
         scores: u, finite or $-\infty$, shape (N,).
-        price: $\eta$, finite and at least 0.
-        points: x in [0, 1], shape (N,); the closer to the maximiser, the better.
+        price: $\eta$, finite and nonnegative.
+        points: x in [0, 1], shape (N,); the closer to the maximiser, the tighter.
 
     Returns:
         The bound.
@@ -103,18 +105,18 @@ def s_shaped_bound(
     enough: float,
     found: tuple[float, float] | None = None,
 ) -> float:
-    r"""What no $u \cdot Q$ with $\sum_i g(Q_i) \ge s$ exceeds; rounded up.
+    r"""Upper bound on $u \cdot Q$ subject to $\sum_i g(Q_i) \ge s$, rounded up.
 
     Args:
         g: concave on [0, c] and convex on [c, 1].
         inflection: c.
         scores: u, finite or $-\infty$, shape (N,).
         least: s.
-        enough: no bound needs to be less than this.
-        found: the price and the level of the best model known.
+        enough: target; boxes with a bound at most this are not split.
+        found: the price and the level of the best known model.
 
     Returns:
-        The bound: at most `enough`, unless the boxes ran out.
+        The bound; at most `enough` unless the limit on boxes is reached.
 
     Example:
         >>> from qdtheory.pairs import single_token_bleu_pair
@@ -162,20 +164,20 @@ def s_shaped_bound(
 
 @dataclass(frozen=True)
 class _Problem:
-    """Maximise u . Q where sum g(Q_i) >= s, with all but the best text at most c."""
+    """Maximise u . Q s.t. sum g(Q_i) >= s and Q_i <= c except for the best text."""
 
     g: ScalarFunction
-    scores: np.ndarray  # falling from 0 to -1
+    scores: np.ndarray  # descending from 0 to -1
     least: float
     inflection: float
-    table: tuple[np.ndarray, np.ndarray]  # x and g' there
-    price: float  # of the size to expect
+    table: tuple[np.ndarray, np.ndarray]  # x and g'(x)
+    price: float  # expected order of magnitude
     found: tuple[float, float] | None  # the price and the level of a good model
 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Ranges of the best text's probability, with a point in each."""
+    """Intervals of the best text's probability, with a point in each."""
 
     problem: _Problem
     low: np.ndarray
@@ -187,9 +189,9 @@ class _Boxes:
         return self.low >= self.problem.inflection
 
     def points(self, price: np.ndarray, level: np.ndarray) -> np.ndarray:
-        r"""Where $\eta g(x) + (u_i - \nu) x$ is greatest, nearly: (boxes, texts).
+        r"""Approximate maximisers of $\eta g(x) + (u_i - \nu) x$, (boxes, texts).
 
-        On a convex stretch the best text stays at the box's point.
+        Where g is convex, the best text's probability is the box's point.
         """
         x, slopes = self.problem.table
         below = x <= self.problem.inflection
@@ -200,7 +202,7 @@ class _Boxes:
         return found
 
     def values(self, x: np.ndarray) -> Iterator[np.ndarray]:
-        """g, g' and g'' at a matrix of probabilities, of few sizes."""
+        """g, g' and g'' at a matrix of probabilities, padded to avoid recompilation."""
         padded = np.full(BATCH * x.shape[1], 0.5)
         padded[: x.size] = x.ravel()
         parts = values_of(self.problem.g, padded)
@@ -210,11 +212,11 @@ class _Boxes:
 def _bounded(
     problem: _Problem, boxes: np.ndarray, enough: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of boxes, and the boxes with the price and level that gave them.
+    """Bound boxes; return the bounds, and the boxes with their best multipliers.
 
-    Tried are those of the model with the best text in the middle of its box or at an
-    end, which may be the only one that is diverse enough, and those of the best model
-    known: where few texts share the rest, no other model fixes them.
+    Tries the multipliers of the model with the best text at the centre of its box or
+    at an endpoint, which may be the only feasible point, and those of the best known
+    model: if few texts share the rest, no other model determines them.
     """
     low, high, price, level = boxes.T.copy()
     bound = np.full(low.size, np.inf)
@@ -241,16 +243,16 @@ def _bounded(
 def _lagrangian_bound(
     boxes: _Boxes, price: np.ndarray, level: np.ndarray
 ) -> np.ndarray:
-    """No less than the quality of any model of each box that is diverse enough."""
+    """Upper bound on the quality of feasible models in each box."""
     problem, low, high = boxes.problem, boxes.low, boxes.high
     x = boxes.points(price, level)
     n = problem.scores.size
     costs = level[:, None] - problem.scores
-    # The inflection is known to some roundings, and no text beyond it may be lost.
+    # The inflection is known up to rounding; allow for texts slightly beyond it.
     least = np.zeros_like(x)
     most = np.full_like(x, min(problem.inflection * (1 + 1e-10), 1.0))
     least[:, 0], most[:, 0] = low, high
-    for _ in range(2):  # the maximum over a tangent is as far off as its slope
+    for _ in range(2):  # the tangent's maximum is off in proportion to its slope
         _, slope, bend = boxes.values(x)
         step = (costs / price[:, None] - slope) / np.minimum(bend, -EPS)
         x = np.clip(np.nan_to_num(x + step), np.maximum(least, SMALLEST), most)
@@ -268,7 +270,7 @@ def _lagrangian_bound(
 
 
 def _level(boxes: _Boxes, price: np.ndarray) -> np.ndarray:
-    """Where the points of each box sum to 1, or to as near as they come."""
+    """Level at which the points of each box sum to 1, or as close as possible."""
     x, slopes = boxes.problem.table
     falling = slopes[(x <= boxes.problem.inflection) & (x > 0)]
     low, high = price * falling[-1] - 1, price * falling[0]
@@ -280,9 +282,9 @@ def _level(boxes: _Boxes, price: np.ndarray) -> np.ndarray:
 
 
 def _binding(boxes: _Boxes) -> tuple[np.ndarray, np.ndarray]:
-    """The price at which the points of each box are as diverse as asked, and the level.
+    """Price at which the points of each box have the required diversity, and level.
 
-    Where they are so at next to no price, or at none, it is the last one tried.
+    If no price in the range does, the last one tried.
     """
     low, high = (np.full(boxes.low.size, s * boxes.problem.price) for s in PRICES)
     for _ in range(NUM_PRICES):
@@ -296,9 +298,9 @@ def _binding(boxes: _Boxes) -> tuple[np.ndarray, np.ndarray]:
 def _improved(
     boxes: _Boxes, price: np.ndarray, level: np.ndarray, enough: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The price and the level of the least bound, by damped Newton steps.
+    """Minimise the dual function over price and level by damped Newton steps.
 
-    A bound below `enough` need not fall: without a feasible model it has no least.
+    Stops well below `enough`: without a feasible model the dual is unbounded below.
     """
     damping = np.full(price.size, 1e-9)
     best = [price.copy(), level.copy(), *_dual(boxes, price, level)]
@@ -320,9 +322,10 @@ def _improved(
 def _dual(
     boxes: _Boxes, price: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""What the bound adds up, at the points, with its derivatives.
+    r"""Dual function at the points, with its gradient and Hessian.
 
-    They are in $\log \eta$ and $\nu / \eta$: g' at a point is $(\nu - u_i) / \eta$.
+    The variables are $\log \eta$ and $\nu / \eta$: at a point g' is
+    $(\nu - u_i) / \eta$.
     """
     problem = boxes.problem
     x = boxes.points(price, level)

@@ -1,1 +1,1 @@
-"""What each command does; `qdtheory.cli` puts them together."""
+"""The commands, assembled by `qdtheory.cli`."""

@@ -1,4 +1,4 @@
-"""How a command says that it cannot go on."""
+"""Error messages of the commands."""
 
 import sys
 from typing import NoReturn
@@ -7,12 +7,12 @@ import typer
 
 
 def complain(message: str) -> None:
-    """Say one line on stderr."""
+    """Print one line on stderr."""
     first_line, *_ = message.splitlines() or [""]
     print(f"qdtheory: {first_line}", file=sys.stderr)
 
 
 def fail(message: str) -> NoReturn:
-    """Say what is wrong in one line, and end with status 1."""
+    """Print an error in one line, and exit with status 1."""
     complain(message)
     raise typer.Exit(1)

@@ -13,14 +13,14 @@ from qdtheory.progress import progress
 
 
 class Smoothing(StrEnum):
-    """What a count of 0 becomes in BLEU."""
+    """Smoothing of zero counts in BLEU."""
 
     none = "none"
     epsilon = "epsilon"
 
 
 class Estimator(StrEnum):
-    """How CR, NRR and CND are made from counts."""
+    """Estimator of CR, NRR and CND from counts."""
 
     plug_in = "plug-in"
     pairs = "pairs"
@@ -28,7 +28,7 @@ class Estimator(StrEnum):
 
 
 class Empty(StrEnum):
-    """What is done with a line without a token."""
+    """Treatment of empty lines."""
 
     keep = "keep"
     skip = "skip"

@@ -1,4 +1,4 @@
-"""Options of several commands, and how a pair and a distribution are read."""
+"""Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
 import sys
@@ -40,7 +40,7 @@ RealFile = Annotated[
 
 
 def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> Any:
-    """The pair of formulas, of a name or of functions; one of the three is given."""
+    """Build the pair from formulas, a name or functions; exactly one is given."""
     match f, g, name, quality, diversity:
         case str(), str(), None, None, None:
             return _formula_pair(f, g)
@@ -56,7 +56,7 @@ def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> 
 
 
 def read_distribution(path: Path):
-    """One probability a line, or .npy."""
+    """Read a distribution from text, one probability per line, or .npy."""
     import numpy as np
 
     from qdtheory.distributions import check_distribution
@@ -78,7 +78,7 @@ def read_distribution(path: Path):
 
 
 def _numbers(text: str):
-    """One number a line."""
+    """Read one number per line."""
     import numpy as np
 
     numbers = []
@@ -92,7 +92,7 @@ def _numbers(text: str):
 
 
 def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
-    """How many texts there are, if both sizes are given."""
+    """Number of texts, if both sizes are given."""
     if vocab_size is None and length is None:
         return None
     if real is not None or vocab_size is None or length is None:
@@ -145,7 +145,7 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
 
 
 def _load_function(name: str, *vectors) -> Callable:
-    """A user's function, called and differentiated once to see that it works."""
+    """Load a user's function; call and differentiate it once to check it."""
     import jax
 
     module, colon, attribute = name.partition(":")

@@ -1,6 +1,6 @@
-"""Metrics of corpora: what the exact wing computes on a space, from samples.
+"""Metrics of corpora: sample estimates of what the exact wing computes on a space.
 
-What needs JAX, language models and embeddings, is imported when it is first used.
+Modules that need JAX (language models, embeddings) are imported on first use.
 """
 
 import importlib
@@ -108,7 +108,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of a module that needs JAX when it is first used."""
+    """Import names from modules that need JAX on first use."""
     if name in _LATE:
         return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

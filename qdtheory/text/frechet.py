@@ -1,4 +1,4 @@
-"""Frechet distance of two samples of texts, from features that any embedder gives."""
+"""Frechet distance of two samples of texts, from the features of any encoder."""
 
 import numpy as np
 from jaxtyping import Real
@@ -12,25 +12,26 @@ def frechet_distance(
     *,
     squared: bool = False,
 ) -> float:
-    r"""Frechet distance of two samples in a space of features.
+    r"""Frechet distance of two samples in feature space.
 
     $\sqrt{\Vert m_1 - m_2 \Vert^2 + tr(C_1 + C_2 - 2 (C_1 C_2)^{1/2})}$, with m the
-    sample means and C the unbiased sample covariances. Symmetric; too large on
-    average, the more the fewer texts: compare samples of one size.
+    sample means and C the unbiased sample covariances. Symmetric; biased upwards, more
+    so for small samples: only compare samples of equal size.
 
     Args:
-        candidate_features: a row a text, at least 2, shape (n, d).
-        reference_features: the same of real texts, shape (m, d).
+        candidate_features: one row per text, at least 2, shape (n, d).
+        reference_features: the same for real texts, shape (m, d).
         squared: False for the distance of Montahaei et al.; True for its square, which
             FID, Semeniuta et al. and the published code of the Frechet BERT distance
             return.
 
     Returns:
-        A nonnegative number, in units of the features or, squared, of their squares.
+        A nonnegative number, in the unit of the features or, if squared, its square.
 
     Raises:
-        TypeError: features that are no real numbers.
-        ValueError: fewer than two texts, features of different length or not finite.
+        TypeError: features are not real numbers.
+        ValueError: fewer than two texts, or features that differ in dimension or are
+            not finite.
 
     References:
         Montahaei et al. 2019, equation 2; Semeniuta et al. 2018, equation 2 (squared).

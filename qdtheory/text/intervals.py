@@ -1,23 +1,23 @@
-r"""Intervals for metrics of samples: the sentences are the independent draws.
+r"""Confidence intervals for metrics of samples, with sentences as independent draws.
 
-An interval is for what the metric is on average over samples of these sizes, not for
-its limit: that of a biased plug-in surrounds the biased value. Where references are
-fixed inside the metric, it is an interval given these references.
+An interval is for the expectation of the metric over samples of these sizes, not for
+its limit: for a biased plug-in estimator it covers the biased value. If references are
+fixed inside the metric, the interval is conditional on them.
 
-The jackknife suits every metric here. By the Efron-Stein inequality its variance is
-on average no smaller than the true one; for Self-BLEU of a few hundred to thousands of
-captions the standard error came out 1.0 to 1.6 times the true one. The bootstrap draws
-with replacement: a third of the sentences are missing from a resample, and others are
-there twice and find themselves word for word. A metric that compares the sentences of
-one sample (Self-BLEU, distinct, NRR, CND) takes that for repetition: the bootstrap's
+The jackknife suits every metric here. By the Efron-Stein inequality its variance
+estimate is biased upwards, if at all; for Self-BLEU of a few hundred to thousands of
+captions the standard error was 1.0 to 1.6 times the true one. The bootstrap draws with
+replacement: a third of the sentences are missing from a resample, and others occur more
+than once and match themselves word for word. A metric that compares the sentences of
+one sample (Self-BLEU, distinct, NRR, CND) takes that for repetition: the bootstrap
 interval for Self-BLEU of 500 captions lies 13 to 60 standard deviations above the
-value. A mean over candidates, as BLEU against fixed references, does not mind.
+value. A mean over candidates, such as BLEU against fixed references, is not affected.
 
-A jackknife's interval is symmetric around the value and can leave the metric's range.
-With `bounds` it is cut there: the expectation is in the range too, so that what is left
-covers it exactly when the whole does. A transform in place of the cut, such as the
-logit, has no value where a metric is 0 or 1, as BLEU-4 of short sentences often is. The
-bootstrap's percentiles are values of the metric and stay in the range by themselves.
+A jackknife interval is symmetric around the value and can leave the metric's range.
+With `bounds` it is clipped: the expectation is in the range too, so the clipped
+interval covers it exactly when the original does. A transform instead, such as the
+logit, is undefined where a metric is 0 or 1, as BLEU-4 of short sentences often is. The
+bootstrap's percentiles are values of the metric and always stay in the range.
 """
 
 from collections.abc import Callable
@@ -33,13 +33,13 @@ from qdtheory.text.corpus import Corpus, Texts, as_corpus
 
 @dataclass(frozen=True)
 class Interval:
-    """A metric's value with the interval it leaves for its expectation.
+    """A metric's value with a confidence interval for its expectation.
 
     Attributes:
-        value: on the samples as they are, as the metric returns it.
-        low: the interval's lower end, one for each entry of the value.
-        high: its upper end.
-        standard_error: the estimated standard deviation over samples.
+        value: the metric on the full samples.
+        low: lower limit, one for each entry of the value.
+        high: upper limit.
+        standard_error: estimated standard deviation over samples.
     """
 
     value: Float[np.ndarray, "*entries"] | float
@@ -56,30 +56,31 @@ def jackknife_interval(
     seed: int = 0,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
 ) -> Interval:
-    r"""Delete-a-group jackknife: no sentence is ever repeated.
+    r"""Delete-a-group jackknife interval, which never repeats a sentence.
 
-    Each corpus is dealt into G groups at random; $\theta_g$ is the metric without group
-    g. $SE^2 = \sum \frac{G - 1}{G} \sum_g (\theta_g - \bar\theta)^2$, the first sum
-    over the corpora; the interval is the value plus and minus SE times Student's
-    quantile with G - 1 degrees of freedom. The metric is called G times a corpus.
+    Each corpus is split at random into G groups; $\theta_g$ is the metric without group
+    g. $SE^2 = \sum \frac{G - 1}{G} \sum_g (\theta_g - \bar\theta)^2$, where the first
+    sum is over the corpora; the interval is the value plus and minus SE times Student's
+    quantile with G - 1 degrees of freedom. The metric is called G times per corpus.
 
     Args:
         metric: a function of the corpora that returns a number or an array, such as
-            `bleu`, or `lambda c: bleu(c, references)` where these stay as they are.
-        corpora: independent samples, each a `Corpus` or whatever `as_corpus` takes.
-        level: the chance that the interval should cover, in (0, 1).
+            `bleu`, or `lambda c: bleu(c, references)` for fixed references.
+        corpora: independent samples, each a `Corpus` or any input of `as_corpus`.
+        level: the nominal coverage probability, in (0, 1).
         num_groups: G, at least 2 and at most the number of sentences of each corpus;
             None: leave one sentence out at a time.
-        seed: of the deal.
-        bounds: the metric's range, two numbers or two arrays of the metric's shape; the
-            interval ends there. The standard error stays as it is.
+        seed: seed of the random split.
+        bounds: the metric's range, two numbers or two arrays of the metric's shape, to
+            which the interval is clipped. The standard error is unaffected.
 
     Returns:
-        The interval, entry by entry where the metric returns an array.
+        The interval, elementwise if the metric returns an array.
 
     Raises:
-        TypeError: when `as_corpus` refuses a corpus.
-        ValueError: no corpus, a level outside (0, 1), or groups that do not fit.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; no corpus, a level outside (0, 1), or num_groups
+            out of range.
 
     References:
         Tukey 1958; Kott 2001 (delete-a-group).
@@ -117,7 +118,7 @@ def jackknife_interval(
         )
         variance = variance + (groups - 1) * values.var(axis=0)
         degrees = min(degrees, groups - 1)
-    from scipy.special import stdtrit  # late: it costs import time
+    from scipy.special import stdtrit  # late: slow to import
 
     value, error = metric(*samples), np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
@@ -132,26 +133,27 @@ def bootstrap_interval(
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """Percentiles of the metric over resamples of the sentences, with replacement.
+    """Percentile bootstrap interval, resampling sentences with replacement.
 
-    For means over sentences, such as `bleu` with fixed references. It is wrong for
-    metrics that compare the sentences of one sample with each other, as `self_bleu`,
-    `negative_repetition_rate` and `cnd`: a resample holds sentences twice, so that the
-    interval can lie wholly beside the value. Take `jackknife_interval` for these.
+    For means over sentences, such as `bleu` with fixed references. Invalid for metrics
+    that compare the sentences of one sample with each other, such as `self_bleu`,
+    `negative_repetition_rate` and `cnd`: resamples contain duplicates, so the interval
+    need not even contain the value. Use `jackknife_interval` for these.
 
     Args:
         metric: a function of the corpora that returns a number or an array.
-        corpora: independent samples, each a `Corpus` or whatever `as_corpus` takes.
-        level: the chance that the interval should cover, in (0, 1).
-        num_resamples: how often the metric is called, at least 2.
-        seed: of the resamples.
+        corpora: independent samples, each a `Corpus` or any input of `as_corpus`.
+        level: the nominal coverage probability, in (0, 1).
+        num_resamples: number of resamples, at least 2.
+        seed: seed of the resampling.
 
     Returns:
-        The interval, entry by entry where the metric returns an array.
+        The interval, elementwise if the metric returns an array.
 
     Raises:
-        TypeError: when `as_corpus` refuses a corpus.
-        ValueError: no corpus, a level outside (0, 1), or fewer than 2 resamples.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; no corpus, a level outside (0, 1), or fewer than 2
+            resamples.
 
     References:
         Efron and Tibshirani 1993, chapter 13.

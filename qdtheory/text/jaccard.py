@@ -1,4 +1,4 @@
-"""MS-Jaccard: how much two corpora have in common of their multisets of n-grams."""
+"""MS-Jaccard: overlap of the n-gram multisets of two corpora."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,19 @@ from qdtheory.text.ngrams import Countable, check_order, ngram_counts, shared_ng
 
 
 def jaccard_index(candidates: Countable, references: Countable, n: int) -> float:
-    r"""Jaccard index of the multisets of n-grams of two corpora, a sentence.
+    r"""Jaccard index of the n-gram multisets of two corpora, counted per sentence.
 
-    $J_n = \sum_g \min(a_g, b_g) / \sum_g \max(a_g, b_g)$, with $a_g$, $b_g$ the
-    occurrences of g in the one and the other corpus over their numbers of sentences.
-    Empty sentences have no n-gram and count in these numbers.
+    $J_n = \sum_g \min(a_g, b_g) / \sum_g \max(a_g, b_g)$, where $a_g$, $b_g$ are the
+    counts of g in the two corpora divided by their numbers of sentences. Empty
+    sentences have no n-grams but count as sentences.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
-        references: the same, of real text.
+        references: real text in the same form.
         n: the order, at least 1.
 
     Returns:
-        A number in [0, 1]; 1 where the occurrences are equal.
+        A number in [0, 1]; 1 iff the counts per sentence are equal.
 
     Raises:
         TypeError: see `ngram_counts`.
@@ -47,12 +47,12 @@ def ms_jaccard(
 ) -> Float[np.ndarray, " orders"]:
     r"""Geometric means of the Jaccard indices of orders 1 to n.
 
-    $\mathrm{MSJ}_n = (J_1 \cdots J_n)^{1/n}$. It is symmetric, rises with the number
-    of sentences, and sees their lengths: compare samples of one size.
+    $\mathrm{MSJ}_n = (J_1 \cdots J_n)^{1/n}$. Symmetric; increases with the number of
+    sentences and depends on their lengths: only compare samples of equal size.
 
     Args:
         candidates: a `Corpus`, list of strings or list of token lists.
-        references: the same, of real text.
+        references: real text in the same form.
         max_order: highest order of the n-grams, at least 1.
 
     Returns:
@@ -76,13 +76,13 @@ def ms_jaccard(
 
 
 def geometric_means(values: Sequence[float]) -> Float[np.ndarray, " values"]:
-    """Geometric means of the first 1, 2, ... of some numbers.
+    """Running geometric means.
 
     Args:
-        values: from 0 on.
+        values: nonnegative numbers.
 
     Returns:
-        As many means.
+        The geometric mean of the first k values, for each k.
 
     Example:
         >>> geometric_means([4.0, 1.0, 0.0]).round(12).tolist()

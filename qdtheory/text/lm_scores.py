@@ -1,10 +1,10 @@
-r"""Language-model scores: one side's cross-entropy under a model fitted to the other.
+r"""Language-model scores: cross-entropy of one side under a model fitted to the other.
 
-Samples have no probabilities, so a fitted model stands for the law of one side. The
-scores estimate $H(Q, \hat P)$ and $H(P, \hat Q)$ in place of $H(Q, P)$ and $H(P, Q)$:
-what the fitted model gets wrong is in them. Compare candidates by them with the same
-references, settings and sample sizes, with real text in the candidates' place, and over
-several seeds: the training can move a reverse score by more than its interval.
+Samples have no probabilities, so a fitted model represents the law of one side. The
+scores estimate $H(Q, \hat P)$ and $H(P, \hat Q)$ instead of $H(Q, P)$ and $H(P, Q)$ and
+include the error of the fitted model. Compare candidates with the same references,
+settings and sample sizes, with real text as a baseline candidate, and over several
+seeds: training noise can change a reverse score by more than its interval.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ class FittedModel:
 
     Attributes:
         model: the LSTM; its words are the entries of the vocabulary.
-        vocabulary: the token of each id. All other tokens are read as "<unk>".
-        max_length: tokens of the longest sentence of the corpus.
-        epochs: passes over the corpus.
-        held_out: nats a token of the tenth of the corpus that was held out.
+        vocabulary: the token of each id. All other tokens are mapped to "<unk>".
+        max_length: number of tokens of the longest sentence of the corpus.
+        epochs: number of passes over the corpus.
+        held_out: cross-entropy on the held-out tenth of the corpus, in nats per token.
     """
 
     model: LSTMLanguageModel
@@ -49,14 +49,14 @@ class FittedModel:
 
 @dataclass(frozen=True)
 class LanguageModelScore:
-    """Cross-entropy of texts under a fitted model, in nats; less is better.
+    """Cross-entropy of texts under a fitted model, in nats; lower is better.
 
-    The intervals, of level .95, are over the texts, with the fitted model as it is.
+    The 95 % intervals are over the texts, for the given fitted model.
 
     Attributes:
         per_text: mean of -log Q(x).
-        per_token: total of -log Q(x) over the predicted tokens, ends included;
-            exp(per_token) is the perplexity.
+        per_token: total of -log Q(x) divided by the number of predicted tokens, ends
+            included; exp(per_token) is the perplexity.
         unknown: share of the tokens that are not in the model's vocabulary.
     """
 
@@ -68,16 +68,16 @@ class LanguageModelScore:
 def lm_score(
     candidates: Texts, references: Texts, **settings: Any
 ) -> LanguageModelScore:
-    r"""Cross-entropy of model samples under a model of real text: quality.
+    r"""Cross-entropy of model samples under a model of real text: a quality.
 
-    It estimates $H(Q, P) = -\mathrm{LL}$. Whoever repeats one likely sentence wins: the
-    score can be below that of real text. Many candidates need one model of the
-    references: `cross_entropy_of(candidates, fit_language_model(references))`.
+    Estimates $H(Q, P) = -\mathrm{LL}$. Repeating one likely sentence is rewarded: the
+    score can be below that of real text. For many candidates, fit the references once:
+    `cross_entropy_of(candidates, fit_language_model(references))`.
 
     Args:
-        candidates: a `Corpus`, list of strings or list of token lists, 2 at least.
-        references: the same, of real text.
-        **settings: of `fit_language_model`.
+        candidates: a `Corpus`, list of strings or list of token lists, at least 2.
+        references: real text in the same form.
+        **settings: passed to `fit_language_model`.
 
     Returns:
         Nats per text and per token, with intervals.
@@ -103,18 +103,18 @@ def lm_score(
 def reverse_lm_score(
     candidates: Texts, references: Texts, min_count: int = 2, **settings: Any
 ) -> LanguageModelScore:
-    r"""Cross-entropy of real text under a model of model samples.
+    r"""Cross-entropy of real text under a model fitted to model samples.
 
-    It estimates $H(P, Q)$, and suffers from a lack of quality, of diversity, and of
-    samples. The vocabulary is that of `lm_score`, from the references, so that other
-    candidates have the same. A word of it that the candidates never use has a finite
-    cost, which the softmax of the fitted model gives it; $H(P, Q)$ would be infinite.
+    Estimates $H(P, Q)$, which is raised by a lack of quality, of diversity or of
+    samples. The vocabulary is taken from the references, as in `lm_score`, so it is the
+    same for all candidates. A known word that the candidates never use has a finite
+    cost, from the softmax of the fitted model, although $H(P, Q)$ would be infinite.
 
     Args:
         candidates: a `Corpus`, list of strings or list of token lists.
-        references: the same, of real text, 2 at least.
-        min_count: how often a word must occur in the references to be known.
-        **settings: of `fit_language_model`.
+        references: real text in the same form, at least 2 sentences.
+        min_count: minimum number of occurrences in the references of a known word.
+        **settings: passed to `fit_language_model`.
 
     Returns:
         Nats per text and per token, with intervals.
@@ -140,18 +140,18 @@ def reverse_lm_score(
 
 
 def known_words(references: Texts, min_count: int = 2) -> tuple[Token, ...]:
-    """The words that occur often enough in real text.
+    """Select the words with a minimum number of occurrences in real text.
 
     Args:
         references: a `Corpus`, list of strings or list of token lists.
-        min_count: the least number of occurrences, at least 1.
+        min_count: the minimum number of occurrences, at least 1.
 
     Returns:
         The words, in the order of the corpus's vocabulary.
 
     Raises:
-        TypeError: when `as_corpus` refuses the references.
-        ValueError: when no word occurs so often.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; `min_count` is below 1, or no word occurs so often.
 
     Example:
         >>> known_words(["a b", "c b a"])
@@ -181,35 +181,35 @@ def fit_language_model(
     learning_rate: float = 0.01,
     batch_size: int = 32,
 ) -> FittedModel:
-    r"""Fit an LSTM to a corpus until held-out sentences gain nothing.
+    r"""Fit an LSTM to a corpus with early stopping on held-out sentences.
 
-    A tenth of the sentences is held out of `qdtheory.text.training.train`; training
-    ends with the first epoch that does not lower their cross-entropy, and the model
-    before it is taken.
+    `qdtheory.text.training.train` runs on nine tenths of the sentences; training stops
+    at the first epoch that does not lower the cross-entropy of the held-out tenth, and
+    the previous model is returned.
 
-    Words out of the vocabulary are all one word, "<unk>", here and in the texts that
-    are scored: they are not told apart, and cost what this corpus's rare words cost
-    together. With a `min_count` of 1 it has none, and the cost is arbitrary.
+    All words outside the vocabulary are mapped to "<unk>", here and in the texts that
+    are scored: they are not distinguished, and cost as much as this corpus's rare words
+    together. With `min_count` 1 there are no rare words, and the cost is arbitrary.
 
     Args:
-        corpus: a `Corpus`, list of strings or list of token lists. Sentences without a
-            token are skipped here and in scores: the model writes none.
+        corpus: a `Corpus`, list of strings or list of token lists. Empty sentences are
+            skipped here and in scores, as the model generates none.
         vocabulary: the known words; None: those of `known_words(corpus, min_count)`.
-        min_count: for a vocabulary of None.
-        max_epochs: passes over the corpus at most.
-        seed: of the held-out tenth and of the training.
-        embedding_size: see `train`, as all that follow.
+        min_count: used if `vocabulary` is None.
+        max_epochs: maximum number of passes over the corpus.
+        seed: seed of the held-out split and of the training.
+        embedding_size: width of the embeddings; this and the following as in `train`.
         hidden_size: width of h and c.
-        learning_rate: of Adam.
-        batch_size: sentences a step; at most nine tenths of the corpus.
+        learning_rate: learning rate of Adam.
+        batch_size: sentences per step; at most nine tenths of the corpus.
 
     Returns:
         The model.
 
     Raises:
-        ImportError: without Optax, which the extra `train` brings.
-        TypeError: when `as_corpus` refuses the corpus.
-        ValueError: too few sentences, no known word, or a number out of its range.
+        ImportError: Optax, which the extra `train` installs, is missing.
+        TypeError: see `as_corpus`.
+        ValueError: too few sentences, no known word, or a number out of range.
         RuntimeError: JAX's 64-bit mode is off.
 
     Example:
@@ -228,7 +228,7 @@ def fit_language_model(
     best = None
     with TemporaryDirectory() as folder:
         for epochs in range(1, max_epochs + 1):
-            model = train(  # goes on where the epoch before ended
+            model = train(  # continues from the previous epoch's checkpoint
                 rest,
                 epochs=epochs,
                 embedding_size=embedding_size,
@@ -248,21 +248,21 @@ def fit_language_model(
 
 
 def cross_entropy_of(texts: Texts, fitted: FittedModel) -> LanguageModelScore:
-    r"""Mean of $-\log \hat Q(x)$ over texts.
+    r"""Cross-entropy of texts under a fitted model, the mean of $-\log \hat Q(x)$.
 
-    The end of a text is predicted too, except at the greatest length of the texts and
-    of the corpus that the model was fitted to.
+    The end of a text is predicted too, except at the greatest length among the texts
+    and the corpus that the model was fitted to.
 
     Args:
-        texts: a `Corpus`, list of strings or list of token lists, 2 at least.
+        texts: a `Corpus`, list of strings or list of token lists, at least 2.
         fitted: the model $\hat Q$.
 
     Returns:
         Nats per text and per token, with intervals.
 
     Raises:
-        TypeError: when `as_corpus` refuses the texts.
-        ValueError: when there are fewer than 2, which leaves no interval.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; or fewer than 2 texts, too few for an interval.
 
     Example:
         >>> fitted = fit_language_model(["a b", "a b c", "a"] * 40)
@@ -282,7 +282,7 @@ def cross_entropy_of(texts: Texts, fitted: FittedModel) -> LanguageModelScore:
 
 
 def _two_at_least(texts: Texts, use: str) -> Corpus:
-    # The model has no text without a token.
+    # The model assigns probability 0 to the empty text.
     corpus = as_corpus(texts, empty="skip")
     if len(corpus) < 2:
         raise ValueError(f"expected at least 2 sentences to {use}, got 1")
@@ -290,14 +290,14 @@ def _two_at_least(texts: Texts, use: str) -> Corpus:
 
 
 def _over(corpus: Corpus, vocabulary: tuple[Token, ...]) -> Corpus:
-    """The corpus over another vocabulary, in which the unknown word has a place."""
+    """Map the corpus to another vocabulary, which contains the unknown word."""
     ids = {word: i for i, word in enumerate(vocabulary)}
     renamed = np.array([ids.get(w, ids[UNKNOWN]) for w in corpus.vocabulary], np.int32)
     return Corpus(renamed[corpus.tokens], corpus.offsets, vocabulary)
 
 
 def _split(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
-    """Nine tenths, with the longest sentence: a model learns to its length; a tenth."""
+    """Split into nine tenths, with the longest sentence, and a tenth."""
     longest = int(corpus.lengths.argmax())
     others = np.delete(np.arange(len(corpus)), longest)
     order = np.append(np.random.default_rng(seed).permutation(others), longest)
@@ -308,7 +308,7 @@ def _split(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
 def _nats(
     model: LSTMLanguageModel, corpus: Corpus, max_length: int
 ) -> tuple[Float[np.ndarray, " texts"], Int[np.ndarray, " texts"]]:
-    """-log Q and predicted tokens of each text, by tables of about its own length."""
+    """-log Q and number of predicted tokens of each text, batched by length."""
     from qdtheory.text.training import WIDTH, to_table
 
     nats, lengths = np.empty(len(corpus)), corpus.lengths
@@ -316,16 +316,16 @@ def _nats(
     for columns in np.unique(width).tolist():
         rows = np.flatnonzero(width == columns)
         for start in range(0, len(rows), ROWS):
-            # Repeated up to the size that is compiled.
+            # Pad to the compiled size by repetition.
             part = np.resize(rows[start : start + ROWS], ROWS)
-            # One column more for the end, which is certain at the greatest length.
+            # One more column for the end, which is certain at the greatest length.
             table = to_table(corpus[part], min(columns + 1, max_length))
             nats[part] = -np.asarray(model.log_probability(table))
     return nats, lengths + (lengths < max_length)
 
 
 def _ratio(nats: np.ndarray, units: np.ndarray) -> Interval:
-    """Ratio of two totals over texts, with the error of its linear part."""
+    """Ratio of two totals over texts, with an interval by the delta method."""
     value = float(nats.sum() / units.sum())
     error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
     margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error

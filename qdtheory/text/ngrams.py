@@ -1,19 +1,19 @@
 r"""Coverage, repetition and their divergence on the n-grams of corpora.
 
 The exact wing's functions of the same names take the n-gram distributions of a whole
-space. The plug-in puts in the frequencies of a sample. Their squared norm is too large
-on average, because n-grams of one sentence are no independent draws; leaving out the
-pairs from one sentence takes the excess away. With sentence s holding $c_s$, $T_s$
-n-grams in all, and weight $w_s$ on each, $x_s = w_s c_s$, $m_s = w_s T_s$:
+space. The plug-in estimator uses the frequencies of a sample. Their squared norm is
+biased upwards, because n-grams of one sentence are not independent draws; omitting the
+pairs within one sentence removes the excess. Let sentence s have count vector $c_s$,
+$T_s$ n-grams in total and weight $w_s$ on each; with $x_s = w_s c_s$, $m_s = w_s T_s$:
 
 $\hat q = \sum_s x_s / \sum_s m_s$ and
 $\sum_{s \ne s'} x_s \cdot x_{s'} / \sum_{s \ne s'} m_s m_{s'}
 = \Vert \hat q \Vert^2 - excess$.
 
-$w_s = 1$ gives the law of an n-gram drawn from all of them, $w_s = 1 / T_s$ that of one
-drawn from a random sentence. They differ where sentences have several lengths. A
-sentence of fewer than n tokens, an empty one for every n, has no n-gram: $T_s = 0$, and
-nothing here depends on it.
+$w_s = 1$ gives the pooled law, of an n-gram drawn from all n-grams; $w_s = 1 / T_s$ the
+sentence-averaged law, of one drawn from a random sentence. They differ if sentences
+differ in length. A sentence of fewer than n tokens, such as an empty one, has no
+n-grams, $T_s = 0$, and does not contribute.
 """
 
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NgramCounts:
-    """The n-grams of a corpus, each once, with how often it occurs.
+    """The distinct n-grams of a corpus with their counts.
 
     Attributes:
-        ngrams: token ids, a row an n-gram, in lexicographic order.
-        counts: occurrences of each.
-        corpus: the sentences they are from.
+        ngrams: token ids, one row per n-gram, in lexicographic order.
+        counts: number of occurrences of each.
+        corpus: the sentences counted.
 
     Example:
         >>> table = ngram_counts(["a b a b", "b a"], 2)
@@ -62,17 +62,17 @@ class NgramCounts:
 
     @property
     def total(self) -> int:
-        """Occurrences of all n-grams."""
+        """Total number of n-grams."""
         return int(self.counts.sum())
 
     @property
     def frequencies(self) -> Float[np.ndarray, " distinct"]:
-        """Counts over total."""
+        """Counts divided by their total."""
         return self.counts / self.total
 
     @cached_property
     def by_sentence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Each n-gram of each sentence once: its row, the sentence, its count there."""
+        """Nonzero counts per sentence: row of the n-gram, sentence, count."""
         starts = _starts(self.corpus, self.n)
         columns = (self.corpus.tokens[starts + k] for k in range(self.n))
         _, row = np.unique(_keys(columns, self.corpus.vocab_size), return_inverse=True)
@@ -92,21 +92,22 @@ Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
 
 
 def ngram_counts(texts: Countable, n: int) -> NgramCounts:
-    """Count the n-grams inside the sentences; none crosses the end of one.
+    """Count the n-grams of a corpus, within sentences, in the time of one sort.
 
-    The functions below take such a table in place of texts, so that a corpus used
-    often is counted once.
+    The functions below accept the table in place of texts, so that a corpus used
+    repeatedly is counted once.
 
     Args:
-        texts: a `Corpus`, or whatever `as_corpus` takes; a table is given back.
+        texts: a `Corpus`, or any input of `as_corpus`; a table is returned unchanged.
         n: the order, at least 1.
 
     Returns:
-        The table. The time is that of one sort of the tokens.
+        The table.
 
     Raises:
-        TypeError: when `as_corpus` refuses the texts, or n is no integer.
-        ValueError: for n < 1, a table of another order, or no sentence of n tokens.
+        TypeError: see `as_corpus`; or n is not an integer.
+        ValueError: see `as_corpus`; n is below 1, a table has another order, or no
+            sentence has n tokens.
     """
     check_order(n, "n")
     if isinstance(texts, NgramCounts):
@@ -121,7 +122,7 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         )
     base = corpus.vocab_size
     keys = _keys((corpus.tokens[starts + k] for k in range(n)), base)
-    if _fits(base**n):  # ten times faster: a sort that need not carry positions
+    if _fits(base**n):  # sorting without positions is ten times faster
         keys, counts = np.unique(keys, return_counts=True)
         ngrams = np.empty((len(keys), n), np.int32)
         for column in reversed(range(n)):
@@ -138,25 +139,25 @@ def coverage_rate(
     n: int,
     estimator: Estimator = "plug-in",
 ) -> float:
-    r"""Quality: the chance that two n-grams, one from each side, are equal.
+    r"""Coverage rate, a quality: probability that two n-grams, one per side, are equal.
 
     $CR_n = \sum_g q_g p_g$, with $q$, $p$ the n-gram frequencies.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
-        references: the same, of real text.
+        references: real text in the same form.
         n: the order, at least 1.
-        estimator: "plug-in" or "pairs", one value here because n-grams of two sides
-            are of two sentences: unbiased for the pooled law where all sentences have
-            equally many n-grams, with a bias of order 1/S otherwise.
-            "sentence-pairs": unbiased for the sentence-averaged law always.
+        estimator: "plug-in" or "pairs", which coincide here as the two n-grams come
+            from different sentences: unbiased for the pooled law if all sentences have
+            equally many n-grams, otherwise with bias of order 1/S for S sentences.
+            "sentence-pairs": always unbiased for the sentence-averaged law.
 
     Returns:
         A number in [0, 1].
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`; or another estimator.
+        ValueError: see `ngram_counts`; or an unknown estimator.
 
     References:
         Li et al. 2020, section 5.2.
@@ -178,26 +179,26 @@ def coverage_rate(
 def negative_repetition_rate(
     candidates: Countable, n: int, estimator: Estimator = "plug-in"
 ) -> float:
-    r"""Diversity: minus the chance that two n-grams of the candidates are equal.
+    r"""Negative repetition rate, a diversity: minus P(two candidate n-grams are equal).
 
     $NRR_n = -\sum_g q_g^2$, with $q$ the n-gram frequencies.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         n: the order, at least 1.
-        estimator: "plug-in": the frequencies of S sentences, with a bias of order 1/S
-            downwards. "pairs": n-grams of different sentences only, unbiased for the
-            pooled law where all sentences have equally many n-grams, with a smaller
-            bias of order 1/S otherwise. "sentence-pairs": the same with equal weight
-            on each sentence, unbiased for the sentence-averaged law always.
+        estimator: "plug-in": the frequencies of S sentences, with downward bias of
+            order 1/S. "pairs": only n-grams of different sentences, unbiased for the
+            pooled law if all sentences have equally many n-grams, otherwise with a
+            smaller bias of order 1/S. "sentence-pairs": the same with equal weight
+            on each sentence, always unbiased for the sentence-averaged law.
 
     Returns:
-        A number in [-1, 0]; 0 only for pairs.
+        A number in [-1, 0]; 0 only for the pair estimators.
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`; another estimator; or pairs of fewer than two
-            sentences with n tokens.
+        ValueError: see `ngram_counts`; an unknown estimator; or fewer than two
+            sentences with n tokens for a pair estimator.
 
     References:
         Li et al. 2020, section 5.2.
@@ -221,19 +222,20 @@ def cnd(
 ) -> float:
     r"""Squared distance of the n-gram frequencies, the divergence of CR and NRR.
 
-    $CND_n = \sum_g (q_g - p_g)^2$, summed as it stands: the equal value
-    $-2 CR_n(q, p) - NRR_n(q) - NRR_n(p)$ loses its digits near zero.
+    $CND_n = \sum_g (q_g - p_g)^2$, computed as a sum of squares: the equal expression
+    $-2 CR_n(q, p) - NRR_n(q) - NRR_n(p)$ loses precision near zero.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
-        references: the same, of real text.
+        references: real text in the same form.
         n: the order, at least 1.
-        estimator: that of $NRR_n$ on both sides. "plug-in": too large by order 1/S;
-            the others can be negative, and are unbiased, an MMD's U-statistic, where
-            those of $NRR_n$ are and the candidates are not drawn from the references.
+        estimator: the estimator of $NRR_n$ on both sides. "plug-in" has upward bias of
+            order 1/S; the others, U-statistics of the MMD, can be negative, and are
+            unbiased if those of $NRR_n$ are and the candidates are independent of the
+            references.
 
     Returns:
-        The plug-in a number in [0, 2], 0 where the frequencies are equal.
+        For the plug-in estimator a number in [0, 2], 0 iff the frequencies are equal.
 
     Raises:
         TypeError: see `ngram_counts`.
@@ -258,14 +260,14 @@ def cnd(
 
 
 def unique_ngrams(candidates: Countable, n: int) -> int:
-    """How many different n-grams the candidates hold; it grows with their number.
+    """Number of distinct n-grams in the candidates; increases with sample size.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         n: the order, at least 1.
 
     Returns:
-        A number from 1 on.
+        A number, at least 1.
 
     Raises:
         TypeError: see `ngram_counts`.
@@ -279,7 +281,7 @@ def unique_ngrams(candidates: Countable, n: int) -> int:
 
 
 def distinct(candidates: Countable, n: int) -> float:
-    """Diversity: different n-grams over all n-grams; it falls with their number.
+    """Distinct-n, a diversity: distinct n-grams over all; decreases with sample size.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
@@ -320,7 +322,7 @@ def _frequencies(table: NgramCounts, estimator: Estimator) -> np.ndarray:
 
 
 def _excess(table: NgramCounts, estimator: Estimator) -> float:
-    """What the pairs from one sentence add to the squared norm of the frequencies."""
+    """Contribution of within-sentence pairs to the squared norm of the frequencies."""
     if estimator == "plug-in":
         return 0.0
     _, sentence, weights = table.by_sentence
@@ -339,15 +341,15 @@ def _excess(table: NgramCounts, estimator: Estimator) -> float:
 
 
 def check_order(order: int, name: str) -> None:
-    """Refuse an order of n-grams that is no integer from 1 on.
+    """Raise unless an n-gram order is a positive integer.
 
     Args:
-        order: what was given.
-        name: of the parameter.
+        order: the order.
+        name: the name of the parameter in the error message.
 
     Raises:
-        TypeError: no integer.
-        ValueError: below 1.
+        TypeError: `order` is not an integer.
+        ValueError: `order` is below 1.
     """
     if not isinstance(order, Integral):
         raise TypeError(f"{name}: expected an integer, got {type(order).__name__}")
@@ -356,7 +358,7 @@ def check_order(order: int, name: str) -> None:
 
 
 def _starts(corpus: Corpus, n: int) -> Int[np.ndarray, " windows"]:
-    """Positions at which n tokens of one sentence start."""
+    """Positions at which an n-gram within one sentence starts."""
     ends = np.repeat(corpus.offsets[1:], corpus.lengths)
     return np.flatnonzero(np.arange(corpus.num_tokens) + n <= ends)
 
@@ -366,10 +368,10 @@ def _fits(size: int) -> bool:
 
 
 def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
-    """One integer a row, equal and ordered as the rows are.
+    """Encode each row as an integer, preserving equality and order.
 
-    The digits of a number in this base while it fits 64 bits; from there on the ranks
-    of the rows so far stand for them.
+    The columns are the digits of a number in this base; when it would exceed 64 bits,
+    the prefixes are replaced by their ranks.
     """
     columns = iter(columns)
     keys = next(columns).astype(np.int64)
@@ -385,20 +387,20 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
 
 
 def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
-    """The n-grams of both sides: their rows in the one table and in the other.
+    """Find the n-grams that occur in both tables.
 
     Args:
         q: a table.
-        p: another of the same order, perhaps over other words.
+        p: a table of the same order, possibly over another vocabulary.
 
     Returns:
-        Rows of q, in rising order, and those of p with the same n-grams.
+        Rows of q, ascending, and the rows of p with the same n-grams.
     """
     ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
-    unknown = len(ids)  # one id for all of these: p has no n-gram with it
+    unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
     renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
     keys = _keys(np.concatenate([renamed[q.ngrams], p.ngrams]).T, unknown + 1)
-    # Those of p are in rising order.
+    # The keys of p are ascending.
     ours, theirs = np.split(keys, [len(q.counts)])
     place = np.searchsorted(theirs, ours)
     rows = np.flatnonzero(theirs.take(place, mode="clip") == ours)

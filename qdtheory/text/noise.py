@@ -1,9 +1,9 @@
-r"""The noise family, real text with a share of random sentences, and what it shows.
+r"""The noise family: real text with a share of random sentences.
 
 The family $Q = (1 - \epsilon) P + \epsilon M$, with M random words, needs no training
-and gains diversity as $\epsilon$ grows. Where it has more quality than other real text
-of the same diversity, the pair of metrics prefers noise to real text: its QDisc, from
-below.
+and gains diversity as $\epsilon$ grows. If it has higher quality than other real text
+of equal diversity, the pair of metrics prefers noise to real text; the difference is a
+lower bound on QDisc.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,20 +21,20 @@ Quality: TypeAlias = Callable[[Corpus, Corpus], float]
 Diversity: TypeAlias = Callable[[Corpus], float]
 Shares: TypeAlias = Sequence[float | int] | Float[np.ndarray, " shares"]
 
-# The paper's 0, .2, .4 and .6, and small ones: next to 0 the chord of .2 lies further
-# below the curve than the discrepancy of CR and NRR is large.
+# The paper's 0, .2, .4 and .6, and smaller ones: near 0 the chord to .2 lies below the
+# curve by more than the discrepancy of CR and NRR.
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-# Ref-Ratio's unit is the quality lost from share 0 to this one.
+# Ref-Ratio's unit is the quality lost between share 0 and this share.
 REF_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseFamily:
-    """Corpora with more and more noise, made by `noise_family`.
+    """Corpora with increasing shares of noise, made by `noise_family`.
 
     Attributes:
-        shares: of noise, increasing from 0.
-        corpora: one for each share.
+        shares: shares of noise, increasing from 0.
+        corpora: one corpus per share.
     """
 
     shares: Float[np.ndarray, " shares"]
@@ -46,20 +46,20 @@ class NoiseFamily:
 
 @dataclass(frozen=True)
 class NoiseDiscrepancy:
-    """What `noise_discrepancy` measured: the curve of noise, and real text beside it.
+    """Result of `noise_discrepancy`: the noise curve, and real text for comparison.
 
     Attributes:
-        shares: of noise, increasing.
+        shares: shares of noise, increasing.
         quality: U of the family at these shares.
         diversity: V of the family at these shares.
         candidate_quality: U of the candidates.
         candidate_diversity: V of the candidates.
-        qdisc: U of the curve at the candidates' diversity minus their own; None where
-            the curve does not reach that diversity.
-        drate: qdisc over the range of quality.
-        self_ratio: qdisc over the candidates' quality.
-        ref_ratio: qdisc over the quality that a noise of 0.2 costs.
-        reason: why there is no qdisc, or no such ratio; None if all are there.
+        qdisc: U of the curve at the candidates' diversity minus their own U; None if
+            the curve does not attain that diversity.
+        drate: qdisc divided by the range of quality.
+        self_ratio: qdisc divided by the candidates' quality.
+        ref_ratio: qdisc divided by the quality lost to a noise share of 0.2.
+        reason: why qdisc or a ratio is missing; None if none is.
     """
 
     shares: Float[np.ndarray, " shares"]
@@ -79,17 +79,18 @@ def add_noise(
 ) -> Corpus:
     """Replace a share of the sentences by words drawn uniformly from the vocabulary.
 
-    With one seed the sentences hit at a share are among those hit at a larger one, and
-    by the same noise: a curve over shares is smooth.
+    For a fixed seed, the sentences replaced at one share are also replaced at larger
+    shares, by the same noise, so that curves over shares are smooth.
 
     Args:
-        texts: a `Corpus`, or whatever `as_corpus` takes.
-        share: of the sentences, in [0, 1], rounded to a whole number of them.
-        length: tokens of a random sentence; None: as many as the one it replaces.
-        seed: of the choice of sentences and words.
+        texts: a `Corpus`, or any input of `as_corpus`.
+        share: share of the sentences, in [0, 1], rounded to a whole number of them.
+        length: tokens per random sentence; None: as many as in the one it replaces.
+        seed: seed of the choice of sentences and words.
 
     Returns:
-        As many sentences, over the same vocabulary; the texts themselves at share 0.
+        A corpus of as many sentences over the same vocabulary; the texts themselves at
+        share 0.
 
     Raises:
         TypeError: see `as_corpus`.
@@ -125,17 +126,17 @@ def add_noise(
 def noise_family(
     texts: Texts, *, shares: Shares = SHARES, length: int | None = 5, seed: int = 0
 ) -> NoiseFamily:
-    """Real text with growing shares of noise.
+    """Build corpora of real text with increasing shares of noise.
 
     Args:
-        texts: a `Corpus`, or whatever `as_corpus` takes. The paper draws from its
+        texts: a `Corpus`, or any input of `as_corpus`. The paper draws from its
             references with replacement, `references[rng.integers(size, size=size)]`.
-        shares: of noise; from 0, increasing, 0.2 among them.
+        shares: shares of noise, increasing from 0 to at most 1 and including 0.2.
         length: see `add_noise`.
         seed: see `add_noise`.
 
     Returns:
-        The family; metrics can remember what they gave for each of its corpora.
+        The family, which can be reused so that metrics cache values per corpus.
 
     Raises:
         TypeError: see `as_corpus`.
@@ -175,20 +176,20 @@ def noise_discrepancy(
     family: NoiseFamily | None = None,
     quality_range: float = 1.0,
 ) -> NoiseDiscrepancy:
-    r"""QDisc of real text from below: the quality of noise that is as diverse.
+    r"""Lower bound on QDisc of real text, from noisy text of equal diversity.
 
-    U and V of a noise family give a curve; QDisc is U on it at the candidates' V,
-    interpolated linearly between two shares and never beyond, minus the candidates' U.
-    Where several stretches reach that V the best counts.
+    U and V of a noise family trace a curve; QDisc is estimated as its U at the
+    candidates' V, interpolated linearly between adjacent shares and never extrapolated,
+    minus the candidates' U. If several segments attain that V, the best is used.
 
     Args:
         quality: U, a function of candidates and references.
         diversity: V, a function of candidates.
-        candidates: real text, as many sentences as in the family: diversity depends on
-            their number.
-        references: other real text, which quality compares with.
-        family: None: that of the references, as in the paper. It is scored on the very
-            sentences it is made of; a family of a third part of the real text is not.
+        candidates: real text with as many sentences as the family, as diversity
+            depends on their number.
+        references: other real text, against which quality is measured.
+        family: None: that of the references, as in the paper, which scores it against
+            the sentences it is made of; use a family of third real text to avoid this.
         quality_range: DRate's unit, the range of U over all Pareto-optima; 1 for BLEU,
             `highest_coverage` for the coverage rate.
 
@@ -196,9 +197,9 @@ def noise_discrepancy(
         The curve and the discrepancies.
 
     Raises:
-        TypeError: see `as_corpus`; or a metric that returns no number.
-        ValueError: see `as_corpus`; or sets of different size, a metric that is not
-            finite, a range that is not positive.
+        TypeError: see `as_corpus`; or a metric does not return a number.
+        ValueError: see `as_corpus`; or the sets differ in size, a metric is not finite,
+            or the range is not positive and finite.
 
     References:
         Li et al. 2020, section 6.2 and Table 2.
@@ -270,7 +271,8 @@ def highest_coverage(references: Countable, n: int) -> float:
     $T_s$ n-grams of sentence s, and p the pooled frequencies.
 
     Args:
-        references: a `Corpus`, list of strings, list of token lists, or table.
+        references: real text: a `Corpus`, list of strings, list of token lists, or
+            table.
         n: the order, at least 1.
 
     Returns:
@@ -297,7 +299,7 @@ def highest_coverage(references: Countable, n: int) -> float:
 def _quality_at(
     v: Float[np.ndarray, " shares"], u: Float[np.ndarray, " shares"], level: float
 ) -> float | None:
-    """The greatest U where the piecewise linear curve has this V, if it does."""
+    """Greatest U at which the piecewise linear curve attains this V, or None."""
     found = [
         np.interp(level, v[[i, j]], u[[i, j]])
         for i, j in [

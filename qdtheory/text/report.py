@@ -1,4 +1,4 @@
-"""Every metric of several candidates with intervals, and what may be compared."""
+"""Report of all metrics of several candidates, with intervals and warnings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from qdtheory.text.ngrams import (
 )
 
 NUM_GROUPS = 20
-# Each with its range. Less the pairs of one sentence, CND can be negative.
+# Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = {
     "BLEU": (0, 1),
     "Self-BLEU": (0, 1),
@@ -47,16 +47,16 @@ class Report:
     """Metrics of candidates against one set of references.
 
     Attributes:
-        metrics: the names, such as "BLEU-2"; Self-BLEU, CND: less is better; all
-            others: more is better.
-        scores: of each candidate by its name, an interval with an entry a metric.
-        sizes: the sentences of each candidate, those without a token included.
-        empty: how many of these have no token, or had none and were skipped.
-        num_references: the sentences of the references.
-        num_empty_references: the same of the references.
-        warnings: what must not be compared.
+        metrics: metric names, such as "BLEU-2"; lower is better for Self-BLEU and CND,
+            higher for all others.
+        scores: by candidate name, an interval with one entry per metric.
+        sizes: number of sentences of each candidate, including kept empty ones.
+        empty: number of empty sentences of each candidate, kept or skipped.
+        num_references: number of sentences of the references.
+        num_empty_references: number of empty sentences of the references.
+        warnings: comparisons that are not valid.
         pairs: which pairs of quality and diversity are divergence-compatible.
-        methods: how the numbers were made, a line for a paper.
+        methods: how the numbers were computed, in one line for a paper.
     """
 
     metrics: tuple[str, ...]
@@ -70,7 +70,7 @@ class Report:
     methods: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The report in lists, dictionaries, strings and numbers, as JSON has them."""
+        """Return the report as JSON-serialisable lists and dictionaries."""
         keys = ("value", "low", "high", "standard_error")
         candidates = {}
         for name, scores in self.scores.items():
@@ -102,35 +102,36 @@ def evaluate(
     step: Callable[[str], None] = lambda text: None,
     empty: Empty = "keep",
 ) -> Report:
-    """Every metric of candidates against references, with intervals.
+    """Compute all metrics of candidates against references, with intervals.
 
-    The intervals are a jackknife's over 20 groups of the candidates' sentences, or over
-    all where there are fewer; the references stay as they are. They end where the
-    metric's range does.
+    The intervals are jackknife intervals over 20 groups of the candidates' sentences,
+    or over single sentences if there are fewer, for fixed references, clipped to the
+    metric's range.
 
-    A sentence without a token is one that a generator wrote. It has BLEU 0 and
-    Self-BLEU 0, and counts in the number of sentences of MS-Jaccard. It has no n-gram,
-    so that CR, NRR, CND and distinct do not see it. Among the references it is a length
-    that BLEU's brevity penalty may find closest, and a sentence of MS-Jaccard.
+    An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
+    and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
+    not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
+    brevity penalty, and a sentence for MS-Jaccard.
 
     Args:
         candidates: texts by name.
-        references: real text, the same for all.
+        references: real text, the same for all candidates.
         max_order: highest order of the n-grams.
-        smoothing: of BLEU and Self-BLEU, None or "epsilon".
-        estimator: of CR, NRR and CND; "pairs" does not depend on the sample size.
-        level: of the intervals.
-        tokenizer: named in the line for a paper.
-        step: called with a description before each of 21 steps a candidate.
-        empty: "keep" or "skip" the sentences without a token, on both sides.
+        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
+        estimator: estimator of CR, NRR and CND; "pairs" does not depend on the sample
+            size.
+        level: coverage probability of the intervals.
+        tokenizer: name of the tokenizer, for the line for a paper.
+        step: called with a description before each of up to 21 steps per candidate.
+        empty: "keep" or "skip" empty sentences, on both sides.
 
     Returns:
         The report.
 
     Raises:
-        TypeError: when `as_corpus` refuses texts.
-        ValueError: no candidates, fewer than 3 sentences, or what a metric refuses,
-            with the candidates' name before it.
+        TypeError: see `as_corpus`.
+        ValueError: no candidates, fewer than 3 sentences, or bad input to a metric,
+            with the candidate's name prefixed.
 
     Example:
         >>> texts = ["a b c", "a c", "b c a"] * 10
@@ -192,21 +193,21 @@ def every_metric(
     smoothing: Smoothing = "epsilon",
     estimator: Estimator = "pairs",
 ) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """All metrics against references that are counted once.
+    """Build a function that computes all metrics, counting the references once.
 
     Args:
         references: real text.
         max_order: highest order of the n-grams.
-        smoothing: of BLEU and Self-BLEU, None or "epsilon".
-        estimator: of CR, NRR and CND.
+        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
+        estimator: estimator of CR, NRR and CND.
 
     Returns:
         A function from candidates to an array with a row for each of `KINDS` and a
         column for each order.
 
     Raises:
-        TypeError: when `as_corpus` refuses the references.
-        ValueError: when a metric refuses the order.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus` and `ngram_counts`.
 
     Example:
         >>> metrics = every_metric(["a b", "a c"], max_order=2)
@@ -270,7 +271,7 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
 
 
 def _empties(candidates: dict[str, int], references: int, empty: Empty) -> str:
-    """How many sentences had no token and what was done with them, if there are any."""
+    """Describe the number and treatment of empty sentences, if there are any."""
     if not references and not any(candidates.values()):
         return ""
     counts = ", ".join(f"{name} {number:,}" for name, number in candidates.items())

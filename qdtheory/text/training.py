@@ -1,7 +1,7 @@
 r"""Train the LSTM of the exact wing on a corpus, by maximum likelihood.
 
-The model that comes out is an `LSTMLanguageModel` with an end token: it is sampled,
-scored and, over a small vocabulary, enumerated as an oracle is.
+The result is an `LSTMLanguageModel` with an end token, which can be sampled, scored
+and, over a small vocabulary, enumerated like an oracle.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ except ImportError as error:
         "training needs optax; install it with pip install 'qdtheory[train]'"
     ) from error
 
-# Standard deviation of all parameters at the start: gates open half, flat softmax.
+# Initial standard deviation of all parameters: gates near 1/2, nearly uniform softmax.
 INITIAL_SIGMA = 0.1
-# Texts of a batch are padded to a common length; XLA compiles one step for each
-# multiple of this.
+# Texts of a batch are padded to a common length; XLA compiles one step per multiple of
+# this.
 WIDTH = 8
 
 State: TypeAlias = tuple[LSTMLanguageModel, optax.OptState]
@@ -44,15 +44,15 @@ State: TypeAlias = tuple[LSTMLanguageModel, optax.OptState]
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands, at the end of a stretch of steps.
+    """Progress of a training run, at the end of an interval of steps.
 
     Attributes:
-        step: steps done; a step is one batch.
-        num_steps: steps of the whole training.
-        tokens_per_second: predicted tokens, end tokens included, of this stretch.
-        training_nll: mean over the stretch, nats per predicted token.
-        validation_nll: of the model as it stands, nats per predicted token; None
-            without validation texts.
+        step: number of steps done; a step is one batch.
+        num_steps: total number of steps.
+        tokens_per_second: predicted tokens per second, ends included, in the interval.
+        training_nll: mean over the interval, in nats per predicted token.
+        validation_nll: of the current model, in nats per predicted token; None without
+            validation texts.
     """
 
     step: int
@@ -90,47 +90,48 @@ def train(
 ) -> LSTMLanguageModel:
     r"""Fit an LSTM to the sentences of a corpus by Adam on $-\log Q(x)$.
 
-    A batch's loss is its total $-\log Q(x)$ over the predicted tokens of an average
-    batch, so that all sentences weigh the same; over its own, short ones would weigh
-    more. The end of a sentence is predicted too, except at the greatest length. Batches
-    hold sentences of similar length, in a new order each epoch; what does not fill a
-    batch is left out, another part each epoch. Arithmetic is in float64, so that
-    another machine finds the same model to many digits; in float32 it would find
-    another one.
+    The loss of a batch is its total $-\log Q(x)$ divided by the predicted tokens of an
+    average batch, so that all sentences have equal weight; divided by its own, short
+    ones would weigh more. The end of a sentence is predicted too, except at the
+    greatest length. Batches contain sentences of similar length, reshuffled each epoch;
+    a random remainder that does not fill a batch is dropped each epoch. Arithmetic is
+    in float64, so that results agree across machines to many digits, unlike in float32.
 
-    With a checkpoint file, a training that was killed goes on where the file stands,
-    and ends at the same parameters, bit for bit, as an unbroken one on the same
-    machine. (On a GPU only with `XLA_FLAGS=--xla_gpu_deterministic_ops=true`.) A
-    finished one can be continued with more epochs. The file is replaced as a whole.
+    With a checkpoint file, an interrupted training run resumes from it and ends at the
+    same parameters, bit for bit, as an uninterrupted run on the same machine. (On a
+    GPU only with `XLA_FLAGS=--xla_gpu_deterministic_ops=true`.) A finished run can be
+    continued with more epochs. The file is replaced atomically.
 
     Args:
         corpus: the training sentences; the model's words are the entries of its
-            vocabulary, and its greatest length that of the longest sentence. Those
-            without a token are skipped.
+            vocabulary, and its greatest length is that of the longest sentence. Empty
+            sentences are skipped.
         validation: sentences over the same vocabulary, such as another slice of the
             corpus, none longer than the longest of `corpus`.
-        epochs: passes over the corpus, at least 1.
+        epochs: number of passes over the corpus, at least 1.
         embedding_size: width of the embeddings.
         hidden_size: width of h and c.
-        learning_rate: of Adam, positive.
-        batch_size: sentences a step; not more than the corpus has.
-        seed: of the first parameters and the order of the batches.
-        checkpoint: file that is read if it exists and written every so many steps.
-        every: steps from one report and checkpoint to the next.
-        report: called with a `Progress` each time; by default a line on stderr, if
-            that is a terminal.
+        learning_rate: learning rate of Adam, positive.
+        batch_size: sentences per step; at most the size of the corpus.
+        seed: seed of the initial parameters and the order of the batches.
+        checkpoint: file that is read if it exists and written every `every` steps.
+        every: number of steps between reports and checkpoints.
+        report: called with a `Progress` each time; by default prints a line on stderr,
+            if that is a terminal.
 
     Returns:
         The model; its end token is the number of words, `corpus.vocab_size`.
 
     Raises:
-        ValueError: a number out of its range; other words or longer sentences in
-            `validation`; a checkpoint of another training, or a broken one.
-        FloatingPointError: the loss overflowed.
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; a number is out of range, `validation` has another
+            vocabulary or longer sentences, or the checkpoint is broken or belongs to
+            another training run.
+        FloatingPointError: the loss overflows.
         RuntimeError: JAX's 64-bit mode is off.
 
     References:
-        Li et al. 2020, section 6.2: sizes, optimiser, rate and epochs, the defaults.
+        Li et al. 2020, section 6.2: default sizes, optimiser, learning rate and epochs.
 
     Example:
         >>> model = train(["a b", "a b c", "a"] * 40, epochs=40, batch_size=24,
@@ -181,17 +182,17 @@ def train(
 
 
 def to_table(corpus: Corpus, length: int) -> Int[np.ndarray, "texts length"]:
-    """Token ids, one sentence a row, -1 after its end: what a model scores.
+    """Convert a corpus to a table of token ids, the input of a model's scoring.
 
     Args:
         corpus: the sentences.
-        length: columns, at least the tokens of the longest sentence.
+        length: number of columns, at least the length of the longest sentence.
 
     Returns:
-        The table.
+        The table, one sentence per row, padded with -1.
 
     Raises:
-        ValueError: when a sentence is longer.
+        ValueError: a sentence is longer than `length`.
 
     Example:
         >>> to_table(as_corpus(["a b a", "b"]), 3).tolist()
@@ -208,10 +209,10 @@ def to_table(corpus: Corpus, length: int) -> Int[np.ndarray, "texts length"]:
 def from_table(
     tokens: Int[ArrayLike, "texts length"], vocabulary: tuple[Token, ...]
 ) -> Corpus:
-    """The corpus that a table of token ids holds: what a model sampled.
+    """Convert a table of token ids, the output of a model's sampling, to a corpus.
 
     Args:
-        tokens: one sentence a row, -1 after its end.
+        tokens: one sentence per row, padded with -1.
         vocabulary: the token of each id.
 
     Returns:
@@ -232,8 +233,8 @@ def from_table(
 def _nll(model: LSTMLanguageModel, tokens: Array) -> Array:
     """Total of -log Q over the rows of a table, and the number of predictions.
 
-    All inputs are known, so the gates' inputs and the softmax are computed for all
-    positions at once; only the recurrence is a scan.
+    With teacher forcing, gate inputs and softmax are computed for all positions at
+    once; only the recurrence is a scan.
     """
     end = model.num_words
     targets = jnp.where(tokens < 0, end, tokens).T
@@ -250,7 +251,7 @@ def _nll(model: LSTMLanguageModel, tokens: Array) -> Array:
     is_first = jnp.arange(len(targets))[:, None] == 0
     log_next = log_next_token(model, h, 1.0, is_first)
     chosen = jnp.take_along_axis(log_next, targets[..., None], axis=-1)[..., 0]
-    # A prediction is made until the end token was read.
+    # Tokens are predicted until the end token has been read.
     is_predicted = is_first | (read != end)
     return jnp.stack([-jnp.where(is_predicted, chosen, 0.0).sum(), is_predicted.sum()])
 
@@ -284,7 +285,7 @@ def _first_state(
     corpus: Corpus, embedding_size: int, hidden_size: int, seed: int
 ) -> State:
     words = corpus.vocab_size
-    # To Optax's types a tree is made of containers only.
+    # Optax's type annotations accept only containers as trees.
     model: Any = LSTMLanguageModel.random(
         jax.random.key(seed),
         words + 1,
@@ -302,7 +303,7 @@ def _first_state(
 def _batches(
     corpus: Corpus, batch_size: int, seed: int, steps: range
 ) -> Iterator[np.ndarray]:
-    """The tables of some steps; each depends on the seed and its step alone."""
+    """Generate the tables of given steps; each depends only on the seed and step."""
     per_epoch, order, current = len(corpus) // batch_size, np.empty(0), None
     for step in steps:
         epoch, place = divmod(step, per_epoch)
@@ -314,7 +315,7 @@ def _batches(
 def _order(
     corpus: Corpus, batch_size: int, seed: int, epoch: int
 ) -> Int[np.ndarray, "batches batch"]:
-    """The sentences of each batch of an epoch: random, but of similar length."""
+    """Assign sentences to the batches of an epoch at random, grouped by length."""
     rng = np.random.default_rng([seed, epoch])
     used = len(corpus) - len(corpus) % batch_size
     order = rng.permutation(len(corpus))[:used]
@@ -323,7 +324,7 @@ def _order(
 
 
 def _num_predicted(corpus: Corpus) -> int:
-    """Tokens and ends; the longest sentences just end."""
+    """Number of tokens and ends; the ends of the longest sentences are certain."""
     lengths = corpus.lengths
     return corpus.num_tokens + int((lengths < lengths.max()).sum())
 
@@ -333,12 +334,12 @@ def _width(length):
 
 
 def _padded(corpus: Corpus, max_length: int) -> np.ndarray:
-    """A table with a column for the end; at the greatest length a text just ends."""
+    """Table with a column for the end, except at the greatest length."""
     return to_table(corpus, min(_width(int(corpus.lengths.max())) + 1, max_length))
 
 
 def _in_order(validation: Corpus, corpus: Corpus, size: int = 512) -> list[np.ndarray]:
-    """The tables of the validation texts, the shortest first."""
+    """Tables of the validation texts, sorted by length."""
     if validation.vocabulary != corpus.vocabulary:
         raise ValueError(
             "validation: expected sentences over the vocabulary of the training "
@@ -361,7 +362,7 @@ def _in_order(validation: Corpus, corpus: Corpus, size: int = 512) -> list[np.nd
 
 
 def _save(path: Path, state: State, step: int, settings: dict[str, Any]) -> None:
-    """Replace the file as a whole: whoever reads it finds the old one or the new."""
+    """Replace the file atomically: a reader finds either the old or the new one."""
     unfinished = path.with_name(path.name + ".unfinished")
     with unfinished.open("wb") as file:
         np.savez(
@@ -375,14 +376,14 @@ def _save(path: Path, state: State, step: int, settings: dict[str, Any]) -> None
 def _restore(
     path: Path, state: State, settings: dict[str, Any], num_steps: int
 ) -> tuple[State, int]:
-    """State and step of a checkpoint; those given, and 0, where there is none."""
+    """Load state and step from a checkpoint; without one, return the state and 0."""
     if not path.parent.is_dir():
         raise ValueError(f"checkpoint: there is no folder {path.parent}")
     if not path.exists():
         return state, 0
     leaves, structure = jax.tree.flatten(state)
     try:
-        # np.load runs no pickle; a name in place of a file would stay open.
+        # np.load rejects pickles; given a name instead of a file, it would stay open.
         with path.open("rb") as file, np.load(file) as archive:
             found = json.loads(str(archive["settings"]))
             step = int(archive["step"])
@@ -401,7 +402,7 @@ def _restore(
     return jax.tree.unflatten(structure, map(jnp.array, arrays)), step
 
 
-# What NumPy, zipfile and json raise on files that are cut, changed or of another kind.
+# Raised by NumPy, zipfile and json for truncated, corrupted or foreign files.
 _BROKEN = (
     OSError,
     EOFError,
@@ -430,7 +431,7 @@ def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> Non
 
 
 def _digest(corpus: Corpus) -> str:
-    """A name of the sentences and the vocabulary."""
+    """Hash of the sentences and the vocabulary."""
     digest = hashlib.sha256(repr(corpus.vocabulary).encode())
     for array in (corpus.tokens, corpus.offsets):
         digest.update(array.astype(np.int64).tobytes())
@@ -459,6 +460,6 @@ def _check_settings(settings: dict[str, Any], corpus: Corpus) -> None:
 
 def _print_on_a_terminal(progress: Progress) -> None:
     if sys.stderr.isatty():
-        # One line that is written over; the last one stays.
+        # One line that is overwritten; the last one stays.
         end = "\n" if progress.step == progress.num_steps else ""
         print(f"\r{progress}\x1b[K", end=end, file=sys.stderr, flush=True)
