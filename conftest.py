@@ -32,6 +32,8 @@ def jaxtyped_if_public(*, typechecker):
 
 jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, jaxtyped_if_public
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
+# A module whose doctests come first would else be there twice, with classes of its own.
+import qdtheory  # noqa: F401
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
 settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)
