@@ -103,8 +103,7 @@ class Discrepancy:
     Attributes:
         qdisc: U(Q) - U(P) of the best Q with V(Q) >= V(P), at least 0.
         drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
-            1 if the most diverse model itself beats P in quality by more than the
-            range.
+            1 only if the most diverse model itself beats P in quality.
         q: the maximiser Q, shape (N,); if only diversity can be gained, the model
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
             maximises V, up to rounding.
