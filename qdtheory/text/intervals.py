@@ -61,8 +61,8 @@ def jackknife_interval(
     Each corpus is split at random into G groups; $\theta_g$ is the metric without group
     g. $SE^2 = \sum \frac{G - 1}{G} \sum_g (\theta_g - \bar\theta)^2$, where the first
     sum is over the corpora; the interval is the value plus and minus SE times Student's
-    quantile with G - 1 degrees of freedom, where G is that of the corpus with the fewest
-    groups. The metric is called G times per corpus.
+    quantile with G - 1 degrees of freedom, G of the corpus with the fewest groups. The
+    metric is called G times per corpus.
 
     Args:
         metric: a function of the corpora that returns a number or an array, such as
