@@ -1,5 +1,6 @@
 """Bounds that hold whatever their multipliers are worth, against many models."""
 
+import jax
 import jax.numpy as jnp
 import mpmath
 import numpy as np
@@ -116,3 +117,17 @@ def test_a_wrong_price_only_loosens_the_bound(text):
                 g, inflection_point(g), scores, least, truth + 1e-9, (price, -price)
             )
         assert bound >= truth - 1e-15
+
+
+@pytest.mark.parametrize("num_references", [1, 2])
+def test_boxes_far_from_the_usual_price_are_settled(num_references):
+    # The prices of these boxes lie between 1 and 1 / 50 of the one to expect.
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), vocab_size=4, sigma=1.0)
+    p = np.asarray(model.probabilities(qd.TextSpace(vocab_size=4, lengths=3)))
+    pair = qd.single_token_bleu_pair(num_references, 10)
+    found = qd.quality_discrepancy(pair, p)
+    assert found.status == "exact"
+    bounds = qd.separable_interval(pair, p, start=found.q)
+    assert bounds.lower <= found.upper_bound
+    assert found.qdisc <= bounds.upper
+    assert bounds.upper - found.qdisc <= 1e-5 * np.ptp(pair.f(p))
