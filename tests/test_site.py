@@ -205,7 +205,7 @@ def test_every_page_loads_reads_and_fits_at_both_widths(site, browser):
         found[name] = faults(browser, page.as_uri(), site.as_uri(), axe, contrast)
     assert {name: what for name, what in found.items() if what} == {}
     assert found.keys() >= CONTRAST_PAGES
-    assert len(judged) >= 20
+    assert len(judged) >= 18
 
 
 @in_a_browser
