@@ -26,7 +26,7 @@ jax.config.update("jax_enable_x64", True)
 from qdtheory import text
 from qdtheory.language_models import LSTMLanguageModel
 from qdtheory.text import Corpus
-from qdtheory.text.training import from_table, to_table, train
+from qdtheory.text.training import from_table, num_predicted, to_table, train
 
 # Montahaei et al. 2019's rule for IMDB, with a lower and a higher count.
 RULE = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
@@ -76,9 +76,9 @@ def rows(
 
 
 def nll(model: LSTMLanguageModel, part: Corpus, longest: int) -> float:
-    """Nats a predicted token; at the greatest length the end is not predicted."""
-    predicted = part.num_tokens + int((part.lengths < longest).sum())
-    return -float(model.log_probability(to_table(part, longest)).sum()) / predicted
+    """Nats a predicted token."""
+    nats = -float(model.log_probability(to_table(part, longest)).sum())
+    return nats / int(num_predicted(part, longest).sum())
 
 
 def main() -> None:

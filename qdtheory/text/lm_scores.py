@@ -309,7 +309,7 @@ def _nats(
     model: LSTMLanguageModel, corpus: Corpus, max_length: int
 ) -> tuple[Float[np.ndarray, " texts"], Int[np.ndarray, " texts"]]:
     """-log Q and number of predicted tokens of each text, batched by length."""
-    from qdtheory.text.training import WIDTH, to_table
+    from qdtheory.text.training import WIDTH, num_predicted, to_table
 
     nats, lengths = np.empty(len(corpus)), corpus.lengths
     width = -(-lengths // WIDTH) * WIDTH
@@ -321,7 +321,7 @@ def _nats(
             # One more column for the end, which is certain at the greatest length.
             table = to_table(corpus[part], min(columns + 1, max_length))
             nats[part] = -np.asarray(model.log_probability(table))
-    return nats, lengths + (lengths < max_length)
+    return nats, num_predicted(corpus, max_length)
 
 
 def _ratio(nats: np.ndarray, units: np.ndarray) -> Interval:

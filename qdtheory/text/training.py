@@ -155,7 +155,8 @@ def train(
         held_out = _in_order(as_corpus(validation, empty="skip"), corpus)
     state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
     num_steps = epochs * (len(corpus) // batch_size)
-    average = batch_size * _num_predicted(corpus) / len(corpus)
+    predicted_of_each = num_predicted(corpus, int(corpus.lengths.max()))
+    average = batch_size * int(predicted_of_each.sum()) / len(corpus)
     settings["corpus"] = _digest(corpus)
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
@@ -204,6 +205,25 @@ def to_table(corpus: Corpus, length: int) -> Int[np.ndarray, "texts length"]:
     table = np.full((len(corpus), length), -1, np.int32)
     table[np.arange(length) < corpus.lengths[:, None]] = corpus.tokens
     return table
+
+
+def num_predicted(corpus: Corpus, max_length: int) -> Int[np.ndarray, " texts"]:
+    """Count the tokens that a model predicts in each sentence.
+
+    The end is one of them, except at the model's greatest length, where it is certain.
+
+    Args:
+        corpus: the sentences.
+        max_length: the model's greatest length.
+
+    Returns:
+        The number for each sentence.
+
+    Example:
+        >>> num_predicted(as_corpus(["a b a", "b"]), 3).tolist()
+        [3, 2]
+    """
+    return corpus.lengths + (corpus.lengths < max_length)
 
 
 def from_table(
@@ -321,12 +341,6 @@ def _order(
     order = rng.permutation(len(corpus))[:used]
     by_width = np.argsort(_width(corpus.lengths[order]), kind="stable")
     return rng.permutation(order[by_width].reshape(-1, batch_size))
-
-
-def _num_predicted(corpus: Corpus) -> int:
-    """Number of tokens and ends; the ends of the longest sentences are certain."""
-    lengths = corpus.lengths
-    return corpus.num_tokens + int((lengths < lengths.max()).sum())
 
 
 def _width(length):
