@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import qdtheory as qd
-from qdtheory.bleu import bleu_table, text_bleu
+from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 
 jax.config.update("jax_enable_x64", True)
 RUNS = 200

@@ -8,23 +8,18 @@ import importlib
 from importlib.metadata import version as _version
 from types import ModuleType
 
-from qdtheory.bleu import (
-    BleuPair,
-    estimate_bleu,
-    expected_bleu,
-    expected_corpus_bleu,
-    expected_self_bleu,
+from qdtheory.certificates.certify import certify, quality_discrepancy
+from qdtheory.certificates.cubic import (
+    ThirdOrderCertificate,
+    ThirdOrderInterval,
+    third_order_bound,
+    third_order_interval,
 )
-from qdtheory.certificates import (
-    Interval,
-    bleu_1_interval,
-    certify,
-    quadratic_interval,
-)
-from qdtheory.compatibility import Verdict, Witness, check_compatibility
-from qdtheory.concave import ConcavePair
-from qdtheory.concave_envelope import dual_bound, separable_interval
-from qdtheory.conditional import (
+from qdtheory.certificates.interval import Interval
+from qdtheory.certificates.quadratic import quadratic_interval
+from qdtheory.certificates.separable import dual_bound, separable_interval
+from qdtheory.certificates.tails import bleu_1_interval
+from qdtheory.discrepancy.conditional import (
     ConditionalDiscrepancy,
     Transport,
     average_discrepancy,
@@ -34,23 +29,21 @@ from qdtheory.conditional import (
     pooled_diversity,
     transport_bound,
 )
-from qdtheory.discrepancy import Discrepancy, quality_discrepancy
-from qdtheory.distributions import (
-    entropy,
-    fingerprint,
-    mix,
-    normalize,
-    sample,
-    temper,
+from qdtheory.discrepancy.quality import Discrepancy
+from qdtheory.metrics.bleu import (
+    estimate_bleu,
+    expected_bleu,
+    expected_corpus_bleu,
+    expected_self_bleu,
 )
-from qdtheory.divergence_frontiers import (
+from qdtheory.metrics.divergence_frontiers import (
     divergence_frontier,
     frontier_integral,
     mauve,
     prd_f_scores,
     precision_recall_distributions,
 )
-from qdtheory.divergences import (
+from qdtheory.metrics.divergences import (
     bhattacharyya_distance,
     cross_entropy,
     hellinger_distance,
@@ -60,34 +53,8 @@ from qdtheory.divergences import (
     renyi_divergence,
     total_variation,
 )
-from qdtheory.expressions import Expression
-from qdtheory.frechet import frechet_distance
-from qdtheory.frontier import (
-    Dominance,
-    FrontierSlopes,
-    ParetoFrontier,
-    ParetoOptimum,
-    dominance,
-    frontier_slopes,
-    kkt_residual,
-    pareto_filter,
-    pareto_frontier,
-    pareto_optimum,
-    saturation_weight,
-)
-from qdtheory.kernels import (
-    KernelCriterion,
-    KernelPair,
-    bleu_kernel,
-    dominating_model,
-    kernel_criterion,
-    ngram_kernel,
-    squared_mmd,
-)
-from qdtheory.language_models import LSTMLanguageModel
-from qdtheory.markov import markov_projection
-from qdtheory.ngrams import (
-    NgramPair,
+from qdtheory.metrics.frechet import frechet_distance
+from qdtheory.metrics.ngrams import (
     cnd,
     coverage_rate,
     expected_distinct,
@@ -96,38 +63,51 @@ from qdtheory.ngrams import (
     ngram_matrix,
     ngram_rank,
 )
-from qdtheory.pairs import (
-    CR,
-    CR_NRR,
-    CR_SE,
-    LL,
-    LL_NRR,
-    LL_SE,
-    NRR,
-    SDI,
-    SE,
-    FunctionPair,
-    LinearPair,
-    Pair,
-    Rationality,
-    SeparablePair,
-    Tsallis,
-    check_rationality,
-    single_token_bleu_pair,
+from qdtheory.metrics.similarity import bleu_kernel, ngram_kernel
+from qdtheory.pairs.base import FunctionPair, LinearPair, Pair
+from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.concave import ConcavePair
+from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.kernel import KernelPair, squared_mmd
+from qdtheory.pairs.named import CR_NRR, CR_SE, LL_NRR, LL_SE, single_token_bleu_pair
+from qdtheory.pairs.ngram import NgramPair
+from qdtheory.pairs.scalar_functions import CR, LL, NRR, SDI, SE, Tsallis
+from qdtheory.pairs.separable import Rationality, SeparablePair, check_rationality
+from qdtheory.solvers.search import Search, search
+from qdtheory.theory.compatibility import Verdict, check_compatibility
+from qdtheory.theory.dominance import Dominance, dominance, pareto_filter
+from qdtheory.theory.frontier import (
+    FrontierSlopes,
+    ParetoFrontier,
+    ParetoOptimum,
+    frontier_slopes,
+    kkt_residual,
+    pareto_frontier,
+    pareto_optimum,
+    saturation_weight,
 )
-from qdtheory.scoring_rules import (
+from qdtheory.theory.kernel_criterion import (
+    KernelCriterion,
+    dominating_model,
+    kernel_criterion,
+)
+from qdtheory.theory.scoring_rules import (
     bregman_divergence,
     compatible_quality,
     local_discrepancy,
 )
-from qdtheory.search import Search, search
-from qdtheory.spaces import TextSpace
-from qdtheory.third_order import (
-    ThirdOrderCertificate,
-    ThirdOrderInterval,
-    third_order_bound,
-    third_order_interval,
+from qdtheory.theory.witness import Witness
+from qdtheory.world.distributions import (
+    entropy,
+    fingerprint,
+    mix,
+    normalize,
+    sample,
+    temper,
 )
+from qdtheory.world.language_models import LSTMLanguageModel
+from qdtheory.world.markov import markov_projection
+from qdtheory.world.spaces import TextSpace
 
 __version__ = _version("qdtheory")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.frontier import ParetoFrontier
+from qdtheory.theory.frontier import ParetoFrontier
 
 try:
     import matplotlib.pyplot as plt
@@ -40,7 +40,7 @@ def plot_frontier(
 
     Example:
         >>> from qdtheory import pareto_frontier
-        >>> from qdtheory.pairs import CR_NRR
+        >>> from qdtheory.pairs.named import CR_NRR
         >>> frontier = pareto_frontier(CR_NRR, np.array([0.6, 0.3, 0.1]))
         >>> ax = plot_frontier(frontier, ax=plt.figure().gca())
         >>> ax.get_xlabel(), ax.get_ylabel()

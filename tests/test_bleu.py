@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.bleu import (
-    bleu_table,
-    estimate_bleu,
-    expected_corpus_bleu,
-    text_bleu,
-)
+from qdtheory.metrics.bleu import estimate_bleu, expected_corpus_bleu
+from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 

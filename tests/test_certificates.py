@@ -12,16 +12,13 @@ import scipy.optimize
 from models import assert_attained, oracle
 
 import qdtheory as qd
-from qdtheory import certificates
-from qdtheory.certificates import (
+from qdtheory.certificates import quadratic
+from qdtheory.certificates.quadratic import (
     _kernel,
-    _phi,
     _quadratic_bound,
-    _slope,
-    _supports,
-    bleu_1_interval,
     quadratic_interval,
 )
+from qdtheory.certificates.tails import _phi, _slope, _supports, bleu_1_interval
 
 
 def mixtures(size, steps):
@@ -454,7 +451,7 @@ def test_a_bound_that_a_model_refutes_is_no_bound(monkeypatch):
         return -1.0
 
     pair, p = qd.KernelPair(np.diag([1.0, 2.0, 3.0])), np.array([0.2, 0.3, 0.5])
-    monkeypatch.setattr(certificates, "_quadratic_bound", wrong)
+    monkeypatch.setattr(quadratic, "_quadratic_bound", wrong)
     with pytest.raises(RuntimeError, match="more than the bound"):
         quadratic_interval(pair, p)
 
@@ -473,7 +470,7 @@ def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypat
     p = np.full(4, 0.25)
     exact = qd.quality_discrepancy(qd.LL_NRR, p, certify=True)
     assert exact.status == "exact"
-    monkeypatch.delattr("qdtheory.discrepancy.search")
+    monkeypatch.delattr("qdtheory.discrepancy.quality.search")
     pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3)
     pair = dataclasses.replace(pair, space=qd.TextSpace(2, 2), smoothing="epsilon")
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory import cli
-from qdtheory.compatibility import check_compatibility
-from qdtheory.expressions import Expression
+from qdtheory.pairs.formulas import Expression
+from qdtheory.theory.compatibility import check_compatibility
 
 METRICS = """
 import jax, jax.numpy as jnp, numpy as np

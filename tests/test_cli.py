@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory import cli
-from qdtheory import progress as progress_module
+from qdtheory.solvers import progress as progress_module
 from qdtheory.text import report
 
 REFERENCES = "a b c d\n\na b\na b c d\n"

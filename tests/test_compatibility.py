@@ -10,9 +10,9 @@ import sympy
 from scipy.optimize import linprog
 
 import qdtheory as qd
-from qdtheory.compatibility import check_compatibility
-from qdtheory.expressions import formula_of
-from qdtheory.theorem_3 import fit_theorem_3, refute_theorem_3
+from qdtheory.pairs.formulas import formula_of
+from qdtheory.theory.compatibility import check_compatibility
+from qdtheory.theory.theorem_3 import fit_theorem_3, refute_theorem_3
 
 
 def beta_quality(a):

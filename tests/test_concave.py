@@ -11,7 +11,7 @@ from models import assert_attained
 from scipy.optimize import linprog
 
 import qdtheory as qd
-from qdtheory.concave import face_of, favoured, most_diverse
+from qdtheory.solvers.interior_point import face_of, favoured, most_diverse
 
 SPACE = qd.TextSpace(vocab_size=2, lengths=3)
 SHARES = {n: np.asarray(qd.ngram_matrix(SPACE, n)) / (4 - n) for n in (1, 2)}

@@ -11,7 +11,7 @@ import scipy.spatial
 from models import assert_attained, oracle
 
 import qdtheory as qd
-from qdtheory.concave_envelope import (
+from qdtheory.certificates.separable import (
     FLAT,
     _enclosed,
     _jet,
@@ -19,7 +19,7 @@ from qdtheory.concave_envelope import (
     dual_bound,
     separable_interval,
 )
-from qdtheory.pairs import CR, LL
+from qdtheory.pairs.scalar_functions import CR, LL
 
 # Two peaks; convex, then concave; three waves; S-shaped; steep at 0; convex.
 SHAPES = (

@@ -7,7 +7,7 @@ import pytest
 from jax.scipy.special import entr
 
 import qdtheory as qd
-from qdtheory.concavity import require_concave
+from qdtheory.solvers.concavity import require_concave
 
 
 def spread(q):

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr, rel_entr
 
 import qdtheory as qd
-from qdtheory import conditional
+from qdtheory.discrepancy import conditional
 
 HALF, EXAMPLE = np.array([0.5, 0.5]), np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 SPACE = qd.TextSpace(2, 3)

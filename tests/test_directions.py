@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qdtheory.directions import least_direction
+from qdtheory.solvers.directions import least_direction
 
 
 @pytest.mark.parametrize("multiplicity", [1, 2, 5])

@@ -8,8 +8,8 @@ from models import assert_attained, oracle
 from scipy.optimize import brentq, minimize
 
 import qdtheory as qd
-from qdtheory.discrepancy import quality_discrepancy
-from qdtheory.s_shaped import inflection_point, values_of
+from qdtheory.certificates.certify import quality_discrepancy
+from qdtheory.discrepancy.concave_convex import inflection_point, values_of
 
 
 def search(scores, g, slope, p, rng, num_starts=25):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import qdtheory as qd
-from qdtheory.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 sizes = st.sampled_from([1, 2, 5, 64])

@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from nltk.translate import bleu_score as nltk
 
 import qdtheory as qd
-from qdtheory.bleu import _by_closeness, _clipped_counts, bleu_table, text_bleu
+from qdtheory.metrics.bleu_table import (
+    _by_closeness,
+    _clipped_counts,
+    bleu_table,
+    text_bleu,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 

@@ -15,19 +15,10 @@ from hypothesis import strategies as st
 from mpmath import iv
 from mpmath.libmp import ComplexResult, to_str
 
-from qdtheory.expressions import Expression, formula_of, jet_of
-from qdtheory.pairs import (
-    CR,
-    CR_NRR,
-    LL,
-    LL_SE,
-    NRR,
-    SDI,
-    SE,
-    SeparablePair,
-    Tsallis,
-    single_token_bleu_pair,
-)
+from qdtheory.pairs.formulas import Expression, formula_of, jet_of
+from qdtheory.pairs.named import CR_NRR, LL_SE, single_token_bleu_pair
+from qdtheory.pairs.scalar_functions import CR, LL, NRR, SDI, SE, Tsallis
+from qdtheory.pairs.separable import SeparablePair
 
 X = sympy.Symbol("x", positive=True)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
 import qdtheory as qd
-from qdtheory.frechet import gaussian_distance
+from qdtheory.metrics.frechet import gaussian_distance
 
 SEEDS = st.integers(0, 10**6)
 FEW = settings(max_examples=20)  # each draws a whole world

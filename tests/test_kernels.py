@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.divergence_frontiers import frontier_integral
-from qdtheory.kernels import bleu_kernel, dominating_model, kernel_criterion
+from qdtheory.metrics.divergence_frontiers import frontier_integral
+from qdtheory.metrics.similarity import bleu_kernel
+from qdtheory.theory.kernel_criterion import dominating_model, kernel_criterion
 
 ISOSCELES = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1]])
 RING = np.stack([np.roll([1, 0.9, 0.1, 0.9], k) for k in range(4)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import qdtheory as qd
-from qdtheory import language_models
+from qdtheory.world import language_models
 
 seeds = st.integers(0, 2**16)
 sigmas = st.sampled_from([0.5, 1.0, 2.0])

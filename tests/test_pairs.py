@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qdtheory as qd
-from qdtheory.pairs import value_at_zero
+from qdtheory.pairs.scalar_functions import value_at_zero
 
 SIZES = st.sampled_from([1, 2, 3, 7])
 SEEDS = st.integers(0, 2**32 - 1)

@@ -13,18 +13,17 @@ import pytest
 import scipy.optimize
 
 import qdtheory as qd
-from qdtheory import certificates
-from qdtheory.certificates import (
+from qdtheory.certificates import quadratic, tails
+from qdtheory.certificates.cubic import _lack
+from qdtheory.certificates.interval import in_units
+from qdtheory.certificates.quadratic import _quadratic_bound, quadratic_interval
+from qdtheory.certificates.tails import (
     _bounded,
-    _quadratic_bound,
     _relaxation,
     _supports,
     _tails,
     bleu_1_interval,
-    in_units,
-    quadratic_interval,
 )
-from qdtheory.third_order import _lack
 
 
 def exact(array):
@@ -86,7 +85,7 @@ def test_the_whole_quadratic_interval_is_rounded_up(seed, monkeypatch):
         given.append(args)
         return _quadratic_bound(*args)
 
-    monkeypatch.setattr(certificates, "_quadratic_bound", spy)
+    monkeypatch.setattr(quadratic, "_quadratic_bound", spy)
     found = quadratic_interval(qd.KernelPair(kernel), p)
     ((_, _, _, price, gram),) = given
     # The multipliers in the kernel's own unit, in which nothing is rounded.
@@ -148,7 +147,7 @@ def count_above(k, rng):
 @pytest.mark.parametrize("k", [1, 2, 3, 20, 1000])
 def test_no_line_is_above_phi(k, monkeypatch):
     assert count_above(k, np.random.default_rng(k)) == 0
-    monkeypatch.setattr(certificates, "EPS", 0.0)
+    monkeypatch.setattr(tails, "EPS", 0.0)
     assert count_above(k, np.random.default_rng(k)) > 5
 
 
@@ -189,7 +188,7 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     monkeypatch.setattr(scipy.optimize, "linprog", spy)
     bound, _ = _relaxation(problem, low, high, box.lines)
     index = box.lines[:, 0].astype(int)
-    multipliers = exact(np.maximum(-solved[-1].ineqlin.marginals, certificates.TINY))
+    multipliers = exact(np.maximum(-solved[-1].ineqlin.marginals, tails.TINY))
     m = 6
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
     a, b = [Fraction(0)] * m, [Fraction(0)] * m

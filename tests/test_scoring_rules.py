@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.local_tests import examine, metrics_of
-from qdtheory.scoring_rules import (
+from qdtheory.theory.optimality import examine, metrics_of
+from qdtheory.theory.scoring_rules import (
     bregman_divergence,
     compatible_quality,
     local_discrepancy,

@@ -9,7 +9,7 @@ from jax.scipy.special import entr
 from models import oracle
 
 import qdtheory as qd
-from qdtheory.discrepancy import bounds_meet
+from qdtheory.discrepancy.quality import bounds_meet
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 

@@ -8,7 +8,7 @@ from models import assert_attained, oracle
 from scipy.optimize import minimize
 
 import qdtheory as qd
-from qdtheory.search import penalty_curve, search_frontier
+from qdtheory.solvers.search import penalty_curve, search_frontier
 
 SPACE = qd.TextSpace(4, 3)
 

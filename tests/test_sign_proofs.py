@@ -6,9 +6,15 @@ import pytest
 import sympy
 
 import qdtheory as qd
-from qdtheory.domains import find_hole
-from qdtheory.local_tests import is_strictly_concave
-from qdtheory.sign_proofs import find_peak, find_sign, is_zero, number_sign, sign_of
+from qdtheory.theory.domains import find_hole
+from qdtheory.theory.optimality import is_strictly_concave
+from qdtheory.theory.sign_proofs import (
+    find_peak,
+    find_sign,
+    is_zero,
+    number_sign,
+    sign_of,
+)
 
 X = sympy.Symbol("x", positive=True)
 

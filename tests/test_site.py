@@ -69,12 +69,12 @@ def test_the_site_stands_alone(site):
     names = {str(page.relative_to(site)) for page in pages(site)}
     sources = ROOT.glob("notebooks/*.ipynb")
     assert names >= {f"notebooks/{path.stem}.html" for path in sources}
-    assert "docs/generated/qdtheory.pairs.html" in names
+    assert "docs/generated/qdtheory.pairs.separable.html" in names
     for path in [*pages(site), *site.rglob("*.css")]:
         assert not (found := FETCHED.search(path.read_text())), (path, found)
     sidebar = re.sub(r"\s+", " ", (site / "docs/index.html").read_text())
     assert sidebar.count(">03 Trace the Pareto frontier</a>") == 2  # and its solutions
-    page = (site / "docs/generated/qdtheory.pairs.html").read_text()
+    page = (site / "docs/generated/qdtheory.pairs.separable.html").read_text()
     assert re.search(r'<script defer="defer" src="[./]*/_static/tex-svg-full.js', page)
     (script,) = site.rglob("_static/tex-svg-full.js")
     assert script.stat().st_size > 1_000_000
@@ -160,14 +160,14 @@ AXE = """
 CONTRAST_PAGES = {
     "docs/index.html",
     "docs/explorer.html",
-    "docs/generated/qdtheory.pairs.html",
+    "docs/generated/qdtheory.pairs.separable.html",
     "notebooks/solutions/02_quality_and_diversity.html",
 }
 # Pages made by one template are alike to axe: a few of each, and all that are written
 # by hand.
 AXE_PAGES = re.compile(
     r"docs/\w+\.html|search\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
-    r"|docs/generated/qdtheory\.(frontier|text\.bleu)\.html"
+    r"|docs/generated/qdtheory\.(theory\.frontier|text\.bleu)\.html"
 )
 
 
@@ -254,7 +254,7 @@ def test_the_search_finds_the_coverage_rate(site, browser):
     )
     for page in (
         "notebooks/02_quality_and_diversity.html",
-        "docs/generated/qdtheory.ngrams.html#qdtheory.ngrams.coverage_rate",
+        "docs/generated/qdtheory.metrics.ngrams.html#qdtheory.metrics.ngrams.coverage_rate",
     ):
         assert f"{site.as_uri()}/{page}" in found
     assert browser.complaints() == []

@@ -11,7 +11,7 @@ from models import assert_attained, oracle
 from scripts import rows_of
 
 import qdtheory as qd
-from qdtheory.third_order import (
+from qdtheory.certificates.cubic import (
     STEPS_BETWEEN_CHECKS,
     _iterates,
     _problem,

@@ -12,7 +12,7 @@ import sympy
 from verdict_referee import beaten, gains_in_50_digits, referee
 
 import qdtheory as qd
-from qdtheory.compatibility import check_compatibility
+from qdtheory.theory.compatibility import check_compatibility
 
 
 def separable(f, g):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory import discrepancy
-from qdtheory.expressions import Expression
-from qdtheory.s_shaped import inflection_point
-from qdtheory.weak_duality import s_shaped_bound, tangent_bound
+from qdtheory.discrepancy import quality
+from qdtheory.discrepancy.concave_convex import inflection_point
+from qdtheory.discrepancy.weak_duality import s_shaped_bound, tangent_bound
+from qdtheory.pairs.formulas import Expression
 
 CONCAVE = ["-x**2", "-x*log(x)", "x - x**3", "2*sqrt(x)", "log(x + 0.1)"]
 S_SHAPED = ["-2*x**2 + x**3", "-x*log(x) + 1.5*x**2", "-x*(1 - (1 - x)**20)"]
@@ -90,14 +90,14 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     p = np.array(p)
     right = qd.quality_discrepancy(pair, p)
     assert right.status == "exact"
-    found = discrepancy._best_model
+    found = quality._best_model
 
     def worse(*args):
         q, _, dominated_in, weight = found(*args)
         q = (1 - share) * q + share * p
         return q, float((q - p) @ args[2]), dominated_in, weight
 
-    monkeypatch.setattr(discrepancy, "_best_model", worse)
+    monkeypatch.setattr(quality, "_best_model", worse)
     wrong = qd.quality_discrepancy(pair, p)
     assert wrong.status == "lower_bound"
     assert wrong.qdisc < right.qdisc <= wrong.upper_bound

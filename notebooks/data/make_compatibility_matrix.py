@@ -33,8 +33,8 @@ from jax.scipy.special import entr
 from make_table1 import SPACE, oracle
 
 import qdtheory as qd
-from qdtheory.bleu import bleu_table, text_bleu
-from qdtheory.markov import markov_projection
+from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.world.markov import markov_projection
 
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
 NUM_TEXTS = 10  # of Distinct-n

@@ -24,9 +24,9 @@ from tables import versions, write
 
 jax.config.update("jax_enable_x64", True)
 from qdtheory import text
-from qdtheory.language_models import LSTMLanguageModel
 from qdtheory.text import Corpus
 from qdtheory.text.training import from_table, num_predicted, to_table, train
+from qdtheory.world.language_models import LSTMLanguageModel
 
 # Montahaei et al. 2019's rule for IMDB, with a lower and a higher count.
 RULE = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}

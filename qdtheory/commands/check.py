@@ -18,7 +18,7 @@ from qdtheory.commands.inputs import (
     count_texts,
     read_distribution,
 )
-from qdtheory.progress import progress
+from qdtheory.solvers.progress import progress
 
 
 def check(
@@ -51,7 +51,7 @@ def check(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from qdtheory.compatibility import check_compatibility
+    from qdtheory.theory.compatibility import check_compatibility
 
     real = read_distribution(p) if p is not None else None
     num_texts = count_texts(vocab_size, length, real)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands.errors import fail
-from qdtheory.progress import progress
+from qdtheory.solvers.progress import progress
 
 
 class Smoothing(StrEnum):

@@ -59,7 +59,7 @@ def read_distribution(path: Path):
     """Read a distribution from text, one probability per line, or .npy."""
     import numpy as np
 
-    from qdtheory.distributions import check_distribution
+    from qdtheory.world.distributions import check_distribution
 
     try:
         if path.suffix == ".npy":
@@ -107,8 +107,8 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 
 
 def _formula_pair(f: str, g: str):
-    from qdtheory.expressions import Expression
-    from qdtheory.pairs import SeparablePair
+    from qdtheory.pairs.formulas import Expression
+    from qdtheory.pairs.separable import SeparablePair
 
     try:
         return SeparablePair(Expression(f), Expression(g), f"f = {f}, g = {g}")
@@ -117,7 +117,8 @@ def _formula_pair(f: str, g: str):
 
 
 def _named_pair(name: str):
-    from qdtheory import pairs
+    from qdtheory.pairs import scalar_functions
+    from qdtheory.pairs.separable import SeparablePair
 
     quality, _, diversity = name.upper().partition("-")
     if quality not in QUALITIES or diversity not in DIVERSITIES:
@@ -126,13 +127,14 @@ def _named_pair(name: str):
             f"no pair is called {name}; there are {', '.join(names)}, and for the "
             "command qdisc BLEU-1, BLEU-2, ..."
         )
-    return pairs.SeparablePair(getattr(pairs, quality), getattr(pairs, diversity))
+    f, g = (getattr(scalar_functions, half) for half in (quality, diversity))
+    return SeparablePair(f, g)
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
     import jax.numpy as jnp
 
-    from qdtheory.pairs import FunctionPair
+    from qdtheory.pairs.base import FunctionPair
 
     if real is None and num_texts is None:
         fail("functions are tested at a P: add --p, or --vocab-size and --length")

@@ -18,7 +18,7 @@ from qdtheory.commands.inputs import (
     count_texts,
     read_distribution,
 )
-from qdtheory.progress import progress
+from qdtheory.solvers.progress import progress
 
 
 def qdisc(

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Real
 
-from qdtheory.frechet import check_features, gaussian_distance
+from qdtheory.metrics.frechet import check_features, gaussian_distance
 
 
 def frechet_distance(

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.language_models import LSTMLanguageModel
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.intervals import Interval
+from qdtheory.world.language_models import LSTMLanguageModel
 
 UNKNOWN = "<unk>"
 LEVEL = 0.95

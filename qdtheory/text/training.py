@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 
 try:
     import optax

@@ -19,7 +19,7 @@ from nltk.translate.bleu_score import sentence_bleu
 from scipy.stats import binom
 
 import qdtheory as qd
-from qdtheory.ngrams import ngram_matrix
+from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,
     bleu,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.bleu import expected_corpus_bleu
+from qdtheory.metrics.bleu import expected_corpus_bleu
 from qdtheory.text import (
     as_corpus,
     bleu,

@@ -1,0 +1,1 @@
+"""Intervals that hold QDisc whatever the search found."""

@@ -1,0 +1,231 @@
+"""QDisc of a pair at P, and the certificate that no model gains more.
+
+The result of a search is a lower bound. `certify` adds an upper bound that does not
+trust the search, from the method that knows the pair's form.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float, PRNGKeyArray
+
+from qdtheory.certificates.interval import Interval, _score_error
+from qdtheory.certificates.quadratic import _is_quadratic, quadratic_interval
+from qdtheory.certificates.tails import _has_tails, bleu_1_interval
+from qdtheory.discrepancy.quality import Discrepancy, bounds_meet, solve_or_search
+from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.pairs.concave import ConcavePair
+from qdtheory.pairs.forms import separable_form
+from qdtheory.pairs.separable import SeparablePair
+from qdtheory.solvers.ascent import MARGIN
+from qdtheory.solvers.search import NUM_STARTS, Method
+from qdtheory.world.distributions import check_distribution, require_x64
+
+
+def quality_discrepancy(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    *,
+    method: Literal["exact"] | Method | None = None,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+    certify: bool = False,
+) -> Discrepancy:
+    r"""QDisc and DRate of a pair at one real distribution.
+
+    Exact if quality is linear in Q and diversity is $\sum_i g(Q_i)$ with g strictly
+    concave on [0, 1], or concave up to a point and convex beyond. BLEU has this form
+    when its order equals the single length of the texts: it then tests whether the
+    text is among the references. A `ConcavePair` is solved as a convex problem, which
+    bounds QDisc from both sides.
+
+    Args:
+        pair: any pair that JAX can differentiate.
+        p: the real distribution, shape (N,).
+        method: "exact"; "ascent" or "penalty", see `qdtheory.search`; None for
+            "exact" or the convex problem if they apply, else "ascent".
+        num_starts: number of starts in each round of "ascent".
+        key: JAX random key of those starts; `jax.random.key(0)` if None.
+        certify: bound the result of a search by `qdtheory.certify`.
+
+    Returns:
+        The discrepancies with the models that attain them.
+
+    Raises:
+        TypeError: "exact" for a pair without scores or without g, or `certify` for a
+            pair for which no bound is known.
+        ValueError: `p` is not a distribution, its own quality is not finite, a score
+            is NaN or $+\infty$, the method is unknown, "exact" is requested for g of
+            another shape, or a `ConcavePair` is not concave.
+
+    References:
+        Li et al. 2020, section 5; the exact solutions are ours.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR, LL_NRR
+        >>> p = np.array([0.6, 0.3, 0.1])
+        >>> print(f"{quality_discrepancy(LL_NRR, p).qdisc:.6f}")
+        0.013566
+        >>> quality_discrepancy(CR_NRR, p).dominated_in is None
+        True
+    """
+    require_x64()
+    p = np.asarray(check_distribution(p))
+    if certify and separable_form(pair) is None:
+        bounding_method(pair)  # refuses before a search, not after it
+    found = solve_or_search(pair, p, method=method, num_starts=num_starts, key=key)
+    found = replace(found, pair=pair, p=jnp.asarray(p))
+    return _certified(pair, p, found) if certify else found
+
+
+def certify(
+    pair: Pair, p: Float[ArrayLike, " texts"], found: Discrepancy
+) -> Discrepancy:
+    """Add an upper bound to the QDisc that a search found, and improve its model.
+
+    Uses `bleu_1_interval` for BLEU of order 1 on texts of one length,
+    `quadratic_interval` for kernels and for BLEU of any order with one Self-BLEU
+    reference, `qdtheory.separable_interval` for sums of g(Q_i), and
+    `qdtheory.third_order_interval` for BLEU of any order with two Self-BLEU references.
+
+    Args:
+        pair: the pair of the search.
+        p: the real distribution of the search, shape (N,).
+        found: the result of `quality_discrepancy(pair, p)`.
+
+    Returns:
+        The result with `upper_bound`, and status "certified" if the bound exceeds
+        `qdisc`, recomputed from the model, by at most 1e-5 of the range of the texts'
+        scores; exact and certified results are returned unchanged.
+
+    Raises:
+        TypeError: no bound is known for the pair.
+        ValueError: `found` is the result of another pair or another distribution.
+        ImportError: the quadratic case without cvxpy.
+        RuntimeError: a model gains more than its bound, which would be a bug in this
+            library.
+
+    Example:
+        >>> from qdtheory import BleuPair, TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 1, 2, 3)
+        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
+        >>> certify(pair, p, quality_discrepancy(pair, p)).status
+        'certified'
+    """
+    _check_subject(pair, p, found)
+    return _certified(pair, p, found)
+
+
+def _certified(pair: Pair, p: ArrayLike, found: Discrepancy) -> Discrepancy:
+    if found.status != "lower_bound":
+        return found
+    interval, method = bounding_method(pair)
+    bounds = interval(pair, p, start=found.q)
+    scored: Any = pair  # every pair with a bound has scores
+    scores, reason = np.asarray(scored.text_quality(p)), found.reason
+    gain, q, dominated_in = _gain_of(pair, p, scores, found.q), found.q, "quality"
+    # A difference within the margin of the local search is not an improvement.
+    if bounds.lower > gain + MARGIN * _range(scores):
+        gain, q = bounds.lower, bounds.q
+        reason += " A local search improved on it."
+    else:
+        dominated_in = found.dominated_in
+    error = _score_error(pair, np.asarray(p))
+    size, met = found.quality_range, bounds_meet(gain, bounds.upper, scores, error)
+    return replace(
+        found,
+        qdisc=gain,
+        drate=gain / size if 0 < size < np.inf else None,
+        q=q,
+        dominated_in=dominated_in,
+        upper_bound=bounds.upper,
+        status="certified" if met else "lower_bound",
+        reason=f"{reason} Bounded by {method}.",
+    )
+
+
+def _gain_of(pair: Any, p: ArrayLike, scores: np.ndarray, q: ArrayLike) -> float:
+    """Gain in quality of a model; minus infinity if it is less diverse than P."""
+    if pair.diversity(q) < pair.diversity(p):
+        return -np.inf
+    return max(float(expected_score(jnp.asarray(q) - p, scores)), 0.0)
+
+
+def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
+    """Select the method that bounds QDisc of a pair from above.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        A function of the pair, p and a starting model, and the name of the method.
+
+    Raises:
+        TypeError: no bound is known for the pair.
+
+    Example:
+        >>> bounding_method(KernelPair(np.eye(2)))[1]
+        'the doubly nonnegative relaxation'
+    """
+    from qdtheory.certificates.cubic import is_cubic, third_order_interval
+    from qdtheory.certificates.separable import separable_interval
+
+    if isinstance(pair, ConcavePair):
+        return _convex_interval, "a convex problem, if V is concave as the pair states"
+    if _has_tails(pair):
+        return bleu_1_interval, "branch and bound"
+    if _is_quadratic(pair):
+        return quadratic_interval, "the doubly nonnegative relaxation"
+    if isinstance(pair, SeparablePair | LinearPair):
+        return separable_interval, "the concave envelope and branch and bound"
+    if is_cubic(pair):
+        return third_order_interval, "the third-order relaxation"
+    raise TypeError(
+        "an upper bound is known for BLEU of order 1 on texts of one length, for "
+        "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
+        "ConcavePair and for a diversity that sums g(Q_i); got "
+        f"{getattr(pair, 'name', type(pair).__name__)}"
+    )
+
+
+def _convex_interval(
+    pair: Any, p: ArrayLike, start: ArrayLike | None = None
+) -> Interval:
+    """Bounds from the convex problem, which needs no starting model."""
+    found = quality_discrepancy(pair, p)
+    return Interval(found.qdisc, found.upper_bound, found.q, 0)
+
+
+def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
+    """Raise if a result belongs to another problem."""
+    advice = "call quality_discrepancy(pair, p, certify=True), which does both"
+    if not _is_same(pair, found.pair):
+        names = (getattr(x, "name", type(x).__name__) for x in (pair, found.pair))
+        raise ValueError(
+            "found must be about this pair, {}; it is about another one, {} (functions "
+            "count as the same if they are one object); {}".format(*names, advice)
+        )
+    if not np.array_equal(np.asarray(p), np.asarray(found.p)):
+        raise ValueError(
+            f"found must be about this p; it is about another distribution; {advice}"
+        )
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two pairs are equal: arrays by their entries, functions by identity."""
+    if a is b:
+        return True
+    (leaves, form), (others, other_form) = map(jax.tree.flatten, (a, b))
+    # A class unknown to JAX is a leaf, which cannot be compared.
+    if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
+        return False
+    return all(map(np.array_equal, leaves, others))
+
+
+def _range(scores: np.ndarray) -> float:
+    """The greatest finite score minus the least."""
+    return float(np.ptp(scores[np.isfinite(scores)]))

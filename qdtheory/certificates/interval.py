@@ -1,0 +1,161 @@
+"""What every certificate shares: the interval, its units and its rounding."""
+
+import math
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from qdtheory.discrepancy.quality import CONTRADICTION
+from qdtheory.pairs.base import Pair
+from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.kernel import KernelPair
+from qdtheory.world.numbers import EPS
+
+TINY = float(np.finfo(float).tiny)
+# Penalty per unit of constraint violation in a linear program whose scores have range
+# 1: it keeps the bound finite in a box without a feasible Q.
+PENALTY = 1e5
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Lower and upper bound on QDisc.
+
+    Attributes:
+        lower: the gain in quality of `q`, at least 0.
+        upper: upper bound on the gain of models with V(Q) >= V(P).
+        q: a model with V(q) >= V(p) as evaluated in 64 bits, shape (N,).
+        steps: number of boxes split, or of solver iterations.
+    """
+
+    lower: float
+    upper: float
+    q: Float[Array, " texts"]
+    steps: int
+
+
+def checked_interval(
+    lower: float,
+    upper: float,
+    q: np.ndarray,
+    steps: int,
+    unit: float,
+) -> Interval:
+    """Build the interval from a gain and a bound, and check that they are consistent.
+
+    Args:
+        lower: the gain of `q`, a model as diverse as P in 64 bits.
+        upper: the claimed upper bound.
+        q: the model, shape (N,).
+        steps: number of steps of the method.
+        unit: the range of the scores.
+
+    Returns:
+        The interval; its upper end is `lower` if that is above by rounding only.
+
+    Raises:
+        RuntimeError: the gain exceeds the bound by more than rounding explains.
+    """
+    if not lower <= upper + CONTRADICTION * unit:
+        raise RuntimeError(
+            f"a model gains {lower:.9g}, more than the bound {upper:.9g}, which is "
+            "wrong then; please report this pair and P"
+        )
+    upper = float(max(lower, upper))
+    return Interval(float(lower), upper, jnp.asarray(q), steps)
+
+
+# --- Units --------------------------------------------------------------------------
+@dataclass(frozen=True)
+class UnitScores:
+    """Scores rescaled to [0, 1], which removes their unit and additive constants.
+
+    Attributes:
+        scores: (u - min u) / unit, shape (N,).
+        quality: U(P) on that scale.
+        unit: the range of the scores u.
+        rounding: error bound of a gain, on that scale.
+    """
+
+    scores: Float[np.ndarray, " texts"]
+    quality: float
+    unit: float
+    rounding: float
+
+    def gain(self, bound: float) -> float:
+        """Upper bound on the gain in the unit of u, rounded up.
+
+        Args:
+            bound: upper bound on the mean score, on the scale from 0 to 1.
+
+        Returns:
+            The bound, in the unit of u.
+        """
+        share = min(bound, 1.0) - self.quality + self.rounding
+        return self.unit * (share + 4 * EPS * abs(share))
+
+
+def in_units(
+    scores: Float[np.ndarray, " texts"],
+    p: Float[np.ndarray, " texts"],
+    error: float = 0.0,
+) -> UnitScores | None:
+    """Rescale scores to [0, 1].
+
+    Args:
+        scores: u, finite, shape (N,).
+        p: the real distribution, shape (N,).
+        error: error bound of a score.
+
+    Returns:
+        The scores; None if they are equal up to rounding, so that no model gains.
+    """
+    low, unit = float(scores.min()), float(np.ptp(scores))
+    if unit <= constant_gain(scores, error):
+        return None
+    # The deviation of sum(p) from 1 is multiplied by the constant in the scores.
+    offset = low / unit * math.fsum([*p.tolist(), -1.0])
+    shares = (scores - low) / unit
+    rounding = (p.size + 10) * EPS * (1 + abs(offset)) + 2 * error / unit
+    return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
+
+
+def constant_gain(scores: Float[np.ndarray, " texts"], error: float = 0.0) -> float:
+    """Upper bound on the gain due to rounding if all scores are equal.
+
+    Args:
+        scores: u, finite, shape (N,).
+        error: error bound of a score.
+
+    Returns:
+        A nonnegative number.
+    """
+    return scores.size * EPS * float(np.abs(scores).max()) + 2 * error
+
+
+def _score_error(pair: Pair, p: np.ndarray) -> float:
+    """Error bound of a score in 64 bits, taking the kernel or table as exact."""
+    if isinstance(pair, KernelPair):
+        sizes = np.abs(np.asarray(pair.kernel)) @ p
+        return (p.size + 2) * EPS * float(sizes.max())
+    if isinstance(pair, BleuPair):
+        return bleu_error(pair, float(pair.num_references))
+    return 0.0  # a user's function, taken as exact
+
+
+def bleu_error(pair: BleuPair, num_references: float) -> float:
+    """Error bound of a text's expected BLEU in 64 bits, taking the table as exact.
+
+    Args:
+        pair: the pair whose table is used.
+        num_references: n.
+
+    Returns:
+        Rounding error of the probabilities, their powers and the sum of the terms.
+    """
+    table, n = pair.table, pair.space.num_texts
+    sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
+    roundings = num_references * (n + 2) + table.num_sets + 4
+    return roundings * EPS * float(sizes.max())

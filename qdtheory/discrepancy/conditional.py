@@ -1,0 +1,514 @@
+r"""Quality and diversity of conditional generation, and their discrepancies.
+
+A conditional distribution is a matrix with a row $P(\cdot|c)$ for each condition c,
+and weights $P(c)$. Quality is averaged over the conditions; diversity is either
+averaged too, or that of the pooled texts, $V(\sum_c P(c)\, Q(\cdot|c))$.
+
+Average diversity separates over the conditions, coupled by one Lagrange multiplier.
+Under pooled diversity, quality is an optimal transport problem: assign the texts of a
+given pooled distribution to the conditions with the highest quality. All upper bounds
+here are by weak duality: for any prices b of the texts,
+$\sum_{c,x} \pi_{cx} (r_{cx} - b_x) \le \sum_c P(c) \max_x (r_{cx} - b_x)$, with
+$\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.discrepancy.concave_convex import NOISE, values_of
+from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
+from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.separable import SeparablePair
+from qdtheory.solvers.regularized_argmax import require_concave
+from qdtheory.theory.frontier import NEAREST_WEIGHT, maximise
+from qdtheory.world.distributions import check_distribution
+
+MAX_STEPS = 300
+# The bounds meet when they differ by at most this share of the range of qualities.
+TOLERANCE = 1e-11
+# Share of the mean complementarity that a step aims at; share of each slack it keeps.
+CENTERING, KEPT = 0.1, 0.01
+EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+@runtime_checkable
+class ScoredPair(Pair, Protocol):
+    """A pair with quality linear in Q, hence with a score for each text."""
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        """Return the score of each text given the real `p`."""
+        ...
+
+
+def conditional_quality(
+    pair: ScoredPair,
+    q: Float[ArrayLike, "conditions texts"],
+    p: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> Float[Array, ""]:
+    r"""Average quality $\sum_c P(c)\, U(Q(\cdot|c); P(\cdot|c))$.
+
+    Args:
+        pair: a pair with quality linear in Q; for a `SeparablePair` the sum is
+            $\sum_c P(c) \sum_x Q(x|c)\, f(P(x|c))$.
+        q: the model, one distribution per row, shape (conditions, texts).
+        p: the real distributions, same shape.
+        weights: P(c), positive.
+
+    Returns:
+        A scalar, finite or $-\infty$.
+
+    Raises:
+        ValueError: a row or the weights are not a distribution, or shapes differ.
+
+    References:
+        Li et al. 2020, section 7.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> p, weights = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0.5, 0.5])
+        >>> float(conditional_quality(CR_NRR, p, p, weights))
+        0.5625
+    """
+    p, weights = _check_conditional(p, weights)
+    q, _ = _check_conditional(q, weights, "q", p.shape)
+    scores = _scores(pair, p)
+    return weights @ jnp.stack([expected_score(*rows) for rows in zip(q, scores)])
+
+
+def average_diversity(
+    pair: Pair,
+    q: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> Float[Array, ""]:
+    r"""Average diversity $\sum_c P(c)\, V(Q(\cdot|c))$, as in Pairwise-BLEU.
+
+    Args:
+        pair: any pair.
+        q: the model, one distribution per row.
+        weights: P(c), positive.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: a row or the weights are not a distribution, or shapes differ.
+
+    References:
+        Li et al. 2020, section 7; Shen et al. 2019 (Pairwise-BLEU).
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> q, weights = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.5, 0.5])
+        >>> float(average_diversity(CR_NRR, q, weights))
+        -0.75
+    """
+    q, weights = _check_conditional(q, weights, "q")
+    return weights @ jnp.stack([pair.diversity(row) for row in q])
+
+
+def pooled_diversity(
+    pair: Pair,
+    q: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> Float[Array, ""]:
+    r"""Pooled diversity $V(\sum_c P(c)\, Q(\cdot|c))$, as in Distinct-n of all texts.
+
+    Args:
+        pair: any pair.
+        q: the model, one distribution per row.
+        weights: P(c), positive.
+
+    Returns:
+        A scalar; for concave V at least `average_diversity`.
+
+    Raises:
+        ValueError: a row or the weights are not a distribution, or shapes differ.
+
+    References:
+        Li et al. 2020, section 7; Li et al. 2016 (Distinct-n).
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> q, weights = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.5, 0.5])
+        >>> float(pooled_diversity(CR_NRR, q, weights))
+        -0.625
+    """
+    q, weights = _check_conditional(q, weights, "q")
+    return pair.diversity(weights @ q)
+
+
+# --- Discrepancies ------------------------------------------------------------------
+@dataclass(frozen=True)
+class ConditionalDiscrepancy:
+    """The quality that a conditional model can gain over P at no loss of diversity.
+
+    Attributes:
+        qdisc: the gain of `q`, at least 0.
+        q: a model, shape (conditions, texts), as diverse as P up to rounding.
+        upper_bound: upper bound on the gain, up to rounding.
+        w: the multiplier common to all conditions, dV/dU along the frontier at `q`; 0
+            if P maximises diversity, minus infinity or close to it if q maximises
+            quality.
+    """
+
+    qdisc: float
+    q: Float[Array, "conditions texts"]
+    upper_bound: float
+    w: float
+
+
+def average_discrepancy(
+    pair: SeparablePair | LinearPair,
+    p: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> ConditionalDiscrepancy:
+    r"""Exact QDisc under average diversity, by root-finding in the multiplier w.
+
+    U + V / |w| is a sum over the conditions with equal weights P(c) in both terms, so
+    the Pareto-optimum of weight w is that of Theorem 2 in every condition.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distributions, one per row.
+        weights: P(c), positive.
+
+    Returns:
+        The discrepancy; its two bounds agree to about ten digits.
+
+    Raises:
+        ValueError: bad distributions, g not strictly concave, or a real distribution
+            whose own quality is not finite.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR, LL_NRR
+        >>> p, weights = np.array([[0.6, 0.4], [0.9, 0.1]]), np.array([0.5, 0.5])
+        >>> round(average_discrepancy(CR_NRR, p, weights).qdisc, 9)
+        0.0
+        >>> print(f"{average_discrepancy(LL_NRR, p, weights).qdisc:.6f}")
+        0.000899
+    """
+    require_concave(pair.g)
+    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    scores = _finite_scores(pair, p)
+    possible = np.isfinite(scores)
+    most_diverse = possible / possible.sum(axis=1, keepdims=True)
+    least = float(_average_diversity(pair, p, weights))
+
+    def weight(alpha: float) -> float:
+        return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
+
+    def model(alpha: float) -> tuple[np.ndarray, float]:
+        """The optimum at alpha, and its diversity in excess of P's."""
+        q = most_diverse  # the limit at alpha = 0
+        if alpha > 0:
+            q = np.asarray(_optima(pair.g, scores, weight(alpha)))
+        return q, float(_average_diversity(pair, q, weights)) - least
+
+    if model(0.0)[1] <= 0:
+        return ConditionalDiscrepancy(0.0, jnp.asarray(p), 0.0, 0.0)
+    low, high = 0.0, 1.0
+    if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
+        low = 1.0
+    # The lower end stays as diverse as P.
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if model(middle)[1] >= 0 else (low, middle)
+    q, _ = model(low)
+    gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / weight(low)
+    heights = [
+        tangent_bound(pair.g, u, price, x) for u, x in zip(scores, q, strict=True)
+    ]
+    paid = price * least
+    quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
+    bound = float(weights @ heights) - paid - quality
+    bound += rounding(p.size) * (abs(paid) + float(np.abs(heights).max()))
+    return ConditionalDiscrepancy(gain, jnp.asarray(q), max(bound, gain), weight(low))
+
+
+def pooled_discrepancy(
+    pair: SeparablePair | LinearPair,
+    p: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> ConditionalDiscrepancy:
+    r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
+
+    Newton's method follows the central path; its iterates are as diverse as P, so their
+    gains are lower bounds. With m the pooled model and $\eta$ the price of diversity,
+    the text prices $b_x = -\eta g'(m_x)$ give an upper bound on the gain.
+
+    Args:
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave.
+        p: the real distributions, one per row.
+        weights: P(c), positive.
+
+    Returns:
+        The discrepancy; at least `transport_bound(pair, p, weights).gain`.
+
+    Raises:
+        ValueError: bad distributions, g not strictly concave, or a quality that is
+            not finite.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> p = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
+        >>> found = pooled_discrepancy(CR_NRR, p, np.array([0.5, 0.5]))
+        >>> print(f"{found.qdisc:.6f} {found.upper_bound:.6f}")
+        0.064305 0.064305
+    """
+    require_concave(pair.g)
+    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    scores = np.asarray(_scores(pair, p))
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            "pooled_discrepancy needs a finite quality of every text under every "
+            "condition; give all texts some probability, or use transport_bound"
+        )
+    uniform = np.full_like(p, 1 / p.shape[1])
+    real, most = (float(pooled_diversity(pair, q, weights)) for q in (p, uniform))
+    unit = float(np.ptp(scores))
+    if unit == 0 or most - real <= NOISE * abs(values_of(pair.g, weights @ p)[0]).sum():
+        # Only one pooled distribution is left.
+        plan = transport_bound(pair, p, weights)
+        return ConditionalDiscrepancy(plan.gain, plan.q, plan.upper_bound, 0.0)
+
+    best, gain, upper, price = p, 0.0, np.inf, np.inf
+    start = (p + uniform) / 2
+    for q, price, slack, slope in _central_path(pair, scores, weights, start, real):
+        # Concave V lies below its tangent at the pooled model.
+        spare = slack - slope @ (weights @ q)
+        bound = weights @ (scores + price * slope).max(axis=1) + price * spare
+        bound -= (weights[:, None] * p * scores).sum()
+        upper, found = min(upper, float(bound)), _gain(q, p, weights, scores)
+        if found > gain:
+            best, gain = q, found
+        if upper - gain <= TOLERANCE * unit:
+            break
+    return ConditionalDiscrepancy(gain, jnp.asarray(best), max(upper, gain), -1 / price)
+
+
+@dataclass(frozen=True)
+class Transport:
+    r"""The optimal assignment of the texts of a pooled distribution to the conditions.
+
+    Attributes:
+        gain: the quality gained over P, at least 0.
+        q: the model, shape (conditions, texts), with the pooled distribution of P,
+            to 1e-10.
+        upper_bound: upper bound on the gain of models with that pooled distribution.
+        condition_potentials: $a_c$, shape (conditions,).
+        text_potentials: $b_x$, shape (texts,), of mean 0 under the pooled
+            distribution. $r_{cx} \le a_c + b_x$ everywhere, with equality on the
+            support of `q`, and on that of P if the gain is 0.
+    """
+
+    gain: float
+    q: Float[Array, "conditions texts"]
+    upper_bound: float
+    condition_potentials: Float[Array, " conditions"]
+    text_potentials: Float[Array, " texts"]
+
+
+def transport_bound(
+    pair: ScoredPair,
+    p: Float[ArrayLike, "conditions texts"],
+    weights: Float[ArrayLike, " conditions"],
+) -> Transport:
+    r"""Maximum gain in quality at the pooled distribution of P, by a linear program.
+
+    A lower bound on QDisc under every pooled diversity, which is unchanged. Maximise
+    $\sum_{c,x} \pi_{cx} r_{cx}$ over $\pi \ge 0$ subject to
+    $\sum_x \pi_{cx} = P(c)$ and $\sum_c \pi_{cx} = \sum_c P(c)\, P(x|c)$.
+
+    Args:
+        pair: a pair with quality linear in Q; its diversity is not used.
+        p: the real distributions, one per row.
+        weights: P(c), positive.
+
+    Returns:
+        The gain, the model that attains it and the dual prices that bound it.
+
+    Raises:
+        ValueError: bad distributions, or a real distribution whose own quality is not
+            finite.
+        RuntimeError: the program was not solved.
+
+    References:
+        Villani 2009, chapter 5, for the potentials.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> p = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
+        >>> plan = transport_bound(CR_NRR, p, np.array([0.5, 0.5]))
+        >>> print(f"{plan.gain:.4f}")
+        0.0600
+        >>> bool(abs(plan.q.mean(axis=0) - p.mean(axis=0)).max() < 1e-12)
+        True
+    """
+    from scipy.optimize import linprog  # late: slow to import
+
+    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    scores = _finite_scores(pair, p)
+    pooled, possible = weights @ p, np.isfinite(scores)
+    rows, columns = _sums(*p.shape)
+    found = linprog(
+        -np.where(possible, scores, 0.0).ravel(),
+        A_eq=np.vstack([rows, columns]),
+        b_eq=np.concatenate([weights, pooled]),
+        bounds=[(0, None if x else 0) for x in possible.ravel()],
+        options=EXACT,
+    )
+    if found.x is None:
+        raise RuntimeError(f"the linear program was not solved: {found.message}")
+    q = np.maximum(found.x, 0).reshape(p.shape)
+    q /= q.sum(axis=1, keepdims=True)
+    text_potentials = -found.eqlin.marginals[len(p) :]
+    text_potentials -= pooled @ text_potentials
+    # The smallest feasible potentials given these: the bound holds for any.
+    condition_potentials = (scores - text_potentials).max(axis=1)
+    real = float(conditional_quality(pair, p, p, weights))
+    gain = max(_gain(q, p, weights, scores), 0.0)
+    return Transport(
+        gain=gain,
+        q=jnp.asarray(q),
+        upper_bound=max(float(weights @ condition_potentials) - real, gain),
+        condition_potentials=jnp.asarray(condition_potentials),
+        text_potentials=jnp.asarray(text_potentials),
+    )
+
+
+# --- Behind them --------------------------------------------------------------------
+def _check_conditional(
+    p: ArrayLike,
+    weights: ArrayLike,
+    name: str = "p",
+    shape: tuple[int, ...] | None = None,
+) -> tuple[Array, Array]:
+    """Check both and return them as JAX arrays."""
+    if jnp.ndim(p) != 2:
+        raise ValueError(
+            f"{name} must be a matrix with a distribution over the texts in each row, "
+            f"one a condition; got shape {jnp.shape(p)}"
+        )
+    if shape is not None and jnp.shape(p) != shape:
+        raise ValueError(
+            f"{name} must have the shape of p, {shape}, got {jnp.shape(p)}; what is "
+            "compared must be over the same conditions and texts"
+        )
+    p = p if isinstance(p, Tracer) else np.asarray(p)  # JAX slices slowly
+    for c, row in enumerate(p):
+        check_distribution(row, f"{name}[{c}]")
+    if jnp.shape(weights) != (len(p),):
+        raise ValueError(
+            f"weights must hold P(c) of each of the {len(p)} conditions, "
+            f"the rows of {name}; got shape {jnp.shape(weights)}"
+        )
+    weights = check_distribution(weights, "weights")
+    if not isinstance(weights, Tracer) and float(weights.min()) == 0:
+        raise ValueError(
+            "weights must be positive; leave out the conditions of probability 0, got "
+            f"one at index {int(weights.argmin())}"
+        )
+    return jnp.asarray(p), weights
+
+
+def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:
+    """The quality r of each text under each condition."""
+    return jnp.stack([pair.text_quality(row) for row in p])
+
+
+def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
+    """The same, after checking that the quality of P itself is finite."""
+    scores = np.asarray(_scores(pair, p))
+    if not np.isfinite(scores[p > 0]).all() or not (scores < np.inf).all():
+        raise ValueError(
+            "the quality of P itself must be finite, and no score NaN or +inf; the "
+            "pair's scores are not so at this p"
+        )
+    return scores
+
+
+def _gain(
+    q: np.ndarray, p: np.ndarray, weights: np.ndarray, scores: np.ndarray
+) -> float:
+    """U(Q) - U(P), if neither has mass on texts of score minus infinity."""
+    rise = (q - p) * np.where(np.isfinite(scores), scores, 0.0)
+    return float(weights @ rise.sum(axis=1))
+
+
+@partial(jax.jit, static_argnums=0)
+def _optima(g: ScalarFunction, scores: Array, w: Array) -> Array:
+    """The Pareto-optimum of one weight in every condition."""
+    q = jax.vmap(lambda row: maximise(g, row, w)[0])(scores)
+    return q / q.sum(axis=1, keepdims=True)
+
+
+# Compiled, hence without input checks on values.
+_average_diversity = jax.jit(average_diversity)
+
+
+def _sums(conditions: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices that sum a flattened coupling over texts and over conditions."""
+    return (
+        np.kron(np.eye(conditions), np.ones(texts)),
+        np.tile(np.eye(texts), conditions),
+    )
+
+
+def _central_path(
+    pair: SeparablePair | LinearPair,
+    scores: np.ndarray,
+    weights: np.ndarray,
+    start: np.ndarray,
+    least: float,
+) -> Iterator[tuple[np.ndarray, float, float, np.ndarray]]:
+    r"""Generate strictly feasible models: Q, price of diversity, V - least, $g'(m)$.
+
+    With multipliers $z \ge 0$ of $\pi \ge 0$, $\eta$ of diversity and $\nu_c$ of the
+    weights: $r + \eta g'(m) + z = \nu$, $\eta (V - V(P)) = \mu$, $z \pi = \mu$.
+    """
+    rows, columns = _sums(*scores.shape)
+    r, n = scores.ravel(), scores.size
+    x = (weights[:, None] * start).ravel()
+    value, slope, bend = values_of(pair.g, columns @ x)
+    slack = value.sum() - least
+    mu = np.ptp(r) / (n + 1)
+    z, price = mu / x, mu / slack
+    for _ in range(MAX_STEPS):
+        coupling = x.reshape(scores.shape)
+        q = coupling / coupling.sum(axis=1, keepdims=True)
+        yield q, float(price), float(slack), slope
+        mu = CENTERING * (x @ z + price * slack) / (n + 1)
+        # In units of x; the steps of the price and of nu are further unknowns.
+        by_text, by_row = columns * x, rows * x
+        matrix = np.zeros((n + 1 + len(rows),) * 2)
+        matrix[:n, :n] = price * by_text.T @ (bend[:, None] * by_text) - np.diag(x * z)
+        matrix[:n, n] = matrix[n, :n] = slope @ by_text
+        matrix[n, n] = slack / price
+        matrix[:n, n + 1 :], matrix[n + 1 :, :n] = by_row.T, by_row
+        uphill = x * r + price * (slope @ by_text) + mu
+        target = np.concatenate([-uphill, [mu / price - slack], np.zeros(len(rows))])
+        try:
+            step = np.linalg.solve(matrix, target)
+        except np.linalg.LinAlgError:
+            return
+        dx, dprice, dz = x * step[:n], step[n], mu / x - z - z * step[:n]
+        falls = max((-dx / x).max(), (-dz / z).max(), -dprice / price, 1 - KEPT)
+        share = (1 - KEPT) / falls
+        while True:
+            value, slope, bend = values_of(pair.g, columns @ (x + share * dx))
+            if value.sum() - least > KEPT * slack:
+                break
+            share /= 2
+            if share < NOISE:
+                return
+        slack = value.sum() - least
+        x, z, price = x + share * dx, z + share * dz, price + share * dprice

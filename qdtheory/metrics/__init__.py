@@ -1,0 +1,1 @@
+"""Functions of distributions: divergences, n-gram metrics, expected BLEU."""

@@ -1,0 +1,306 @@
+r"""Expected BLEU in closed form, as a short sum of powers.
+
+For a candidate c and one reference r, let m(c, r) be the vector of clipped counts
+$\min(count_c(g), count_r(g))$ of the candidate's n-grams g. With n references the
+clipped counts are the elementwise maximum of the n vectors, their join. For
+independent references from P the join is at most s with probability $F_c(s)^n$, where
+$F_c(s) = \Pr(m(c, r) \le s)$, and Moebius inversion over the joins gives
+$E\,BLEU(c) = \sum_s w_c(s) F_c(s)^n$ with weights that depend on neither P nor n.
+
+A vector of clipped counts is encoded as bits, in unary for each n-gram: the join is OR,
+and "at most" means "no additional bit". For texts of several lengths the brevity
+penalty needs the reference length closest to the candidate's, encoded in a few more
+bits by rank of closeness. Candidates that are equal up to renaming of tokens share
+their joins and weights.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import jax
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.metrics.bleu_table import (
+    Smoothing,
+    _check_options,
+    _count_table,
+    _score,
+    bleu_table,
+    text_bleu,
+)
+from qdtheory.world.distributions import Number, check_distribution
+from qdtheory.world.spaces import TextSpace
+
+
+def expected_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: Number = 2,
+    smoothing: Smoothing = None,
+) -> Float[Array, ""]:
+    r"""Expected BLEU of one candidate from `q` and independent references from `p`.
+
+    Sentence BLEU as in NLTK: the geometric mean of the clipped n-gram precisions of
+    orders 1 to max_order, times the brevity penalty for the reference length closest
+    to the candidate's (the shorter on ties). A text without a matching n-gram of some
+    order, such as one shorter than that order, has BLEU 0; `smoothing="epsilon"`
+    replaces counts of 0 by 0.1, but a text without a matching token keeps BLEU 0.
+
+    Args:
+        space: the texts, of one or several lengths.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: n, at least 1; may be traced.
+        smoothing: None, or "epsilon" (NLTK's method 1).
+
+    Returns:
+        A scalar in [0, 1].
+
+    Raises:
+        ValueError: `q` or `p` is not a distribution over the space, max_order or
+            num_references is below 1, unknown smoothing, or a table too large.
+
+    References:
+        Li et al. 2020, section 5.1; the closed form is ours.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> p = np.array([0.5, 0.5])
+        >>> float(expected_bleu(space, p, p, max_order=1, num_references=2))
+        0.75
+    """
+    table = bleu_table(space, max_order, smoothing)
+    _check_references("num_references", num_references)
+    q = check_distribution(q, "q", space.num_texts)
+    p = check_distribution(p, "p", space.num_texts)
+    return q @ text_bleu(table, p, num_references)
+
+
+def expected_self_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: Number = 2,
+    smoothing: Smoothing = None,
+) -> Float[Array, ""]:
+    """Expected Self-BLEU of num_references + 1 independent texts from `q`.
+
+    Args:
+        space: the texts, of one or several lengths.
+        q: the model, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: k, the number of texts minus 1, at least 1; may be traced.
+        smoothing: as in `expected_bleu`.
+
+    Returns:
+        A scalar in [0, 1]; lower is more diverse.
+
+    Raises:
+        ValueError: as in `expected_bleu`.
+
+    References:
+        Li et al. 2020, section 5.1.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> float(expected_self_bleu(space, np.array([1.0, 0.0]), max_order=1))
+        1.0
+    """
+    return expected_bleu(space, q, q, max_order, num_references, smoothing)
+
+
+def _check_references(name: str, number: Number) -> None:
+    if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
+        raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
+
+
+# --- Beyond the closed form ---------------------------------------------------------
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over independent draws.
+
+    Attributes:
+        value: the mean.
+        standard_error: estimated standard deviation of the mean.
+    """
+
+    value: float
+    standard_error: float
+
+
+def estimate_bleu(
+    candidates: Int[ArrayLike, "draws length"],
+    references: Int[ArrayLike, "draws references other_length"],
+    max_order: int = 2,
+    smoothing: Smoothing = None,
+) -> Estimate:
+    """Expected BLEU by Monte Carlo, for spaces too large to enumerate.
+
+    Each draw is one candidate with its own references; for Self-BLEU, draw both from
+    the model. Conventions as in `expected_bleu`.
+
+    Args:
+        candidates: tokens, shape (S, L), -1 after the end of a text.
+        references: tokens, shape (S, n, L'), -1 after the end of a text.
+        max_order: highest order of the n-grams.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        The mean BLEU of the draws with its standard error.
+
+    Raises:
+        ValueError: wrong shapes, fewer than two draws, different numbers of draws, an
+            empty text, or a bad max_order or smoothing.
+
+    Example:
+        >>> candidates = np.array([[0, 1, 1], [0, 0, 1]])
+        >>> references = np.array([[[0, 1, 1]], [[1, 1, 1]]])
+        >>> round(estimate_bleu(candidates, references, max_order=1).value, 6)
+        0.666667
+    """
+    texts, others = np.asarray(candidates), np.asarray(references)
+    _check_options(max_order, smoothing)
+    if texts.ndim != 2 or others.ndim != 3 or len(texts) != len(others):
+        raise ValueError(
+            "candidates must have shape (draws, length) and references (draws, "
+            f"references, length), got {texts.shape} and {others.shape}"
+        )
+    if len(texts) < 2:
+        raise ValueError(f"a standard error needs at least 2 draws, got {len(texts)}")
+    length, lengths = ((x >= 0).sum(axis=-1) for x in (texts, others))
+    if lengths.size == 0 or min(length.min(), lengths.min()) == 0:
+        raise ValueError("no text may be empty, and each draw needs a reference")
+    found = np.array([_found(texts, others, n) for n in range(1, max_order + 1)])
+    possible = np.maximum(1, length - np.arange(max_order)[:, None])
+    # The closest length, the shorter on ties.
+    key = 2 * np.abs(lengths - length[:, None]) + (lengths > length[:, None])
+    closest = np.take_along_axis(lengths, key.argmin(axis=1)[:, None], axis=1)[:, 0]
+    scores = _score(found, possible, length, closest, smoothing)
+    return Estimate(
+        float(scores.mean()), float(scores.std(ddof=1) / len(scores) ** 0.5)
+    )
+
+
+def _found(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+    """Count the clipped n-gram matches of each text with its references."""
+    if n > min(texts.shape[1], others.shape[2]):
+        return np.zeros(len(texts), int)
+    own, theirs = (
+        np.lib.stride_tricks.sliding_window_view(x, n, axis=-1) for x in (texts, others)
+    )
+    whole = own[..., -1] >= 0
+    same = (own[:, :, None] == own[:, None]).all(axis=-1)
+    # A text's j-th occurrence of an n-gram needs a reference with at least j.
+    occurrence = np.tril(same).sum(axis=-1)
+    equal = (own[:, None, :, None] == theirs[:, :, None]).all(axis=-1)
+    most = equal.sum(axis=-1).max(axis=1)
+    return (whole & (most >= occurrence)).sum(axis=1)
+
+
+def expected_corpus_bleu(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int = 2,
+    num_references: int = 2,
+    num_candidates: int = 2,
+    smoothing: Smoothing = None,
+) -> float:
+    r"""Expected BLEU of several candidates with pooled counts (corpus BLEU).
+
+    All candidates share the references. Given these the candidates are independent,
+    so their counts are convolved, once for each of the $\binom{N + n - 1}{n}$
+    multisets of references: for small spaces only. The result is a polynomial of
+    degree `num_candidates` in q.
+
+    Args:
+        space: the texts.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams.
+        num_references: n.
+        num_candidates: m.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        A number in [0, 1]; for one candidate equal to `expected_bleu`.
+
+    Raises:
+        ValueError: as in `expected_bleu`, or more than a million multisets.
+
+    References:
+        Li et al. 2020, section 5.1, which pools m candidates.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> p = np.array([0.5, 0.5])
+        >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3)
+        0.75
+    """
+    _check_options(max_order, smoothing)
+    _check_references("num_references", num_references)
+    _check_references("num_candidates", num_candidates)
+    q = np.asarray(check_distribution(q, "q", space.num_texts))
+    p = np.asarray(check_distribution(p, "p", space.num_texts))
+    multisets = math.comb(space.num_texts + num_references - 1, num_references)
+    if multisets > 10**6:
+        raise ValueError(
+            f"pooled BLEU sums over {multisets:,} multisets of references, 1,000,000 "
+            "at most; take fewer references, or expected_bleu for one candidate"
+        )
+    lengths = space.text_lengths
+    orders = range(1, min(max_order, space.max_length) + 1)
+    tables = [_count_table(space, n).astype(int) for n in orders]
+    possible = np.maximum(1, lengths - np.arange(max_order)[:, None])
+    # Summed over the candidates: matched and possible n-grams, and lengths.
+    most = possible.max(axis=1)
+    limits = np.concatenate([most, most, np.full(2, space.max_length)])
+    sizes = num_candidates * limits + 1
+    places = np.cumprod(np.append(1, sizes[:-1]))
+    total = 0.0
+    for multiset in combinations_with_replacement(np.flatnonzero(p), num_references):
+        references = np.array(multiset)
+        found = [
+            np.minimum(table, table[:, references].max(axis=1, keepdims=True)).sum(
+                axis=0
+            )
+            for table in tables
+        ]
+        found += [np.zeros_like(lengths)] * (max_order - len(found))
+        far = np.abs(lengths[references] - lengths[:, None])
+        key = 2 * far + (lengths[references] > lengths[:, None])
+        closest = lengths[references][key.argmin(axis=1)]
+        state = places @ np.array([*found, *possible, lengths, closest])
+        states, chances = _sum_of_draws(state, q, num_candidates)
+        digits = states // places[:, None] % sizes[:, None]
+        scores = _score(
+            digits[:max_order],
+            digits[max_order : 2 * max_order],
+            digits[-2],
+            digits[-1],
+            smoothing,
+        )
+        counts = np.unique(references, return_counts=True)[1]
+        orderings = math.factorial(num_references) / math.prod(
+            map(math.factorial, counts.tolist())
+        )
+        total += orderings * p[references].prod() * float(scores @ chances)
+    return float(total)
+
+
+def _sum_of_draws(
+    values: np.ndarray, q: np.ndarray, num_draws: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distribution of a sum of i.i.d. integers."""
+    kinds, kind = np.unique(values, return_inverse=True)
+    chance = np.bincount(kind, q)
+    sums, chances = kinds, chance
+    for _ in range(num_draws - 1):
+        sums, where = np.unique(sums[:, None] + kinds, return_inverse=True)
+        chances = np.bincount(where.ravel(), np.outer(chances, chance).ravel())
+    return sums, chances

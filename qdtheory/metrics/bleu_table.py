@@ -1,0 +1,284 @@
+"""BLEU of every text against every set of n-grams: what the closed forms sum over."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.world.distributions import Number
+from qdtheory.world.numbers import STATIC
+from qdtheory.world.spaces import TextSpace
+
+# NLTK's smoothing method 1 replaces a count of 0 by this.
+EPSILON = 0.1
+BLOCK = 64
+# Tables with at most this many entries are stored as matrices that fit into the cache.
+SMALL = 2**16
+MAX_BITS = 62
+Smoothing = Literal["epsilon"] | None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BleuTable:
+    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c.
+
+    Attributes:
+        sets: indicator rows of the K sets S of texts, in blocks of 64 rows, which fit
+            into the cache as float64; the last block is padded with zeros.
+        text: the candidate of each term, in ascending order.
+        set_index: the set of each term, below K.
+        weight: the weight of each term.
+        dense: for a small table the weights as a matrix, with a row for each text and
+            a column for each row of `sets`; otherwise None.
+        num_sets: K.
+    """
+
+    sets: Int[ArrayLike, "blocks 64 texts"]
+    text: Int[ArrayLike, " terms"]
+    set_index: Int[ArrayLike, " terms"]
+    weight: Float[ArrayLike, " terms"]
+    dense: Float[ArrayLike, "texts rows"] | None
+    num_sets: int = field(metadata=STATIC)
+
+
+@jax.jit
+def text_bleu(
+    table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
+) -> Float[Array, " texts"]:
+    """Expected BLEU of each text as candidate against references drawn from `p`.
+
+    Args:
+        table: `bleu_table(space, max_order)`.
+        p: distribution of the references, shape (N,).
+        num_references: n; may be traced, so that one compiled function serves every n.
+
+    Returns:
+        Values in [0, 1], shape (N,).
+    """
+    p, sets = jnp.asarray(p), jnp.asarray(table.sets)
+    if table.dense is not None:
+        chances = sets.reshape(-1, p.size).astype(float) @ p
+        return jnp.asarray(table.dense) @ _power(chances, num_references)
+    # Without the checkpoint the derivative would keep all sets in float64.
+    chance_of_block = jax.checkpoint(lambda block: block.astype(float) @ p)
+    chances = jax.lax.map(chance_of_block, sets).ravel()
+    terms = table.weight * _power(chances, num_references)[table.set_index]
+    zeros = jnp.zeros(p.shape)
+    return zeros.at[table.text].add(terms, indices_are_sorted=True)
+
+
+@jax.custom_jvp
+def _power(x: Array, n: Number) -> Array:
+    """Compute x^n for integer n, with correct derivatives in x at 0; 1 if n < 0.
+
+    JAX's second derivative of x^1 at 0 is 0 / 0. Repeated squaring is several times
+    faster than XLA's power and errs by about n roundings, as much as a rounding of x.
+    """
+
+    def square(state):
+        product, power, left = state
+        return jnp.where(left % 2 == 1, product * power, product), power**2, left // 2
+
+    exponent = jnp.asarray(n).astype(int)
+    start = jnp.ones_like(x), x, jnp.broadcast_to(exponent, x.shape)
+    return jax.lax.while_loop(lambda state: (state[2] > 0).any(), square, start)[0]
+
+
+@_power.defjvp
+def _power_jvp(primals, tangents):
+    x, n = primals
+    lower = _power(x, n - 1)  # the power is what costs time
+    return jnp.where(n > 0, x * lower, 1.0), n * lower * tangents[0]
+
+
+def _check_options(max_order: int, smoothing: Smoothing) -> None:
+    if max_order < 1:
+        raise ValueError(f"max_order must be at least 1, got {max_order}")
+    if smoothing not in (None, "epsilon"):
+        raise ValueError(f'smoothing must be None or "epsilon", got {smoothing!r}')
+
+
+@lru_cache(maxsize=8)
+def bleu_table(
+    space: TextSpace, max_order: int, smoothing: Smoothing = None
+) -> BleuTable:
+    """Build the sets and weights of the closed form, cached per space and order.
+
+    Args:
+        space: the texts.
+        max_order: highest order; above the greatest length, BLEU without smoothing
+            is 0.
+        smoothing: None, or "epsilon".
+
+    Returns:
+        The table, valid for all distributions and numbers of references.
+
+    Raises:
+        ValueError: max_order below 1, unknown smoothing, texts too long for 62 bits,
+            or a table beyond 2 GiB.
+
+    Example:
+        >>> space = TextSpace(vocab_size=4, lengths=3)
+        >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
+        [13, 155, 65]
+    """
+    _check_options(max_order, smoothing)
+    space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
+    # A set is identified by the sum of its members' random 64-bit numbers.
+    names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
+    known: dict[int, int] = {}
+    rows, text, set_index, weight = [], [], [], []
+    joins: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+    for candidate in range(space.num_texts):
+        clipped, segments = _clipped_counts(space, max_order, candidate)
+        pattern = _pattern(space.tokens[candidate])
+        if pattern not in joins:
+            length = int(space.text_lengths[candidate])
+            tops = _joins(np.unique(clipped), space)
+            values = _bleu(tops, segments, length, space.lengths, smoothing)
+            joins[pattern] = _weights(tops, values)
+        tops, weights = joins[pattern]
+        kinds, kind = np.unique(clipped, return_inverse=True)
+        sums = np.zeros(kinds.size, "u8")
+        np.add.at(sums, kind, names)
+        below = (kinds & ~tops[:, None]) == 0
+        for top, row, value in zip(tops, np.where(below, sums, 0).sum(axis=1), weights):
+            if int(row) not in known:
+                known[int(row)] = len(rows)
+                space.refuse_beyond_memory(
+                    (len(rows) + 1) * space.num_texts, "BLEU table"
+                )
+                rows.append((clipped & ~top) == 0)
+            text.append(candidate)
+            set_index.append(known[int(row)])
+            weight.append(value)
+    sets = np.zeros((-(-len(rows) // BLOCK) * BLOCK, space.num_texts), np.int8)
+    for row, members in enumerate(rows):
+        sets[row] = members
+    dense = None
+    if sets.size <= SMALL:
+        dense = np.zeros(sets.T.shape)
+        np.add.at(dense, (text, set_index), weight)
+    return BleuTable(
+        dense=dense,
+        sets=sets.reshape(-1, BLOCK, space.num_texts),
+        text=np.array(text, np.int32),
+        set_index=np.array(set_index, np.int32),
+        weight=np.array(weight, float),
+        num_sets=len(rows),
+    )
+
+
+def _pattern(tokens: np.ndarray) -> tuple[int, ...]:
+    """Rename the tokens in order of first appearance."""
+    order: dict[int, int] = {}
+    return tuple(order.setdefault(int(t), len(order)) for t in tokens if t >= 0)
+
+
+# (first bit, number of bits) for the counts of each order, then for the length.
+Segments = tuple[tuple[int, int], ...]
+
+
+def _clipped_counts(
+    space: TextSpace, max_order: int, candidate: int
+) -> tuple[np.ndarray, Segments]:
+    """Encode m(candidate, r) as bits for every reference r."""
+    bits = np.zeros(space.num_texts, np.int64)
+    segments, first = [], 0
+    for n in range(1, max_order + 1):
+        start = first
+        grams = space.ngrams(n)[candidate] if n <= space.max_length else np.empty(0)
+        for gram in dict.fromkeys(grams[grams >= 0].tolist()):
+            counts = _count_table(space, n)[gram].astype(np.int64)
+            count = int(counts[candidate])
+            bits |= ((1 << np.minimum(counts, count)) - 1) << first
+            first += count
+        segments.append((start, first - start))
+    order = _by_closeness(space.lengths, int(space.text_lengths[candidate]))
+    steps = len(order) - 1
+    closeness = steps - np.array([order.index(n) for n in space.lengths])
+    # The texts are sorted by length.
+    each = np.repeat(closeness, [space.vocab_size**n for n in space.lengths])
+    if first + steps > MAX_BITS:
+        raise ValueError(
+            f"texts of {first + steps} n-grams and lengths are too long for the BLEU "
+            f"table, {MAX_BITS} at most; take shorter texts or a lower order"
+        )
+    bits |= ((1 << each) - 1) << first
+    return bits, (*segments, (first, steps))
+
+
+@lru_cache(maxsize=8)
+def _count_table(space: TextSpace, n: int) -> np.ndarray:
+    """Count of each n-gram in each text, shape (ngrams, texts)."""
+    ngrams = space.ngrams(n)
+    num_ngrams = space.vocab_size**n
+    space.refuse_beyond_memory(num_ngrams * space.num_texts, "n-gram count table")
+    counts = np.zeros((num_ngrams, space.num_texts), np.uint8)
+    texts, _ = np.nonzero(ngrams >= 0)
+    np.add.at(counts, (ngrams[ngrams >= 0], texts), 1)
+    counts.setflags(write=False)
+    return counts
+
+
+def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
+    """All unions of the rows of bits, sorted by number of bits."""
+    joins = clipped[:1]
+    for bits in clipped[1:]:
+        joins = np.union1d(joins, np.append(joins | bits, bits))
+        space.refuse_beyond_memory(8 * joins.size**2, "BLEU table")
+    return joins[np.argsort(np.bitwise_count(joins), kind="stable")]
+
+
+def _weights(joins: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Moebius inversion of the values: the joins with nonzero weights."""
+    from scipy.linalg import solve_triangular  # late: slow to import
+
+    # v(s) = sum of w(t) over t >= s: solve for the weights from the top down.
+    at_most = (joins[:, None] & ~joins) == 0
+    weights = solve_triangular(at_most.astype(float), values, unit_diagonal=True)
+    # The weights are sums of a few BLEU values in [0, 1].
+    kept = np.abs(weights) > 1e-12
+    return joins[kept], weights[kept]
+
+
+def _bleu(
+    clipped: np.ndarray,
+    segments: Segments,
+    length: int,
+    lengths: tuple[int, ...],
+    smoothing: Smoothing,
+) -> np.ndarray:
+    """BLEU of a candidate of given length, from the bits of its clipped counts."""
+    *orders, rank = [
+        np.bitwise_count(clipped >> start & ((1 << size) - 1)).astype(int)
+        for start, size in segments
+    ]
+    closest = np.array(_by_closeness(lengths, length))[len(lengths) - 1 - rank]
+    possible = np.maximum(1, length - np.arange(len(orders)))[:, None]
+    return _score(np.array(orders), possible, np.array(length), closest, smoothing)
+
+
+def _score(
+    found: np.ndarray,
+    possible: np.ndarray,
+    length: np.ndarray,
+    closest: np.ndarray,
+    smoothing: Smoothing,
+) -> np.ndarray:
+    """BLEU from matched and possible n-grams, shape (orders, ...), and the lengths."""
+    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
+    with np.errstate(divide="ignore"):
+        precision = np.exp(np.log(counts / possible).mean(axis=0))
+    brevity = np.minimum(1.0, np.exp(1 - closest / length))
+    return np.where(found[0] > 0, brevity * precision, 0.0)
+
+
+def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:
+    """Sort the lengths from closest to farthest, the shorter first on ties."""
+    return sorted(lengths, key=lambda other: (abs(other - length), other))

@@ -1,0 +1,263 @@
+"""Coverage rate, negative repetition rate and CND, and the n-gram map of a space.
+
+The three metrics take distributions over any finite set: whole texts, or the n-grams
+of `TextSpace.ngram_distribution`.
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.spaces import TextSpace
+
+
+def coverage_rate(
+    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""Coverage rate, a quality: $CR(Q; P) = \sum_i Q_i P_i$.
+
+    The probability that a draw from Q equals a draw from P.
+
+    Args:
+        q: the model, a distribution over texts or n-grams, shape (N,).
+        p: the real distribution, shape (N,).
+
+    Returns:
+        A scalar in [0, 1].
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(coverage_rate(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
+        0.5
+    """
+    q = check_distribution(q, "q")
+    return jnp.vdot(q, check_distribution(p, "p", q.size))
+
+
+def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
+
+    Minus the probability that two draws from Q are equal; Simpson's index minus 1.
+
+    Args:
+        q: a distribution over texts or n-grams, shape (N,).
+
+    Returns:
+        A scalar in [-1, -1/N].
+
+    Raises:
+        ValueError: `q` is not a distribution.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(negative_repetition_rate(np.array([0.5, 0.5])))
+        -0.5
+    """
+    q = check_distribution(q, "q")
+    return -jnp.vdot(q, q)
+
+
+def cnd(
+    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""CR-NRR divergence: $CND(Q; P) = \sum_i (Q_i - P_i)^2$.
+
+    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Computed as
+    a sum of squares, so it keeps its precision when Q is close to P. On n-grams it is
+    0 iff the n-gram distributions are equal, which does not imply Q = P.
+
+    Args:
+        q: the model, a distribution over texts or n-grams, shape (N,).
+        p: the real distribution, shape (N,).
+
+    Returns:
+        A scalar in [0, 2].
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
+
+    References:
+        Li et al. 2020, section 5.2.
+
+    Example:
+        >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+        2.0
+    """
+    q = check_distribution(q, "q")
+    difference = q - check_distribution(p, "p", q.size)
+    return jnp.vdot(difference, difference)
+
+
+def ms_jaccard(
+    space: TextSpace,
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    max_order: int,
+) -> Float[Array, ""]:
+    r"""MS-Jaccard of two distributions, the limit of that of two corpora.
+
+    $(J_1 \cdots J_N)^{1/N}$ with N = max_order and
+    $J_n = \sum_g \min(c_g, d_g) / \sum_g \max(c_g, d_g)$, where $c_g$ and $d_g$ are
+    the expected counts of the n-gram g in one text of q and of p. Where the value is
+    0, the gradient is defined as 0.
+
+    Args:
+        space: the texts.
+        q: the model, shape (num_texts,).
+        p: the real distribution, shape (num_texts,).
+        max_order: highest order of the n-grams, 1 .. max_length.
+
+    Returns:
+        A scalar in [0, 1]; 1 iff the expected counts of all these orders are equal,
+        which for orders below the greatest length does not imply Q = P.
+
+    Raises:
+        ValueError: `q` or `p` is not a distribution over the space, `max_order` is out
+            of range, or no text of positive probability has `max_order` tokens.
+
+    References:
+        Montahaei et al. 2019, equation 1, in its limit.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> q, p = np.array([0.5, 0.5, 0.0, 0.0]), np.array([0.5, 0.0, 0.5, 0.0])
+        >>> print(*(f"{ms_jaccard(space, q, p, n):.5f}" for n in (1, 2)))
+        1.00000 0.57735
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    p = check_distribution(p, "p", space.num_texts)
+    if max_order < 1:
+        raise ValueError(f"max_order must be at least 1, got {max_order}")
+    indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
+    overlap = (indices > 0).all()
+    logs = jnp.log(jnp.where(overlap, indices, 1.0))
+    return jnp.where(overlap, jnp.exp(logs.mean()), 0.0)
+
+
+def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
+    c, d = space.ngram_counts(q, n), space.ngram_counts(p, n)
+    total = jnp.maximum(c, d).sum()
+    if not isinstance(total, Tracer) and total == 0:
+        raise ValueError(
+            f"no text of positive probability has {n} tokens; take a smaller max_order"
+        )
+    return jnp.minimum(c, d).sum() / total
+
+
+def expected_distinct(
+    space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
+) -> Float[Array, ""]:
+    r"""Expected Distinct-n of m texts from q: distinct n-grams over all n-grams.
+
+    For one length L it is $\sum_g [1 - (1 - T_g)^m] / (m (L - n + 1))$, where $T_g$ is
+    the probability that a text contains g. For several lengths the total number t of
+    n-grams is random too: let $A(z) = \sum_x q_x z^{(|x| - n + 1)_+}$, and let $A_g(z)$
+    be the sum over the texts without g. The value is $\sum_{t \ge 1} a_t / t$ with the
+    coefficients $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
+
+    Args:
+        space: the texts.
+        q: a distribution over them, shape (num_texts,).
+        n: order, 1 .. max_length.
+        num_texts: m, at least 1.
+
+    Returns:
+        A scalar in [0, 1]; a sample without n-grams counts as 0.
+
+    Raises:
+        ValueError: `q` is not a distribution over the space, `n` or `num_texts` is out
+            of range, or the coefficients would not fit into memory.
+
+    References:
+        Li et al. 2016 (Distinct-n).
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> float(expected_distinct(space, np.array([0.5, 0.5]), 1, num_texts=2))
+        0.75
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    if num_texts < 1:
+        raise ValueError(f"num_texts must be at least 1, got {num_texts}")
+    contains = ngram_matrix(space, n) > 0
+    if len(space.lengths) == 1:
+        seen = (jnp.asarray(contains) * q).sum(axis=1)
+        certain = seen >= 1
+        unseen = num_texts * jnp.log1p(-jnp.where(certain, 0, seen))
+        different = jnp.where(certain, 1.0, -jnp.expm1(unseen))
+        return different.sum() / (num_texts * (space.max_length - n + 1))
+    counts = np.maximum(space.text_lengths - n + 1, 0)
+    of_count = counts == np.arange(counts.max() + 1)[:, None]
+    size = num_texts * int(counts.max()) + 1
+    space.refuse_beyond_memory(16 * len(contains) * size, f"sums over {n}-grams")
+
+    def power(coefficients: Array) -> Array:
+        return jnp.fft.fft(coefficients, size, axis=0) ** num_texts
+
+    mass = of_count * q
+    powers = power(mass.sum(axis=1)[:, None]) - power(mass @ ~contains.T)
+    coefficients = jnp.fft.ifft(powers.sum(axis=1)).real
+    return (coefficients[1:] / np.arange(1, size)).sum()
+
+
+def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
+    """The linear n-gram map as a matrix: the count of each n-gram in each text.
+
+    Args:
+        space: the texts.
+        n: order, 1 .. max_length.
+
+    Returns:
+        Counts, shape (vocab_size**n, num_texts); `matrix @ q` is
+        `space.ngram_counts(q, n)`.
+
+    Raises:
+        ValueError: `n` is out of range, or the matrix would not fit into memory.
+
+    Example:
+        >>> ngram_matrix(TextSpace(vocab_size=2, lengths=2), 1).tolist()
+        [[2, 1, 1, 0], [0, 1, 1, 2]]
+    """
+    ngrams = space.ngrams(n)
+    shape = (space.vocab_size**n, space.num_texts)
+    space.refuse_beyond_memory(8 * shape[0] * shape[1], f"matrix of {n}-grams")
+    matrix = np.zeros(shape, dtype=np.int64)
+    texts, positions = np.nonzero(ngrams >= 0)
+    np.add.at(matrix, (ngrams[texts, positions], texts), 1)
+    return matrix
+
+
+def ngram_rank(space: TextSpace, orders: int | Sequence[int]) -> int:
+    r"""Rank of the n-gram map, orders stacked: how much of Q the n-grams determine.
+
+    For one length L the rank is $|V|^n$ for every $n \le L$; the null space, of
+    dimension $|V|^L - |V|^n$, contains the changes in Q that leave all n-grams fixed.
+
+    Args:
+        space: the texts.
+        orders: one order, or several whose maps are stacked.
+
+    Returns:
+        The rank, at most num_texts.
+
+    Raises:
+        ValueError: an order is out of range, or the matrix would not fit into memory.
+
+    Example:
+        >>> ngram_rank(TextSpace(vocab_size=4, lengths=3), (1, 2))
+        19
+    """
+    orders = (orders,) if isinstance(orders, int) else orders
+    stacked = np.concatenate([ngram_matrix(space, n) for n in orders])
+    return int(np.linalg.matrix_rank(stacked))

@@ -1,0 +1,8 @@
+"""Pairs of a quality and a diversity, and the formulas that they are made of.
+
+A pair has `quality(q, p)` and `diversity(q)`, which take one distribution per call
+and return a scalar; use `jax.vmap` for batches. Pairs whose quality is linear in q
+also have `text_quality(p)`, the score of each text, with
+`quality = text_quality(p) @ q`. The named qualities f and diversities g combine
+freely: `SeparablePair(LL, NRR)`.
+"""

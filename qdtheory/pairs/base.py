@@ -1,0 +1,172 @@
+"""What a pair of metrics is, and the pairs made of functions or of scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.pairs.scalar_functions import ScalarFunction, value_at_zero
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import STATIC
+
+
+@runtime_checkable
+class Pair(Protocol):
+    """Any object with a quality U(Q; P) and a diversity V(Q); higher is better."""
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        """Return U(Q; P), the quality of the model `q` given the real `p`."""
+        ...
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        """Return V(Q), the diversity of the model `q`."""
+        ...
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FunctionPair:
+    """A pair made of any two functions that JAX can trace.
+
+    Args:
+        quality: U(q, p), maps two vectors to a scalar.
+        diversity: V(q), maps a vector to a scalar.
+        name: display name.
+
+    Example:
+        >>> pair = FunctionPair(lambda q, p: q @ p, lambda q: 1 - q.max(), "CR-max")
+        >>> float(pair.diversity(np.array([0.75, 0.25])))
+        0.25
+    """
+
+    quality: Callable[[ArrayLike, ArrayLike], ArrayLike] = field(metadata=STATIC)
+    diversity: Callable[[ArrayLike], ArrayLike] = field(metadata=STATIC)
+    name: str = field(default="quality-diversity", metadata=STATIC)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LinearPair:
+    r"""Linear quality, separable diversity: $U = \phi(P) \cdot Q$, $V = \sum_i g(Q_i)$.
+
+    This is the form that Theorem 2 requires.
+
+    Args:
+        scores: $\phi$, maps a distribution, shape (N,), to the score of each text,
+            shape (N,); JAX-traceable. A score may be $-\infty$.
+        g: a scalar function on [0, 1] that JAX can trace.
+        name: display name.
+
+    Example:
+        >>> pair = LinearPair(lambda p: jnp.arange(2.0), SE, "index-SE")
+        >>> float(pair.quality(np.array([0.25, 0.75]), np.array([0.5, 0.5])))
+        0.75
+    """
+
+    scores: Callable[[Array], Array] = field(metadata=STATIC)
+    g: ScalarFunction = field(metadata=STATIC)
+    name: str = field(default="scores-diversity", metadata=STATIC)
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        r"""Return the score $\phi_i(P)$ of each text.
+
+        Args:
+            p: the real distribution, shape (N,).
+
+        Returns:
+            Scores, shape (N,), finite or $-\infty$.
+
+        Raises:
+            ValueError: `p` is not a distribution, or the scores differ in length.
+        """
+        p = check_distribution(p)
+        scores = self.scores(p)
+        if jnp.shape(scores) != p.shape:
+            raise ValueError(
+                f"scores(p) must give one score a text, shape {p.shape}, got shape "
+                f"{jnp.shape(scores)}"
+            )
+        return jnp.asarray(scores)
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        r"""$U(Q; P) = \sum_i Q_i \phi_i(P)$, with $0 \cdot \infty = 0$.
+
+        Args:
+            q: the model, shape (N,).
+            p: the real distribution, shape (N,).
+
+        Returns:
+            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
+
+        Raises:
+            ValueError: `q` and `p` are not distributions of the same size.
+        """
+        scores = self.text_quality(p)
+        return expected_score(check_distribution(q, "q", scores.size), scores)
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        r"""$V(Q) = \sum_i g(Q_i)$.
+
+        Args:
+            q: the model, shape (N,).
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ValueError: `q` is not a distribution.
+        """
+        return total_diversity(self.g, check_distribution(q, "q"))
+
+
+def expected_score(
+    q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q.
+
+    Args:
+        q: distribution, shape (N,).
+        scores: $\phi$, shape (N,), finite or $-\infty$.
+
+    Returns:
+        A scalar, finite or $-\infty$.
+    """
+    return _expected_score(jnp.asarray(q), jnp.asarray(scores))
+
+
+@jax.jit
+def _expected_score(q: Array, scores: Array) -> Array:
+    """Jitted as a whole, like those below: separate operations compile slowly."""
+    return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
+
+
+def total_diversity(
+    g: ScalarFunction, q: Float[ArrayLike, " texts"]
+) -> Float[Array, ""]:
+    """Separable diversity of a distribution; if g(0) is NaN, its limit is used.
+
+    Args:
+        g: a scalar function on [0, 1] that JAX can trace.
+        q: distribution, shape (N,).
+
+    Returns:
+        A scalar.
+    """
+    return _total_diversity(g, jnp.asarray(q))
+
+
+@partial(jax.jit, static_argnums=0)
+def _total_diversity(g: ScalarFunction, q: Array) -> Array:
+    if np.isnan(value_at_zero(g)):
+        # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
+        q = jnp.maximum(q, np.finfo(float).tiny)
+    return jax.vmap(g)(q).sum()

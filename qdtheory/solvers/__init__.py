@@ -1,0 +1,1 @@
+"""Optimisation over the simplex, with arrays in and arrays out."""

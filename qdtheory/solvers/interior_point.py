@@ -1,0 +1,352 @@
+r"""Pairs of linear quality and concave diversity, for which QDisc is a convex problem.
+
+Maximise $u \cdot Q$ subject to $V(Q) \ge V(P)$ on the simplex. With Lagrange
+multipliers $\eta \ge 0$ of the diversity constraint, $z \ge 0$ of $Q \ge 0$ and $\nu$
+of the sum, the optimality conditions are $u + \eta \nabla V(Q) + z = \nu$,
+$\eta (V(Q) - V(P)) = 0$ and $z_i Q_i = 0$. Replacing the right-hand sides of the last
+two by $\mu > 0$ defines the central path; Newton's method follows it as $\mu$ tends
+to 0.
+
+The bounds hold independently of convergence. The iterates Q are feasible, so their
+gains are lower bounds. As concave V lies below its tangents, for every $\eta \ge 0$ the
+gain of a feasible model is at most
+$\max_i [u_i - U(P) + \eta (V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))]$.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from qdtheory.pairs.concave import Functional
+from qdtheory.world.numbers import EPS
+
+# The bounds have met when they differ by this share of the range of scores.
+TOLERANCE = 1e-11
+MAX_STEPS = 300
+# Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
+CENTERING, KEPT = 0.1, 0.01
+# How far multipliers may be from those on the path, as a factor.
+FAR = 1e3
+# If P maximises V, no model is strictly feasible. The constraint is relaxed by this
+# share of V, which raises the upper bound by the order of its square root.
+RELAXED = 1e-13
+# Curvature below this share of the largest counts as 0: V is flat in that direction.
+FLAT = 1e-10
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face of the simplex: the models on a subset of texts, and their diversity.
+
+    Attributes:
+        diversity: V, concave.
+        texts: indices of the texts, ascending.
+        size: N, the total number of texts.
+    """
+
+    diversity: Functional
+    texts: tuple[int, ...]
+    size: int
+
+    def model(self, x: Float[np.ndarray, " some"]) -> Float[np.ndarray, " texts"]:
+        """Embed a distribution over these texts into one over all texts."""
+        q = np.zeros(self.size)
+        q[list(self.texts)] = x
+        return q
+
+    def value(self, q: Float[np.ndarray, " texts"]) -> float:
+        """V of a distribution over all texts."""
+        return float(self.diversity(jnp.asarray(q)))
+
+    def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
+        """V at a model, with its derivatives.
+
+        Args:
+            x: positive probabilities of these texts.
+
+        Returns:
+            The tangent.
+
+        Raises:
+            ValueError: a derivative is not finite.
+        """
+        parts = _derivatives(self.diversity, self.model(x))
+        value, slope, bend = (np.asarray(part) for part in parts)
+        if len(self.texts) < self.size:
+            some = list(self.texts)
+            slope, bend = slope[some], bend[np.ix_(some, some)]
+        size = abs(float(value)) + float(np.abs(slope) @ x)
+        if not (np.isfinite(slope).all() and np.isfinite(bend).all()):
+            raise ValueError(
+                "the diversity must have finite first and second derivatives at "
+                "models that give every text of finite score some probability"
+            )
+        # Derivatives of V(y + (1 - sum y) x), which equals V if y sums to 1 and is
+        # concave in every direction if V is concave on the simplex.
+        along = bend @ x
+        bend = bend - along - along[:, None] + along @ x
+        return Tangent(x, float(value), slope - slope @ x, bend, size)
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(diversity: Functional, q: Array) -> tuple[Array, Array, Array]:
+    value, slope = jax.value_and_grad(diversity)(q)
+    return value, slope, jax.hessian(diversity)(q)
+
+
+@dataclass(frozen=True)
+class Tangent:
+    r"""V at a model, with its derivatives along the simplex.
+
+    Attributes:
+        x: the model.
+        value: V there.
+        slope: the gradient, less its mean under x.
+        bend: the Hessian, with x in its kernel.
+        size: magnitude of the terms of V, the scale of its rounding error.
+    """
+
+    x: Float[np.ndarray, " some"]
+    value: float
+    slope: Float[np.ndarray, " some"]
+    bend: Float[np.ndarray, "some some"]
+    size: float
+
+    @property
+    def ends(self) -> Float[np.ndarray, " some"]:
+        """The tangent's height at each single text, an upper bound on concave V."""
+        return self.value + self.slope
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best model found, with an upper bound.
+
+    Attributes:
+        q: the model, shape (N,).
+        upper: upper bound on the gain in quality of models with V(Q) >= V(P).
+        price: Lagrange multiplier of diversity, in quality per unit of diversity.
+        steps: number of steps.
+        tangent: the tangent of V that the bound uses; None if it uses none.
+    """
+
+    q: Float[np.ndarray, " texts"]
+    upper: float
+    price: float
+    steps: int
+    tangent: Tangent | None
+
+
+def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
+    """Face of the models of finite quality.
+
+    Args:
+        diversity: V, concave.
+        scores: scores of the texts, shape (N,), finite or minus infinity.
+
+    Returns:
+        The face of the simplex on the texts of finite score.
+    """
+    texts = np.flatnonzero(np.isfinite(scores)).tolist()
+    return Face(diversity, tuple(texts), scores.size)
+
+
+@lru_cache(maxsize=64)
+def most_diverse(face: Face) -> Tangent:
+    """Maximise V; if there are several maximisers, find one in their interior.
+
+    Args:
+        face: the models.
+
+    Returns:
+        The tangent at the maximiser.
+
+    Raises:
+        ValueError: V is not concave, or lacks derivatives.
+    """
+    n = len(face.texts)
+    best = start = face.tangent(np.full(n, 1 / n))
+    _require_downwards(start)
+    unit = max(float(np.ptp(start.slope)), EPS * start.size)
+    for at, _ in _ascend(face, start, np.zeros(n), -np.inf, unit):
+        if at.ends.max() - at.value < best.ends.max() - best.value:
+            best = at
+        if best.ends.max() - best.value <= EPS * best.size:
+            break
+    return best
+
+
+def favoured(
+    face: Face, top: Tangent, scores: Float[np.ndarray, " texts"]
+) -> Float[np.ndarray, " texts"]:
+    """Maximise quality among the maximisers of diversity.
+
+    V is constant on the segment between two maximisers, so they have the same gradient
+    and differ by a direction of zero curvature, which leaves a linear program.
+
+    Args:
+        face: the models.
+        top: the tangent at one of the maximisers of V.
+        scores: scores of the texts, shape (N,).
+
+    Returns:
+        The model, shape (N,).
+    """
+    from scipy.optimize import linprog  # late: slow to import
+
+    curvature, directions = np.linalg.eigh(-top.bend)
+    curved = directions[:, curvature > FLAT * curvature.max()]
+    if curved.shape[1] == top.x.size - 1:
+        return face.model(top.x)
+    rows = np.vstack([curved.T, np.ones(top.x.size)])
+    steepest = top.slope.max()
+    found = linprog(
+        -scores[list(face.texts)],
+        A_ub=[steepest - top.slope],
+        b_ub=[steepest],
+        A_eq=rows,
+        b_eq=rows @ top.x,
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        return face.model(top.x)
+    # The solver satisfies the equations to 1e-10, the vertex recomputed to rounding.
+    basis = np.flatnonzero(found.x > 1e-9)
+    x = np.zeros(top.x.size)
+    x[basis] = np.linalg.lstsq(rows[:, basis], rows @ top.x)[0]
+    if x.min() >= 0 and face.value(face.model(x)) >= top.value - 64 * EPS * top.size:
+        return face.model(x / x.sum())
+    return face.model(top.x)
+
+
+def best_model(
+    face: Face, gains: Float[np.ndarray, " texts"], p: Float[np.ndarray, " texts"]
+) -> Optimum:
+    r"""Maximise quality subject to V(Q) >= V(P).
+
+    Args:
+        face: the models of finite quality.
+        gains: the score of each text minus U(P), shape (N,).
+        p: the real distribution, on the face, shape (N,).
+
+    Returns:
+        A model, feasible up to rounding, and an upper bound on the gain.
+
+    Raises:
+        ValueError: V is not concave, or lacks derivatives.
+    """
+    some = list(face.texts)
+    gains, real, top = gains[some], p[some], most_diverse(face)
+    value = face.value(p)
+    least = min(value, top.value - RELAXED * top.size)
+    start = face.tangent((real + top.x) / 2)
+    _require_downwards(start)
+    unit = float(np.ptp(gains))
+    best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
+    tangent = None
+    if start.value > least and unit > 0:
+        for at, price in _ascend(face, start, gains, least, unit):
+            steps += 1
+            _require_concave(at, real, value)
+            # Add the rounding error of the sums.
+            sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
+            pad = (16 + real.size) * EPS * sizes
+            bound = float((gains + price * (at.ends - least)).max() + pad)
+            if bound < upper:
+                upper, tangent = bound, at
+            if gains @ at.x > gain:
+                best, gain = at.x, float(gains @ at.x)
+            if upper - gain <= TOLERANCE * unit:
+                break
+    return Optimum(face.model(best), upper, price, steps, tangent)
+
+
+def _require_downwards(at: Tangent) -> None:
+    scale = max(float(np.abs(at.bend).max()), at.size)
+    if (bend := float(np.linalg.eigvalsh(at.bend)[-1])) > 1e-9 * scale:
+        raise ValueError(
+            "the diversity must be concave: it bends upwards at some model, by "
+            f"{bend:.3g}; use FunctionPair, and a search"
+        )
+
+
+def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
+    if value > at.ends @ real + 1e-9 * at.size:
+        raise ValueError(
+            "the diversity must be concave: that of P is above the tangent at another "
+            f"model, {value:.6g} > {at.ends @ real:.6g}; use FunctionPair, and a search"
+        )
+
+
+def _ascend(
+    face: Face, at: Tangent, scores: np.ndarray, least: float, unit: float
+) -> Iterator[tuple[Tangent, float]]:
+    """Follow the central path; generate models and their prices of diversity.
+
+    Args:
+        face: the models.
+        at: a model positive on all texts of the face, with diversity above `least`.
+        scores: u; zeros to maximise V, whose price is then 1.
+        least: the required diversity; minus infinity to maximise V.
+        unit: the scale of the scores, or of V.
+    """
+    from scipy.linalg import get_lapack_funcs  # late: slow to import
+
+    (solve,) = get_lapack_funcs(("posv",), dtype=float)
+    n, bounded = at.x.size, least > -np.inf
+    mu = unit / (n + 1)
+    price = mu / (at.value - least) if bounded else 1.0
+    z = mu / at.x
+
+    def uphill(at: Tangent) -> np.ndarray:
+        """Gradient of the barrier function: U or V plus mu times the log slacks."""
+        weight = mu / (at.value - least) if bounded else 1.0
+        slope = scores + weight * at.slope + mu / at.x
+        # Subtract the mean, nu, which is large compared with the rest on the path.
+        return slope - slope @ at.x
+
+    for _ in range(MAX_STEPS):
+        yield at, price
+        matrix = np.diag(z / at.x) - price * at.bend
+        # Newton step for each part of u + mu / x + price * slope - nu, orthogonal to 1.
+        slack = at.value - least
+        nu = scores @ at.x + n * mu
+        parts = np.column_stack([scores + mu / at.x - nu, at.slope, np.ones(n)])
+        _, solved, failed = solve(matrix, parts)
+        if failed:
+            _require_downwards(at)
+            return
+        a, b, ones = solved.T
+        a, b = (c - c.sum() / ones.sum() * ones for c in (a, b))
+        target = 1.0
+        if bounded:
+            target = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
+        dx = a + target * b
+        dz = mu / at.x - z - z / at.x * dx
+        gain = uphill(at) @ dx
+        step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
+        while True:
+            x = at.x + step * dx
+            new = face.tangent(x / x.sum())
+            # The objective is concave: it increased, or barely passed its maximum.
+            if new.value > least and uphill(new) @ dx >= -gain / 2 - mu / 1000:
+                break
+            step /= 2
+            if step < EPS:
+                return
+        falls = max((-dz / z).max(), 1 - target / price, EPS)
+        z = z + min(1.0, (1 - KEPT) / falls) * dz
+        price += min(1.0, (1 - KEPT) / falls) * (target - price)
+        at = new
+        # Keep multipliers close to those of the point on the path.
+        z = np.clip(z, mu / at.x / FAR, mu / at.x * FAR)
+        if bounded:
+            on_path = mu / (at.value - least)
+            price = float(np.clip(price, on_path / FAR, on_path * FAR))
+        if step == 1 and gain <= mu:
+            mu *= CENTERING

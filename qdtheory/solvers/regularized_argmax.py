@@ -1,0 +1,384 @@
+r"""Maximise $\sum_i g(q_i) - \sum_i c_i q_i$ over the simplex, for each kind of g.
+
+The costs are $c_i = |w| e_i$ with gaps $e_i \ge 0$, at least one of them 0, possibly
+some infinite, and $-\infty < w < 0$. The solution satisfies $g'(q_i) = g'(m) + c_i$ on
+the support, where m is the largest probability, that of a text of cost 0: a single
+unknown in [1/N, 1/M], for M texts of cost 0. It is found in closed form for SE, after
+one sort of the gaps (for all w) for Tsallis orders 1.5 and 2, and by root-finding for
+any other g.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from qdtheory.pairs.scalar_functions import NRR, SE, ScalarFunction, Tsallis
+from qdtheory.world.numbers import EPS
+
+# Smallest probability distinguished from 0; its cube, as in g''', is still a float.
+TINY = 1e-100
+MAX_STEPS = 100
+# (w, guess) -> (q, guess for the next weight)
+Solver = Callable[[Array, Array], tuple[Array, Array]]
+
+
+def order_of(g: ScalarFunction) -> float | None:
+    """Return the a for which g is the Tsallis entropy up to a linear term, if known.
+
+    Args:
+        g: a diversity.
+
+    Returns:
+        a, or None if g is not one of the named diversities.
+    """
+    if g is SE:
+        return 1.0
+    if g is NRR:
+        return 2.0
+    return g.order if isinstance(g, Tsallis) else None
+
+
+def solver(
+    g: ScalarFunction, gaps: Float[Array, " texts"]
+) -> tuple[Solver, Float[Array, " texts"]]:
+    """Build the solver for one g and one vector of gaps, for any finite w < 0.
+
+    Args:
+        g: strictly concave.
+        gaps: nonnegative, shape (N,), with minimum 0; infinite gaps get no mass.
+
+    Returns:
+        A function (w, guess) -> (q, a guess for nearby weights), and the initial guess.
+        Only the root-finder uses guesses; they are smooth in w, so they can be
+        extrapolated from several weights.
+    """
+    uniform = jnp.full_like(gaps, 1 / gaps.size)
+    order = order_of(g)
+    if order == 1:
+        return _without_guess(lambda w: jax.nn.softmax(w * gaps)), uniform
+    if order in (1.5, 2):
+        table = _prefix_sums(jnp.sort(gaps))
+        threshold = _threshold_2 if order == 2 else _threshold_15
+        return _without_guess(lambda w: threshold(w, gaps, table)), uniform
+    unknown, inverse = _tsallis_inverse(order) if order else _halley_inverse(g)
+    return _root_finder(g, unknown, inverse, gaps), unknown.of(uniform)
+
+
+def _without_guess(closed_form: Callable[[Array], Array]) -> Solver:
+    return lambda w, guess: (closed_form(w), guess)
+
+
+# --- Orders 1.5 and 2: one sort for all weights -----------------------------------
+# With t = -w / 2 (order 2) or -w / 3 (order 1.5) and u_i = e_k - e_i over the k
+# least gaps: q_i = r + t u_i, or its square, with r >= 0 fixed by sum q_i = 1.
+# All sums below have nonnegative terms, so there is no cancellation.
+def _prefix_sums(e: Array) -> tuple[Array, Array, Array]:
+    """Sorted gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
+    finite = jnp.isfinite(e)
+    last = jnp.where(finite, e, 0.0)
+    step = jnp.where(finite, jnp.diff(last, prepend=0.0), 0.0)
+    before = jnp.arange(e.size)
+    c = jnp.cumsum(before * step)
+    c_before = jnp.concatenate([jnp.zeros(1), c[:-1]])
+    d = jnp.cumsum(step * (2 * c_before + before * step))
+    return e, jnp.where(finite, c, jnp.inf), jnp.where(finite, d, jnp.inf)
+
+
+def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    """Index of the last text of the support and its probability r, order 2."""
+    _, c, _ = table
+    k = jnp.searchsorted(c, 1 / t)  # the support is where t c_k < 1
+    last = k - 1
+    return last, (1 - t * c[last]) / k
+
+
+def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
+    t = -w / 2
+    last, r = _support_2(t, table)
+    return _above(gaps, table[0][last], r, t)
+
+
+def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
+    t = -w / 3
+    e, c, d = table
+    k = jnp.searchsorted(jnp.sqrt(d), 1 / t)  # the support is where t^2 d_k < 1
+    e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
+    # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
+    r = room / (tc + jnp.sqrt(tc * tc + k * room))
+    return _above(gaps, e_k, r, t) ** 2
+
+
+def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
+    """Positive part of r + t (e_k - e_i), which is 0 off the support.
+
+    Comparing the gaps with e_k instead would depend on their last bit.
+    """
+    finite = jnp.isfinite(gaps)
+    return jnp.where(
+        finite, jnp.maximum(r + t * (last - jnp.where(finite, gaps, 0.0)), 0.0), 0.0
+    )
+
+
+def order_two_moments(
+    scores: Float[Array, " texts"], w: Float[Array, " points"]
+) -> tuple[Array, Array, Array, Array]:
+    r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
+
+    Takes one table look-up per weight and forms no distribution.
+
+    Args:
+        scores: in descending order, shape (N,), finite or -inf.
+        w: finite weights below 0.
+
+    Returns:
+        These and $|\sum_i Q_i - 1|$: four vectors with one entry per weight.
+    """
+    top = scores.max()
+    table = e, c, d = _prefix_sums(top - scores)
+    t = -w / 2
+    last, r = _support_2(t, table)
+    e_k, tc, k = e[last], t * c[last], last + 1
+    return (
+        r + t * e_k,
+        top - e_k + r * c[last] + t * d[last],
+        k * r * r + 2 * r * tc + t * t * d[last],
+        jnp.abs(k * r + tc - 1),
+    )
+
+
+# --- Any other g: a root in m, with g' inverted at every step -----------------------
+@dataclass(frozen=True)
+class _Unknown:
+    """The unknown z that root-finding solves for; q is 0 at or below the floor."""
+
+    of: Callable[[Array], Array]
+    back: Callable[[Array], Array]
+    floor: float
+
+    def probability(self, z: Array) -> Array:
+        """Probabilities that correspond to z."""
+        return jnp.where(z > self.floor, self.back(z), 0.0)
+
+
+LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(TINY)))
+ITSELF = _Unknown(jnp.asarray, jnp.asarray, 0.0)
+# (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i; the floor if that exceeds g'(0).
+Inverse = Callable[[Array, Array, Array], Array]
+
+
+def _tsallis_inverse(order: float) -> tuple[_Unknown, Inverse]:
+    power = order - 1
+
+    def inverse(m: Array, costs: Array, guess: Array) -> Array:
+        return jnp.maximum(m**power - power / order * costs, 0.0) ** (1 / power)
+
+    return ITSELF, inverse
+
+
+def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
+    """Invert g' at many points by Halley steps kept inside shrinking brackets.
+
+    If g'(0) is infinite the unknown is log q, in which such g' are close to linear and
+    small probabilities keep their precision; otherwise it is q. It is not converted
+    between steps: XLA folds log(exp(z)), and is slow at logarithms.
+    """
+    at_zero = slope_at_zero(g)
+    unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
+    lowest = jax.grad(g)(TINY) if np.isinf(at_zero) else at_zero
+
+    def slope(z: Array) -> Array:
+        return jax.vmap(jax.grad(g))(unknown.back(z))
+
+    def slope_and_derivative(z: Array) -> tuple[Array, Array]:
+        return jax.jvp(slope, (z,), (jnp.ones_like(z),))
+
+    def inverse(m: Array, costs: Array, guess: Array) -> Array:
+        level, ceiling = jax.grad(g)(m), unknown.of(m)
+        inside = level + costs < lowest
+        target = jnp.where(inside, level + costs, level)
+        # For a text that enters the support, guess from the slope at 0.
+        entering = (target - at_zero) / jax.grad(jax.grad(g))(0.0)
+        for other in (entering, unknown.of(m / 2)):
+            guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
+        # Roots known in advance: those of cost 0, and those beyond g'(0), unused.
+        start = jnp.where(inside & (costs > 0), guess, ceiling)
+
+        def halley(z):
+            (value, first), (_, second) = jax.jvp(
+                slope_and_derivative, (z,), (jnp.ones_like(z),)
+            )
+            newton = (target - value) / first
+            bend = newton * second / (2 * first)
+            # An infinite derivative gives a step of 0, which does not mean convergence;
+            # nor do short steps near g'' = 0.
+            trusted = jnp.isfinite(first) & jnp.isfinite(second)
+            trusted &= jnp.abs(bend) < 0.25
+            return jnp.where(trusted, z + newton / (1 + bend), jnp.nan), value
+
+        def close(new, z):
+            # The error after a Halley step is of the order of its cube: here rounding.
+            return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
+
+        def step(state):
+            z, low, high, last_step, _, steps = state
+            new, value = halley(z)
+            low = jnp.where(value >= target, z, low)
+            high = jnp.where(value <= target, z, high)
+            last = close(new, z)
+            safe = _newton_or_else((low + high) / 2, z, new, low, high, last_step)
+            new = jnp.where(last, new, safe)
+            noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(value))
+            settled = jnp.abs(value - target) <= noise
+            settled |= high - low <= 2 * EPS * jnp.abs(z)
+            new = jnp.where(settled, z, new)
+            going = ~(settled | last).all()
+            return new, low, high, jnp.abs(new - z), going, steps + 1
+
+        def unfinished(state):
+            return state[4] & (state[5] < MAX_STEPS)
+
+        def in_brackets(z):
+            low = jnp.full_like(z, unknown.floor)
+            high = jnp.full_like(z, ceiling)
+            state = (z, low, high, jnp.full_like(z, jnp.inf), jnp.array(True), 0)
+            return jax.lax.while_loop(unfinished, step, state)[0]
+
+        # Along a frontier one step from the guess nearly always suffices.
+        z, _ = halley(start)
+        z = jax.lax.cond(close(z, start).all(), lambda _: z, in_brackets, start)
+        return jnp.where(costs == 0, ceiling, jnp.where(inside, z, unknown.floor))
+
+    return unknown, inverse
+
+
+def _root_finder(
+    g: ScalarFunction, unknown: _Unknown, inverse: Inverse, gaps: Array
+) -> Solver:
+    """Find m with sum q(m) = 1 by safeguarded Newton steps in a bracket."""
+    curvature = jax.grad(jax.grad(g))
+    top = jnp.argmin(gaps)
+    # Each q_i is at most m, with equality for at least one.
+    lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1.0
+
+    def solve(w: Array, guess: Array) -> tuple[Array, Array]:
+        def step(state):
+            m, z, _, low, high, last_step, _, steps = state
+            z = inverse(m, -w * gaps, z)
+            q, scale = jax.jvp(unknown.probability, (z,), (jnp.ones_like(z),))
+            excess = q.sum() - 1
+            low = jnp.where(excess <= 0, m, low)
+            high = jnp.where(excess >= 0, m, high)
+            ratio = curvature(m) / jax.vmap(curvature)(jnp.where(q > 0, q, m))
+            rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
+            newton = m - excess / rise.sum()
+            new = _newton_or_else(jnp.sqrt(low * high), m, newton, low, high, last_step)
+            # Newton's method is fast unless g'' is nearly 0 at some text.
+            new = jnp.where(steps < 10, new, jnp.sqrt(low * high))
+            near = jnp.abs(excess) < 1e-7
+            # First-order effect of the Newton step for m on z.
+            change = jnp.where(near | (new == newton), newton - m, 0.0)
+            z += jnp.where(q > 0, rise / scale, 0.0) * change
+            q = unknown.probability(z)
+            done = near & (jnp.abs(q.sum() - 1) < 1e-13)
+            done |= high - low <= 2 * EPS * high
+            return new, z, q, low, high, jnp.abs(new - m), ~done, steps + 1
+
+        def unfinished(state):
+            return state[6] & (state[7] < MAX_STEPS)
+
+        m = jnp.clip(unknown.back(guess[top]), lowest, highest)
+        state = (m, guess, guess, lowest, highest, jnp.inf, True, 0)
+        state = jax.tree.map(jnp.asarray, state)
+        _, z, q, *_ = jax.lax.while_loop(unfinished, step, state)
+        return q, z
+
+    return solve
+
+
+def _newton_or_else(
+    middle: Array, x: Array, newton: Array, low: Array, high: Array, last_step: Array
+) -> Array:
+    """Take the Newton point if it stays in the bracket and steps shrink by half."""
+    good = (newton > low) & (newton < high) & (jnp.abs(newton - x) <= last_step / 2)
+    return jnp.where(good, newton, middle)
+
+
+# --- What must be known of g ---------------------------------------------------------
+@lru_cache(maxsize=128)
+def slope_at_zero(g: ScalarFunction) -> float:
+    """g'(0), possibly infinite, even if the formula is NaN there.
+
+    Args:
+        g: a scalar function that JAX can trace, differentiable on (0, 1].
+
+    Returns:
+        The limit of g'(x) as x tends to 0 from above.
+    """
+    with jax.ensure_compile_time_eval():
+        slope = jax.grad(g)
+        at_zero, near, nearer = (float(slope(x)) for x in (0.0, 1e-100, 1e-200))
+    if not np.isnan(at_zero):
+        return at_zero
+    return np.inf if nearer - near > 1e-6 * max(1.0, abs(near)) else nearer
+
+
+@lru_cache(maxsize=128)
+def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
+    """Derivative of g on a grid of (0, 1], geometric up to 1e-3.
+
+    Args:
+        g: a scalar function that JAX can trace, differentiable on (0, 1].
+
+    Returns:
+        1,024 points in ascending order, and g' at each.
+
+    Raises:
+        ValueError: g' is NaN at a grid point.
+    """
+    x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
+    with jax.ensure_compile_time_eval():
+        # Jitted as a whole: separate operations compile slowly.
+        slopes = np.asarray(jax.jit(jax.vmap(jax.grad(g)))(x))
+    if np.isnan(slopes).any():
+        raise ValueError(
+            f"g must be differentiable on (0, 1], but g' is NaN at "
+            f"{x[np.isnan(slopes)][0]:.6g}"
+        )
+    return x, slopes
+
+
+@lru_cache(maxsize=128)
+def require_concave(g: ScalarFunction) -> None:
+    """Raise unless g' decreases on (0, 1].
+
+    Args:
+        g: a scalar function that JAX can trace, differentiable on (0, 1].
+
+    Raises:
+        ValueError: on a grid of 1,024 points g' is NaN, increases, or is constant over
+            several neighbours.
+    """
+    x, slopes = slopes_of(g)
+    with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN
+        rise = np.diff(slopes)
+    noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    if (rise > noise).any():
+        worst = int(np.argmax(rise))
+        raise ValueError(
+            f"g must be strictly concave on [0, 1], but g'({x[worst]:.6g}) = "
+            f"{slopes[worst]:.6g} rises to g'({x[worst + 1]:.6g}) = "
+            f"{slopes[worst + 1]:.6g}; Theorem 2 does not hold for it"
+        )
+    flat = rise >= -noise
+    # Near 0 neighbours are too close to decide; beyond, three flat steps are a stretch.
+    stretch = flat[64:-2] & flat[65:-1] & flat[66:]
+    if stretch.any():
+        raise ValueError(
+            "g must be strictly concave on [0, 1], but it is linear, to within "
+            f"rounding, near {x[64:][stretch.argmax()]:.6g}"
+        )

@@ -1,0 +1,1 @@
+"""The theorems: frontier, dominance, compatibility and what proves it."""

@@ -1,0 +1,145 @@
+r"""Compatible pairs beyond Theorem 3: nonmonotone f, and two or three texts.
+
+Let $g' = w_0 f + b_0$ with $w_0 < 0$ and $F' = f$. Then, up to constants,
+$V = w_0 \Phi$ with $\Phi(Q) = \sum_i F(Q_i)$, and
+$U(Q) - U(P) = \nabla\Phi(P) \cdot (Q - P)$. So Q beats P iff $\Phi$ increases initially
+along the segment from P to Q and is lower at its end. No P is beaten iff this never
+happens, that is, iff $\Phi$ is *quasiconvex* on the simplex. Theorem 3 requires more, a
+convex $\Phi$, hence f increasing on (0, 1).
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from qdtheory.pairs.formulas import Expression
+from qdtheory.theory.sign_proofs import is_zero, number_sign, sign_of
+
+
+def keeps_order_with_one_text(f: Expression) -> bool:
+    r"""Prove that $\sum_i F(Q_i)$ is strictly pseudoconvex, although f may decrease.
+
+    Let f' > 0 on (0, 1/2], so that only one text can lie where f falls. Let z be f(0)
+    or $-\infty$, and write $\psi = (f - z)^2 / f'$ (for $z = -\infty$: $1 / f'$).
+    Suppose that $\psi(x) / x$ does not fall on (0, 1/2], and that
+    $f'(1 - x) (f(x) - z)^2 + f'(x) (f(1 - x) - z)^2 \ge 0$ on (1/2, 1) (for
+    $z = -\infty$: $f'(1 - x) + f'(x) \ge 0$), one of the two strictly. Then for
+    $g' = w_0 f + b_0$, $w_0 < 0$, every interior P of three texts or more is
+    Pareto-optimal.
+
+    Proof. At Q let $a = -f'(Q_1) > 0$, and let d be zero-sum with
+    $\sum_i f(Q_i) d_i = 0$. Then $\sum_{i > 1} (f(Q_i) - z) d_i = -(f(Q_1) - z) d_1$
+    (for $-\infty$: $\sum_{i > 1} d_i = -d_1$). By Cauchy and Schwarz
+    $(f(Q_1) - z)^2 d_1^2 \le \sum_{i > 1} f'(Q_i) d_i^2 \cdot \sum_{i > 1} \psi(Q_i)$,
+    and the last sum is at most $\psi(1 - Q_1)$, as $\psi(x) / x$ does not fall; it is
+    less if that rises, there being two such texts. So $\sum_i f'(Q_i) d_i^2 > 0$ unless
+    d = 0. Along any segment every critical point of $\Phi$ is then a strict minimum, so
+    there is one at most: where $\Phi$ does not fall at first, it rises to the end. A Q
+    of no less quality than P has less diversity. ∎
+
+    Args:
+        f: a formula, smooth on (0, 1).
+
+    Returns:
+        True if the conditions are proved.
+
+    Example:
+        >>> keeps_order_with_one_text(Expression("1.8*x - x**2"))
+        True
+        >>> keeps_order_with_one_text(Expression("x - 3*x**4"))
+        False
+    """
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    score = f.symbolic(x)
+    slope, bend = score.diff(x), score.diff(x, 2)
+    if not _holds(slope.subs(x, x / 2), x, 1, strict=True):
+        return False
+    at_zero = score.subs(x, 0)
+    ways = [((x * slope).diff(x) * -1, slope.subs(x, 1 - x) + slope)]
+    if number_sign(at_zero) is not None:
+        rise = score - at_zero
+        grows = slope * (2 * x * slope - rise) - x * rise * bend
+        mirrored = slope.subs(x, 1 - x) * rise**2 + slope * rise.subs(x, 1 - x) ** 2
+        ways.append((grows, mirrored))
+    for grows, mirrored in ways:
+        first = sign_of(grows.subs(x, x / 2), x)
+        if first.value not in (0, 1):
+            continue
+        second = sign_of(mirrored.subs(x, (1 + x) / 2), x)
+        if second.value == 1 and (second.strict or first.value == 1):
+            return True
+        if second.value == 0 and first.value == 1:
+            return True
+    return False
+
+
+def orders_two_texts(f: Expression, g: Expression) -> bool:
+    r"""Prove that for two texts quality and diversity always move oppositely.
+
+    If $f(t) > f(1 - t)$ for t in (1/2, 1), and $g(t) + g(1 - t)$ falls strictly there,
+    every interior P = (t, 1 - t) is Pareto-optimal: from t up quality rises and
+    diversity falls; down to 1 - t diversity rises and quality falls; beyond, both fall.
+
+    Args:
+        f: a formula, smooth on (0, 1).
+        g: a formula, smooth on (0, 1).
+
+    Returns:
+        True if both are proved.
+
+    Example:
+        >>> orders_two_texts(Expression("1 - (1 - x)**5"), Expression("-x**2"))
+        True
+        >>> orders_two_texts(Expression("x - x**2"), Expression("-x**2"))
+        False
+    """
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    score, slope = f.symbolic(x), g.symbolic(x).diff(x)
+    likely, other = (1 + x) / 2, (1 - x) / 2
+    return _holds(
+        score.subs(x, likely) - score.subs(x, other), x, 1, strict=True
+    ) and _holds(slope.subs(x, likely) - slope.subs(x, other), x, -1)
+
+
+@lru_cache(maxsize=64)
+def orders_three_texts(f: Expression, g: Expression) -> bool:
+    r"""Prove that for three texts $(f(P_i), g'(P_i))$ lie on a decreasing line.
+
+    Then the gradient of $V - w U$ at P is constant, with w < 0 the slope of that line.
+    If g is strictly concave, every P is its unique maximiser.
+
+    Args:
+        f: a formula, smooth on (0, 1).
+        g: a formula, smooth on (0, 1).
+
+    Returns:
+        True if SymPy proves the line for all P, and interval arithmetic that f
+        increases and g' decreases.
+
+    Example:
+        >>> orders_three_texts(Expression("x"), Expression("-(x - 1/3)**4"))
+        True
+        >>> orders_three_texts(Expression("x"), Expression("-x**4"))
+        False
+    """
+    import sympy
+
+    x, a, b = sympy.symbols("x a b", positive=True)
+    score, bonus = f.symbolic(x), g.symbolic(x)
+    slope = bonus.diff(x)
+    df = [score.subs(x, t) - score.subs(x, a) for t in (b, 1 - a - b)]
+    dg = [slope.subs(x, t) - slope.subs(x, a) for t in (b, 1 - a - b)]
+    # Refuting it at one P is faster than expanding.
+    at = {a: sympy.Rational(2, 13), b: sympy.Rational(4, 13)}
+    cross = df[0] * dg[1] - df[1] * dg[0]
+    if number_sign(cross.subs(at)) in (1, -1) or not is_zero(cross):
+        return False
+    return _holds(score.diff(x), x, 1) and _holds(bonus.diff(x, 2), x, -1)
+
+
+def _holds(h: Any, x: Any, value: int, *, strict: bool = False) -> bool:
+    found = sign_of(h, x)
+    return found.value == value and (found.strict or not strict)

@@ -1,0 +1,278 @@
+r"""Kernel pairs: quality and diversity from a similarity of two texts.
+
+For a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
+$V = -Q'KQ$. Examples are CR-NRR on n-grams of texts of one length, and BLEU with one
+reference on both sides. Whether the real distribution can be beaten depends on the
+number of negative eigenvalues of K on zero-sum vectors: with none, never; with two or
+more, always; with one, a cone condition decides (`kernel_criterion`).
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.pairs.kernel import _check_kernel
+from qdtheory.solvers.directions import least_direction
+from qdtheory.theory.witness import Witness
+from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.numbers import EPS
+
+
+@dataclass(frozen=True)
+class KernelCriterion:
+    """Whether a kernel pair is compatible, by the exact criterion.
+
+    Attributes:
+        compatible: no interior P is dominated, up to rounding.
+        num_negative: number of negative eigenvalues of K on zero-sum vectors.
+        least_eigenvalue: the least eigenvalue of K on zero-sum vectors.
+        level: c, where Kz = c 1 for some z of sum 1; None if there is no such z.
+        greatest: the greatest entry of K.
+        all_dominated: every interior P is dominated.
+        direction: for an incompatible kernel, a zero-sum d with d'Kd < 0 for which Kd
+            has entries of both signs, shape (N,).
+        witness: an interior P and a Q along d that beats it.
+        reason: the verdict in words.
+    """
+
+    compatible: bool
+    num_negative: int
+    least_eigenvalue: float
+    level: float | None
+    greatest: float
+    all_dominated: bool
+    direction: Float[Array, " texts"] | None
+    witness: Witness | None
+    reason: str
+
+
+def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion:
+    r"""Decide for all interior P whether some Q beats P in both metrics of a kernel.
+
+    Some interior P is dominated iff there is a zero-sum d with $d'Kd < 0$ for which Kd
+    has entries of both signs. Let K have m negative eigenvalues on zero-sum vectors.
+    If m = 0 there is no such d; if $m \ge 2$ there is one orthogonal to KP for every
+    P. If m = 1, consider z of sum 1 with $Kz = c\,\mathbf 1$. If there is none, again
+    every P is dominated. Otherwise P is dominated if $P'KP > c$, and the pair is
+    compatible iff no entry of K exceeds c: then all texts lie in one half of the cone
+    $(x - z)'K(x - z) \le 0$ with apex z.
+
+    Args:
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
+
+    Returns:
+        The verdict with its evidence. Magnitudes below 64 N roundings of the greatest
+        entry count as 0.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric.
+
+    Example:
+        >>> kernel_criterion(np.eye(3)).compatible
+        True
+        >>> near = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1]])
+        >>> found = kernel_criterion(near)
+        >>> found.compatible, found.num_negative, round(found.level, 6)
+        (True, 1, 1.016667)
+        >>> kernel_criterion(1 - np.eye(3)).all_dominated
+        True
+    """
+    require_x64()
+    _check_kernel(kernel)
+    kernel = np.asarray(kernel)
+    size = len(kernel)
+    noise = 64 * size * EPS * float(np.abs(kernel).max())
+    centred = kernel - kernel.mean(axis=0)
+    centred = centred - centred.mean(axis=1, keepdims=True)
+    values = np.linalg.eigvalsh((centred + centred.T) / 2)
+    num_negative = int((values < -noise).sum())
+    # The ones vector has eigenvalue 0, which does not belong to zero-sum vectors.
+    least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
+    level, error = _level(kernel, noise)
+    greatest = float(kernel.max())
+    compatible = num_negative == 0 or (
+        num_negative == 1 and level is not None and greatest <= level + error
+    )
+    all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
+    direction, witness = None, None
+    if not compatible:
+        direction, witness = _beaten(kernel, level, noise)
+    return KernelCriterion(
+        compatible=compatible,
+        num_negative=num_negative,
+        least_eigenvalue=least,
+        level=level,
+        greatest=greatest,
+        all_dominated=all_dominated,
+        direction=direction,
+        witness=witness,
+        reason=_reason(num_negative, least, level, greatest, compatible),
+    )
+
+
+def _reason(
+    num_negative: int,
+    least: float,
+    level: float | None,
+    greatest: float,
+    compatible: bool,
+) -> str:
+    if num_negative == 0:
+        return (
+            "The kernel is positive semidefinite on zero-sum vectors, up to rounding: "
+            "U + V / 2 is greatest at Q = P."
+        )
+    found = f"{num_negative} eigenvalues on zero-sum vectors are negative"
+    if num_negative == 1:
+        found = "One eigenvalue on zero-sum vectors is negative"
+    found += f", the least {least:.4g}"
+    every = "every interior P is dominated, in diversity alone where KP is constant"
+    if num_negative > 1:
+        return f"{found}: {every}."
+    if level is None:
+        return f"{found}, and no z has Kz constant: {every}."
+    if not compatible:
+        return (
+            f"{found}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
+            f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
+        )
+    return (
+        f"{found}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
+        "dominated, although no weighted sum of U and V is greatest there."
+    )
+
+
+def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
+    """Solve Kz = c 1, sum(z) = 1; return c, if it exists, and its error bound."""
+    size = len(kernel)
+    scale = np.abs(kernel).max() or 1.0
+    border = np.full((size, 1), scale)
+    bordered = np.block([[kernel, -border], [border.T, np.zeros((1, 1))]])
+    target = np.append(np.zeros(size), scale)
+    solution = np.linalg.lstsq(bordered, target)[0]
+    missed = np.abs(bordered @ solution - target).max()
+    if missed > noise * np.abs(solution).max():
+        return None, 0.0
+    # A rounding error E of the kernel changes the level by z'Ez.
+    return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
+
+
+def dominating_model(
+    kernel: Float[ArrayLike, "texts texts"], p: Float[ArrayLike, " texts"]
+) -> Witness | None:
+    """Find a model near P that beats P in both metrics of a kernel.
+
+    Steps along a zero-sum d orthogonal to Kp with d'Kd < 0, scaled so that rare texts
+    do not shorten the step, and slightly towards the texts of higher quality. Such a d
+    always exists if K has two negative eigenvalues on zero-sum vectors.
+
+    Args:
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
+        p: the real distribution, positive, shape (N,).
+
+    Returns:
+        The model with its gains, both above rounding; None if there is no such d,
+        which does not exclude a model far from P, or if Kp is constant.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `p` is
+            not a distribution or has zeros.
+
+    Example:
+        >>> p = np.array([0.5, 0.3, 0.2])
+        >>> dominating_model(np.eye(3), p) is None
+        True
+        >>> found = dominating_model(1 - np.eye(3), p)
+        >>> found.quality_gain > 0, found.diversity_gain > 0
+        (True, True)
+    """
+    _check_kernel(kernel)
+    kernel = np.asarray(kernel)
+    p = np.asarray(check_distribution(p, "p", len(kernel)))
+    if p.min() == 0:
+        raise ValueError(
+            "p must be positive everywhere; leave out the texts of probability 0"
+        )
+    size = np.abs(kernel).max()
+    d, scores = _unseen(kernel, p), kernel @ p
+    bend, better = -d @ kernel @ d, p * (scores - p @ scores)
+    if bend <= 64 * len(p) * EPS * size * np.abs(d).sum() ** 2:
+        return None
+    if (slope := better @ scores) <= EPS * size**2:
+        return None
+    d = d if (d / p).min() > (-d / p).min() else -d
+    longest = (p[d < 0] / -d[d < 0]).min()
+    for step in longest * 2.0 ** -np.arange(1, 30):
+        q = p + step * d + step**2 * bend / (4 * slope) * better
+        if q.min() <= 0:
+            continue
+        q = q / q.sum()
+        gains = (q - p) @ scores, (p - q) @ kernel @ (p + q)
+        if min(gains) > 8 * EPS * size * np.abs(q - p).sum():
+            return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
+    return None
+
+
+def _beaten(
+    kernel: np.ndarray, level: float | None, noise: float
+) -> tuple[Array, Witness]:
+    """Find a direction that refutes the kernel, an interior P and a Q along it."""
+    size = len(kernel)
+    p = uniform = np.full(size, 1 / size)
+    d = _unseen(kernel, p)
+    if d @ kernel @ d >= -noise * (d @ d) and level is not None:
+        p = _above(kernel - level)
+        d = _unseen(kernel, p)
+    if d @ kernel @ d >= -noise * (d @ d):
+        # The cone is a single direction, as with two texts.
+        p, d = uniform, least_direction(kernel, np.ones((1, size)))
+    rise = kernel @ d
+    top, bottom = np.eye(size)[[rise.argmax(), rise.argmin()]]
+    # Move P to where d does not change quality ...
+    end = bottom if p @ rise > 0 else top
+    share = p @ rise / ((p - end) @ rise)
+    p = (1 - share) * p + share * end
+    # ... and slightly towards the text of greatest gain, so that quality gains too.
+    step = (p[d < 0] / -d[d < 0]).min() / 2
+    ratio = step * -(d @ rise) / (4 * rise.max())
+    p, q = p + ratio * top, p + ratio * top + step * d
+    p, q = p / p.sum(), q / q.sum()
+    gains = (q - p) @ kernel @ p, (p - q) @ kernel @ (p + q)
+    witness = Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
+    return jnp.asarray(d), witness
+
+
+def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Minimise d'Kd over zero-sum d orthogonal to Kp with sum(d_i^2 / p_i) = 1.
+
+    The norm does not affect the signs of the eigenvalues.
+    """
+    root, scores = np.sqrt(p), kernel @ p
+    normals = root * np.stack([np.ones(len(p)), scores - p @ scores])
+    return root * least_direction(root[:, None] * kernel * root, normals)
+
+
+def _above(excess: np.ndarray) -> np.ndarray:
+    """Find an interior P with P'EP > 0, near a text or the edge between two texts.
+
+    E has a positive entry, and one positive eigenvalue at most on zero-sum vectors
+    with a negative diagonal.
+    """
+    size = len(excess)
+    own = np.diag(excess)
+    i, j = np.unravel_index(excess.argmax(), excess.shape)
+    corner = np.eye(size)[own.argmax()]
+    if own.max() <= 0:
+        # The maximum of a parabola along the edge, as E_ij > 0 >= E_ii, E_jj.
+        share = excess[i, j] - own[[j, i]]
+        corner = share / share.sum() @ np.eye(size)[[i, j]]
+    height = corner @ excess @ corner
+    for mixed in 2.0 ** -np.arange(2, 20):
+        p = (1 - mixed) * corner + mixed / size
+        if p @ excess @ p > height / 2 > 0:
+            return p
+    return np.full(size, 1 / size)

@@ -1,0 +1,426 @@
+r"""Local tests of whether some Q beats an interior P, for any differentiable pair.
+
+First order: if the zero-sum parts u and v of the two gradients are not antiparallel,
+a step along $u/|u| + v/|v|$ improves both metrics. Second order: if $u = -\eta v$, a
+curve along a direction of positive curvature of $U + \eta V$ does.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.pairs.base import LinearPair, Pair
+from qdtheory.pairs.concave import ConcavePair
+from qdtheory.pairs.formulas import Expression, formula_of, jet_of
+from qdtheory.pairs.ngram import NgramPair
+from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.separable import SeparablePair
+from qdtheory.solvers.directions import least_direction
+from qdtheory.theory.domains import find_hole
+from qdtheory.theory.sign_proofs import sign_of
+from qdtheory.theory.theorem_3 import grid
+from qdtheory.theory.witness import Witness
+from qdtheory.world.numbers import EPS
+
+# Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
+ANTIPARALLEL_TOLERANCE = 1e-18
+# The second-order test computes eigenvalues of N x N matrices.
+MAX_SECOND_ORDER = 1024
+# Largest N for which gains lost in float64 are computed exactly, some 10 us per text.
+MAX_EXACT = 64
+# Relative steps at which the rounding error of code is measured.
+PROBES = (1e-7, 1e-8)
+STEPS = np.geomspace(1, 1e-9, 55)
+SMALL_STEPS = np.geomspace(1, 1e-13, 79)
+# Number of entries in one batch of models.
+BATCH = 2**20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Result of the tests at one P.
+
+    Attributes:
+        text: the result in words.
+        gap: 1 + the cosine of the gradients, if both are nonzero.
+        witness: a model that beats P, if one was found.
+        optimal: whether P is proved to be Pareto-optimal.
+    """
+
+    text: str
+    gap: float | None = None
+    witness: Witness | None = None
+    optimal: bool = False
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """A pair in the form that the tests use, on NumPy arrays.
+
+    Attributes:
+        names: names of the two gradients.
+        gradients: maps P to the gradients of U(.; P) and V at P, shape (N,) each.
+        hessians: maps P to the Hessians at P, shape (N, N) each.
+        values: maps P and models, shape (models, N), to U and V, shape (2, models).
+        noise: maps P to the rounding errors of U and V near P, shape (2,).
+        gains: maps P and a model to both gains, shape (2,): rigorous lower bounds if
+            `exact`, otherwise as computed by the pair.
+        concave: maps P to the reason why U is linear and V concave in Q, or to None if
+            that is not known.
+        exact: whether `gains` is exact.
+    """
+
+    names: tuple[str, str]
+    gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    noise: Callable[[np.ndarray], np.ndarray]
+    gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    concave: Callable[[np.ndarray], str | None]
+    exact: bool = False
+
+
+def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
+    """Build the pair's values and derivatives, from its formulas or by JAX.
+
+    Args:
+        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
+        stated_concave: whether the caller states that U is linear and V concave in Q.
+
+    Returns:
+        The functions that the tests call.
+    """
+    if isinstance(pair, SeparablePair):
+        f, g = formula_of(pair.f), formula_of(pair.g)
+        if f is not None and g is not None:
+            return _by_formulas(f, g)
+    return _by_jax(pair, stated_concave)
+
+
+def _by_formulas(f: Expression, g: Expression) -> Metrics:
+    def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return f.value(p), g.jet(p).slope
+
+    def hessians(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((p.size, p.size)), np.diag(g.jet(p).bend)
+
+    def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
+
+    def noise(p: np.ndarray) -> np.ndarray:
+        return _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS)
+
+    def concave(p: np.ndarray) -> str | None:
+        # Nearly antiparallel gradients prove optimality only if P has two values, for
+        # which (f, g') always lie on a line.
+        if np.unique(p).size > 2 or not is_strictly_concave(g):
+            return None
+        return "g'' < 0 is proved, and P has two values"
+
+    return Metrics(
+        ("f", "g'"),
+        gradients,
+        hessians,
+        values,
+        noise,
+        lambda p, q: _exact_gains(f, g, p, q),
+        concave,
+        exact=True,
+    )
+
+
+def _exact_gains(
+    f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
+) -> np.ndarray:
+    """Rigorous lower bounds on both gains, for the exact values of the floats."""
+    from flint import arb, ctx, fmpq
+
+    real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
+    for side in (real, model):  # make the sum exactly 1, which floats are not
+        side[-1] = 1 - sum(side[:-1], Fraction(0))
+    total = [arb(0), arb(0)]
+    with ctx.workprec(256):
+        for x, y in zip(real, model, strict=True):
+            if x != y:
+                step = arb(fmpq((y - x).numerator, (y - x).denominator))
+                total[0] += step * f.ball(x)
+                total[1] += g.ball(y) - g.ball(x)
+        return np.array([float(gain.lower()) for gain in total])
+
+
+def _rounding(
+    real: np.ndarray, gradients: Iterable[np.ndarray], p: np.ndarray, eps: float
+) -> np.ndarray:
+    # Rounding of a sum of N terms grows like the square root of N; the sizes of the
+    # terms are gradients times P, and the sum before constants are subtracted.
+    terms = [np.abs(gradient) @ p for gradient in gradients]
+    return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
+
+
+def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
+    # Compiled once for all P.
+    gradient = jax.jit(
+        lambda p: (
+            jax.grad(lambda q: pair.quality(q, p))(p),
+            jax.grad(pair.diversity)(p),
+        )
+    )
+    hessian = jax.jit(
+        lambda p: (
+            jax.hessian(lambda q: pair.quality(q, p))(p),
+            jax.hessian(pair.diversity)(p),
+        )
+    )
+    value = jax.jit(
+        jax.vmap(
+            lambda p, q: jnp.stack([pair.quality(q, p), pair.diversity(q)]),
+            in_axes=(None, 0),
+            out_axes=1,
+        )
+    )
+
+    def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        u, v = gradient(p)
+        return np.asarray(u), np.asarray(v)
+
+    def hessians(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        bend_u, bend_v = hessian(p)
+        return np.asarray(bend_u), np.asarray(bend_v)
+
+    def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return np.asarray(value(p, q))
+
+    def noise(p: np.ndarray) -> np.ndarray:
+        real, slopes = values(p, p[None]), gradients(p)
+        known = _rounding(real[:, 0], slopes, p, _coarsest(pair, p))
+        return np.maximum(known, _measured(values, slopes, p, real))
+
+    def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Evaluate the pair itself, one distribution at a time."""
+        quality_gain = float(pair.quality(q, p)) - float(pair.quality(p, p))
+        return np.array(
+            [quality_gain, float(pair.diversity(q)) - float(pair.diversity(p))]
+        )
+
+    def concave(p: np.ndarray) -> str | None:
+        return "stated by the caller" if stated_concave else _concave_by(pair, p)
+
+    return Metrics(
+        ("grad U", "grad V"), gradients, hessians, values, noise, gains, concave
+    )
+
+
+def _coarsest(pair: Pair, p: np.ndarray) -> float:
+    """Machine epsilon of the lowest precision used in the pair's code."""
+    found = [np.dtype(float)]
+
+    def visit(jaxpr) -> None:
+        for equation in jaxpr.eqns:
+            found.extend(
+                out.aval.dtype for out in equation.outvars if hasattr(out.aval, "dtype")
+            )
+            for value in jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
+            ):
+                inner = getattr(value, "jaxpr", value)
+                if hasattr(inner, "eqns"):
+                    visit(inner)
+
+    visit(jax.make_jaxpr(lambda q: pair.quality(q, p))(p).jaxpr)
+    visit(jax.make_jaxpr(pair.diversity)(p).jaxpr)
+    floats = [kind for kind in found if jnp.issubdtype(kind, jnp.floating)]
+    return max(float(jnp.finfo(kind).eps) for kind in floats)
+
+
+def _measured(
+    values: Callable, slopes: Iterable[np.ndarray], p: np.ndarray, real: np.ndarray
+) -> np.ndarray:
+    """Estimate rounding errors as deviations of U and V from tangents at tiny steps."""
+    rng = np.random.default_rng(0)
+    missed = []
+    for size in PROBES:
+        q = p * (1 + size * rng.normal(size=(16, p.size)))
+        q = q / q.sum(axis=1, keepdims=True)
+        tangent = np.stack([(q - p) @ slope for slope in slopes])
+        missed.append(np.abs(values(p, q) - real - tangent).max(axis=1))
+    # Curvature scales with the square of the step, rounding errors do not.
+    return 16 * np.min(missed, axis=0)
+
+
+def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
+    """Apply both tests at one P.
+
+    Args:
+        metrics: the pair, from `metrics_of`.
+        p: the real distribution, positive, shape (N,).
+
+    Returns:
+        The result.
+
+    Raises:
+        ValueError: a gradient, U or V is not finite at P.
+    """
+    gradients = metrics.gradients(p)
+    for name, gradient in zip(metrics.names, gradients, strict=True):
+        if not (finite := np.isfinite(gradient)).all():
+            raise ValueError(
+                f"{name} is not finite at P_i = {p[~finite][0]:.6g}; the tests need "
+                "metrics with finite derivatives at every interior P"
+            )
+    if not np.isfinite(metrics.values(p, p[None])).all():
+        raise ValueError("U or V is not finite at P, where the tests need them")
+    u, v = (gradient - gradient.mean() for gradient in gradients)
+    norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
+    # Centring a constant vector leaves rounding errors, at most about 1e-15 of it.
+    norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
+    if norm_u <= 1e-13 * norms[0] or norm_v <= 1e-13 * norms[1]:
+        return Finding("A gradient vanishes, which leaves it open")
+    # 1 + cosine, without the cancellation of a sum with -1.
+    gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
+    if gap > ANTIPARALLEL_TOLERANCE:
+        witness = _best_step(metrics, p, u / norm_u + v / norm_v, 0 * p)
+        if witness is not None:
+            return Finding("First-order test: a step improves both", gap, witness)
+        return Finding("No step gains more than rounding, which leaves it open", gap)
+    if (why := metrics.concave(p)) is not None:
+        return Finding(
+            "The gradients are antiparallel to within an angle of 1e-9, U is linear "
+            f"and V concave ({why}): P is Pareto-optimal",
+            gap,
+            optimal=True,
+        )
+    return _second_order(metrics, p, u, norm_u / norm_v, gap)
+
+
+def _second_order(
+    metrics: Metrics, p: np.ndarray, u: np.ndarray, eta: float, gap: float
+) -> Finding:
+    """Test the curvature of U + eta V, orthogonally to 1 and u, if u = -eta v."""
+    if p.size > MAX_SECOND_ORDER:
+        return Finding(
+            "The gradients are antiparallel, and the second-order test takes at most "
+            f"{MAX_SECOND_ORDER} texts, which leaves it open",
+            gap,
+        )
+    bend_u, bend_v = metrics.hessians(p)
+    if not np.isfinite([bend_u, bend_v]).all():
+        return Finding("A second derivative is not finite, which leaves it open", gap)
+    size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
+    bend = bend_u + eta * bend_v
+    d = least_direction(-bend, np.stack([np.ones(p.size), u / np.abs(u).max()]))
+    if not d.any():
+        return Finding("No direction is left to test", gap)
+    most = d @ bend @ d
+    # The relative error is about 1e-15 for second derivatives and 1e-9 for eta.
+    noise = 1e-8 * size
+    if most > noise:
+        # Choose e along u so that the two gains along P + t d + t^2 e / 2 are equal.
+        shift = (eta * (d @ bend_v @ d) - d @ bend_u @ d) / 2
+        e = shift * u / (u @ u)
+        witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
+        if witness is not None:
+            return Finding("Second-order test: a curve improves both", gap, witness)
+    if most < -noise:
+        return Finding("P is locally optimal, which says nothing of distant Q", gap)
+    return Finding("Both orders vanish, which leaves it open", gap)
+
+
+def _best_step(
+    metrics: Metrics, p: np.ndarray, d: np.ndarray, e: np.ndarray
+) -> Witness | None:
+    """Maximise the smaller gain along P + t d + t^2 e / 2; None unless positive."""
+    real, noise = metrics.values(p, p[None]), metrics.noise(p)
+    best_q, best = p, np.zeros(2)
+    for t in np.array_split(STEPS, 1 + STEPS.size * p.size // BATCH):
+        q = p + t[:, None] * d + t[:, None] ** 2 * e / 2
+        # Replace steps outside the simplex by P, which keeps the shape compiled.
+        q = np.where(q.min(axis=1, keepdims=True) > 0, q, p)
+        q = q / q.sum(axis=1, keepdims=True)
+        gains = np.nan_to_num(metrics.values(p, q) - real, nan=-np.inf)
+        clear = (gains > noise[:, None]).all(axis=0)
+        lesser = np.where(clear, gains.min(axis=0), 0.0)
+        if lesser.max() > best.min():
+            best_q, best = q[lesser.argmax()], gains[:, lesser.argmax()]
+    if best_q is not p:
+        confirmed = metrics.gains(p, best_q)
+        if (confirmed > (0 if metrics.exact else noise)).all():
+            return _witness(p, best_q, best)
+    if not metrics.exact or p.size > MAX_EXACT:
+        return None
+    for t in SMALL_STEPS:
+        q = p + t * d + t**2 * e / 2
+        if q.min() > 0 and (gains := metrics.gains(p, q / q.sum())).min() > 0:
+            return _witness(p, q / q.sum(), gains)
+    return None
+
+
+def _witness(p: np.ndarray, q: np.ndarray, gains: np.ndarray) -> Witness:
+    return Witness(jnp.asarray(p), jnp.asarray(q), float(gains[0]), float(gains[1]))
+
+
+def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
+    """Why U is linear and V concave in Q, if the pair's type implies it."""
+    if isinstance(pair, NgramPair):
+        if len(pair.space.lengths) > 1:
+            return None
+        pair = pair.pair
+    if isinstance(pair, ConcavePair):
+        # Claimed by the pair's author; rejected if V has positive curvature at P.
+        bends_down = p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
+        return "as the pair's maker states" if bends_down else None
+    if isinstance(pair, SeparablePair | LinearPair):
+        g = formula_of(pair.g)
+        if g is not None and is_strictly_concave(g):
+            return "g'' < 0 is proved"
+    return None
+
+
+def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
+    bend = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
+    bend = bend - bend.mean(axis=0)
+    bend = bend - bend.mean(axis=1, keepdims=True)
+    values = np.linalg.eigvalsh((bend + bend.T) / 2)
+    return bool(values[-1] <= 1e-8 * np.abs(values).max())
+
+
+def is_strictly_concave(g: Expression) -> bool:
+    """Prove that g'' <= 0 with isolated zeros on all of (0, 1).
+
+    Args:
+        g: a formula.
+
+    Returns:
+        True if g is proved to be smooth and strictly concave; False if not proved.
+
+    Example:
+        >>> is_strictly_concave(Expression("-x*log(x)"))
+        True
+        >>> is_strictly_concave(Expression("x**3 - 2*x**2"))
+        False
+    """
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    return find_hole(g)[0] and sign_of(g.symbolic(x).diff(x, 2), x).value == -1
+
+
+def find_jump(g: ScalarFunction) -> float | None:
+    """Find a jump of g, where it violates the tangent bounds implied by concavity.
+
+    Args:
+        g: a scalar function that JAX can trace, with a decreasing derivative.
+
+    Returns:
+        A point in (0, 1), or None.
+    """
+    x, jet = grid(), jet_of(g, grid())
+    step, rise = np.diff(x), np.diff(jet.value)
+    noise = 16 * EPS * (np.abs(jet.value[1:]) + np.abs(jet.value[:-1]))
+    above = rise > step * jet.slope[:-1] + noise
+    outside = above | (rise < step * jet.slope[1:] - noise)
+    return float(x[1:][outside][0]) if outside.any() else None

@@ -1,0 +1,1 @@
+"""Texts, distributions over them and the models that give them: no metric yet."""

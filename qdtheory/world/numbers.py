@@ -1,0 +1,6 @@
+"""Constants and field options that every room uses."""
+
+import numpy as np
+
+STATIC = {"static": True}
+EPS = float(np.finfo(float).eps)
