@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (3, 11)
 # Every example of the library, the builder with its kernels and flags, the command.
-QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/test_cli.py"]
+QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/commands/test_cli.py"]
 LIGHT = "not one_very_long_line"
 NOTEBOOK = "03_pareto_frontier"
 STEPS = [

@@ -8,7 +8,9 @@ import nbformat
 import numpy as np
 import pytest
 
-from qdtheory.exercises import GRADERS, check, function, letter, number, witness
+from qdtheory.exercises import check
+from qdtheory.exercises.answers import GRADERS
+from qdtheory.exercises.grading import function, letter, number, witness
 
 SOURCES = sorted(build.FOLDER.glob("src/*.md"))
 VERDICT = re.compile(

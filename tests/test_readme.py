@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory import cli
+from qdtheory.commands import cli
 from qdtheory.exercises import check
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ ROOMS = (
     "certificates",
 )
 # What stands on all rooms: the sample wing and what readers call.
-TOP = ("text", "plotting", "exercises", "commands", "cli")
+TOP = ("text", "plotting", "exercises", "commands")
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in (ROOT / "qdtheory").rglob("*.py")

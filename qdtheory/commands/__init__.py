@@ -1,1 +1,1 @@
-"""The commands, assembled by `qdtheory.cli`."""
+"""The commands, assembled by `qdtheory.commands.cli`."""

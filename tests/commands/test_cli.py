@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory import cli
+from qdtheory.commands import cli
 from qdtheory.solvers import progress as progress_module
 from qdtheory.text import report
 
@@ -253,7 +253,7 @@ package = types.ModuleType("qdtheory")
 package.__path__ = [{str(Path(qd.__file__).parent)!r}]
 sys.modules["qdtheory"] = package
 from typer.testing import CliRunner
-from qdtheory.cli import app
+from qdtheory.commands.cli import app
 assert CliRunner().invoke(app, ["evaluate", "--help"]).exit_code == 0
 heavy = {{"jax", "numpy", "scipy", "matplotlib", "sympy", "cvxpy"}} & set(sys.modules)
 assert not heavy, heavy

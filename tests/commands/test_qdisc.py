@@ -9,7 +9,7 @@ from models import oracle
 from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory import cli
+from qdtheory.commands import cli
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory import cli
+from qdtheory.commands import cli
 from qdtheory.pairs.formulas import Expression
 from qdtheory.theory.compatibility import check_compatibility
 
