@@ -168,6 +168,7 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
         TypeError: no bound is known for the pair.
 
     Example:
+        >>> from qdtheory import KernelPair
         >>> bounding_method(KernelPair(np.eye(2)))[1]
         'the doubly nonnegative relaxation'
     """

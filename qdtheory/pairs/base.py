@@ -65,6 +65,7 @@ class LinearPair:
         name: display name.
 
     Example:
+        >>> from qdtheory import SE
         >>> pair = LinearPair(lambda p: jnp.arange(2.0), SE, "index-SE")
         >>> float(pair.quality(np.array([0.25, 0.75]), np.array([0.5, 0.5])))
         0.75

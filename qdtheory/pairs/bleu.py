@@ -34,6 +34,8 @@ class BleuPair:
         Li et al. 2020, section 5.1.
 
     Example:
+        >>> import numpy as np
+        >>> from qdtheory import TextSpace
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), max_order=1)
         >>> p = np.array([0.5, 0.5])
         >>> float(pair.quality(p, p)), float(pair.diversity(p))

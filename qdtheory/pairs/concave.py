@@ -29,6 +29,7 @@ class ConcavePair:
         name: display name.
 
     Example:
+        >>> import numpy as np
         >>> pair = ConcavePair(lambda p: p, lambda q: -jnp.square(q).sum(), "CR-NRR")
         >>> p = np.array([0.75, 0.25])
         >>> float(pair.quality(p, p)), float(pair.diversity(p))

@@ -32,6 +32,8 @@ class NgramPair:
         Li et al. 2020, section 5.2.
 
     Example:
+        >>> import numpy as np
+        >>> from qdtheory import TextSpace
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> pair = NgramPair(space, 1)
         >>> p = np.array([0.5, 0.0, 0.0, 0.5])

@@ -27,6 +27,7 @@ class SeparablePair:
         Li et al. 2020, section 3.1.
 
     Example:
+        >>> from qdtheory import CR_NRR, LL, NRR
         >>> SeparablePair(LL, NRR).name
         'LL-NRR'
         >>> p = np.array([0.75, 0.25])
@@ -94,6 +95,7 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         Li et al. 2020, Theorem 1; the exact condition on the line is ours.
 
     Example:
+        >>> from qdtheory import single_token_bleu_pair
         >>> check_rationality(single_token_bleu_pair(1, 3)).rational
         True
         >>> check_rationality(single_token_bleu_pair(1, 4)).diversity_violation
