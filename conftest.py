@@ -32,8 +32,13 @@ def jaxtyped_if_public(*, typechecker):
 
 jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, jaxtyped_if_public
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
+import qdtheory
+import qdtheory.text
+
 # A module whose doctests come first would else be there twice, with classes of its own.
-import qdtheory  # noqa: F401
+for package in (qdtheory, qdtheory.text):
+    for name in dir(package):
+        getattr(package, name)
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
 settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)

@@ -365,7 +365,8 @@ def test_the_blocker_blocks_what_only_an_extra_installs(wheel_folder):
 def test_the_wheel_alone_computes(wheel_folder):
     code = (
         "import jax; jax.config.update('jax_enable_x64', True)\n"
-        "import qdtheory as qd, qdtheory.text\n"
+        "import qdtheory as qd\n"
+        "assert all(hasattr(qd, name) for name in {*dir(qd)} - {'plotting'})\n"
         "print(qd.__file__); print(float(qd.entropy(jax.numpy.ones(4) / 4)))"
     )
     result = run_wheel(wheel_folder, code)
@@ -401,7 +402,10 @@ def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):
 def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
     heavy = ["matplotlib", "seaborn", "sympy", "cvxpy", "scipy.optimize", "pandas"]
     code = (
-        "import sys, qdtheory\n"
+        "import sys, qdtheory as qd\n"
+        "assert 'jax' not in sys.modules\n"
+        "for name in {*dir(qd)} - {'plotting', 'text'}:\n"
+        "    getattr(qd, name)\n"
         f"print([m for m in {[*heavy, 'qdtheory.text']!r} if m in sys.modules])"
     )
     result = run_python(code, cwd=tmp_path)

@@ -58,3 +58,6 @@ def main(
 
 for command in (evaluate, check, qdisc):
     app.command()(command)
+
+if __name__ == "__main__":
+    app()

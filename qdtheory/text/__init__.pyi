@@ -1,0 +1,51 @@
+from .bleu import (
+    References as References,
+    bleu as bleu,
+    bleu_scores as bleu_scores,
+    prepare_references as prepare_references,
+    self_bleu as self_bleu,
+    self_bleu_scores as self_bleu_scores,
+)
+from .corpus import (
+    Corpus as Corpus,
+    Removed as Removed,
+    as_corpus as as_corpus,
+    prepare as prepare,
+    read_corpus as read_corpus,
+)
+from .datasets import imdb as imdb
+from .embeddings import embed as embed
+from .frechet import frechet_distance as frechet_distance
+from .intervals import (
+    Interval as Interval,
+    bootstrap_interval as bootstrap_interval,
+    jackknife_interval as jackknife_interval,
+)
+from .jaccard import jaccard_index as jaccard_index, ms_jaccard as ms_jaccard
+from .lm_scores import (
+    FittedModel as FittedModel,
+    LanguageModelScore as LanguageModelScore,
+    cross_entropy_of as cross_entropy_of,
+    fit_language_model as fit_language_model,
+    known_words as known_words,
+    lm_score as lm_score,
+    reverse_lm_score as reverse_lm_score,
+)
+from .ngrams import (
+    NgramCounts as NgramCounts,
+    cnd as cnd,
+    coverage_rate as coverage_rate,
+    distinct as distinct,
+    negative_repetition_rate as negative_repetition_rate,
+    ngram_counts as ngram_counts,
+    unique_ngrams as unique_ngrams,
+)
+from .noise import (
+    NoiseDiscrepancy as NoiseDiscrepancy,
+    NoiseFamily as NoiseFamily,
+    add_noise as add_noise,
+    highest_coverage as highest_coverage,
+    noise_discrepancy as noise_discrepancy,
+    noise_family as noise_family,
+)
+from .report import Report as Report, evaluate as evaluate
