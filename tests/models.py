@@ -1,4 +1,7 @@
-"""Real distributions to test on, and what a found model has to satisfy."""
+"""Distributions to test on, exact values, and what a found model has to satisfy."""
+
+import itertools
+from fractions import Fraction
 
 import jax
 import numpy as np
@@ -26,3 +29,25 @@ def assert_attained(pair, p, q, gain):
     assert pair.diversity(q) >= pair.diversity(p)
     found = float(pair.quality(q, p) - pair.quality(p, p))
     assert abs(found - float(gain)) <= 1e-14
+
+
+def exact(array):
+    """The fractions that numbers in 64 bits are: bounds of them need no rounding."""
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, float))
+
+
+def exact_bleu(pair, p, num_references):
+    """Expected BLEU of each text, and the weights and sets that it is a sum over."""
+    table, n = pair.table, pair.space.num_texts
+    sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(int)
+    weights = np.full((n, table.num_sets), Fraction(0))
+    for text, k, weight in zip(table.text, table.set_index, table.weight):
+        weights[text, k] += Fraction(float(weight))
+    return weights @ (sets @ p) ** num_references, weights, sets
+
+
+def mixtures(size, steps):
+    """All distributions over `size` points in units of 1 / steps."""
+    bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
+    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
+    return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
