@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import jax
 import numpy as np
+from hypothesis import strategies as st
 
 import qdtheory as qd
 
@@ -51,3 +52,40 @@ def mixtures(size, steps):
     bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
     ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
     return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
+
+
+def distribution(seed, size, *, zeros=0.0):
+    """A random distribution; each entry but the first is 0 with chance `zeros`."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=size) ** 2
+    weights[1:] *= rng.random(size - 1) >= zeros
+    return weights / weights.sum()
+
+
+def distributions(size=5):
+    weights = st.lists(st.floats(1e-3, 1), min_size=size, max_size=size)
+    return weights.map(lambda w: np.array(w) / np.sum(w))
+
+
+def centred(vector):
+    return vector - vector.mean()
+
+
+# Dyadic numbers, which floating point holds exactly.
+LEAVES = st.sampled_from(["x", "x", "1", "2", "0.5", ".25", "3.0", "1.5e1"])
+EXPONENTS = st.sampled_from(["2", "-1", "0.5", "(1/3)", "-2.5", "3"])
+
+
+def compound(parts):
+    return st.one_of(
+        st.tuples(parts, st.sampled_from("+-*/"), parts).map(
+            "({0[0]} {0[1]} {0[2]})".format
+        ),
+        st.tuples(st.sampled_from(["log", "exp", "sqrt", "-", "+"]), parts).map(
+            "{0[0]}({0[1]})".format
+        ),
+        st.tuples(parts, EXPONENTS).map("({0[0]})**{0[1]}".format),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)

@@ -1,6 +1,7 @@
 """Theorem 3 and its divergence: the claims of notebook 04 by other routes."""
 
 import itertools
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ import scipy.special
 import scipy.stats
 import sympy
 from scipy.optimize import linprog, minimize
+from scipy.stats import entropy
 
 import qdtheory as qd
 
@@ -577,3 +579,23 @@ def test_zeros_in_p():
             assert dominating(ORDERS[order], p, models) == 0
         assert dominating(ITAKURA_SAITO, p, on_mode) == 1
         assert float(ITAKURA_SAITO.diversity(p)) == -np.inf
+
+
+# -- LL and SE ---------------------------------------------------------------------
+
+
+@pytest.mark.claim("N0.6")
+def test_better_in_both_is_closer_under_ll_se():
+    # Every distribution in twentieths, against every other one.
+    p = np.array([0.5, 0.3, 0.2])
+    parts = [(i, j, 20 - i - j) for i, j in product(range(1, 19), repeat=2)]
+    grid = np.array([part for part in parts if part[2] > 0]) / 20
+    u, v = grid @ np.log(p), np.asarray(entropy(grid, axis=1))
+    better = (u[:, None] > u + 1e-12) & (v[:, None] > v + 1e-12)
+    divergence = np.asarray(entropy(grid, np.tile(p, (len(grid), 1)), axis=1))
+    winner, loser = np.nonzero(better)
+    assert winner.size > 1000
+    assert (divergence[winner] < divergence[loser]).all()
+    # And the library calls the same models better.
+    library = [(qd.LL_SE.quality(q, p), qd.LL_SE.diversity(q)) for q in grid]
+    np.testing.assert_allclose(library, np.stack([u, v], axis=1), atol=1e-12)
