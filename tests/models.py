@@ -1,13 +1,19 @@
 """Distributions to test on, exact values, and what a found model has to satisfy."""
 
 import itertools
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import jax
 import numpy as np
+import pytest
 from hypothesis import strategies as st
+from nltk.translate import bleu_score as nltk
 
 import qdtheory as qd
+
+pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
 
 def oracle(space, seed, sigma, size=8):
@@ -89,3 +95,47 @@ def compound(parts):
 
 
 EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)
+
+
+def sentences(space):
+    return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
+
+
+def sentence_bleu(candidate, references, max_order):
+    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
+    return float(np.asarray(score))
+
+
+def draw(seed, size, concentration=0.5):
+    return np.random.default_rng(seed).dirichlet(np.full(size, concentration))
+
+
+def positive(seed, size):
+    return qd.mix(draw(seed, size), np.full(size, 1 / size), 0.01).__array__()
+
+
+def power(p, beta):
+    weights = p**beta
+    return weights / weights.sum()
+
+
+def shares_of_texts(space, n):
+    """n-gram shares of each text, one column a text, by a loop."""
+    columns = []
+    for text in space.tokens.tolist():
+        text = [token for token in text if token >= 0]
+        grams = Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
+        every = product(range(space.vocab_size), repeat=n)
+        columns.append([grams[g] / max(1, grams.total()) for g in every])
+    return np.array(columns).T
+
+
+def counted(space, q, n):
+    """Expected n-gram counts, one text and one position at a time."""
+    counts = Counter()
+    for probability, text in zip(q, space.tokens.tolist(), strict=True):
+        text = [token for token in text if token >= 0]
+        for start in range(len(text) - n + 1):
+            counts[tuple(text[start : start + n])] += probability
+    every = product(range(space.vocab_size), repeat=n)
+    return np.array([counts[ngram] for ngram in every])

@@ -13,8 +13,9 @@ import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import distributions
-from scipy.stats import entropy
+from models import distributions, draw
+from scipy.stats import binom, entropy
+from scripts import column_of
 
 import qdtheory as qd
 from qdtheory.metrics.divergence_frontiers import frontier_integral
@@ -441,3 +442,65 @@ def test_forward_sees_a_dropped_text_and_reverse_does_not(p, dropped):
     assert float(qd.cross_entropy(q, p)) == pytest.approx(
         entropy(q) + entropy(q, p), abs=1e-12
     )
+
+
+# -- quality beside them -------------------------------------------------------------
+
+
+@pytest.mark.claim("N13.3")
+def test_bhattacharyya_estimates_at_the_published_distances():
+    rng = np.random.default_rng(1)
+    distances = column_of("montahaei2019", "4", "Bhattacharyya")
+    assert sorted(distances.values()) == [7.105, 8.503, 10.076, 12.127]
+    for b in distances.values():
+        a = (1 + np.sqrt(1 - np.exp(-b / 10))) / 2
+        k = np.arange(21)
+        laws = np.stack([binom.pmf(k, 20, x) for x in (a, 1 - a)])
+        assert -np.log(np.sqrt(laws[0] * laws[1]).sum()) == pytest.approx(b, rel=1e-9)
+        # Samples as histograms of the number of first tokens.
+        first, second = (rng.multinomial(25_000, law, 400) / 25_000 for law in laws)
+        root = np.sqrt(laws[1] / laws[0])
+        found = -(np.log(first @ root) + np.log(second @ (1 / root))) / 2
+        assert 0.1 < found.mean() - b < 2
+
+
+@pytest.mark.claim("N13.12")
+@pytest.mark.parametrize("seed", range(20))
+def test_below_the_entropy_of_the_scorer_means_less_entropy(seed):
+    p = draw(seed, 8, 2.0)
+    q = draw(seed + 100, 8, 2.0) * p**2
+    q /= q.sum()
+    reverse, own, real = -q @ np.log(p), -q @ np.log(q), -p @ np.log(p)
+    assert own <= reverse + 1e-14
+    assert not (reverse < real <= own)
+
+
+@pytest.mark.claim("N13.15")
+def test_oracle_nll_and_kl_disagree():
+    p = draw(1, 8, 2.0)
+    q = qd.temper(p, 2.0)
+    by_hand = sum(a * np.log(a / b) - a * np.log(a) for a, b in zip(q, p, strict=True))
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(float(by_hand), rel=1e-13)
+    assert qd.cross_entropy(q, p) < qd.cross_entropy(p, p)
+    assert qd.kl_divergence(q, p) > qd.kl_divergence(p, p)
+
+
+@pytest.mark.claim("N13.16")
+@pytest.mark.parametrize("eps", [1e-9, 0.1, 0.9])
+def test_a_dropped_text_in_closed_form(eps):
+    p = np.array([eps, (1 - eps) / 4, (1 - eps) * 3 / 4])
+    q = np.array([0, 1 / 4, 3 / 4])
+    s = np.log1p(-eps)
+    for found, value in (
+        (qd.total_variation(q, p), eps),
+        (qd.hellinger_distance(q, p) ** 2, -np.expm1(s / 2)),
+        (qd.bhattacharyya_distance(q, p), -s / 2),
+        (qd.kl_divergence(q, p), -s),
+        (qd.renyi_divergence(q, p, 3), -s),
+        (qd.renyi_divergence(p, q, 0.5), -s),
+    ):
+        # 1 - eps has a rounding error of 1e-16.
+        assert float(found) == pytest.approx(value, rel=1e-12, abs=1e-15)
+    integral = 1 + (1 - eps) / eps * s
+    assert float(qd.frontier_integral(q, p)) == pytest.approx(integral, abs=1e-7)
+    assert qd.cross_entropy(p, q) == qd.jeffreys_divergence(p, q) == np.inf
