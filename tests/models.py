@@ -6,14 +6,13 @@ from fractions import Fraction
 from itertools import product
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 from nltk.translate import bleu_score as nltk
+from scipy.optimize import minimize
 
 import qdtheory as qd
-
-pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
 
 def oracle(space, seed, sigma, size=8):
@@ -139,3 +138,111 @@ def counted(space, q, n):
             counts[tuple(text[start : start + n])] += probability
     every = product(range(space.vocab_size), repeat=n)
     return np.array([counts[ngram] for ngram in every])
+
+
+def separable(f, g):
+    return qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+
+
+def cubic_pair():
+    return separable("x", "-(x - 1/3)**4/4")
+
+
+def sine_pair():
+    """The same with sin 2t and -tan t, known by code."""
+    return qd.SeparablePair(
+        lambda x: jnp.sin(2 * (x - 1 / 3)), lambda x: jnp.log(jnp.cos(x - 1 / 3))
+    )
+
+
+def bumpy_pair():
+    """g'' = -f' exactly, but f falls on a narrow stretch beyond .62."""
+    width = 0.01
+
+    def f(x):
+        return x + 0.25 * jnp.exp(-(((x - 0.62) / width) ** 2))
+
+    def g(x):
+        area = jnp.sqrt(jnp.pi) / 2 * jax.scipy.special.erf((x - 0.62) / width)
+        return -(x**2) / 2 - 0.25 * width * area
+
+    return qd.SeparablePair(f, g)
+
+
+def assert_beats(pair, witness, quality=None, diversity=None):
+    """The witness holds, with the metrics computed by plain NumPy if given."""
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    for x in (p, q):
+        assert x.min() >= 0
+        assert abs(x.sum() - 1) <= 1e-12
+    quality = quality or (lambda q, p: float(pair.quality(q, p)))
+    diversity = diversity or (lambda q: float(pair.diversity(q)))
+    gains = quality(q, p) - quality(p, p), diversity(q) - diversity(p)
+    assert min(gains) > 0
+    # Two sums of the same terms in another order.
+    np.testing.assert_allclose(
+        gains, (witness.quality_gain, witness.diversity_gain), rtol=1e-3, atol=1e-13
+    )
+
+
+def kernel_pair(kernel):
+    kernel = jnp.asarray(kernel)
+    return qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
+
+
+def mixed(x):
+    """A strictly concave g whose derivative has no elementary inverse."""
+    return -x * x - x * jnp.log(x)
+
+
+def saturating(x):
+    """Strictly concave with a finite slope at 0, known to the solver only as code."""
+    return jnp.log1p(20 * x)
+
+
+def random_p(rng, size=12):
+    """A real distribution with ties, and with zeros in one case of three."""
+    p = rng.random(size) ** 2
+    p[3:6] = p[3]
+    if rng.random() < 1 / 3:
+        p[:2] = 0
+    return p / p.sum()
+
+
+def problems(count, seed=0, weights=(0.05, 0.3, 1, 3, 20)):
+    rng = np.random.default_rng(seed)
+    return [(random_p(rng), -float(rng.choice(weights))) for _ in range(count)]
+
+
+def searched(scores, g, slope, p, rng, num_starts=25):
+    """The best feasible gain by SLSQP from many starts, P among them."""
+    n, least, best = p.size, g(p).sum(), 0.0
+    constraints = [
+        {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: np.ones(n)},
+        {"type": "ineq", "fun": lambda q: g(q).sum() - least, "jac": slope},
+    ]
+    starts = [rng.dirichlet(np.full(n, rng.choice([0.2, 1, 3]))) for _ in range(25)]
+    corners = 0.9 * np.eye(n) + 0.1 / n
+    for start in (p, *corners, *starts[:num_starts]):
+        found = minimize(
+            lambda q: -q @ scores,
+            start,
+            jac=lambda q: -scores,
+            constraints=constraints,
+            bounds=[(0, 1)] * n,
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-15},
+        ).x
+        q = np.clip(found, 0, 1)
+        q /= q.sum()
+        if g(q).sum() >= least - 1e-12:
+            best = max(best, float((q - p) @ scores))
+    return best
+
+
+def repeated(k):
+    """g and g' of single-token NSBLEU with k references."""
+    return (
+        lambda x: -x + x * (1 - x) ** k,
+        lambda x: -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1),
+    )

@@ -1,7 +1,7 @@
 """The n-gram map of a space and its metrics, against counting text by text."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import jax
 import jax.numpy as jnp
@@ -501,3 +501,73 @@ def test_the_longest_order_does_not_see_shorter_texts(seed, share):
     ]
     assert apart[2] <= 1e-30 < apart[0]
     assert qd.total_variation(q, p) > 1e-3
+
+
+# -- the map in integers -----------------------------------------------------------
+
+
+def exact_rank(matrix, prime=2**31 - 1):
+    """Rank modulo a prime: at most the rank, and here attained."""
+    rows = [[int(x) % prime for x in row] for row in matrix]
+    rank = 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        inverse = pow(rows[rank][column], -1, prime)
+        for i in range(rank + 1, len(rows)):
+            if factor := rows[i][column] * inverse % prime:
+                rows[i] = [
+                    (x - factor * y) % prime
+                    for x, y in zip(rows[i], rows[rank], strict=True)
+                ]
+        rank += 1
+    return rank
+
+
+@pytest.mark.claim("N5.16")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 4), (3, 3), (4, 3)])
+def test_the_rank_by_elimination(vocab_size, length):
+    space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
+    matrices = [qd.ngram_matrix(space, n) for n in range(1, length + 1)]
+    assert [exact_rank(m) for m in matrices] == [
+        vocab_size**n for n in range(1, length + 1)
+    ]
+    if vocab_size == 4:
+        stacked = [exact_rank(np.concatenate(matrices[: n + 1])) for n in range(3)]
+        assert stacked == [4, 19, 64]
+
+
+@pytest.mark.claim("N5.18")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 3), (2, 4), (2, 5), (3, 3)])
+def test_n_grams_determine_m_grams_where_offsets_tile_the_positions(vocab_size, length):
+    space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
+    for n, m in combinations(range(length, 0, -1), 2):
+        of_n, of_m = qd.ngram_matrix(space, n), qd.ngram_matrix(space, m)
+        positions = length - n + 1
+        if (length - m + 1) % positions == 0:
+            grams = list(product(range(vocab_size), repeat=n))
+            inside = np.zeros((vocab_size**m, vocab_size**n), dtype=int)
+            for column, gram in enumerate(grams):
+                for offset in range(0, n - m + 1, positions):
+                    digits = gram[offset : offset + m]
+                    row = sum(d * vocab_size**i for i, d in enumerate(digits[::-1]))
+                    inside[row, column] += 1
+            assert (inside @ of_n == of_m).all()
+        else:
+            assert exact_rank(np.concatenate([of_n, of_m])) > vocab_size**n
+
+
+@pytest.mark.claim("N8.12")
+def test_coverage_and_repetition_lose_the_squared_distance_in_fractions():
+    rng = np.random.default_rng(12)
+    for size in (2, 3, 64):
+        for _ in range(20):
+            p, q = (
+                [Fraction(int(x), int(w.sum())) for x in w]
+                for w in rng.integers(1, 100, (2, size))
+            )
+            u = sum(x * y - y * y for x, y in zip(q, p))
+            v = sum(y * y - x * x for x, y in zip(q, p))
+            assert 2 * u + v == -sum((x - y) ** 2 for x, y in zip(q, p))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models import counted, draw, positive
+from scipy.linalg import null_space
 
 import qdtheory as qd
 
@@ -249,3 +250,33 @@ def test_smoothed_log_likelihood_goes_like_the_unseen_mass(seed):
         smooth = qd.mix(p_hat, np.full(16, 1 / 16), epsilon)
         ll = float(qd.LL_SE.quality(q_g, smooth))
         np.testing.assert_allclose(ll, rest + mass * np.log(epsilon), atol=2 * epsilon)
+
+
+@pytest.mark.claim("N5.17")
+@given(sizes=st.lists(st.integers(-5, 5), min_size=3, max_size=3).filter(any))
+def test_swaps_that_keep_all_bigrams_tie(sizes):
+    """aba and bab have the bigrams ab and ba, both."""
+    space = qd.TextSpace(vocab_size=3, lengths=3)
+    q = np.full(27, 1 / 27)
+    for size, (a, b) in zip(sizes, ((0, 1), (0, 2), (1, 2)), strict=True):
+        q[space.index(np.array([a, b, a]))] += size / 200
+        q[space.index(np.array([b, a, b]))] -= size / 200
+    p = np.full(27, 1 / 27)
+    pair = qd.NgramPair(space, 2)
+    assert abs(float(pair.quality(q, p) - pair.quality(p, p))) <= 1e-15
+    assert abs(float(pair.diversity(q) - pair.diversity(p))) <= 1e-15
+    assert abs(q - p).max() > 1e-3
+
+
+@pytest.mark.claim("N14.12")
+def test_texts_of_equal_bigrams_tie():
+    space = qd.TextSpace(vocab_size=2, lengths=4)
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(16, 5.0))
+    unseen = null_space(np.asarray(qd.ngram_matrix(space, 2)))
+    way = unseen @ rng.normal(size=unseen.shape[1])
+    q = p + 0.5 * way * (p / np.abs(way)).min()
+    pair = qd.NgramPair(space, 2)
+    assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(0, abs=1e-14)
+    assert float(pair.diversity(q) - pair.diversity(p)) == pytest.approx(0, abs=1e-14)
+    assert float(qd.total_variation(q, p)) > 1e-3

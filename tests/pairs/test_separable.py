@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sympy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models import distribution
@@ -378,3 +379,21 @@ def test_each_named_diversity_falls_along_a_chain_of_transfers():
     for g, _ in DIVERSITIES.values():
         values = [float(qd.SeparablePair(qd.CR, g).diversity(q)) for q in chain]
         assert all(a > b for a, b in pairwise(values))
+
+
+# -- a slip in the proof of Theorem 1 ----------------------------------------------
+
+
+@pytest.mark.claim("E5.1")
+def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
+    x, rest = sympy.symbols("x rest", positive=True)
+    c, g = sympy.Symbol("c"), sympy.Function("g")
+    slope = sympy.diff(g(x) + g(c - x), x).doit()
+    mirrored = slope.subs(x, c - x).doit()
+    assert sympy.simplify(slope + mirrored) == 0
+
+    def entropy(y):
+        return -y * sympy.log(y)
+
+    shared = sympy.diff(entropy(x) + entropy(c - x), x).subs(c, x + rest)
+    assert sympy.simplify(shared - sympy.log(rest / x)) == 0

@@ -1,10 +1,13 @@
-"""Kernel pairs, and the criterion for them against searches of P and Q."""
+"""The criterion for kernel pairs against searches of P and Q."""
 
 from collections import Counter
 from itertools import product
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import qdtheory as qd
 from qdtheory.metrics.similarity import bleu_kernel
@@ -201,3 +204,21 @@ def test_verdicts_of_kernel_pairs(as_a_user):
         qd.check_compatibility(opposite, num_texts=3)
     with pytest.raises(ValueError, match="p must be positive everywhere"):
         dominating_model(np.eye(2), np.array([1.0, 0.0]))
+
+
+@pytest.mark.claim("N5.15")
+@given(near=st.floats(0, 1), across=st.floats(0, 1))
+def test_a_ring_whose_alternating_eigenvalue_is_negative(near, across):
+    """V(P + d) - V(P) = -d'Kd; d alternates, an eigenvector, and U does not see it."""
+    eigenvalue = 1 - 2 * near + across
+    assume(abs(eigenvalue) > 1e-3)
+    kernel = jnp.stack(
+        [jnp.roll(jnp.array([1, near, across, near]), i) for i in range(4)]
+    )
+    pair = qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
+    p, d = jnp.full(4, 0.25), jnp.array([1, -1, 1, -1]) / 4
+    rise = float(pair.diversity(p + d) - pair.diversity(p))
+    assert rise == pytest.approx(-eigenvalue / 4, abs=1e-14)
+    assert float(pair.quality(p + d, p)) == pytest.approx(
+        float(pair.quality(p, p)), abs=1e-14
+    )
