@@ -19,3 +19,18 @@ def rows_of(name):
     found = script("tables").read(name)
     assert found, name
     return found
+
+
+PUBLISHED = {
+    (row["paper"], row["table"], row["row"], row["column"]): row["value"]
+    for row in rows_of("published.csv")
+}
+
+
+def published(paper, table, row, column):
+    return float(PUBLISHED[paper, table, row, column])
+
+
+def column_of(paper, table, column):
+    keys = [key for key in PUBLISHED if key[:2] + key[3:] == (paper, table, column)]
+    return {key[2]: float(PUBLISHED[key]) for key in keys}

@@ -32,6 +32,7 @@ from qdtheory.certificates.interval import (
     constant_gain,
     in_units,
 )
+from qdtheory.pairs import named
 from qdtheory.pairs.base import Pair, expected_score
 from qdtheory.pairs.forms import checked_scores, separable_form
 from qdtheory.pairs.formulas import formula_of, interval_arithmetic
@@ -228,7 +229,7 @@ def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
 def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
     """The g of single-token BLEU, whose power may exceed that of an `Expression`."""
     match g:
-        case partial(func=_repeated, args=(k,)):
+        case partial(func=named._repeated, args=(k,)):
             return -x * (one - (one - x) ** k)
     raise TypeError(
         "the bound needs a formula for g; write it as a qdtheory.Expression, got "

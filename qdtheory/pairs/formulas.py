@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.pairs import named
 from qdtheory.pairs.jets import Jet, jet_functions
 from qdtheory.pairs.scalar_functions import CR, LL, NRR, SE, ScalarFunction, Tsallis
 
@@ -257,9 +258,9 @@ def formula_of(h: ScalarFunction) -> Expression | None:
     match h:
         case Tsallis(order=a):
             text = f"(x - x**{a})/({a} - 1)"
-        case partial(func=_found, args=(n,)):
+        case partial(func=named._found, args=(n,)):
             text = f"1 - (1 - x)**{n}"
-        case partial(func=_repeated, args=(k,)):
+        case partial(func=named._repeated, args=(k,)):
             text = f"-x*(1 - (1 - x)**{k})"
         case _:
             text = next((text for known, text in NAMED if known is h), None)

@@ -3,17 +3,19 @@
 import dataclasses
 import itertools
 from collections import Counter
+from fractions import Fraction
 
 import jax
 import numpy as np
 import pytest
-from models import assert_attained, oracle
+from models import assert_attained, exact, exact_bleu, oracle
 from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.certificates.cubic import (
     STEPS_BETWEEN_CHECKS,
     _iterates,
+    _lack,
     _problem,
     _projected,
 )
@@ -266,3 +268,63 @@ def test_the_third_order_says_what_it_takes(as_a_user):
     large = qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2)
     with pytest.raises(ValueError, match="64 texts at most, got 81"):
         qd.third_order_interval(large, np.full(81, 1 / 81))
+
+
+# -- Exact arithmetic ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_third_order_bound_is_rounded_up(seed):
+    rng = np.random.default_rng(seed)
+    pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
+    p = rng.dirichlet(np.ones(4))
+    found = qd.third_order_interval(pair, p, max_steps=40)
+    shown, real, n = found.certificate, exact(p), 4
+    scores, weights, sets = exact_bleu(pair, real, 2)
+    gains = scores - scores @ real
+    tensor = np.full((n, n, n), Fraction(0))
+    for x, y, z in np.ndindex(n, n, n):
+        for a, b, c in ((x, y, z), (y, x, z), (z, x, y)):
+            tensor[x, y, z] += (weights[a] * sets[:, b] * sets[:, c]).sum() / 3
+    budget = tensor @ real @ real @ real
+    floor, price = Fraction(shown.floor), Fraction(shown.price)
+    grams, gram = exact(shown.grams), exact(shown.gram)
+    added = grams + np.multiply.outer(gains - floor, gram)
+    largest = max(
+        sum(added[order] for order in itertools.permutations(xyz)) / 6
+        + sum(gains[list(xyz)]) / 3
+        + price * (budget - tensor[xyz])
+        for xyz in np.ndindex(n, n, n)
+    )
+    truth = max(floor, largest)
+    # Not even with what the matrices lack, were they to lack nothing.
+    assert truth <= Fraction(found.upper) <= truth + Fraction(1e-9)
+
+
+def is_semidefinite(matrix):
+    """By elimination in fractions."""
+    matrix = (matrix + matrix.T) / 2
+    while len(matrix):
+        order = np.argsort([-x for x in np.diag(matrix)], kind="stable")
+        matrix = matrix[order][:, order]
+        pivot = matrix[0, 0]
+        if pivot <= 0:
+            return pivot == 0 and not matrix.any()
+        matrix = matrix[1:, 1:] - np.outer(matrix[1:, 0], matrix[0, 1:]) / pivot
+    return True
+
+
+def test_what_a_matrix_lacks_makes_it_semidefinite():
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(60):
+        n = int(rng.integers(2, 6))
+        root = rng.normal(size=(n, int(rng.integers(1, n))))
+        matrix = root @ root.T * 10.0 ** rng.integers(-8, 9)
+        skew = rng.normal(size=(n, n)) * np.abs(matrix).max()
+        matrix = matrix + skew - skew.T
+        lack = _lack(matrix)
+        ones = np.array([[Fraction(int(i == j)) for j in range(n)] for i in range(n)])
+        assert is_semidefinite(exact(matrix) + Fraction(lack) * ones)
+        assert lack <= 1e-12 * np.abs(matrix).max() * n
+        missed += not is_semidefinite(exact(matrix))
+    assert missed > 20

@@ -1,14 +1,14 @@
 """Bounds by concave envelopes against grids, linear programs and exact solutions."""
 
 import dataclasses
-import itertools
+from fractions import Fraction
 
 import jax
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.spatial
-from models import assert_attained, oracle
+from models import assert_attained, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.certificates.separable import (
@@ -30,13 +30,6 @@ SHAPES = (
     "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
     "x**2",
 )
-
-
-def mixtures(size, steps):
-    """All distributions over `size` points in units of 1 / steps."""
-    bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
-    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
-    return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
 
 
 def envelope_optimum(scores, g, least, x):
@@ -270,3 +263,57 @@ def test_what_it_does_not_take(as_a_user):
         separable_interval(qd.CR_NRR, p, tolerance=0.0)
     with pytest.raises(ValueError, match="256 texts at most, got 300"):
         separable_interval(qd.CR_NRR, np.full(300, 1 / 300))
+
+
+def test_the_bound_of_a_price_and_a_level_is_rounded_up():
+    # With g = -x^2 each maximum is at (u - nu) / (2 mu), or at an end.
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(100):
+        n = int(rng.integers(2, 7))
+        scores, least = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4), -rng.random()
+        price, level = rng.exponential() * np.ptp(scores), rng.normal() * np.ptp(scores)
+        bound = qd.dual_bound(qd.NRR, scores, least, price, level)
+        mu, nu = Fraction(price), Fraction(level)
+        truth = plain = nu - mu * Fraction(least)
+        plain = float(level - price * least)
+        for u in scores.tolist():
+            x = min(max((Fraction(u) - nu) / (2 * mu), Fraction(0)), Fraction(1))
+            truth += (Fraction(u) - nu) * x - mu * x**2
+            x = min(max((u - level) / (2 * price), 0.0), 1.0)
+            plain += (u - level) * x - price * x**2
+        assert truth <= Fraction(bound)
+        assert bound <= float(truth) + 1e-11 * (np.abs(scores).max() + price + abs(nu))
+        missed += Fraction(plain) < truth
+    assert missed > 20
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bounds_of_a_sphere(seed):
+    """Among models of the repetition of P the best is a point of a sphere."""
+    import mpmath
+
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    p, scores = rng.dirichlet(np.full(n, 20.0)), rng.normal(size=n)
+    with mpmath.workdps(50):
+        real, u = (mpmath.matrix([mpmath.mpf(x) for x in row]) for row in (p, scores))
+        mean = sum(u) / n
+        across = [x - mean for x in u]
+        length = mpmath.sqrt(sum(x**2 for x in across))
+        radius = mpmath.sqrt(sum(x**2 for x in real) - mpmath.mpf(1) / n)
+        best = [mpmath.mpf(1) / n + radius * x / length for x in across]
+        assert min(best) > 0  # inside the simplex
+        gain = mean + radius * length - sum(x * y for x, y in zip(u, real))
+        for unit in (1.0, 1e-6, 1e6):
+            fixed = scores * unit
+            pairs = (
+                qd.ConcavePair(lambda p, s=fixed: s * 1.0, qd.negative_repetition_rate),
+                qd.LinearPair(lambda p, s=fixed: s * 1.0, qd.NRR),
+            )
+            bounds = (
+                qd.quality_discrepancy(pairs[0], p).upper_bound,
+                qd.separable_interval(pairs[1], p).upper,
+            )
+            for bound in bounds:
+                assert mpmath.mpf(bound) >= gain * unit - abs(gain) * unit * 1e-14
+                assert bound <= float(gain) * unit + 1e-6 * np.ptp(fixed)

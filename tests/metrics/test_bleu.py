@@ -6,16 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from models import sentence_bleu, sentences
 
 import qdtheory as qd
 from qdtheory.metrics.bleu import estimate_bleu, expected_corpus_bleu
-from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.metrics.bleu_table import (
+    bleu_table,
+    text_bleu,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
-
-
-def sentences(space):
-    return [[int(t) for t in row if t >= 0] for row in space.tokens]
 
 
 def nltk_tensor(space, max_order, num_references, smoothing):
@@ -97,48 +97,6 @@ def test_gradients_equal_those_of_the_sum_over_all_tuples():
     assert float(change / (2 * step)) == pytest.approx(float(slope), rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("vocab_size", "length", "max_order", "num_sets"),
-    [(4, 3, 1, 13), (4, 3, 2, 155), (4, 3, 3, 65), (4, 4, 2, 963), (4, 4, 3, 1255)],
-)
-def test_number_of_sets(vocab_size, length, max_order, num_sets):
-    table = bleu_table(qd.TextSpace(vocab_size, length), max_order)
-    assert table.num_sets == num_sets
-    rows = np.asarray(table.sets).reshape(-1, vocab_size**length)
-    assert not rows[num_sets:].any()
-    assert len(np.unique(rows[:num_sets], axis=0)) == num_sets
-
-
-def test_many_references():
-    # With ever more references only texts that lack some n-gram of the real ones stay
-    # below 1; of uniform references none lacks any.
-    space = qd.TextSpace(2, 3)
-    uniform = np.full(8, 1 / 8)
-    values = [
-        float(qd.expected_bleu(space, uniform, uniform, 2, n)) for n in (1, 10, 100)
-    ]
-    assert values == sorted(values)
-    assert values[-1] == pytest.approx(1, abs=1e-5)
-    # Two texts: the candidate is among n draws with chance 1 - (1 - p)^n.
-    p = np.array([0.3, 0.7])
-    pair = qd.single_token_bleu_pair(7, 4)
-    space = qd.TextSpace(2, 1)
-    exact = qd.BleuPair(space, 1, 7, 4)
-    q = np.array([0.2, 0.8])
-    assert float(exact.quality(q, p)) == pytest.approx(float(pair.quality(q, p)))
-    assert float(exact.diversity(q)) == pytest.approx(float(pair.diversity(q)))
-
-
-@pytest.mark.claim("N7.13")
-def test_order_of_the_whole_text_is_membership():
-    # BLEU-3 of texts of 3 tokens is 1 if the candidate is a reference, else 0.
-    space = qd.TextSpace(3, 3)
-    p = np.random.default_rng(2).dirichlet(np.ones(27))
-    for n in (1, 2, 50):
-        values = text_bleu(bleu_table(space, 3), p, n)
-        np.testing.assert_allclose(values, 1 - (1 - p) ** n, rtol=0, atol=1e-13)
-
-
 def test_orders_beyond_every_text():
     space = qd.TextSpace(2, (1, 2))
     p = np.full(6, 1 / 6)
@@ -146,35 +104,6 @@ def test_orders_beyond_every_text():
     smooth = float(qd.expected_bleu(space, p, p, 3, 2, "epsilon"))
     tensor = nltk_tensor(space, 3, 2, "epsilon")
     assert smooth == pytest.approx(brute_force(tensor, p, p), abs=1e-12)
-
-
-def test_one_compiled_function_serves_any_number_of_references():
-    space = qd.TextSpace(2, 3)
-    compiled = jax.jit(lambda table, p, n: text_bleu(table, p, n))
-    p = np.random.default_rng(3).dirichlet(np.ones(8))
-    table = bleu_table(space, 2)
-    for n in (1, 2, 1000):
-        values = compiled(table, p, float(n))
-        np.testing.assert_allclose(values, text_bleu(table, p, n), rtol=1e-13)
-    assert compiled._cache_size() == 1
-    batch = jax.vmap(lambda p: text_bleu(table, p, 2))(jnp.stack([p, p[::-1]]))
-    np.testing.assert_allclose(batch[1], text_bleu(table, p[::-1], 2), rtol=1e-13)
-
-
-def test_pair_compiles_with_its_table_as_an_argument():
-    pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
-    leaves = jax.tree.leaves(pair)
-    assert any(getattr(leaf, "ndim", 0) == 3 for leaf in leaves)
-    p = np.random.default_rng(4).dirichlet(np.ones(8))
-    value = jax.jit(lambda pair, p: pair.quality(p, p))(pair, p)
-    assert float(value) == pytest.approx(float(pair.quality(p, p)), rel=1e-14)
-    # The verdict takes it unchanged: with two references the gradients decide.
-    verdict = qd.check_compatibility(pair, p)
-    assert verdict.compatible is False
-    witness = verdict.witness
-    assert witness is not None
-    assert pair.quality(witness.q, p) > pair.quality(p, p)
-    assert pair.diversity(witness.q) > pair.diversity(p)
 
 
 def test_bad_input(as_a_user):
@@ -299,21 +228,18 @@ def test_bad_input_beyond_the_closed_form(as_a_user):
         bleu_table(qd.TextSpace(1, 12), 7)
 
 
-@pytest.mark.parametrize("num_references", [1, 2])
-def test_second_derivatives_at_a_point_mass(num_references):
-    # Where chances are 0 the powers' derivatives are 0, not 0 / 0.
-    space = qd.TextSpace(2, 2)
-    table = bleu_table(space, 2)
-    corner = np.eye(4)[1]
-
-    def total(p):
-        return text_bleu(table, p, num_references).sum()
-
-    hessian = jax.hessian(total)(corner)
-    step = 1e-4
-    for i, a in enumerate(np.eye(4)):
-        for j, b in enumerate(np.eye(4)):
-            # Exact for a polynomial of degree 2, up to its rounding over step^2.
-            change = total(corner + step * (a + b)) - total(corner + step * a)
-            change -= total(corner + step * b) - total(corner)
-            assert hessian[i, j] == pytest.approx(float(change) / step**2, abs=1e-6)
+@pytest.mark.claim("N7.14")
+@pytest.mark.parametrize(("lengths", "size"), [(2, 2), ((1, 2), 3), (2, 4)])
+def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
+    space = qd.TextSpace(2, lengths)
+    texts = sentences(space)
+    q = np.random.default_rng(6).dirichlet(np.ones(space.num_texts))
+    total = 0.0
+    for chosen in itertools.product(range(space.num_texts), repeat=size):
+        words = [texts[i] for i in chosen]
+        scores = [
+            sentence_bleu(words[i], words[:i] + words[i + 1 :], 2) for i in range(size)
+        ]
+        total += q[list(chosen)].prod() * np.mean(scores)
+    exact = float(qd.expected_self_bleu(space, q, 2, size - 1))
+    assert exact == pytest.approx(total, abs=1e-13)

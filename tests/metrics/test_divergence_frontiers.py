@@ -10,6 +10,7 @@ import pytest
 import scipy.integrate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import draw
 
 import qdtheory as qd
 
@@ -255,3 +256,25 @@ def test_bad_input(as_a_user):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.claim("N13.18")
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_omitting_and_inventing_look_alike(share):
+    a, b, c = (draw(seed, 4, 2.0) for seed in (1, 2, 3))
+    real = np.concatenate([share * a, (1 - share) * b, 0 * c])
+    omits = np.concatenate([0 * a, b, 0 * c])
+    invents = np.concatenate([(1 - share) * real[:8], share * c])
+    for metric in (
+        qd.mauve,
+        qd.frontier_integral,
+        qd.jensen_shannon_divergence,
+        qd.bhattacharyya_distance,
+    ):
+        values = [float(metric(q, real)) for q in (omits, invents)]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+    lambdas = np.linspace(0.1, 0.9, 9)
+    points = [qd.divergence_frontier(q, real, lambdas) for q in (omits, invents)]
+    np.testing.assert_allclose(points[0], points[1][::-1, ::-1], rtol=1e-12)
+    curves = [qd.precision_recall_distributions(q, real, 21) for q in (omits, invents)]
+    np.testing.assert_allclose(curves[0], curves[1][::-1, ::-1], rtol=1e-12, atol=1e-14)

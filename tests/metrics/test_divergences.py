@@ -13,8 +13,12 @@ import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import distributions, draw
+from scipy.stats import binom, entropy
+from scripts import column_of
 
 import qdtheory as qd
+from qdtheory.metrics.divergence_frontiers import frontier_integral
 
 EPS = np.finfo(float).eps
 LOG2 = np.log(2)
@@ -361,3 +365,142 @@ def test_bhattacharyya_on_disjoint_and_on_nearly_disjoint_supports():
             mixed = (1 - share) * a + share * b
             found = float(qd.bhattacharyya_distance(mixed, b))
             assert found == pytest.approx(-np.log(share) / 2, rel=1e-10)
+
+
+# -- which divergences are sums ----------------------------------------------------
+
+
+def interior(rng, size, count):
+    return 0.9 * rng.dirichlet(np.ones(size), count) + 0.1 / size
+
+
+SUMS = qd.kl_divergence, qd.cnd
+F_DIVERGENCES = (
+    qd.kl_divergence,
+    qd.jensen_shannon_divergence,
+    qd.total_variation,
+    frontier_integral,
+)
+
+
+@pytest.mark.claim("N16.21")
+@pytest.mark.parametrize("d", [*SUMS, qd.total_variation, frontier_integral])
+def test_three_points_of_a_sum_differ_by_a_linear_term(d):
+    """The three-point law D(a; p) + D(p; r) - D(a; r) is linear in a, or is not."""
+    rng = np.random.default_rng(3)
+    worst = 0.0
+    for a, b, p, r in interior(rng, 6, (10, 4)):
+        at = [float(d(x, p) - d(x, r)) for x in (a, b, 0.3 * a + 0.7 * b)]
+        worst = max(worst, abs(at[2] - 0.3 * at[0] - 0.7 * at[1]))
+    assert (worst <= 1e-13) == (d in SUMS)
+    assert worst <= 1e-13 or worst >= 1e-3
+
+
+@pytest.mark.claim("N16.22")
+@pytest.mark.parametrize("d", [*F_DIVERGENCES, qd.cnd])
+def test_splitting_a_text_changes_no_f_divergence(d):
+    rng = np.random.default_rng(4)
+    changes = []
+    for q, p in interior(rng, 5, (10, 2)):
+        split = [np.append(x, 0.3 * x[-1]) - 0.3 * x[-1] * np.eye(6)[4] for x in (q, p)]
+        changes.append(abs(float(d(*split) - d(q, p))))
+    assert (max(changes) <= 1e-14) == (d in F_DIVERGENCES)
+
+
+@pytest.mark.claim("N16.23")
+@pytest.mark.parametrize("d", F_DIVERGENCES)
+def test_of_f_divergences_only_total_variation_is_in_proportion(d):
+    rng = np.random.default_rng(5)
+    for q, p in interior(rng, 5, (5, 2)):
+        half, all_of_it = float(d((q + p) / 2, p)), float(d(q, p))
+        proportional = abs(2 * half - all_of_it) <= 1e-14
+        assert proportional == (d is qd.total_variation)
+
+
+@pytest.mark.claim("N16.24")
+def test_merging_raises_no_f_divergence_and_the_squared_distance_by_4_thirds():
+    rng = np.random.default_rng(6)
+    ratios = []
+    for q, p in interior(rng, 3, (50, 2)):
+        merged = [np.array([x[0] + x[1], x[2]]) for x in (q, p)]
+        for d in F_DIVERGENCES:
+            assert float(d(*merged)) <= float(d(q, p)) + 1e-15
+        ratios.append(float(qd.cnd(*merged) / qd.cnd(q, p)))
+    assert 1 < max(ratios) <= 4 / 3 + 1e-12
+    a, b = np.array([0.25, 0.25, 0.5]), np.array([0.05, 0.05, 0.9])
+    merged = [np.array([x[0] + x[1], x[2]]) for x in (a, b)]
+    assert float(qd.cnd(*merged) / qd.cnd(a, b)) == pytest.approx(4 / 3)
+
+
+@pytest.mark.claim("N0.4")
+@given(p=distributions(), dropped=st.integers(0, 4))
+def test_forward_sees_a_dropped_text_and_reverse_does_not(p, dropped):
+    q = p.copy()
+    q[dropped] = 0
+    q /= q.sum()
+    assert qd.cross_entropy(p, q) == np.inf
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(
+        entropy(q) + entropy(q, p), abs=1e-12
+    )
+
+
+# -- quality beside them -------------------------------------------------------------
+
+
+@pytest.mark.claim("N13.3")
+def test_bhattacharyya_estimates_at_the_published_distances():
+    rng = np.random.default_rng(1)
+    distances = column_of("montahaei2019", "4", "Bhattacharyya")
+    assert sorted(distances.values()) == [7.105, 8.503, 10.076, 12.127]
+    for b in distances.values():
+        a = (1 + np.sqrt(1 - np.exp(-b / 10))) / 2
+        k = np.arange(21)
+        laws = np.stack([binom.pmf(k, 20, x) for x in (a, 1 - a)])
+        assert -np.log(np.sqrt(laws[0] * laws[1]).sum()) == pytest.approx(b, rel=1e-9)
+        # Samples as histograms of the number of first tokens.
+        first, second = (rng.multinomial(25_000, law, 400) / 25_000 for law in laws)
+        root = np.sqrt(laws[1] / laws[0])
+        found = -(np.log(first @ root) + np.log(second @ (1 / root))) / 2
+        assert 0.1 < found.mean() - b < 2
+
+
+@pytest.mark.claim("N13.12")
+@pytest.mark.parametrize("seed", range(20))
+def test_below_the_entropy_of_the_scorer_means_less_entropy(seed):
+    p = draw(seed, 8, 2.0)
+    q = draw(seed + 100, 8, 2.0) * p**2
+    q /= q.sum()
+    reverse, own, real = -q @ np.log(p), -q @ np.log(q), -p @ np.log(p)
+    assert own <= reverse + 1e-14
+    assert not (reverse < real <= own)
+
+
+@pytest.mark.claim("N13.15")
+def test_oracle_nll_and_kl_disagree():
+    p = draw(1, 8, 2.0)
+    q = qd.temper(p, 2.0)
+    by_hand = sum(a * np.log(a / b) - a * np.log(a) for a, b in zip(q, p, strict=True))
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(float(by_hand), rel=1e-13)
+    assert qd.cross_entropy(q, p) < qd.cross_entropy(p, p)
+    assert qd.kl_divergence(q, p) > qd.kl_divergence(p, p)
+
+
+@pytest.mark.claim("N13.16")
+@pytest.mark.parametrize("eps", [1e-9, 0.1, 0.9])
+def test_a_dropped_text_in_closed_form(eps):
+    p = np.array([eps, (1 - eps) / 4, (1 - eps) * 3 / 4])
+    q = np.array([0, 1 / 4, 3 / 4])
+    s = np.log1p(-eps)
+    for found, value in (
+        (qd.total_variation(q, p), eps),
+        (qd.hellinger_distance(q, p) ** 2, -np.expm1(s / 2)),
+        (qd.bhattacharyya_distance(q, p), -s / 2),
+        (qd.kl_divergence(q, p), -s),
+        (qd.renyi_divergence(q, p, 3), -s),
+        (qd.renyi_divergence(p, q, 0.5), -s),
+    ):
+        # 1 - eps has a rounding error of 1e-16.
+        assert float(found) == pytest.approx(value, rel=1e-12, abs=1e-15)
+    integral = 1 + (1 - eps) / eps * s
+    assert float(qd.frontier_integral(q, p)) == pytest.approx(integral, abs=1e-7)
+    assert qd.cross_entropy(p, q) == qd.jeffreys_divergence(p, q) == np.inf

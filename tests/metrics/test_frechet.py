@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
+from scripts import published
 
 import qdtheory as qd
 from qdtheory.metrics.frechet import gaussian_distance
@@ -145,3 +146,17 @@ def test_bad_distributions(as_a_user):
         qd.frechet_distance(2 * HALF, HALF, np.ones((2, 1)))
     with pytest.raises(ValueError, match="p must have 2 entries, got 3"):
         qd.frechet_distance(HALF, np.full(3, 1 / 3), np.ones((2, 1)))
+
+
+@pytest.mark.claim("E13.2")
+def test_the_square_of_the_frechet_distance_is_no_distance():
+    # Points on a line: the distance is that of the points.
+    x, points = np.arange(3.0)[:, None], np.eye(3)
+    squares = [
+        float(qd.frechet_distance(points[i], points[j], x, squared=True))
+        for i, j in ((0, 1), (1, 2), (0, 2))
+    ]
+    np.testing.assert_allclose(squares, [1, 1, 4], rtol=1e-14)
+    assert published("montahaei2019", "1", "MLE", "FBD") ** 0.5 == pytest.approx(
+        1.404, abs=5e-4
+    )

@@ -1,7 +1,7 @@
 """The n-gram map of a space and its metrics, against counting text by text."""
 
-from collections import Counter
-from itertools import product
+from fractions import Fraction
+from itertools import combinations, product
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import counted, draw, positive, power, shares_of_texts
 
 import qdtheory as qd
 
@@ -25,25 +26,10 @@ SPACES = {
     "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
     "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
 }
-ONE_LENGTH = [name for name, space in SPACES.items() if len(space.lengths) == 1]
+SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
 CASES = [
     (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
 ]
-
-
-def distribution(seed, size):
-    return np.random.default_rng(seed).dirichlet(np.full(size, 0.5))
-
-
-def counted(space, q, n):
-    """Expected n-gram counts, one text and one position at a time."""
-    counts = Counter()
-    for probability, text in zip(q, space.tokens.tolist(), strict=True):
-        text = [token for token in text if token >= 0]
-        for start in range(len(text) - n + 1):
-            counts[tuple(text[start : start + n])] += probability
-    every = product(range(space.vocab_size), repeat=n)
-    return np.array([counts[ngram] for ngram in every])
 
 
 # -- the map ------------------------------------------------------------------------
@@ -52,7 +38,7 @@ def counted(space, q, n):
 @pytest.mark.parametrize(("name", "n"), CASES)
 def test_map_agrees_with_counting(name, n):
     space = SPACES[name]
-    q = distribution(n, space.num_texts)
+    q = draw(n, space.num_texts)
     counts = counted(space, q, n)
     np.testing.assert_allclose(space.ngram_counts(q, n), counts, atol=50 * EPS)
     np.testing.assert_allclose(qd.ngram_matrix(space, n) @ q, counts, atol=50 * EPS)
@@ -89,7 +75,7 @@ def test_rank_for_one_length(vocab_size, length):
 @few_examples
 def test_directions_in_the_kernel_go_unseen(n, seed):
     space = SPACES["4^3"]
-    p = distribution(seed, space.num_texts)
+    p = draw(seed, space.num_texts)
     matrix = qd.ngram_matrix(space, n).astype(float)
     unseen = np.linalg.svd(matrix)[2][space.vocab_size**n :]
     direction = np.random.default_rng(seed).normal(size=len(unseen)) @ unseen
@@ -124,7 +110,7 @@ def test_equal_bigrams_do_not_imply_equal_unigrams():
 @given(seed=SEEDS, size=st.sampled_from([1, 2, 5, 64]))
 @few_examples
 def test_metrics_agree_with_numpy(seed, size):
-    q, p = distribution(seed, size), distribution(seed + 1, size)
+    q, p = draw(seed, size), draw(seed + 1, size)
     close = {"rtol": 100 * EPS, "atol": EPS}
     np.testing.assert_allclose(qd.coverage_rate(q, p), (q * p).sum(), **close)
     np.testing.assert_allclose(qd.negative_repetition_rate(q), -(q**2).sum(), **close)
@@ -140,7 +126,7 @@ def test_metrics_agree_with_numpy(seed, size):
 @given(seed=SEEDS, size=st.sampled_from([1, 2, 5, 64]))
 @few_examples
 def test_cnd_is_a_weighted_sum_of_quality_and_diversity(seed, size):
-    q, p = distribution(seed, size), distribution(seed + 1, size)
+    q, p = draw(seed, size), draw(seed + 1, size)
 
     def psi(q):
         return 2 / 3 * qd.coverage_rate(q, p) + qd.negative_repetition_rate(q) / 3
@@ -175,7 +161,7 @@ def test_extremes():
 @pytest.mark.parametrize("name", ["4^3", "lengths 1 to 3", "lengths 2 and 4"])
 def test_ms_jaccard_agrees_with_counting(name):
     space = SPACES[name]
-    q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
+    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
     indices = []
     for n in range(1, space.max_length + 1):
         c, d = counted(space, q, n), counted(space, p, n)
@@ -190,7 +176,7 @@ def test_ms_jaccard_agrees_with_counting(name):
 def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(name):
     space = SPACES[name]
     rng = np.random.default_rng(3)
-    counts = rng.multinomial(50, distribution(1, space.num_texts), size=2)
+    counts = rng.multinomial(50, draw(1, space.num_texts), size=2)
     q, p = counts / 50
     corpora = [
         [row[row >= 0].astype(str).tolist() for row in np.repeat(space.tokens, c, 0)]
@@ -203,7 +189,7 @@ def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(name):
 
 def test_ms_jaccard_at_its_ends():
     space = qd.TextSpace(2, 3)
-    p = distribution(1, 8)
+    p = draw(1, 8)
     assert float(qd.ms_jaccard(space, p, p, 3)) == 1
     # 0 1 0 against 1 0 1: bigrams in common, no trigram.
     q, r = np.eye(8)[[2, 5]]
@@ -222,7 +208,7 @@ def test_ms_jaccard_sees_lengths_that_the_ngram_distribution_does_not():
 def test_ms_jaccard_refuses_orders_out_of_range():
     space = qd.TextSpace(2, (1, 2))
     only_short = np.array([0.5, 0.5, 0, 0, 0, 0])
-    p = distribution(1, 6)
+    p = draw(1, 6)
     for order, message in ((0, "at least 1, got 0"), (3, "greatest length, got 3")):
         with pytest.raises(ValueError, match=message):
             qd.ms_jaccard(space, p, p, order)
@@ -258,7 +244,7 @@ def distinct_by_listing(space, q, n, num_texts):
     ids=str,
 )
 def test_distinct_agrees_with_every_sample(space, n, num_texts):
-    q = distribution(num_texts, space.num_texts)
+    q = draw(num_texts, space.num_texts)
     expected = distinct_by_listing(space, q, n, num_texts)
     found = qd.expected_distinct(space, q, n, num_texts)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -267,7 +253,7 @@ def test_distinct_agrees_with_every_sample(space, n, num_texts):
 @pytest.mark.parametrize("lengths", [4, (2, 4)])
 def test_distinct_of_a_corpus_has_this_mean(lengths):
     space = qd.TextSpace(3, lengths)
-    q = distribution(5, space.num_texts)
+    q = draw(5, space.num_texts)
     rng = np.random.default_rng(6)
     texts = [row[row >= 0].astype(str).tolist() for row in space.tokens]
     values = [
@@ -281,7 +267,7 @@ def test_distinct_of_a_corpus_has_this_mean(lengths):
 def test_distinct_of_one_length_among_several_is_that_of_the_length():
     # All mass on length 3: the two formulas must give one number, for large m too.
     one, several = qd.TextSpace(2, 3), qd.TextSpace(2, (1, 3))
-    q = distribution(1, 8)
+    q = draw(1, 8)
     padded = np.concatenate([np.zeros(2), q])
     for num_texts in (1, 30, 3000):
         np.testing.assert_allclose(
@@ -293,7 +279,7 @@ def test_distinct_of_one_length_among_several_is_that_of_the_length():
 
 def test_distinct_is_concave_and_can_be_differentiated():
     for space in (qd.TextSpace(2, 3), qd.TextSpace(2, (1, 3))):
-        q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
+        q, p = (draw(seed, space.num_texts) for seed in (1, 2))
 
         def value(q, space=space):
             return qd.expected_distinct(space, q, 1, 5)
@@ -303,7 +289,7 @@ def test_distinct_is_concave_and_can_be_differentiated():
         np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-7)
     # One length: a sum of concave functions of linear ones.
     space = qd.TextSpace(2, 3)
-    q, p = (distribution(seed, 8) for seed in (1, 2))
+    q, p = (draw(seed, 8) for seed in (1, 2))
     middle = qd.expected_distinct(space, (q + p) / 2, 1, 5)
     ends = [qd.expected_distinct(space, x, 1, 5) for x in (q, p)]
     assert middle > sum(ends) / 2
@@ -311,112 +297,277 @@ def test_distinct_is_concave_and_can_be_differentiated():
 
 def test_distinct_refuses_what_it_cannot_compute():
     space = qd.TextSpace(2, (1, 2))
-    q = distribution(1, space.num_texts)
+    q = draw(1, space.num_texts)
     with pytest.raises(ValueError, match="num_texts must be at least 1, got 0"):
         qd.expected_distinct(space, q, 1, 0)
     with pytest.raises(ValueError, match="sums over 2-grams"):
         qd.expected_distinct(space, q, 2, 10**9)
 
 
-# -- pairs on n-grams ---------------------------------------------------------------
+# -- against divergences -----------------------------------------------------------
 
 
-@pytest.mark.claim("N2.8")
-@pytest.mark.parametrize("base", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
-@pytest.mark.parametrize(("name", "n"), CASES)
-def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
-    space = SPACES[name]
-    q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, n, base)
-    q_g, p_g = (
-        counts / counts.sum() for counts in (counted(space, x, n) for x in (q, p))
-    )
-    np.testing.assert_allclose(
-        pair.quality(q, p), base.quality(q_g, p_g), rtol=1e-13, atol=1e-14
-    )
-    np.testing.assert_allclose(
-        pair.diversity(q), base.diversity(q_g), rtol=1e-13, atol=1e-14
-    )
-    assert pair.name == f"{base.name} on {n}-grams"
-
-
-@pytest.mark.claim("N2.8")
-@pytest.mark.parametrize("name", ONE_LENGTH)
-def test_the_longest_ngrams_are_the_texts(name):
-    space = SPACES[name]
-    q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, space.max_length)
-    np.testing.assert_allclose(pair.quality(q, p), qd.coverage_rate(q, p), rtol=1e-14)
-    np.testing.assert_allclose(
-        pair.diversity(q), qd.negative_repetition_rate(q), rtol=1e-14
-    )
-
-
-@pytest.mark.parametrize("name", ONE_LENGTH)
-@pytest.mark.parametrize("base", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
-def test_scores_of_texts(name, base):
-    space = SPACES[name]
-    q, p = (distribution(seed, space.num_texts) for seed in (1, 2))
+@pytest.mark.claim("N9.4")
+@given(
+    seed=SEEDS,
+    space=st.sampled_from(SPACES_OF_ONE_LENGTH),
+    width=st.sampled_from([0.1, 3]),
+)
+@few_examples
+def test_cnd_is_at_most_kl(seed, space, width):
+    q, p = draw(seed, space.num_texts, width), positive(seed + 1, space.num_texts)
+    bound = 2 * qd.total_variation(q, p) ** 2
+    assert qd.kl_divergence(q, p) >= bound
     for n in range(1, space.max_length + 1):
-        pair = qd.NgramPair(space, n, base)
-        scores = pair.text_quality(p)
-        np.testing.assert_allclose(
-            scores @ q, pair.quality(q, p), rtol=1e-13, atol=1e-14
-        )
-        gradient = jax.grad(pair.quality)(jnp.asarray(q), p)
-        # On the simplex a gradient counts up to a constant.
-        np.testing.assert_allclose(
-            gradient - gradient.mean(), scores - scores.mean(), atol=1e-13
-        )
+        grams = [space.ngram_distribution(x, n) for x in (q, p)]
+        assert qd.cnd(*grams) <= bound + EPS
 
 
-def test_an_ngram_that_p_lacks_gives_its_texts_no_finite_score():
-    space = qd.TextSpace(2, 2)
-    p = np.array([1.0, 0.0, 0.0, 0.0])
-    scores = qd.NgramPair(space, 1, qd.LL_SE).text_quality(p)
-    assert scores.tolist() == [0.0, -np.inf, -np.inf, -np.inf]
-    assert qd.NgramPair(space, 1, qd.LL_SE).quality(p, p) == 0
+@pytest.mark.claim("N9.4")
+def test_the_bound_is_met_where_mass_moves_between_two_texts():
+    q, p = np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.5, 0.1])
+    tv = float(qd.total_variation(q, p))
+    np.testing.assert_allclose(qd.cnd(q, p), 2 * tv**2, atol=EPS)
 
 
-@pytest.mark.parametrize("name", ["2^5", "lengths 2 and 4"])
-def test_the_table_is_an_argument_of_compiled_code(name):
-    space = SPACES[name]
-    pair = qd.NgramPair(space, 2)
-    (table,) = jax.tree.leaves(pair)
-    assert table.shape == space.ngrams(2).shape
-    p = jnp.asarray(distribution(1, space.num_texts))
-    batch = jnp.stack(
-        [jnp.asarray(distribution(seed, space.num_texts)) for seed in range(2, 5)]
+# -- samples ------------------------------------------------------------------------
+
+SMALL = [(qd.TextSpace(2, 3), n) for n in (1, 2, 3)] + [(qd.TextSpace(3, 2), 1)]
+
+
+def gram(space, n):
+    """Inner products of the texts' shares."""
+    a = shares_of_texts(space, n)
+    return a.T @ a
+
+
+def coverage_variance(k, q, p, s, r):
+    """The variance of plug-in CR, from the texts' kernel."""
+    kp, kq = k @ p, k @ q
+    centred = k - kp[:, None] - kq[None] + q @ kp  # [i, j]: i from Q, j from P
+    of_q, of_p = q @ kp**2 - (q @ kp) ** 2, p @ kq**2 - (p @ kq) ** 2
+    return of_q / s + of_p / r + q @ centred**2 @ p / (s * r)
+
+
+def repetition_moments(k, q, s):
+    """Mean and variance of plug-in NRR, from the texts' kernel."""
+    kq = k @ q
+    value = q @ kq
+    centred = k - kq[:, None] - kq[None] + value
+    along, squares = kq - value, np.diag(centred)
+    spread = q @ squares**2 - (q @ squares) ** 2
+    variance = 4 * (q @ along**2) / s + 4 * (q @ (along * squares)) / s**2
+    variance += (spread + 2 * (s - 1) * (q @ centred**2 @ q)) / s**3
+    return -value - q @ squares / s, variance
+
+
+def samples(q, size):
+    """Every sample of texts, as indices, with its chance."""
+    for sample in product(range(q.size), repeat=size):
+        yield list(sample), np.prod(q[list(sample)])
+
+
+@pytest.mark.claim("N9.12", "N9.13")
+@pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
+@pytest.mark.parametrize("s", [1, 2, 3])
+def test_moments_of_plug_in_nrr_by_all_samples(space, n, s):
+    a, q = shares_of_texts(space, n), draw(3, space.num_texts)
+    drawn = [(-np.sum(a[:, x].mean(1) ** 2), chance) for x, chance in samples(q, s)]
+    values, chances = np.array(drawn).T
+    mean = chances @ values
+    expected, variance = repetition_moments(gram(space, n), q, s)
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
+    np.testing.assert_allclose(chances @ (values - mean) ** 2, variance, atol=1e-14)
+
+
+@pytest.mark.claim("N9.12", "N9.13")
+@pytest.mark.parametrize(("space", "n"), SMALL[:3], ids=str)
+@pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 1), (2, 2)])
+def test_moments_of_plug_in_cr_by_all_samples(space, n, s, r):
+    a = shares_of_texts(space, n)
+    q, p = draw(4, space.num_texts), draw(5, space.num_texts)
+    ours, theirs = (
+        [(a[:, x].mean(1), chance) for x, chance in samples(*side)]
+        for side in ((q, s), (p, r))
     )
+    values = np.array([x for x, _ in ours]) @ np.array([x for x, _ in theirs]).T
+    chances = np.outer([c for _, c in ours], [c for _, c in theirs])
+    mean = np.sum(chances * values)
+    np.testing.assert_allclose(mean, q @ gram(space, n) @ p, rtol=1e-12)
+    variance = coverage_variance(gram(space, n), q, p, s, r)
+    found = np.sum(chances * (values - mean) ** 2)
+    np.testing.assert_allclose(found, variance, atol=1e-14)
 
-    @jax.jit
-    def qualities(pair, batch, p):
-        return jax.vmap(pair.quality, (0, None))(batch, p)
 
-    expected = [pair.quality(q, p) for q in batch]
-    np.testing.assert_allclose(qualities(pair, batch, p), expected, rtol=1e-13)
-    # The compiled program names the table among its parameters.
-    shapes = [
-        x.shape for x in jax.tree.leaves(qualities.lower(pair, batch, p).in_avals)
+@pytest.mark.claim("N9.14")
+def test_relative_errors_grow_with_the_order():
+    space = qd.TextSpace(4, 4)
+    notebooks = jax.random.split(jax.random.key(9), 2)[0]
+    for key in (notebooks, *map(jax.random.key, range(500, 503))):
+        model = qd.LSTMLanguageModel.random(key, vocab_size=4)
+        p = np.asarray(model.probabilities(space))
+        q, errors = power(p, 0.8), []
+        for n in (1, 2, 3, 4):
+            k = gram(space, n)
+            mean, variance = repetition_moments(k, q, 100)
+            value = q @ k @ q
+            cr = np.sqrt(coverage_variance(k, q, p, 100, 100)) / (q @ k @ p)
+            errors.append([cr, np.sqrt(variance) / value, (-mean - value) / value])
+        assert (np.diff(errors, axis=0) > 0).all()
+        # Twice the error is four times the texts.
+        assert errors[3][0] > 2 * errors[0][0]
+
+
+@pytest.mark.claim("N9.15")
+@given(seed=SEEDS, base=st.sampled_from([2, 3, 4]))
+@few_examples
+def test_agreement_of_texts_falls_with_every_token(seed, base):
+    p = draw(seed, base**5)
+    agreement = [np.sum(p.reshape(base**m, -1).sum(1) ** 2) for m in range(6)]
+    assert (np.diff(agreement) < 0).all()
+
+
+@pytest.mark.claim("N9.16")
+@pytest.mark.parametrize("seed", range(5))
+def test_the_expected_plug_in_cnd_still_falls_at_p(seed):
+    p = positive(seed, 4)
+    theirs = list(samples(p, 2))
+
+    def expected(q):
+        """By all samples of two texts on each side, n = L."""
+        total = 0.0
+        for (x, chance), (y, other) in product(samples(q, 2), theirs):
+            apart = (np.eye(4)[x].mean(0) - np.eye(4)[y].mean(0)) ** 2
+            total += chance * other * apart.sum()
+        return total
+
+    noise = (1 - p @ p) / 2
+    np.testing.assert_allclose(expected(p), 2 * noise, rtol=1e-12)
+    rise = expected(power(p, 1.001)) - expected(power(p, 0.999))
+    log_p = np.log(p)
+    slope = -(p @ (p * log_p) - (p @ p) * (p @ log_p))  # -Cov_P(P, log P)
+    assert slope < 0
+    np.testing.assert_allclose(rise / 0.002, slope, rtol=1e-4)
+
+
+# -- where it breaks ----------------------------------------------------------------
+
+
+@pytest.mark.claim("N9.21")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 3), (3, 2), (5, 3)])
+def test_unigrams_do_not_see_powers_of_a_symmetric_p(vocab_size, length):
+    space = qd.TextSpace(vocab_size, length)
+    p = draw(11, space.num_texts)
+    turned = [
+        p[space.index((space.tokens + shift) % vocab_size)]
+        for shift in range(vocab_size)
     ]
-    assert table.shape in shapes
+    symmetric, a = np.mean(turned, axis=0), shares_of_texts(space, 1)
+    for beta in (0.2, 1, 5):
+        q = power(symmetric, beta)
+        np.testing.assert_allclose(a @ q, 1 / vocab_size, atol=1e-15)
+    assert abs(power(symmetric, 5) - symmetric).sum() > 0.5
 
 
-@pytest.mark.claim("N2.8")
-def test_metrics_are_the_means_over_sampled_texts():
-    space = SPACES["4^3"]
-    p, q = (distribution(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, 2)
-    num = 40_000
-    text_keys = jax.random.split(jax.random.key(0), 2)
-    first, second = (np.asarray(qd.sample(key, q, num)) for key in text_keys)
-    scores = np.asarray(pair.text_quality(p))[first]
-    assert abs(scores.mean() - pair.quality(q, p)) <= 4 * scores.std() / np.sqrt(num)
-    # Repetition: a random bigram of each of two texts drawn from q.
-    rng = np.random.default_rng(0)
-    bigrams = space.ngrams(2)
-    agree = (
-        bigrams[first, rng.integers(2, size=num)]
-        == (bigrams[second, rng.integers(2, size=num)])
-    )
-    assert abs(agree.mean() + pair.diversity(q)) <= 4 * agree.std() / np.sqrt(num)
+@pytest.mark.claim("N9.22")
+@pytest.mark.parametrize("length", [4, 8])
+def test_pooling_several_lengths_exceeds_the_bound(length):
+    space = qd.TextSpace(2, (1, length))
+    small, large = Fraction(1, 100), Fraction(1, 10)
+    share = [length * x / (1 + (length - 1) * x) for x in (large, small)]
+    by_hand = 2 * (share[0] - share[1]) ** 2
+    models = []
+    for x in (large, small):
+        q = np.zeros(space.num_texts)
+        q[0], q[-1] = float(1 - x), float(x)
+        models.append(q)
+    cnd = qd.cnd(*(space.ngram_distribution(q, 1) for q in models))
+    np.testing.assert_allclose(cnd, float(by_hand), rtol=1e-12)
+    assert by_hand > 2 * (large - small) ** 2
+
+
+@pytest.mark.claim("N9.23")
+@given(seed=SEEDS, share=st.sampled_from([0.1, 0.5, 0.9]))
+@few_examples
+def test_the_longest_order_does_not_see_shorter_texts(seed, share):
+    space = qd.TextSpace(3, (1, 2, 3))
+    p, rng = draw(seed, space.num_texts), np.random.default_rng(seed)
+    longest = space.text_lengths == 3
+    short = np.where(longest, 0, rng.random(space.num_texts))
+    kept = np.where(longest, p, 0)
+    q = share * kept / kept.sum() + (1 - share) * short / short.sum()
+    apart = [
+        qd.cnd(*(space.ngram_distribution(x, n) for x in (q, p))) for n in (1, 2, 3)
+    ]
+    assert apart[2] <= 1e-30 < apart[0]
+    assert qd.total_variation(q, p) > 1e-3
+
+
+# -- the map in integers -----------------------------------------------------------
+
+
+def exact_rank(matrix, prime=2**31 - 1):
+    """Rank modulo a prime: at most the rank, and here attained."""
+    rows = [[int(x) % prime for x in row] for row in matrix]
+    rank = 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        inverse = pow(rows[rank][column], -1, prime)
+        for i in range(rank + 1, len(rows)):
+            if factor := rows[i][column] * inverse % prime:
+                rows[i] = [
+                    (x - factor * y) % prime
+                    for x, y in zip(rows[i], rows[rank], strict=True)
+                ]
+        rank += 1
+    return rank
+
+
+@pytest.mark.claim("N5.16")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 4), (3, 3), (4, 3)])
+def test_the_rank_by_elimination(vocab_size, length):
+    space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
+    matrices = [qd.ngram_matrix(space, n) for n in range(1, length + 1)]
+    assert [exact_rank(m) for m in matrices] == [
+        vocab_size**n for n in range(1, length + 1)
+    ]
+    if vocab_size == 4:
+        stacked = [exact_rank(np.concatenate(matrices[: n + 1])) for n in range(3)]
+        assert stacked == [4, 19, 64]
+
+
+@pytest.mark.claim("N5.18")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 3), (2, 4), (2, 5), (3, 3)])
+def test_n_grams_determine_m_grams_where_offsets_tile_the_positions(vocab_size, length):
+    space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
+    for n, m in combinations(range(length, 0, -1), 2):
+        of_n, of_m = qd.ngram_matrix(space, n), qd.ngram_matrix(space, m)
+        positions = length - n + 1
+        if (length - m + 1) % positions == 0:
+            grams = list(product(range(vocab_size), repeat=n))
+            inside = np.zeros((vocab_size**m, vocab_size**n), dtype=int)
+            for column, gram in enumerate(grams):
+                for offset in range(0, n - m + 1, positions):
+                    digits = gram[offset : offset + m]
+                    row = sum(d * vocab_size**i for i, d in enumerate(digits[::-1]))
+                    inside[row, column] += 1
+            assert (inside @ of_n == of_m).all()
+        else:
+            assert exact_rank(np.concatenate([of_n, of_m])) > vocab_size**n
+
+
+@pytest.mark.claim("N8.12")
+def test_coverage_and_repetition_lose_the_squared_distance_in_fractions():
+    rng = np.random.default_rng(12)
+    for size in (2, 3, 64):
+        for _ in range(20):
+            p, q = (
+                [Fraction(int(x), int(w.sum())) for x in w]
+                for w in rng.integers(1, 100, (2, size))
+            )
+            u = sum(x * y - y * y for x, y in zip(q, p))
+            v = sum(y * y - x * x for x, y in zip(q, p))
+            assert 2 * u + v == -sum((x - y) ** 2 for x, y in zip(q, p))

@@ -1,21 +1,24 @@
-"""BLEU of one token, and pairs that are no sums over texts, by plain NumPy."""
+"""Named pairs against SciPy, and BLEU of one token by plain NumPy."""
 
 from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from math import comb
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
+from models import centred, distribution, distributions
 from scipy.optimize import fsolve, minimize
 from scipy.spatial import ConvexHull
+from scipy.stats import entropy
 
 import qdtheory as qd
+
+EPS = np.finfo(float).eps
 
 
 def score(n, x):
@@ -332,107 +335,6 @@ def test_qdisc_of_bleu_is_that_of_a_search(n, size):
     assert found.qdisc == pytest.approx(best, abs=1e-6)
 
 
-# -- pairs that are no sums over texts ----------------------------------------------
-
-
-def differing(vocab_size, length):
-    """In how many tokens each two texts differ."""
-    texts = np.array(list(product(range(vocab_size), repeat=length)))
-    return (texts[:, None] != texts[None]).sum(-1)
-
-
-def matching(quality, diversity):
-    K, J = jnp.asarray(quality, float), jnp.asarray(diversity, float)
-    return qd.FunctionPair(lambda q, p: q @ K @ p, lambda q: -q @ J @ q)
-
-
-def centred(vector):
-    return vector - vector.mean()
-
-
-@pytest.mark.claim("N6.13")
-@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
-def test_two_gradients_give_a_witness(shape):
-    distance = differing(*shape)
-    near, size = (distance <= 1) * 1.0, len(distance)
-    p = np.random.default_rng(size).dirichlet([3.0] * size)
-    u, v = centred(near @ p), centred(-2 * p)
-    u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
-    d, step = u + v, 1e-5
-    for metric, unit, norm in (
-        (lambda q: q @ near @ p, u, np.linalg.norm(centred(near @ p))),
-        (lambda q: -q @ q, v, np.linalg.norm(centred(2 * p))),
-    ):
-        rise = (metric(p + step * d) - metric(p - step * d)) / (2 * step)
-        # Both are at most quadratic, so the quotient errs by rounding only.
-        assert rise == pytest.approx(norm * (1 + u @ v), abs=1e-9)
-        assert rise == pytest.approx(norm * (unit @ d), abs=1e-9)
-    verdict = qd.check_compatibility(matching(near, distance == 0), p)
-    q = np.asarray(verdict.witness.q)
-    assert (q - p) @ near @ p > 0
-    assert q @ q < p @ p
-
-
-@pytest.mark.claim("N6.14")
-@pytest.mark.parametrize("shape", [(3, 2), (2, 4), (4, 2), (3, 3)])
-def test_a_match_within_one_token_is_beaten_everywhere(shape):
-    vocab_size, length = shape
-    near = (differing(*shape) <= 1) * 1.0
-    size = len(near)
-    # Kronecker sums: 1 + L (|V| - 1) - |V| j, C(L, j) (|V| - 1)^j times.
-    spectrum = [
-        1 + length * (vocab_size - 1) - vocab_size * j
-        for j in range(length + 1)
-        for _ in range(comb(length, j) * (vocab_size - 1) ** j)
-    ]
-    values, vectors = np.linalg.eigh(near)
-    np.testing.assert_allclose(values, sorted(spectrum), atol=1e-12)
-    negative = vectors[:, values < -0.5]
-    assert negative.shape[1] >= 2
-    for p in np.random.default_rng(size).dirichlet([2.0] * size, 20):
-        u = near @ p
-        d = negative @ np.linalg.svd((u @ negative)[None])[2][-1]
-        q = p + p.min() / np.abs(d).max() * d
-        assert q @ u == pytest.approx(p @ u, abs=1e-15)
-        assert q @ near @ q < p @ near @ p
-    assert qd.check_compatibility(matching(near, near), p).compatible is False
-
-
-@pytest.mark.claim("N6.15")
-@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
-def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
-    vocab_size, length = shape
-    texts = np.array(list(product(range(vocab_size), repeat=length)))
-    # How often a token occurs at least j times: K is a sum of their products.
-    features = np.stack(
-        [
-            (texts == token).sum(1) >= j
-            for token, j in product(range(vocab_size), range(1, length + 1))
-        ],
-        axis=1,
-    ).astype(float)
-    counts = [Counter(text.tolist()) for text in texts]
-    shared = [[(a & b).total() for b in counts] for a in counts]
-    np.testing.assert_array_equal(features @ features.T, shared)
-
-    fading = 0.5 ** differing(*shape)
-    one_token = 0.5 * (np.eye(vocab_size) + 1)
-    power = one_token
-    for _ in range(length - 1):
-        power = np.kron(power, one_token)
-    np.testing.assert_allclose(fading, power)
-
-    rng = np.random.default_rng(length)
-    for K in (np.array(shared, float), fading):
-        p, *models = rng.dirichlet([1.0] * len(texts), 300)
-        for q in models:
-            gain_u, gain_v = (q - p) @ K @ p, p @ K @ p - q @ K @ q
-            form = (q - p) @ K @ (q - p)
-            assert gain_u + gain_v / 2 == pytest.approx(-form / 2, abs=1e-14)
-            assert form > 0
-        assert qd.check_compatibility(matching(K, K), p).compatible is None
-
-
 # -- where it breaks ----------------------------------------------------------------
 
 
@@ -472,21 +374,66 @@ def test_two_texts_are_compatible_up_to_four_candidates(size):
         assert (verdict.compatible is True) == (size <= 4)
 
 
-@pytest.mark.claim("N6.17")
-def test_three_texts_spare_the_cubic_and_four_do_not():
-    def diversity(q):
-        return -((q - 1 / 3) ** 4).sum(-1)
+# -- definitions -------------------------------------------------------------------
 
-    grid = np.arange(121) / 120
-    a, b = np.meshgrid(grid, grid)
-    models = np.stack([a, b, 1 - a - b], axis=-1)[a + b <= 1]
-    rng = np.random.default_rng(17)
-    for p in rng.dirichlet([2.0] * 3, 20):
-        better = (models @ p > p @ p) & (diversity(models) > diversity(p))
-        assert not better.any()
-    pair = qd.SeparablePair(qd.CR, qd.Expression("-(x - 1/3)**4"))
-    assert qd.check_compatibility(pair, num_texts=3).compatible is True
-    witness = qd.check_compatibility(pair, num_texts=4).witness
-    p, q = np.asarray(witness.p), np.asarray(witness.q)
-    assert q @ p > p @ p
-    assert diversity(q) > diversity(p)
+
+@pytest.mark.claim("N2.6")
+@pytest.mark.parametrize(("size", "num_references"), [(2, 1), (3, 2), (3, 4), (4, 3)])
+def test_bleu_of_one_token_is_the_mean_over_all_reference_sets(size, num_references):
+    p, q = distribution(1, size), distribution(2, size)
+    pair = qd.single_token_bleu_pair(num_references, 1)
+    mean = sum(
+        q[candidate] * np.prod(p[list(references)]) * (candidate in references)
+        for candidate in range(size)
+        for references in product(range(size), repeat=num_references)
+    )
+    np.testing.assert_allclose(pair.quality(q, p), mean, rtol=1e-13)
+
+
+@pytest.mark.claim("N2.7")
+@pytest.mark.parametrize(("size", "num_candidates"), [(2, 2), (3, 3), (3, 5), (4, 4)])
+def test_self_bleu_of_one_token_is_the_mean_over_all_candidate_sets(
+    size, num_candidates
+):
+    q = distribution(2, size)
+    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
+    mean = 0.0
+    for candidates in product(range(size), repeat=num_candidates):
+        repeated = [candidates.count(token) > 1 for token in candidates]
+        mean += np.prod(q[list(candidates)]) * np.mean(repeated)
+    np.testing.assert_allclose(pair.diversity(q), -mean, rtol=1e-13)
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 1000])
+def test_chance_of_being_found_keeps_its_digits(number):
+    found = qd.single_token_bleu_pair(number, 1).f
+    for x in (0.0, 1e-300, 1e-9, 1e-3, 0.3, 0.7, 1.0):
+        exact = 1 - (1 - Fraction(x)) ** number
+        slope = number * (1 - Fraction(x)) ** (number - 1)
+        # A power of 1 - x repeats the rounding of its base `number` times.
+        np.testing.assert_allclose(
+            found(x), float(exact), rtol=8 * EPS, atol=number * EPS * float(1 - exact)
+        )
+        np.testing.assert_allclose(
+            jax.grad(found)(x), float(slope), rtol=2 * (number + 4) * EPS, atol=1e-300
+        )
+
+
+def test_bleu_pairs_are_one_object():
+    assert qd.single_token_bleu_pair(2, 3) is qd.single_token_bleu_pair(2, 3)
+
+
+@pytest.mark.claim("N0.1")
+@given(q=distributions(), p=distributions())
+def test_ll_plus_se_is_minus_kl(q, p):
+    total = qd.LL_SE.quality(q, p) + qd.LL_SE.diversity(q)
+    assert float(total) == pytest.approx(-entropy(q, p), abs=1e-12)
+
+
+@pytest.mark.claim("N0.2")
+@given(q=distributions(), p=distributions())
+def test_ll_is_minus_the_reverse_cross_entropy(q, p):
+    # The chain rule: cross-entropy is entropy and divergence together.
+    nll = entropy(q) + entropy(q, p)
+    assert float(qd.LL_SE.quality(q, p)) == pytest.approx(-nll, abs=1e-12)
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(nll, abs=1e-12)

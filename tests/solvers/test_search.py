@@ -315,3 +315,18 @@ def test_bad_input_of_the_frontier(as_a_user):
         qd.pareto_frontier(pair, np.full(3, 1 / 3), 2)
     with pytest.raises(ValueError, match="num_starts must be at least 4, got 3"):
         search_frontier(pair, np.full(3, 1 / 3), 5, num_starts=3)
+
+
+def test_the_reason_counts_starts_before_the_polish():
+    # BLEU-3 asks for whole texts, so that QDisc is known, and the best few are polished
+    # to it; how many starts came close on their own is another question.
+    space = qd.TextSpace(2, 3)
+    p = np.random.default_rng(0).dirichlet(np.ones(8))
+    pair = qd.BleuPair(space, 3, 2, 1)
+    exact = qd.quality_discrepancy(pair, p)
+    found = qd.quality_discrepancy(pair, p, method="ascent")
+    assert found.qdisc == pytest.approx(exact.qdisc, rel=1e-6)
+    near = f"before the best few were polished, {found.num_agreeing} came within 1e-4"
+    assert near in found.reason
+    found = qd.quality_discrepancy(qd.CR_NRR, p, method="ascent")
+    assert found.reason == "A search of 192 starts; none gained quality."

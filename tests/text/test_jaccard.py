@@ -3,10 +3,12 @@
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import qdtheory as qd
 from qdtheory.text import as_corpus, ms_jaccard
 
 SENTENCES = st.lists(
@@ -89,3 +91,12 @@ def test_other_words_and_integers():
 def test_bad_input(as_a_user, arguments, error, message):
     with pytest.raises(error, match=message):
         ms_jaccard(*arguments)
+
+
+@pytest.mark.claim("N16.25")
+@pytest.mark.parametrize("length", [3, 5, 7])
+def test_alternating_texts_differ_in_unigrams_alone(length):
+    texts = np.array([[0, 1] * length, [1, 0] * length])[:, :length].tolist()
+    for d in (qd.text.cnd, lambda a, b, n: 1 - qd.text.jaccard_index(a, b, n)):
+        assert float(d([texts[0]], [texts[1]], 2)) == pytest.approx(0, abs=1e-15)
+        assert float(d([texts[0]], [texts[1]], 1)) > 0

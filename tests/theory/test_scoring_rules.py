@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from models import oracle
 
 import qdtheory as qd
 from qdtheory.theory.optimality import examine, metrics_of
@@ -313,3 +314,39 @@ def test_a_quality_without_a_slope_costs_nothing():
 def test_equal_diversities_make_equal_pairs():
     assert compatible_quality(entropy) == compatible_quality(entropy)
     assert compatible_quality(entropy).name == "compatible with entropy"
+
+
+SPACE = qd.TextSpace(vocab_size=4, lengths=3)
+
+
+@pytest.mark.claim("N14.14")
+def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
+    rng = np.random.default_rng(14)
+    models = rng.dirichlet(np.full(5, 0.5), 20_000)
+    for p in rng.dirichlet(np.ones(5), 5):
+        near = np.vstack([models, 0.99 * p + 0.01 * models])
+        gain = (near - p) @ p
+        for power in (0.5, 1, 2, 3):
+            norm = np.linalg.norm(near, axis=1) ** power
+            rise = np.linalg.norm(p) ** power - norm
+            # By Cauchy and Schwarz more of P . Q needs a longer Q; rounding.
+            assert not ((gain > 1e-14) & (rise > 1e-14)).any()
+        other = np.sum(p**3) - np.sum(near**3, axis=1)
+        assert ((gain > 1e-14) & (other > 1e-14)).any()
+
+
+@pytest.mark.claim("N14.9")
+def test_gain_falls_with_the_square_of_the_mismatch():
+    rng = np.random.default_rng(3)
+    p, noise = oracle(SPACE, 1, 1.0), rng.normal(size=64)
+
+    def gain(size):
+        return qd.quality_discrepancy(
+            qd.ConcavePair(
+                lambda p: p * (1 + size * noise), lambda q: -jnp.square(q).sum()
+            ),
+            p,
+        ).qdisc
+
+    # The next order is smaller by the size, .01, times a factor of a few.
+    assert gain(0.02) / gain(0.01) == pytest.approx(4, rel=0.1)

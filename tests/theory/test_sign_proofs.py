@@ -6,8 +6,6 @@ import pytest
 import sympy
 
 import qdtheory as qd
-from qdtheory.theory.domains import find_hole
-from qdtheory.theory.optimality import is_strictly_concave
 from qdtheory.theory.sign_proofs import (
     find_peak,
     find_sign,
@@ -80,34 +78,3 @@ def test_peaks_are_found_at_any_width(width, place):
     bell = sympy.exp(-((width * (X - place)) ** 2)) / 1000
     found = find_peak(bell, X)[0]
     assert abs(found - Fraction(int(place.p), int(place.q))) < Fraction(2, width)
-
-
-@pytest.mark.parametrize(
-    ("h", "proved", "near"),
-    [
-        ("log(x/(1 - x))", True, None),
-        ("log(1 + x*log(x))", True, None),
-        ("1/log(x)", True, None),
-        ("sqrt(1 - x)", True, None),
-        ("log(x - 1e-7)", False, 0),
-        ("-log(.9995 - x)", False, 1),
-        ("1/(x - 0.3333)", False, 0.3333),
-        ("x + log(x - 0.5) - log(x - 0.5)", False, 0.25),
-        ("log(log(x))", False, 0.5),
-        ("sqrt((x - 0.5)**2)", False, None),  # a corner, which no sign shows
-        ("log((x - 0.3)**2)", False, None),
-    ],
-)
-def test_holes_in_the_domain(h, proved, near):
-    found, place = find_hole(qd.Expression(h))
-    assert found is proved
-    assert (place is None) == (near is None)
-    if place is not None:
-        assert float(place) == pytest.approx(near, abs=1e-3)
-
-
-def test_concavity():
-    assert is_strictly_concave(qd.Expression("-x*log(x)"))
-    assert is_strictly_concave(qd.Expression("-(x - 1/3)**4"))
-    assert not is_strictly_concave(qd.Expression("x**3 - 2*x**2"))
-    assert not is_strictly_concave(qd.Expression("-x**2 + sqrt((x - 1/3)**2)"))

@@ -1,6 +1,8 @@
-"""Theorem 3 and its divergence: the claims of notebook 04 by other routes."""
+"""Theorem 3 and its divergence, by fractions, many digits, solvers and brute force."""
 
 import itertools
+from fractions import Fraction
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +13,14 @@ import scipy.integrate
 import scipy.special
 import scipy.stats
 import sympy
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
+from scipy.stats import entropy
 
 import qdtheory as qd
+from qdtheory.theory.theorem_3 import fit_theorem_3, refute_theorem_3
 
 RNG = np.random.default_rng
 
@@ -577,3 +584,113 @@ def test_zeros_in_p():
             assert dominating(ORDERS[order], p, models) == 0
         assert dominating(ITAKURA_SAITO, p, on_mode) == 1
         assert float(ITAKURA_SAITO.diversity(p)) == -np.inf
+
+
+# -- LL and SE ---------------------------------------------------------------------
+
+
+@pytest.mark.claim("N0.6")
+def test_better_in_both_is_closer_under_ll_se():
+    # Every distribution in twentieths, against every other one.
+    p = np.array([0.5, 0.3, 0.2])
+    parts = [(i, j, 20 - i - j) for i, j in product(range(1, 19), repeat=2)]
+    grid = np.array([part for part in parts if part[2] > 0]) / 20
+    u, v = grid @ np.log(p), np.asarray(entropy(grid, axis=1))
+    better = (u[:, None] > u + 1e-12) & (v[:, None] > v + 1e-12)
+    divergence = np.asarray(entropy(grid, np.tile(p, (len(grid), 1)), axis=1))
+    winner, loser = np.nonzero(better)
+    assert winner.size > 1000
+    assert (divergence[winner] < divergence[loser]).all()
+    # And the library calls the same models better.
+    library = [(qd.LL_SE.quality(q, p), qd.LL_SE.diversity(q)) for q in grid]
+    np.testing.assert_allclose(library, np.stack([u, v], axis=1), atol=1e-12)
+
+
+# -- f beyond 1/2 ------------------------------------------------------------------
+
+
+def sum_of_integrals(f, q, p):
+    """D = 2/3 sum_i of the integral of f(t) - f(P_i) from P_i to Q_i."""
+    areas = [
+        quad(lambda t, x=x: f(t) - f(x), x, y, points=[0.5], epsabs=1e-13)[0]
+        for x, y in zip(p, q, strict=True)
+    ]
+    return 2 / 3 * sum(areas)
+
+
+@pytest.mark.claim("N5.11")
+@pytest.mark.parametrize("others", [3, 5, 20])
+@pytest.mark.parametrize("mode", [0.55, 0.7, 0.9])
+def test_where_f_falls_the_divergence_is_negative(mode, others):
+    p = np.array([mode] + [(1 - mode) / others] * others)
+    t = 0.5 * (1 - mode) / others
+    q = p + t * np.array([others] + [-1] * others)
+    d = sum_of_integrals(lambda x: min(x, 0.75 - x / 2), q, p)
+    assert d == pytest.approx(others * t * t * (2 - others) / 6, abs=1e-12)
+    assert d < 0
+
+
+@pytest.mark.claim("N5.12")
+def test_where_f_is_flat_the_divergence_stays_positive():
+    rng = np.random.default_rng(4)
+    for concentration in (0.2, 1.0):
+        for p, q in rng.dirichlet(np.full(4, concentration), (40, 2)):
+            d = sum_of_integrals(lambda x: min(x, 0.5), q, p)
+            assert d > 0
+            if p.argmax() == q.argmax() and min(p.max(), q.max()) > 0.5:
+                others = np.arange(4) != p.argmax()
+                squares = ((q - p)[others] ** 2).sum() / 3
+                assert d == pytest.approx(squares, abs=1e-12)
+
+
+# --- a slip in the proof ------------------------------------------------------------
+
+SHARES = st.fractions(0, 1, max_denominator=50)
+POSITIVE = st.fractions(Fraction(1, 50), 5, max_denominator=50)
+
+
+@pytest.mark.claim("E5.3")
+@given(first=POSITIVE, second=POSITIVE, shares=st.tuples(SHARES, SHARES))
+def test_two_shares_order_two_optima(first, second, shares):
+    """Solve high dU + (1 - high) dV = first, low dU + (1 - low) dV = -second."""
+    low, high = sorted(shares)
+    assume(low < high)
+    difference = (first + second) / (high - low)
+    dv = first - high * difference
+    du = dv + difference
+    assert low * du + (1 - low) * dv == -second
+    assert du > 0 > dv
+
+
+# -- fits and refutations ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "why"),
+    [
+        ("log(x)", "-x**2", "g''/f' differs between x = 137/1000 and x = 207/500"),
+        ("x", "-x**2 + 1e-20*x**3", "g''/f' differs between"),
+        ("-x", "-x**2", "f falls at x = 137/1000"),
+        ("x", "x**2", "g is convex at x = 137/1000"),
+        ("log(x)", "-x*log(x)", None),
+        ("x", "x", None),
+        (
+            "x",
+            "-x**2/2 + ((x - 0.137)*(x - 0.414)*(x - 0.691)*(x - 0.953))**3",
+            None,  # the four points show nothing
+        ),
+    ],
+)
+def test_refutations_by_intervals(f, g, why):
+    found = refute_theorem_3(qd.Expression(f), qd.Expression(g))
+    assert (found is None) == (why is None)
+    if why is not None:
+        assert found.startswith(why)
+
+
+def test_fit_reports_the_deviation():
+    w0, b0, residual = fit_theorem_3(qd.LL, qd.SE)
+    assert (w0, b0) == pytest.approx((-1, -1), rel=1e-15)
+    assert residual <= 1e-12
+    assert fit_theorem_3(qd.LL, qd.NRR)[2] > 0.1
+    assert fit_theorem_3(lambda x: 0 * x, qd.NRR)[2] == np.inf

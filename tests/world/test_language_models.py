@@ -417,3 +417,13 @@ def test_log_probability_under_jit():
     tokens = jnp.array([[0, 1, 2], [3, 3, 0]])
     compiled = jax.jit(lambda t: model.log_probability(t))(tokens)
     np.testing.assert_allclose(compiled, model.log_probability(tokens), rtol=1e-12)
+
+
+# -- SeqGAN's sizes ------------------------------------------------------------------
+
+
+@pytest.mark.claim("E13.3")
+def test_parameters_of_seqgans_oracle():
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 5000, 32, 32)
+    assert model.embeddings.shape == (5000, 32)
+    assert sum(leaf.size for leaf in jax.tree.leaves(model)) == 333_320

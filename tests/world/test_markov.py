@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import oracle
+from scripts import column_of
 
 import qdtheory as qd
 
@@ -165,3 +167,21 @@ def test_bad_input(as_a_user):
     ):
         with pytest.raises(ValueError, match=message):
             qd.markov_projection(space, **({"q": q, "order": 1} | bad))
+
+
+@pytest.mark.claim("N13.13")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fitted_scorer_can_prefer_a_model_of_more_entropy(seed):
+    space = qd.TextSpace(2, 3)
+    p = oracle(space, seed, sigma=1.0)
+    scorer = qd.markov_projection(space, p, 0)
+    bias = float(qd.kl_divergence(p, scorer))
+    # A power so close to 1 that most of the model bias is left as entropy.
+    q = qd.temper(scorer, 1 + bias / 10)
+    bar, score = (float(qd.cross_entropy(x, scorer)) for x in (p, q))
+    assert score < bar
+    assert float(qd.entropy(q)) > float(qd.entropy(p))
+    assert score > bar - bias
+    cifka = column_of("cifka2018", "1", "Reverse")
+    assert sum(x < cifka["real data"] for x in cifka.values()) == 7
+    assert len(cifka) == 15

@@ -1,4 +1,4 @@
-"""Notebook 15's claims by other routes: other worlds and seeds, and models by hand."""
+"""How metrics order models: other worlds and seeds, and models by hand."""
 
 import csv
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Notebook 12's claims by other routes: every sample, or second derivatives.
+"""Bias and spread of estimates: every sample listed, or second derivatives.
 
 A mean over all samples of some size is a sum over multisets of texts, each as often as
 it can be ordered: no chance, and the metrics are called as they are.

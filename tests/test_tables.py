@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
-from scripts import rows_of, script
+from scripts import column_of, published, rows_of, script
 
 from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
 
@@ -54,7 +54,7 @@ def chosen(table, **where):
 
 
 @pytest.fixture(scope="module")
-def published():
+def printed():
     return {
         (row["paper"], row["row"], row["column"]): row["value"]
         for row in read("published.csv")
@@ -114,13 +114,13 @@ def test_cr_discrepancies_of_each_split_are_those_of_sampling(table2, corpus, or
 
 @pytest.mark.claim("N10.29")
 def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error(
-    table2, published
+    table2, printed
 ):
     for order in (2, 3, 4):
         rows = chosen(table2, corpus="COCO", pair="CN", order=order)
         half = np.median([r["floor"] * r["sentences"] for r in rows]) / 50_000 / 2
         for paper in ("li2020", "li2020-preprint"):
-            theirs = published.get((paper, f"CN-{order}", "MSCOCO QDisc"))
+            theirs = printed.get((paper, f"CN-{order}", "MSCOCO QDisc"))
             if theirs is not None:
                 assert 0.7 < theirs / half < 1.1
 
@@ -139,16 +139,14 @@ def test_bleu_prefers_noise_only_where_it_has_seen_the_references(table2, corpus
 
 
 @pytest.mark.claim("N10.31")
-def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper(table2, published):
+def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper(table2, printed):
     for row in chosen(table2, pair="BS", source="resample"):
         assert 0.19 < row["quality_0"] - row["quality_02"] < 0.21
     for paper, other in product(("li2020", "li2020-preprint"), ("MSCOCO", "WMT")):
         for order in ORDERS:
             key = paper, f"BS-{order}", f"{other} "
-            if (*key[:2], key[2] + "QDisc") in published:
-                unit = [
-                    published[(*key[:2], key[2] + x)] for x in ("QDisc", "Ref-Ratio")
-                ]
+            if (*key[:2], key[2] + "QDisc") in printed:
+                unit = [printed[(*key[:2], key[2] + x)] for x in ("QDisc", "Ref-Ratio")]
                 assert 0.1 < unit[0] / unit[1] < 0.14
 
 
@@ -391,3 +389,35 @@ def jaccard(candidates, references, n):
         for corpus in (candidates, references)
     )
     return (q & p).total() / (q | p).total()
+
+
+# -- slips of the papers -----------------------------------------------------------
+
+
+@pytest.mark.claim("E13.1")
+def test_maligan_is_ahead_of_mle_on_coco():
+    for column, better in (("FBD", -1), *((f"MSJ{n}", 1) for n in (2, 3, 4, 5))):
+        values = [
+            better * published("montahaei2019", "1", model, column)
+            for model in ("MaliGAN", "MLE", "SeqGAN", "RankGAN")
+        ]
+        assert values[0] > max(values[1:]), column
+
+
+@pytest.mark.claim("E13.4")
+def test_half_of_semeniutas_gans_have_a_higher_bleu():
+    bleu = column_of("semeniuta2018", "2", "BLEU4")
+    assert len(bleu) == 9
+    ranks = sorted(bleu, key=bleu.get, reverse=True)
+    assert ranks.index("Language Model") == 4
+
+
+@pytest.mark.claim("E13.5")
+@pytest.mark.parametrize("corpus", ["MSCOCO", "WMT"])
+def test_self_ratios_of_the_preprint_imply_a_bleu_that_does_not_fall(corpus):
+    def implied(paper, n):
+        qdisc = published(paper, "2", f"BS-{n}", f"{corpus} QDisc")
+        return qdisc / published(paper, "2", f"BS-{n}", f"{corpus} Self-Ratio")
+
+    assert implied("li2020", 2) > implied("li2020", 3) > implied("li2020", 4) + 0.1
+    assert implied("li2020-preprint", 5) > implied("li2020-preprint", 4)

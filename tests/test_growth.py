@@ -1,4 +1,4 @@
-"""The claims of notebook 19 on other distributions and by other routes."""
+"""How the loss grows with sizes and references: other distributions, other routes."""
 
 from itertools import product
 

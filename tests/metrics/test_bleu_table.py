@@ -1,4 +1,4 @@
-"""Notebook 07's claims by other routes: joins as random walks, weights in integers."""
+"""Tables of BLEU against NLTK, joins as random walks and weights in integers."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -7,9 +7,11 @@ from math import comb, prod
 
 import hypothesis.strategies as st
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from models import sentence_bleu, sentences
 from nltk.translate import bleu_score as nltk
 
 import qdtheory as qd
@@ -21,15 +23,6 @@ from qdtheory.metrics.bleu_table import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
-
-
-def sentences(space):
-    return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
-
-
-def sentence_bleu(candidate, references, max_order):
-    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
-    return float(np.asarray(score))
 
 
 def sets_of(table):
@@ -279,23 +272,6 @@ def test_unigrams_with_one_reference_measure_total_variation(vocab_size, length)
     np.testing.assert_allclose(values, 1 - apart @ p, rtol=0, atol=1e-13)
 
 
-@pytest.mark.claim("N7.14")
-@pytest.mark.parametrize(("lengths", "size"), [(2, 2), ((1, 2), 3), (2, 4)])
-def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
-    space = qd.TextSpace(2, lengths)
-    texts = sentences(space)
-    q = np.random.default_rng(6).dirichlet(np.ones(space.num_texts))
-    total = 0.0
-    for chosen in itertools.product(range(space.num_texts), repeat=size):
-        words = [texts[i] for i in chosen]
-        scores = [
-            sentence_bleu(words[i], words[:i] + words[i + 1 :], 2) for i in range(size)
-        ]
-        total += q[list(chosen)].prod() * np.mean(scores)
-    exact = float(qd.expected_self_bleu(space, q, 2, size - 1))
-    assert exact == pytest.approx(total, abs=1e-13)
-
-
 @pytest.mark.claim("N7.16")
 def test_one_more_reference_never_harms_and_all_texts_are_enough():
     rng = np.random.default_rng(7)
@@ -420,3 +396,58 @@ def test_a_reference_harms_only_by_its_length():
         if len(r) == len(s):
             assert change >= 0
     assert harmed > 0
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "length", "max_order", "num_sets"),
+    [(4, 3, 1, 13), (4, 3, 2, 155), (4, 3, 3, 65), (4, 4, 2, 963), (4, 4, 3, 1255)],
+)
+def test_number_of_sets(vocab_size, length, max_order, num_sets):
+    table = bleu_table(qd.TextSpace(vocab_size, length), max_order)
+    assert table.num_sets == num_sets
+    rows = np.asarray(table.sets).reshape(-1, vocab_size**length)
+    assert not rows[num_sets:].any()
+    assert len(np.unique(rows[:num_sets], axis=0)) == num_sets
+
+
+@pytest.mark.claim("N7.13")
+def test_order_of_the_whole_text_is_membership():
+    # BLEU-3 of texts of 3 tokens is 1 if the candidate is a reference, else 0.
+    space = qd.TextSpace(3, 3)
+    p = np.random.default_rng(2).dirichlet(np.ones(27))
+    for n in (1, 2, 50):
+        values = text_bleu(bleu_table(space, 3), p, n)
+        np.testing.assert_allclose(values, 1 - (1 - p) ** n, rtol=0, atol=1e-13)
+
+
+def test_one_compiled_function_serves_any_number_of_references():
+    space = qd.TextSpace(2, 3)
+    compiled = jax.jit(lambda table, p, n: text_bleu(table, p, n))
+    p = np.random.default_rng(3).dirichlet(np.ones(8))
+    table = bleu_table(space, 2)
+    for n in (1, 2, 1000):
+        values = compiled(table, p, float(n))
+        np.testing.assert_allclose(values, text_bleu(table, p, n), rtol=1e-13)
+    assert compiled._cache_size() == 1
+    batch = jax.vmap(lambda p: text_bleu(table, p, 2))(jnp.stack([p, p[::-1]]))
+    np.testing.assert_allclose(batch[1], text_bleu(table, p[::-1], 2), rtol=1e-13)
+
+
+@pytest.mark.parametrize("num_references", [1, 2])
+def test_second_derivatives_at_a_point_mass(num_references):
+    # Where chances are 0 the powers' derivatives are 0, not 0 / 0.
+    space = qd.TextSpace(2, 2)
+    table = bleu_table(space, 2)
+    corner = np.eye(4)[1]
+
+    def total(p):
+        return text_bleu(table, p, num_references).sum()
+
+    hessian = jax.hessian(total)(corner)
+    step = 1e-4
+    for i, a in enumerate(np.eye(4)):
+        for j, b in enumerate(np.eye(4)):
+            # Exact for a polynomial of degree 2, up to its rounding over step^2.
+            change = total(corner + step * (a + b)) - total(corner + step * a)
+            change -= total(corner + step * b) - total(corner)
+            assert hessian[i, j] == pytest.approx(float(change) / step**2, abs=1e-6)

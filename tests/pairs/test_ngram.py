@@ -1,0 +1,282 @@
+"""Pairs on n-grams against the pairs of n-gram distributions, and n-grams unseen."""
+
+from collections import Counter
+from itertools import combinations, product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from models import counted, draw, positive
+from scipy.linalg import null_space
+
+import qdtheory as qd
+
+SEEDS = st.integers(0, 2**32 - 1)
+few_examples = settings(max_examples=30)
+
+SPACE = qd.TextSpace(4, 3)
+SPACES = {
+    "4^3": qd.TextSpace(4, 3),
+    "2^5": qd.TextSpace(2, 5),
+    "3^1": qd.TextSpace(3, 1),
+    "1^4": qd.TextSpace(1, 4),
+    "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
+    "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
+}
+ONE_LENGTH = [name for name, space in SPACES.items() if len(space.lengths) == 1]
+SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
+SMALL = [(qd.TextSpace(2, 3), n) for n in (1, 2, 3)] + [(qd.TextSpace(3, 2), 1)]
+CASES = [
+    (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
+]
+
+
+@pytest.mark.claim("N2.8")
+@pytest.mark.parametrize("base", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
+@pytest.mark.parametrize(("name", "n"), CASES)
+def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
+    space = SPACES[name]
+    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
+    pair = qd.NgramPair(space, n, base)
+    q_g, p_g = (
+        counts / counts.sum() for counts in (counted(space, x, n) for x in (q, p))
+    )
+    np.testing.assert_allclose(
+        pair.quality(q, p), base.quality(q_g, p_g), rtol=1e-13, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        pair.diversity(q), base.diversity(q_g), rtol=1e-13, atol=1e-14
+    )
+    assert pair.name == f"{base.name} on {n}-grams"
+
+
+@pytest.mark.claim("N2.8")
+@pytest.mark.parametrize("name", ONE_LENGTH)
+def test_the_longest_ngrams_are_the_texts(name):
+    space = SPACES[name]
+    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
+    pair = qd.NgramPair(space, space.max_length)
+    np.testing.assert_allclose(pair.quality(q, p), qd.coverage_rate(q, p), rtol=1e-14)
+    np.testing.assert_allclose(
+        pair.diversity(q), qd.negative_repetition_rate(q), rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize("name", ONE_LENGTH)
+@pytest.mark.parametrize("base", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
+def test_scores_of_texts(name, base):
+    space = SPACES[name]
+    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
+    for n in range(1, space.max_length + 1):
+        pair = qd.NgramPair(space, n, base)
+        scores = pair.text_quality(p)
+        np.testing.assert_allclose(
+            scores @ q, pair.quality(q, p), rtol=1e-13, atol=1e-14
+        )
+        gradient = jax.grad(pair.quality)(jnp.asarray(q), p)
+        # On the simplex a gradient counts up to a constant.
+        np.testing.assert_allclose(
+            gradient - gradient.mean(), scores - scores.mean(), atol=1e-13
+        )
+
+
+def test_an_ngram_that_p_lacks_gives_its_texts_no_finite_score():
+    space = qd.TextSpace(2, 2)
+    p = np.array([1.0, 0.0, 0.0, 0.0])
+    scores = qd.NgramPair(space, 1, qd.LL_SE).text_quality(p)
+    assert scores.tolist() == [0.0, -np.inf, -np.inf, -np.inf]
+    assert qd.NgramPair(space, 1, qd.LL_SE).quality(p, p) == 0
+
+
+@pytest.mark.parametrize("name", ["2^5", "lengths 2 and 4"])
+def test_the_table_is_an_argument_of_compiled_code(name):
+    space = SPACES[name]
+    pair = qd.NgramPair(space, 2)
+    (table,) = jax.tree.leaves(pair)
+    assert table.shape == space.ngrams(2).shape
+    p = jnp.asarray(draw(1, space.num_texts))
+    batch = jnp.stack(
+        [jnp.asarray(draw(seed, space.num_texts)) for seed in range(2, 5)]
+    )
+
+    @jax.jit
+    def qualities(pair, batch, p):
+        return jax.vmap(pair.quality, (0, None))(batch, p)
+
+    expected = [pair.quality(q, p) for q in batch]
+    np.testing.assert_allclose(qualities(pair, batch, p), expected, rtol=1e-13)
+    # The compiled program names the table among its parameters.
+    shapes = [
+        x.shape for x in jax.tree.leaves(qualities.lower(pair, batch, p).in_avals)
+    ]
+    assert table.shape in shapes
+
+
+@pytest.mark.claim("N2.8")
+def test_metrics_are_the_means_over_sampled_texts():
+    space = SPACES["4^3"]
+    p, q = (draw(seed, space.num_texts) for seed in (1, 2))
+    pair = qd.NgramPair(space, 2)
+    num = 40_000
+    text_keys = jax.random.split(jax.random.key(0), 2)
+    first, second = (np.asarray(qd.sample(key, q, num)) for key in text_keys)
+    scores = np.asarray(pair.text_quality(p))[first]
+    assert abs(scores.mean() - pair.quality(q, p)) <= 4 * scores.std() / np.sqrt(num)
+    # Repetition: a random bigram of each of two texts drawn from q.
+    rng = np.random.default_rng(0)
+    bigrams = space.ngrams(2)
+    agree = (
+        bigrams[first, rng.integers(2, size=num)]
+        == (bigrams[second, rng.integers(2, size=num)])
+    )
+    assert abs(agree.mean() + pair.diversity(q)) <= 4 * agree.std() / np.sqrt(num)
+
+
+@pytest.mark.claim("N9.3")
+@pytest.mark.parametrize("space", SPACES_OF_ONE_LENGTH, ids=str)
+def test_the_longest_order_is_the_text(space):
+    for seed in range(5):
+        q, p = draw(seed, space.num_texts), draw(seed + 50, space.num_texts)
+        n = space.max_length
+        grams = space.ngram_distribution(q, n)
+        np.testing.assert_allclose(grams, q, rtol=1e-14)
+        np.testing.assert_allclose(qd.NgramPair(space, n).quality(q, p), (q * p).sum())
+
+
+@pytest.mark.claim("N9.5")
+@pytest.mark.parametrize(
+    "space", [*SPACES_OF_ONE_LENGTH, qd.TextSpace(3, (1, 2, 3))], ids=str
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_curve_through_p_has_slope_minus_two(space, seed):
+    p = positive(seed, space.num_texts)
+    step = p * np.random.default_rng(seed).normal(size=p.size) / 10
+    step -= p * step.sum()
+    t, rises = 1e-3, []
+    for n in range(1, space.max_length + 1):
+        pair = qd.NgramPair(space, n)
+        ends = p + t * step, p - t * step
+        du = float(pair.quality(ends[0], p) - pair.quality(ends[1], p))
+        dv = float(pair.diversity(ends[0]) - pair.diversity(ends[1]))
+        # Central differences are off by the third order: (t / 10)^3 times a constant.
+        np.testing.assert_allclose(dv, -2 * du, atol=1e-11)
+        rises.append(abs(du))
+    assert max(rises) > 1e-7
+
+
+def seen_sets(space, q, n, draws):
+    """The chance of each set of n-grams seen in a number of texts, by recursion."""
+    held = [frozenset(row) for row in space.ngrams(n).tolist()]
+    chances = Counter({frozenset(): 1.0})
+    for _ in range(draws):
+        after = Counter()
+        for seen, chance in chances.items():
+            for grams, share in zip(held, q, strict=True):
+                after[seen | grams] += chance * share
+        chances = after
+    return chances
+
+
+def chance_seen(space, p, n, r, target):
+    """Inclusion and exclusion over the subsets of the target."""
+    held = [frozenset(row) for row in space.ngrams(n).tolist()]
+    total = 0.0
+    for size in range(len(target) + 1):
+        for subset in map(frozenset, combinations(sorted(target), size)):
+            stays = sum(x for x, grams in zip(p, held, strict=True) if grams <= subset)
+            total += (-1) ** (len(target) - size) * stays**r
+    return total
+
+
+@pytest.mark.claim("N9.17")
+@pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
+@pytest.mark.parametrize("r", [1, 3, 8])
+def test_the_chance_of_each_seen_set_by_recursion(space, n, r):
+    p = draw(6, space.num_texts)
+    by_recursion = seen_sets(space, p, n, r)
+    everything = frozenset(range(space.vocab_size**n))
+    for target in {*by_recursion, everything}:
+        np.testing.assert_allclose(
+            chance_seen(space, p, n, r, target), by_recursion[target], atol=1e-13
+        )
+
+
+@pytest.mark.claim("N9.18")
+@pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
+@pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3)])
+def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
+    q, p = draw(7, space.num_texts), draw(8, space.num_texts)
+    held = [frozenset(row) for row in space.ngrams(n).tolist()]
+    ours, theirs = seen_sets(space, q, n, s), seen_sets(space, p, n, r)
+    direct = sum(
+        x * y for (a, x), (b, y) in product(ours.items(), theirs.items()) if a <= b
+    )
+    formula = sum(
+        chance_seen(space, p, n, r, seen)
+        * sum(x for x, grams in zip(q, held, strict=True) if grams <= seen) ** s
+        for seen in theirs
+    )
+    np.testing.assert_allclose(formula, direct, atol=1e-12)
+
+
+@pytest.mark.claim("N9.19")
+@given(seed=SEEDS, n=st.sampled_from([1, 2, 3]))
+@few_examples
+def test_only_the_references_must_hold_every_ngram(seed, n):
+    rng = np.random.default_rng(seed)
+    full, pair = positive(seed, 64), qd.NgramPair(SPACE, n, qd.LL_SE)
+    # Texts without token 3: no n-gram with it.
+    lacking = np.where((SPACE.tokens < 3).all(1), rng.random(64), 0)
+    lacking /= lacking.sum()
+    assert np.isfinite(pair.quality(lacking, full))
+    assert np.isfinite(pair.diversity(lacking))
+    assert pair.quality(full, lacking) == -np.inf
+
+
+@pytest.mark.claim("N9.20")
+@given(seed=SEEDS)
+@few_examples
+def test_smoothed_log_likelihood_goes_like_the_unseen_mass(seed):
+    rng = np.random.default_rng(seed)
+    q_g, p_hat = draw(seed, 16), rng.multinomial(10, draw(seed + 1, 16)) / 10
+    unseen = p_hat == 0
+    mass = q_g[unseen].sum()
+    assume(mass > 1e-3)
+    rest = q_g[~unseen] @ np.log(p_hat[~unseen]) - mass * np.log(16)
+    for epsilon in (1e-6, 1e-9):
+        smooth = qd.mix(p_hat, np.full(16, 1 / 16), epsilon)
+        ll = float(qd.LL_SE.quality(q_g, smooth))
+        np.testing.assert_allclose(ll, rest + mass * np.log(epsilon), atol=2 * epsilon)
+
+
+@pytest.mark.claim("N5.17")
+@given(sizes=st.lists(st.integers(-5, 5), min_size=3, max_size=3).filter(any))
+def test_swaps_that_keep_all_bigrams_tie(sizes):
+    """aba and bab have the bigrams ab and ba, both."""
+    space = qd.TextSpace(vocab_size=3, lengths=3)
+    q = np.full(27, 1 / 27)
+    for size, (a, b) in zip(sizes, ((0, 1), (0, 2), (1, 2)), strict=True):
+        q[space.index(np.array([a, b, a]))] += size / 200
+        q[space.index(np.array([b, a, b]))] -= size / 200
+    p = np.full(27, 1 / 27)
+    pair = qd.NgramPair(space, 2)
+    assert abs(float(pair.quality(q, p) - pair.quality(p, p))) <= 1e-15
+    assert abs(float(pair.diversity(q) - pair.diversity(p))) <= 1e-15
+    assert abs(q - p).max() > 1e-3
+
+
+@pytest.mark.claim("N14.12")
+def test_texts_of_equal_bigrams_tie():
+    space = qd.TextSpace(vocab_size=2, lengths=4)
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(16, 5.0))
+    unseen = null_space(np.asarray(qd.ngram_matrix(space, 2)))
+    way = unseen @ rng.normal(size=unseen.shape[1])
+    q = p + 0.5 * way * (p / np.abs(way)).min()
+    pair = qd.NgramPair(space, 2)
+    assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(0, abs=1e-14)
+    assert float(pair.diversity(q) - pair.diversity(p)) == pytest.approx(0, abs=1e-14)
+    assert float(qd.total_variation(q, p)) > 1e-3

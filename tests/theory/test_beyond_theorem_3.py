@@ -1,0 +1,301 @@
+"""Compatible pairs beyond Theorem 3, by integers, polynomials, grids and searches."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from models import assert_beats, cubic_pair, separable, sine_pair
+from scipy.optimize import minimize
+from verdict_referee import beaten
+
+import qdtheory as qd
+from qdtheory.pairs.formulas import formula_of
+from qdtheory.theory.compatibility import check_compatibility
+
+THIRD = 1 / 3
+
+
+def cubic_g(x):
+    return -((x - THIRD) ** 4) / 4
+
+
+CUBIC = qd.SeparablePair(qd.CR, cubic_g, "cubic")
+SINE = qd.SeparablePair(
+    lambda x: jnp.sin(2 * (x - THIRD)), lambda x: jnp.log(jnp.cos(x - THIRD)), "sine"
+)
+NODE = qd.SeparablePair(
+    lambda x: -jnp.exp(THIRD - x),
+    lambda x: -jnp.exp(2 * (THIRD - x)) / 2 - jnp.exp(x - THIRD),
+    "node",
+)
+
+
+# --- Two texts ----------------------------------------------------------------------
+
+HALF = 8  # probabilities are multiples of 1 / 16
+STEPS = st.lists(st.integers(1, 9), min_size=HALF, max_size=HALF)
+ANY = st.lists(st.integers(-9, 9), min_size=HALF, max_size=HALF)
+
+
+@pytest.mark.claim("N5.1")
+@given(low_f=ANY, rises=STEPS, low_g=ANY, falls=STEPS)
+def test_two_texts_make_every_rational_pair_compatible(low_f, rises, low_g, falls):
+    """Any table of f and g with Theorem 1's two properties for N = 2, in integers."""
+    whole = 2 * HALF
+    f, g = dict(enumerate(low_f)), dict(enumerate(low_g))
+    f[HALF] = g[HALF] = 0
+    shared = 0
+    for step, x in enumerate(range(HALF + 1, whole + 1)):
+        f[x] = f[whole - x] + rises[step]
+        shared -= falls[step]
+        g[x] = shared - g[whole - x]
+    for p, q in product(range(whole + 1), repeat=2):
+        du = (q - p) * (f[p] - f[whole - p])
+        dv = g[q] + g[whole - q] - g[p] - g[whole - p]
+        assert not (du >= 0 and dv >= 0 and du + dv > 0), (p, q)
+
+
+# --- Three texts --------------------------------------------------------------------
+
+
+@pytest.mark.claim("N5.2", "N5.5")
+@pytest.mark.parametrize("power", range(2, 13))
+def test_only_the_cube_obeys_the_chord_law(power):
+    a, b = sympy.symbols("a b")
+    rows = [[1, s, -(s**power)] for s in (a, b, -a - b)]
+    area = sympy.expand(sympy.Matrix(rows).det())
+    assert (area == 0) == (power == 3)
+    if power == 3:
+        slope = sympy.cancel((b**3 - a**3) / (a - b))
+        assert sympy.expand(slope + a**2 + a * b + b**2) == 0
+
+
+@pytest.mark.claim("N5.3")
+def test_on_three_texts_no_model_has_a_greater_weighted_sum():
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet(np.full(3, 0.7), 5000)
+    for p in rng.dirichlet(np.ones(3), 100):
+        s = p - THIRD
+        w0 = -(s[0] ** 2 + s[0] * s[1] + s[1] ** 2)
+        best = cubic_g(p).sum() - w0 * p @ p
+        # The sums are of order 1: this is their rounding.
+        assert (cubic_g(q).sum(axis=1) - w0 * q @ p <= best + 1e-15).all()
+
+
+@pytest.mark.claim("N5.4")
+@pytest.mark.parametrize("pair", [CUBIC, NODE, SINE], ids=lambda pair: pair.name)
+def test_a_line_through_two_points_meets_the_curve_at_the_third(pair):
+    def point(x):
+        return np.array([pair.f(x), jax.grad(pair.g)(x)], dtype=float)
+
+    def met(a, b, c):
+        """Where the line a X + b Y + c = 0 meets the curve, as x = s + 1/3."""
+        if pair is CUBIC:
+            return np.roots([-b, 0, a, a * THIRD + c]) + THIRD
+        if pair is NODE:
+            return np.log(np.roots([-b, c, -a, b]).astype(complex)) + THIRD
+        return np.arctan(np.roots([-b, c, 2 * a - b, c])) + THIRD
+
+    rng = np.random.default_rng(1)
+    for x, y, z in rng.dirichlet(np.full(3, 5.0), 30):
+        (x1, y1), (x2, y2) = point(x), point(y)
+        a, b = y2 - y1, x1 - x2
+        third = met(a, b, -a * x1 - b * y1)
+        # The roots of a cubic with two close ones lose half the digits.
+        assert abs(third - z).min() <= 1e-6
+
+
+def polar_search(f, g, p, num_angles=65):
+    """QDisc on three texts: the best point of the curve V(Q) = V(P) by its angle.
+
+    Seen from the uniform distribution, where V is greatest and concave, the curve
+    has one point for each angle, and a linear U one maximum along it.
+    """
+    axes = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    scores, least = f(p), g(p).sum()
+    low, high, best = 0.0, 2 * np.pi, -np.inf
+    # Where the maximum is a kink, on the rim, U is off by as much as the angle.
+    while high - low > 1e-11:
+        angles = np.linspace(low, high, num_angles)
+        d = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ axes
+        near, far = np.zeros(num_angles), -1 / (3 * d.min(axis=1))
+        # V at the rim first: where it is large enough, nothing lies beyond.
+        for middle in [far] + [None] * 55:
+            middle = (near + far) / 2 if middle is None else middle
+            q = np.maximum(THIRD + middle[:, None] * d, 0)
+            inside = g(q).sum(axis=1) >= least
+            near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+        u = (THIRD + near[:, None] * d) @ scores
+        best, step = max(best, u.max()), angles[1] - angles[0]
+        low, high = angles[u.argmax()] - step, angles[u.argmax()] + step
+    return best - scores @ p
+
+
+@pytest.mark.claim("N5.6")
+def test_three_texts_leave_nothing_to_gain():
+    rng = np.random.default_rng(2)
+    for p in rng.dirichlet(np.ones(3), 200):
+        assert polar_search(lambda x: x, cubic_g, p) <= 1e-11
+        sine = polar_search(
+            lambda x: np.sin(2 * (x - THIRD)), lambda x: np.log(np.cos(x - THIRD)), p
+        )
+        assert sine <= 1e-11
+    for p in rng.dirichlet(np.ones(3), 5):  # the search does find what there is
+        expected = qd.quality_discrepancy(qd.LL_NRR, p).qdisc
+        assert polar_search(np.log, lambda x: -(x**2), p) == pytest.approx(
+            expected, abs=1e-10
+        )
+
+
+# --- Four texts, and a text of probability zero -------------------------------------
+
+
+def slsqp(scores, g, slope, p, starts):
+    """The best gain of quality that a general-purpose optimiser finds."""
+    least = g(p).sum()
+    ones = np.ones(p.size)
+    limits = [
+        {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: ones},
+        {"type": "ineq", "fun": lambda q: g(q).sum() - least, "jac": slope},
+    ]
+    gains = [0.0]
+    for start in starts:
+        q = minimize(
+            lambda q: -(q @ scores),
+            start,
+            jac=lambda q: -scores,
+            bounds=[(0, 1)] * p.size,
+            constraints=limits,
+            options={"ftol": 1e-15, "maxiter": 300},
+        ).x
+        if abs(q.sum() - 1) <= 1e-9 and g(q).sum() >= least - 1e-9:
+            gains.append(float((q - p) @ scores))
+    return max(gains)
+
+
+@pytest.mark.claim("N5.7", "N5.9")
+@pytest.mark.parametrize("zero", [False, True])
+def test_a_fourth_text_breaks_the_cubic(zero):
+    rng = np.random.default_rng(3)
+    gains = []
+    for p in rng.dirichlet(np.ones(3 if zero else 4), 12):
+        p = np.append(p, 0.0) if zero else p
+        starts = [p, *rng.dirichlet(np.ones(4), 4)]
+        gain = slsqp(p, cubic_g, lambda q: -((q - THIRD) ** 3), p, starts)
+        exact = qd.quality_discrepancy(CUBIC, p).qdisc
+        # An error of 1e-9 in V is one of about 1e-9 / |w|, w of order .1, in U.
+        assert gain == pytest.approx(exact, abs=1e-6)
+        gains.append(exact)
+    assert min(gains) > 0
+    assert max(gains) > 0.01
+
+
+@pytest.mark.claim("N5.8", "N5.9")
+def test_the_miss_is_a_product():
+    x, y, z = sympy.symbols("x y z")
+
+    def slope(t):
+        return -((t - sympy.Rational(1, 3)) ** 3)
+
+    line = slope(x) + (slope(y) - slope(x)) / (y - x) * (z - x)
+    miss = sympy.cancel(slope(z) - line)
+    assert sympy.expand(miss - (z - x) * (z - y) * (1 - x - y - z)) == 0
+    at_zero = miss.subs(z, 0)
+    assert sympy.expand(at_zero - x * y * (1 - x - y)) == 0
+
+
+# -- Verdicts ----------------------------------------------------------------------
+
+
+def hyperbolic_pair():
+    """f = sinh 2t and g' = -tanh t on a plane cubic's arc, t = x - 1/3."""
+    return separable(
+        "exp(2*x - 2/3) - exp(2/3 - 2*x)", "-log(exp(x - 1/3) + exp(1/3 - x))"
+    )
+
+
+@pytest.mark.parametrize(
+    "pair", [cubic_pair(), hyperbolic_pair(), sine_pair()], ids=["cubic", "exp", "sine"]
+)
+def test_two_and_three_texts_admit_more_pairs(pair):
+    for num_texts in (2, 3):
+        verdict = check_compatibility(pair, num_texts=num_texts)
+        if formula_of(pair.f) is None:
+            assert verdict.compatible is None
+            assert verdict.reason.startswith("No deviation found")
+        else:
+            assert verdict.compatible
+            assert "N = 4" in verdict.reason
+    # Brute force at N = 3: no model on a fine grid of the simplex beats P.
+    rng = np.random.default_rng(2)
+    i, j = np.meshgrid(np.arange(61), np.arange(61))
+    i, j = i[i + j <= 60], j[i + j <= 60]
+    grid = jnp.asarray(np.stack([i, j, 60 - i - j], axis=1) / 60)
+    diversity = jax.vmap(pair.diversity)(grid)
+    for p in rng.dirichlet(np.ones(3), 10):
+        quality = jax.vmap(lambda q, p=p: pair.quality(q, p))(grid)
+        beats = qd.dominance(
+            quality, diversity, pair.quality(p, p) + 1e-12, pair.diversity(p) + 1e-12
+        )
+        assert not beats.either.any()
+
+
+def test_two_texts_and_an_irrational_pair():
+    # Quality that falls: the less probable text is "better", and evenness is free.
+    pair = qd.SeparablePair(lambda x: -x, qd.NRR)
+    verdict = check_compatibility(pair, num_texts=2)
+    assert verdict.compatible is False
+    assert_beats(pair, verdict.witness)
+
+
+@pytest.mark.claim("N6.17")
+def test_three_texts_spare_the_cubic_and_four_do_not():
+    def diversity(q):
+        return -((q - 1 / 3) ** 4).sum(-1)
+
+    grid = np.arange(121) / 120
+    a, b = np.meshgrid(grid, grid)
+    models = np.stack([a, b, 1 - a - b], axis=-1)[a + b <= 1]
+    rng = np.random.default_rng(17)
+    for p in rng.dirichlet([2.0] * 3, 20):
+        better = (models @ p > p @ p) & (diversity(models) > diversity(p))
+        assert not better.any()
+    pair = qd.SeparablePair(qd.CR, qd.Expression("-(x - 1/3)**4"))
+    assert qd.check_compatibility(pair, num_texts=3).compatible is True
+    witness = qd.check_compatibility(pair, num_texts=4).witness
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    assert q @ p > p @ p
+    assert diversity(q) > diversity(p)
+
+
+# -- an f that falls ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_texts", [3, 5, 12])
+@pytest.mark.parametrize(
+    ("f", "g"),
+    [
+        ("log(x) - 1.1*x", "-x*log(x) + 0.55*x**2"),
+        ("1.8*x - x**2", "-0.9*x**2 + x**3/3"),
+        ("x - x**2", "-x**2/2 + x**3/3"),
+    ],
+)
+def test_no_p_is_beaten_although_f_falls(f, g, num_texts):
+    # P near the vertex, where f falls, and models near and far.
+    rng = np.random.default_rng(num_texts)
+    pair = separable(f, g)
+    for _ in range(40):
+        top = rng.uniform(0.5, 1)
+        p = np.r_[top, (1 - top) * rng.dirichlet(np.full(num_texts - 1, 0.7))] + 1e-12
+        p = p / p.sum()
+        models = rng.dirichlet(np.full(num_texts, 0.5), 400)
+        models = np.concatenate([models, 0.95 * p + 0.05 * models, np.eye(num_texts)])
+        gain_u = (models - p) @ pair.f.value(p)
+        gain_v = pair.g.value(np.maximum(models, 1e-300)).sum(1) - pair.g.value(p).sum()
+        assert not ((gain_u > 1e-12) & (gain_v > 1e-12)).any()
+    assert beaten(pair.f, pair.g, num_texts, rng) is None
