@@ -46,22 +46,22 @@ JOINT = RATIO | {
     "forward CE": lambda q, p: qd.cross_entropy(p, qd.markov_projection(SPACE, q, 1)),
     "CND": qd.cnd,
     "CND of pairs": lambda q, p: cnd_of(2, q, p),
-    "-MS-Jaccard-1": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 1),
-    "-MS-Jaccard-2": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 2),
+    "-MS-Jaccard-1": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 1)[-1],
+    "-MS-Jaccard-2": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 2)[-1],
     "Frechet": lambda q, p: qd.frechet_distance(q, p, PAIRS),
 }
 QUALITY = {
     "Oracle-NLL": qd.cross_entropy,
     "reverse CE": lambda q, p: qd.cross_entropy(q, qd.markov_projection(SPACE, p, 1)),
     "-CR": lambda q, p: -qd.coverage_rate(q, p),
-    "-BLEU-1": lambda q, p: -qd.expected_bleu(SPACE, q, p, 1),
-    "-BLEU-2": lambda q, p: -qd.expected_bleu(SPACE, q, p, 2),
+    "-BLEU-1": lambda q, p: -qd.expected_bleu(SPACE, q, p, 1)[-1],
+    "-BLEU-2": lambda q, p: -qd.expected_bleu(SPACE, q, p, 2)[-1],
 }
 DIVERSITY = {
     "-SE": lambda q, p: -qd.entropy(q),
     "-NRR": lambda q, p: -qd.negative_repetition_rate(q),
-    "Self-BLEU-1": lambda q, p: qd.expected_self_bleu(SPACE, q, 1),
-    "Self-BLEU-2": lambda q, p: qd.expected_self_bleu(SPACE, q, 2),
+    "Self-BLEU-1": lambda q, p: qd.expected_self_bleu(SPACE, q, 1)[-1],
+    "Self-BLEU-2": lambda q, p: qd.expected_self_bleu(SPACE, q, 2)[-1],
     "-Distinct-2": lambda q, p: -qd.expected_distinct(SPACE, q, 2, 10),
 }
 ONE_SIDED = QUALITY | DIVERSITY
@@ -216,7 +216,7 @@ def test_words_see_which_texts_are_missing_not_how_many():
     without_aa = np.array([0.0, 2, 2, 3]) / 7
     assert qd.total_variation(without_mixed, p) > qd.total_variation(without_aa, p)
     for q, perfect in ((without_mixed, True), (without_aa, False)):
-        assert (qd.ms_jaccard(space, q, p, 1) > 1 - 1e-15) == perfect
+        assert (qd.ms_jaccard(space, q, p, 1)[0] > 1 - 1e-15) == perfect
         words = [space.ngram_distribution(x, 1) for x in (q, p)]
         assert (qd.cnd(*words) < 1e-30) == perfect
         counts = qd.ngram_matrix(space, 1).T
@@ -269,7 +269,7 @@ def test_up_to_the_best_epoch_each_seed_gives_the_order():
         "Frechet": frechet_of_pairs,
         "forward": forward_1,
         "NLL": lambda q, p: qd.cross_entropy(p, q),
-        "BLEU": lambda q, p: -qd.expected_bleu(world()[0], q, p, 2),
+        "BLEU": lambda q, p: -qd.expected_bleu(world()[0], q, p, 2)[-1],
     }
     for values in by_seed(functions, early):
         against = values.pop("Jensen-Shannon")
@@ -528,7 +528,7 @@ def test_crossing_texts_over_at_a_word_keeps_all_pairs():
     q[crossed] += amount
     for n in (1, 2):
         assert abs(space.ngram_counts(q, n) - space.ngram_counts(p, n)).max() < 1e-15
-    assert abs(qd.ms_jaccard(space, q, p, 2) - 1) < 1e-14
+    assert abs(qd.ms_jaccard(space, q, p, 2) - 1).max() < 1e-14
     ends = [qd.markov_projection(space, x, 1) for x in (q, p)]
     assert abs(ends[0] - ends[1]).max() < 1e-15
     assert qd.total_variation(q, p) > 1e-3

@@ -86,11 +86,8 @@ def test_bleu_and_self_bleu(oracle, smoothing):
         for ours, theirs in samples(*oracle)
     ]
     expected = [
-        float(qd.expected_bleu(space, q, p, order, num_references, smoothing))
-        for order in (1, 2, 3)
-    ] + [
-        float(qd.expected_self_bleu(space, q, order, size - 1, smoothing))
-        for order in (1, 2, 3)
+        *qd.expected_bleu(space, q, p, 3, num_references, smoothing),
+        *qd.expected_self_bleu(space, q, 3, size - 1, smoothing),
     ]
     assert_means(found, expected)
 
@@ -100,10 +97,7 @@ def test_self_bleu_against_a_second_sample(oracle):
     found = [
         self_bleu(ours, 2, against=second) for ours, second in samples(space, q, q)
     ]
-    expected = [
-        float(qd.expected_self_bleu(space, q, order, SIZES[1])) for order in (1, 2)
-    ]
-    assert_means(found, expected)
+    assert_means(found, qd.expected_self_bleu(space, q, 2, SIZES[1]))
 
 
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
@@ -114,10 +108,7 @@ def test_pooled_bleu(oracle, smoothing):
         bleu(ours, theirs, 2, smoothing, aggregate="pooled")
         for ours, theirs in samples(*oracle, sizes)
     ]
-    expected = [
-        expected_corpus_bleu(space, q, p, order, sizes[1], sizes[0], smoothing)
-        for order in (1, 2)
-    ]
+    expected = expected_corpus_bleu(space, q, p, 2, sizes[1], sizes[0], smoothing)
     assert_means(found, expected)
 
 

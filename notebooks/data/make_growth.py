@@ -258,8 +258,8 @@ class Sampler:
             return np.array([gain, rise - self.log_probability(q, *member).mean()])
         order, k = int(name[-1]), self.setting.candidates - 1
         references = shifted(p, self.setting.references)
-        gain = [qd.estimate_bleu(x, references, order).value for x in (q, other)]
-        own = [qd.estimate_bleu(x, shifted(x, k), order).value for x in (q, other)]
+        gain = [qd.estimate_bleu(x, references, order).value[-1] for x in (q, other)]
+        own = [qd.estimate_bleu(x, shifted(x, k), order).value[-1] for x in (q, other)]
         return np.array([gain[0] - gain[1], own[1] - own[0]])
 
 

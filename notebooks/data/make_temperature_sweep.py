@@ -25,8 +25,7 @@ from tables import versions, write
 jax.config.update("jax_enable_x64", True)
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.training import from_table, num_predicted, to_table, train
-from qdtheory.world.language_models import LSTMLanguageModel
+from qdtheory.text.training import from_table, train
 
 # Montahaei et al. 2019's rule for IMDB, with a lower and a higher count.
 RULE = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
@@ -75,12 +74,6 @@ def rows(
             yield [*start, cr, "", nrr, "", "", "", ""]
 
 
-def nll(model: LSTMLanguageModel, part: Corpus, longest: int) -> float:
-    """Nats a predicted token."""
-    nats = -float(model.log_probability(to_table(part, longest)).sum())
-    return nats / int(num_predicted(part, longest).sum())
-
-
 def main() -> None:
     """Train, sweep, then write the table in one go."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -108,8 +101,14 @@ def main() -> None:
         report=lambda progress: print(progress, file=sys.stderr),
     )
     longest = int(rest.lengths.max())
+    fitted = text.FittedModel(
+        model, corpus.vocabulary, longest, size["epochs"], held_out=np.nan
+    )
     # What was learnt by heart shows as a difference.
-    held_out, seen = (nll(model, part[:5000], longest) for part in (real, rest))
+    held_out, seen = (
+        text.cross_entropy_of(part[:5000], fitted).per_token.value
+        for part in (real, rest)
+    )
     nll_line = (
         f"{held_out:.4f} nats a token on held-out text, {seen:.4f} on that trained on"
     )

@@ -15,21 +15,25 @@ their joins and weights.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.metrics.bleu_table import (
+from qdtheory.metrics.bleu_formula import (
+    Matches,
     Smoothing,
-    _check_options,
-    _count_table,
-    _score,
-    bleu_table,
-    text_bleu,
+    bleu_of_matches,
+    check_smoothing,
+    closest_length,
+    matches,
 )
+from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.metrics.ngrams import check_max_order, ngram_matrix
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.spaces import TextSpace
 
@@ -38,14 +42,14 @@ def expected_bleu(
     space: TextSpace,
     q: Float[ArrayLike, " texts"],
     p: Float[ArrayLike, " texts"],
-    max_order: int = 2,
+    max_order: int = 4,
     num_references: Number = 2,
     smoothing: Smoothing = None,
-) -> Float[Array, ""]:
+) -> Float[Array, " orders"]:
     r"""Expected BLEU of one candidate from `q` and independent references from `p`.
 
     Sentence BLEU as in NLTK: the geometric mean of the clipped n-gram precisions of
-    orders 1 to max_order, times the brevity penalty for the reference length closest
+    orders 1 to n, times the brevity penalty for the reference length closest
     to the candidate's (the shorter on ties). A text without a matching n-gram of some
     order, such as one shorter than that order, has BLEU 0; `smoothing="epsilon"`
     replaces counts of 0 by 0.1, but a text without a matching token keeps BLEU 0.
@@ -55,11 +59,11 @@ def expected_bleu(
         q: the model, shape (num_texts,).
         p: the real distribution, shape (num_texts,).
         max_order: highest order of the n-grams.
-        num_references: n, at least 1; may be traced.
+        num_references: number of references, at least 1; may be traced.
         smoothing: None, or "epsilon" (NLTK's method 1).
 
     Returns:
-        A scalar in [0, 1].
+        BLEU-1 to BLEU-max_order, each in [0, 1].
 
     Raises:
         ValueError: `q` or `p` is not a distribution over the space, max_order or
@@ -71,23 +75,24 @@ def expected_bleu(
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
         >>> p = np.array([0.5, 0.5])
-        >>> float(expected_bleu(space, p, p, max_order=1, num_references=2))
-        0.75
+        >>> expected_bleu(space, p, p, max_order=2, num_references=2).tolist()
+        [0.75, 0.0]
     """
-    table = bleu_table(space, max_order, smoothing)
-    _check_references("num_references", num_references)
+    check_max_order(max_order)
+    tables = [bleu_table(space, n, smoothing) for n in range(1, max_order + 1)]
+    check_references("num_references", num_references)
     q = check_distribution(q, "q", space.num_texts)
     p = check_distribution(p, "p", space.num_texts)
-    return q @ text_bleu(table, p, num_references)
+    return jnp.stack([q @ text_bleu(table, p, num_references) for table in tables])
 
 
 def expected_self_bleu(
     space: TextSpace,
     q: Float[ArrayLike, " texts"],
-    max_order: int = 2,
+    max_order: int = 4,
     num_references: Number = 2,
     smoothing: Smoothing = None,
-) -> Float[Array, ""]:
+) -> Float[Array, " orders"]:
     """Expected Self-BLEU of num_references + 1 independent texts from `q`.
 
     Args:
@@ -98,7 +103,7 @@ def expected_self_bleu(
         smoothing: as in `expected_bleu`.
 
     Returns:
-        A scalar in [0, 1]; lower is more diverse.
+        Self-BLEU-1 to Self-BLEU-max_order, each in [0, 1]; lower is more diverse.
 
     Raises:
         ValueError: as in `expected_bleu`.
@@ -108,13 +113,22 @@ def expected_self_bleu(
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
-        >>> float(expected_self_bleu(space, np.array([1.0, 0.0]), max_order=1))
-        1.0
+        >>> expected_self_bleu(space, np.array([1.0, 0.0]), max_order=1).tolist()
+        [1.0]
     """
     return expected_bleu(space, q, q, max_order, num_references, smoothing)
 
 
-def _check_references(name: str, number: Number) -> None:
+def check_references(name: str, number: Number) -> None:
+    """Raise unless a number of texts is a whole number from 1 on, or traced.
+
+    Args:
+        name: its name in the error message.
+        number: the value passed by the caller.
+
+    Raises:
+        ValueError: it is below 1 or not a whole number.
+    """
     if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
         raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 
@@ -125,18 +139,18 @@ class Estimate:
     """Mean over independent draws.
 
     Attributes:
-        value: the mean.
+        value: the mean, one entry per order.
         standard_error: estimated standard deviation of the mean.
     """
 
-    value: float
-    standard_error: float
+    value: Float[np.ndarray, " orders"]
+    standard_error: Float[np.ndarray, " orders"]
 
 
 def estimate_bleu(
     candidates: Int[ArrayLike, "draws length"],
     references: Int[ArrayLike, "draws references other_length"],
-    max_order: int = 2,
+    max_order: int = 4,
     smoothing: Smoothing = None,
 ) -> Estimate:
     """Expected BLEU by Monte Carlo, for spaces too large to enumerate.
@@ -151,7 +165,7 @@ def estimate_bleu(
         smoothing: None, or "epsilon".
 
     Returns:
-        The mean BLEU of the draws with its standard error.
+        The means of BLEU-1 to BLEU-max_order with their standard errors.
 
     Raises:
         ValueError: wrong shapes, fewer than two draws, different numbers of draws, an
@@ -160,11 +174,12 @@ def estimate_bleu(
     Example:
         >>> candidates = np.array([[0, 1, 1], [0, 0, 1]])
         >>> references = np.array([[[0, 1, 1]], [[1, 1, 1]]])
-        >>> round(estimate_bleu(candidates, references, max_order=1).value, 6)
-        0.666667
+        >>> estimate_bleu(candidates, references, max_order=2).value.round(4).tolist()
+        [0.6667, 0.5]
     """
     texts, others = np.asarray(candidates), np.asarray(references)
-    _check_options(max_order, smoothing)
+    check_max_order(max_order)
+    check_smoothing(smoothing)
     if texts.ndim != 2 or others.ndim != 3 or len(texts) != len(others):
         raise ValueError(
             "candidates must have shape (draws, length) and references (draws, "
@@ -176,13 +191,13 @@ def estimate_bleu(
     if lengths.size == 0 or min(length.min(), lengths.min()) == 0:
         raise ValueError("no text may be empty, and each draw needs a reference")
     found = np.array([_found(texts, others, n) for n in range(1, max_order + 1)])
-    possible = np.maximum(1, length - np.arange(max_order)[:, None])
     # The closest length, the shorter on ties.
-    key = 2 * np.abs(lengths - length[:, None]) + (lengths > length[:, None])
-    closest = np.take_along_axis(lengths, key.argmin(axis=1)[:, None], axis=1)[:, 0]
-    scores = _score(found, possible, length, closest, smoothing)
+    known = np.sort(lengths, axis=1)
+    place = np.abs(known - length[:, None]).argmin(axis=1)
+    closest = known[np.arange(len(known)), place]
+    scores = bleu_of_matches(matches(found, length, closest), smoothing)
     return Estimate(
-        float(scores.mean()), float(scores.std(ddof=1) / len(scores) ** 0.5)
+        scores.mean(axis=1), scores.std(axis=1, ddof=1) / scores.shape[1] ** 0.5
     )
 
 
@@ -206,11 +221,11 @@ def expected_corpus_bleu(
     space: TextSpace,
     q: Float[ArrayLike, " texts"],
     p: Float[ArrayLike, " texts"],
-    max_order: int = 2,
+    max_order: int = 4,
     num_references: int = 2,
     num_candidates: int = 2,
     smoothing: Smoothing = None,
-) -> float:
+) -> Float[Array, " orders"]:
     r"""Expected BLEU of several candidates with pooled counts (corpus BLEU).
 
     All candidates share the references. Given these the candidates are independent,
@@ -228,7 +243,8 @@ def expected_corpus_bleu(
         smoothing: None, or "epsilon".
 
     Returns:
-        A number in [0, 1]; for one candidate equal to `expected_bleu`.
+        BLEU-1 to BLEU-max_order, each in [0, 1]; for one candidate equal to
+        `expected_bleu`.
 
     Raises:
         ValueError: as in `expected_bleu`, or more than a million multisets.
@@ -239,12 +255,13 @@ def expected_corpus_bleu(
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
         >>> p = np.array([0.5, 0.5])
-        >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3)
-        0.75
+        >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3).tolist()
+        [0.75]
     """
-    _check_options(max_order, smoothing)
-    _check_references("num_references", num_references)
-    _check_references("num_candidates", num_candidates)
+    check_max_order(max_order)
+    check_smoothing(smoothing)
+    check_references("num_references", num_references)
+    check_references("num_candidates", num_candidates)
     q = np.asarray(check_distribution(q, "q", space.num_texts))
     p = np.asarray(check_distribution(p, "p", space.num_texts))
     multisets = math.comb(space.num_texts + num_references - 1, num_references)
@@ -253,44 +270,42 @@ def expected_corpus_bleu(
             f"pooled BLEU sums over {multisets:,} multisets of references, 1,000,000 "
             "at most; take fewer references, or expected_bleu for one candidate"
         )
-    lengths = space.text_lengths
-    orders = range(1, min(max_order, space.max_length) + 1)
-    tables = [_count_table(space, n).astype(int) for n in orders]
-    possible = np.maximum(1, lengths - np.arange(max_order)[:, None])
-    # Summed over the candidates: matched and possible n-grams, and lengths.
-    most = possible.max(axis=1)
-    limits = np.concatenate([most, most, np.full(2, space.max_length)])
-    sizes = num_candidates * limits + 1
-    places = np.cumprod(np.append(1, sizes[:-1]))
-    total = 0.0
+    longest = min(max_order, space.max_length)
+    tables = [ngram_matrix(space, n) for n in range(1, longest + 1)]
+    total = np.zeros(max_order)
     for multiset in combinations_with_replacement(np.flatnonzero(p), num_references):
         references = np.array(multiset)
-        found = [
-            np.minimum(table, table[:, references].max(axis=1, keepdims=True)).sum(
-                axis=0
-            )
-            for table in tables
-        ]
-        found += [np.zeros_like(lengths)] * (max_order - len(found))
-        far = np.abs(lengths[references] - lengths[:, None])
-        key = 2 * far + (lengths[references] > lengths[:, None])
-        closest = lengths[references][key.argmin(axis=1)]
-        state = places @ np.array([*found, *possible, lengths, closest])
-        states, chances = _sum_of_draws(state, q, num_candidates)
-        digits = states // places[:, None] % sizes[:, None]
-        scores = _score(
-            digits[:max_order],
-            digits[max_order : 2 * max_order],
-            digits[-2],
-            digits[-1],
-            smoothing,
-        )
-        counts = np.unique(references, return_counts=True)[1]
-        orderings = math.factorial(num_references) / math.prod(
-            map(math.factorial, counts.tolist())
-        )
-        total += orderings * p[references].prod() * float(scores @ chances)
-    return float(total)
+        found = _against(references, tables, space.text_lengths, max_order)
+        pooled, chances = _pooled(found, q, num_candidates)
+        times = map(math.factorial, Counter(multiset).values())
+        orderings = math.factorial(num_references) / math.prod(times)
+        scores = bleu_of_matches(pooled, smoothing) @ chances
+        total += orderings * p[references].prod() * scores
+    return jnp.asarray(total)
+
+
+def _against(
+    references: np.ndarray, tables: list[np.ndarray], lengths: np.ndarray, orders: int
+) -> Matches:
+    """Matches of every text of a space with references from it."""
+    found = np.zeros((orders, len(lengths)), int)
+    for row, counts in zip(found, tables):
+        most = counts[:, references].max(axis=1, keepdims=True)
+        row[:] = np.minimum(counts, most).sum(axis=0)
+    known = np.unique(lengths[references])
+    return matches(found, lengths, closest_length(lengths, known))
+
+
+def _pooled(
+    found: Matches, q: np.ndarray, num_candidates: int
+) -> tuple[Matches, np.ndarray]:
+    """Sums of the statistics of several texts from q, and their probabilities."""
+    rows = np.vstack([*found])
+    sizes = tuple(num_candidates * rows.max(axis=1) + 1)
+    sums, chances = _sum_of_draws(np.ravel_multi_index(rows, sizes), q, num_candidates)
+    *digits, length, closest = np.unravel_index(sums, sizes)
+    counts, possible = np.split(np.array(digits), 2)
+    return Matches(counts, possible, length, closest), chances
 
 
 def _sum_of_draws(

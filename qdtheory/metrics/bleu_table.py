@@ -1,25 +1,29 @@
 """BLEU of every text against every set of n-grams: what the closed forms sum over."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
+from qdtheory.metrics.bleu_formula import (
+    Smoothing,
+    bleu_of_matches,
+    check_smoothing,
+    matches,
+)
+from qdtheory.metrics.ngrams import check_max_order, ngram_matrix
 from qdtheory.world.distributions import Number
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.spaces import TextSpace
 
-# NLTK's smoothing method 1 replaces a count of 0 by this.
-EPSILON = 0.1
 BLOCK = 64
 # Tables with at most this many entries are stored as matrices that fit into the cache.
 SMALL = 2**16
 MAX_BITS = 62
-Smoothing = Literal["epsilon"] | None
 
 
 @jax.tree_util.register_dataclass
@@ -96,13 +100,6 @@ def _power_jvp(primals, tangents):
     return jnp.where(n > 0, x * lower, 1.0), n * lower * tangents[0]
 
 
-def _check_options(max_order: int, smoothing: Smoothing) -> None:
-    if max_order < 1:
-        raise ValueError(f"max_order must be at least 1, got {max_order}")
-    if smoothing not in (None, "epsilon"):
-        raise ValueError(f'smoothing must be None or "epsilon", got {smoothing!r}')
-
-
 @lru_cache(maxsize=8)
 def bleu_table(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
@@ -127,22 +124,15 @@ def bleu_table(
         >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
         [13, 155, 65]
     """
-    _check_options(max_order, smoothing)
+    check_max_order(max_order)
+    check_smoothing(smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is identified by the sum of its members' random 64-bit numbers.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
     known: dict[int, int] = {}
     rows, text, set_index, weight = [], [], [], []
-    joins: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
-    for candidate in range(space.num_texts):
-        clipped, segments = _clipped_counts(space, max_order, candidate)
-        pattern = _pattern(space.tokens[candidate])
-        if pattern not in joins:
-            length = int(space.text_lengths[candidate])
-            tops = _joins(np.unique(clipped), space)
-            values = _bleu(tops, segments, length, space.lengths, smoothing)
-            joins[pattern] = _weights(tops, values)
-        tops, weights = joins[pattern]
+    terms = _terms(space, max_order, smoothing)
+    for candidate, (clipped, tops, weights) in enumerate(terms):
         kinds, kind = np.unique(clipped, return_inverse=True)
         sums = np.zeros(kinds.size, "u8")
         np.add.at(sums, kind, names)
@@ -172,6 +162,22 @@ def bleu_table(
         weight=np.array(weight, float),
         num_sets=len(rows),
     )
+
+
+def _terms(
+    space: TextSpace, max_order: int, smoothing: Smoothing
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Generate the bits of m(c, r) of each candidate c, their joins and the weights."""
+    joins: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+    for candidate in range(space.num_texts):
+        clipped, segments = _clipped_counts(space, max_order, candidate)
+        pattern = _pattern(space.tokens[candidate])
+        if pattern not in joins:
+            length = int(space.text_lengths[candidate])
+            tops = _joins(np.unique(clipped), space)
+            values = _bleu(tops, segments, length, space.lengths, smoothing)
+            joins[pattern] = _weights(tops, values)
+        yield clipped, *joins[pattern]
 
 
 def _pattern(tokens: np.ndarray) -> tuple[int, ...]:
@@ -215,15 +221,7 @@ def _clipped_counts(
 
 @lru_cache(maxsize=8)
 def _count_table(space: TextSpace, n: int) -> np.ndarray:
-    """Count of each n-gram in each text, shape (ngrams, texts)."""
-    ngrams = space.ngrams(n)
-    num_ngrams = space.vocab_size**n
-    space.refuse_beyond_memory(num_ngrams * space.num_texts, "n-gram count table")
-    counts = np.zeros((num_ngrams, space.num_texts), np.uint8)
-    texts, _ = np.nonzero(ngrams >= 0)
-    np.add.at(counts, (ngrams[ngrams >= 0], texts), 1)
-    counts.setflags(write=False)
-    return counts
+    return ngram_matrix(space, n, np.uint8)
 
 
 def _joins(clipped: np.ndarray, space: TextSpace) -> np.ndarray:
@@ -260,23 +258,8 @@ def _bleu(
         for start, size in segments
     ]
     closest = np.array(_by_closeness(lengths, length))[len(lengths) - 1 - rank]
-    possible = np.maximum(1, length - np.arange(len(orders)))[:, None]
-    return _score(np.array(orders), possible, np.array(length), closest, smoothing)
-
-
-def _score(
-    found: np.ndarray,
-    possible: np.ndarray,
-    length: np.ndarray,
-    closest: np.ndarray,
-    smoothing: Smoothing,
-) -> np.ndarray:
-    """BLEU from matched and possible n-grams, shape (orders, ...), and the lengths."""
-    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
-    with np.errstate(divide="ignore"):
-        precision = np.exp(np.log(counts / possible).mean(axis=0))
-    brevity = np.minimum(1.0, np.exp(1 - closest / length))
-    return np.where(found[0] > 0, brevity * precision, 0.0)
+    found = matches(np.array(orders), np.full(rank.shape, length), closest)
+    return bleu_of_matches(found, smoothing)[-1]
 
 
 def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Shaped
+from numpy.typing import DTypeLike
 
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.spaces import TextSpace
@@ -103,11 +104,11 @@ def ms_jaccard(
     space: TextSpace,
     q: Float[ArrayLike, " texts"],
     p: Float[ArrayLike, " texts"],
-    max_order: int,
-) -> Float[Array, ""]:
+    max_order: int = 4,
+) -> Float[Array, " orders"]:
     r"""MS-Jaccard of two distributions, the limit of that of two corpora.
 
-    $(J_1 \cdots J_N)^{1/N}$ with N = max_order and
+    $\mathrm{MSJ}_n = (J_1 \cdots J_n)^{1/n}$ with
     $J_n = \sum_g \min(c_g, d_g) / \sum_g \max(c_g, d_g)$, where $c_g$ and $d_g$ are
     the expected counts of the n-gram g in one text of q and of p. Where the value is
     0, the gradient is defined as 0.
@@ -119,12 +120,14 @@ def ms_jaccard(
         max_order: highest order of the n-grams, 1 .. max_length.
 
     Returns:
-        A scalar in [0, 1]; 1 iff the expected counts of all these orders are equal,
-        which for orders below the greatest length does not imply Q = P.
+        MS-Jaccard-1 to MS-Jaccard-max_order, each in [0, 1]; 1 iff the expected counts
+        of all these orders are equal, which for orders below the greatest length does
+        not imply Q = P.
 
     Raises:
         ValueError: `q` or `p` is not a distribution over the space, `max_order` is out
-            of range, or no text of positive probability has `max_order` tokens.
+            of range, or in one of them no text of positive probability has
+            `max_order` tokens.
 
     References:
         Montahaei et al. 2019, equation 1, in its limit.
@@ -132,27 +135,40 @@ def ms_jaccard(
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> q, p = np.array([0.5, 0.5, 0.0, 0.0]), np.array([0.5, 0.0, 0.5, 0.0])
-        >>> print(*(f"{ms_jaccard(space, q, p, n):.5f}" for n in (1, 2)))
-        1.00000 0.57735
+        >>> ms_jaccard(space, q, p, max_order=2).round(4).tolist()
+        [1.0, 0.5774]
     """
     q = check_distribution(q, "q", space.num_texts)
     p = check_distribution(p, "p", space.num_texts)
+    check_max_order(max_order)
+    indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
+    logs = jnp.log(jnp.where(indices > 0, indices, 1.0))
+    means = jnp.exp(jnp.cumsum(logs) / np.arange(1, max_order + 1))
+    return jnp.where(jnp.cumprod(indices > 0), means, 0.0)
+
+
+def check_max_order(max_order: int) -> None:
+    """Raise unless the highest order of n-grams is at least 1.
+
+    Args:
+        max_order: the value passed by the caller.
+
+    Raises:
+        ValueError: it is below 1.
+    """
     if max_order < 1:
         raise ValueError(f"max_order must be at least 1, got {max_order}")
-    indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
-    overlap = (indices > 0).all()
-    logs = jnp.log(jnp.where(overlap, indices, 1.0))
-    return jnp.where(overlap, jnp.exp(logs.mean()), 0.0)
 
 
 def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
     c, d = space.ngram_counts(q, n), space.ngram_counts(p, n)
-    total = jnp.maximum(c, d).sum()
-    if not isinstance(total, Tracer) and total == 0:
+    fewest = jnp.minimum(c.sum(), d.sum())
+    if not isinstance(fewest, Tracer) and fewest == 0:
         raise ValueError(
-            f"no text of positive probability has {n} tokens; take a smaller max_order"
+            f"in q or in p no text of positive probability has {n} tokens; take a "
+            "smaller max_order"
         )
-    return jnp.minimum(c, d).sum() / total
+    return jnp.minimum(c, d).sum() / jnp.maximum(c, d).sum()
 
 
 def expected_distinct(
@@ -211,12 +227,15 @@ def expected_distinct(
     return (coefficients[1:] / np.arange(1, size)).sum()
 
 
-def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
+def ngram_matrix(
+    space: TextSpace, n: int, dtype: DTypeLike = np.int64
+) -> Shaped[np.ndarray, "ngrams texts"]:
     """The linear n-gram map as a matrix: the count of each n-gram in each text.
 
     Args:
         space: the texts.
         n: order, 1 .. max_length.
+        dtype: type of the counts.
 
     Returns:
         Counts, shape (vocab_size**n, num_texts); `matrix @ q` is
@@ -231,8 +250,9 @@ def ngram_matrix(space: TextSpace, n: int) -> Int[np.ndarray, "ngrams texts"]:
     """
     ngrams = space.ngrams(n)
     shape = (space.vocab_size**n, space.num_texts)
-    space.refuse_beyond_memory(8 * shape[0] * shape[1], f"matrix of {n}-grams")
-    matrix = np.zeros(shape, dtype=np.int64)
+    num_bytes = np.dtype(dtype).itemsize * shape[0] * shape[1]
+    space.refuse_beyond_memory(num_bytes, f"matrix of {n}-grams")
+    matrix = np.zeros(shape, dtype)
     texts, positions = np.nonzero(ngrams >= 0)
     np.add.at(matrix, (ngrams[texts, positions], texts), 1)
     return matrix

@@ -6,8 +6,9 @@ from typing import Any
 import jax
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.metrics.bleu import _check_references
-from qdtheory.metrics.bleu_table import Smoothing, bleu_table, text_bleu
+from qdtheory.metrics.bleu import check_references
+from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.spaces import TextSpace
@@ -20,7 +21,7 @@ class BleuPair:
 
     Args:
         space: the texts, of one or several lengths.
-        max_order: highest order of the n-grams.
+        max_order: highest order of the n-grams; both metrics are of this order.
         num_references: n, references drawn from P for quality.
         num_self_references: k, references drawn from Q for diversity.
         smoothing: None, or "epsilon".
@@ -50,8 +51,8 @@ class BleuPair:
     table: Any = None
 
     def __post_init__(self) -> None:
-        _check_references("num_references", self.num_references)
-        _check_references("num_self_references", self.num_self_references)
+        check_references("num_references", self.num_references)
+        check_references("num_self_references", self.num_self_references)
         if self.table is None:
             table = bleu_table(self.space, self.max_order, self.smoothing)
             object.__setattr__(self, "table", table)

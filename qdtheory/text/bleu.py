@@ -14,12 +14,17 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from qdtheory.metrics.bleu_formula import (
+    Matches,
+    Smoothing,
+    bleu_of_matches,
+    check_smoothing,
+    closest_length,
+    matches,
+)
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.ngrams import check_order
 
-# NLTK's smoothing method 1 replaces a count of 0 by this.
-EPSILON = 0.1
-Smoothing: TypeAlias = Literal["epsilon"] | None
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
 
@@ -141,9 +146,10 @@ def bleu(
         >>> bleu(["a b c", "a c"], ["a b d", "c a"], max_order=2).round(4).tolist()
         [1.0, 0.3536]
     """
-    _check_choices(smoothing, aggregate)
-    matches = _against(as_corpus(candidates), references, max_order)
-    return _aggregate(matches, smoothing, aggregate)
+    check_smoothing(smoothing)
+    _check_aggregate(aggregate)
+    found = _against(as_corpus(candidates), references, max_order)
+    return _aggregate(found, smoothing, aggregate)
 
 
 def bleu_scores(
@@ -171,9 +177,9 @@ def bleu_scores(
         >>> bleu_scores(["a b c", "a c"], ["a b d", "c a"], max_order=1).tolist()
         [[1.0], [1.0]]
     """
-    _check_choices(smoothing)
-    matches = _against(as_corpus(candidates), references, max_order)
-    return _scores(matches, smoothing).T
+    check_smoothing(smoothing)
+    found = _against(as_corpus(candidates), references, max_order)
+    return bleu_of_matches(found, smoothing).T
 
 
 def self_bleu(
@@ -213,9 +219,10 @@ def self_bleu(
         >>> self_bleu(["a b", "c d"], max_order=1, against=["a b", "a d"]).tolist()
         [0.75]
     """
-    _check_choices(smoothing, aggregate)
-    matches = _self_matches(as_corpus(candidates), max_order, against)
-    return _aggregate(matches, smoothing, aggregate)
+    check_smoothing(smoothing)
+    _check_aggregate(aggregate)
+    found = _self_matches(as_corpus(candidates), max_order, against)
+    return _aggregate(found, smoothing, aggregate)
 
 
 def self_bleu_scores(
@@ -243,54 +250,24 @@ def self_bleu_scores(
         >>> self_bleu_scores(["a b", "a b", "c d"], max_order=1).tolist()
         [[1.0], [1.0], [0.0]]
     """
-    _check_choices(smoothing)
-    matches = _self_matches(as_corpus(candidates), max_order, against)
-    return _scores(matches, smoothing).T
-
-
-# --- From matches to scores ---------------------------------------------------------
-
-
-class _Matches(NamedTuple):
-    """Sufficient statistics of BLEU, per sentence or summed over sentences."""
-
-    found: np.ndarray  # clipped matches, one row per order
-    possible: np.ndarray  # number of n-grams, at least 1, one row per order
-    length: np.ndarray
-    closest: np.ndarray  # the closest reference length
-
-
-def _matches(
-    lengths: np.ndarray, found: np.ndarray | list, closest: np.ndarray
-) -> _Matches:
-    possible = np.maximum(1, lengths - np.arange(len(found))[:, None])
-    return _Matches(np.asarray(found), possible, lengths, closest)
-
-
-def _scores(matches: _Matches, smoothing: Smoothing) -> np.ndarray:
-    found, possible, length, closest = matches
-    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
-    with np.errstate(divide="ignore"):
-        logs = np.log(counts / possible)
-    orders = np.arange(1, len(found) + 1).reshape(-1, *[1] * length.ndim)
-    precision = np.exp(np.cumsum(logs, axis=0) / orders)
-    # Without tokens nothing matches, so the length is irrelevant.
-    brevity = np.exp(np.minimum(0, 1 - closest / np.maximum(length, 1)))
-    return np.where(found[0] > 0, brevity * precision, 0.0)
+    check_smoothing(smoothing)
+    found = _self_matches(as_corpus(candidates), max_order, against)
+    return bleu_of_matches(found, smoothing).T
 
 
 def _aggregate(
-    matches: _Matches, smoothing: Smoothing, aggregate: Aggregate
+    found: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
     if aggregate == "mean":
-        return _scores(matches, smoothing).mean(axis=-1)
-    return _scores(_Matches(*(x.sum(axis=-1) for x in matches)), smoothing)
+        return bleu_of_matches(found, smoothing).mean(axis=-1)
+    pooled = Matches(*(x.sum(axis=-1) for x in found))
+    return bleu_of_matches(pooled, smoothing)
 
 
 # --- Matches ------------------------------------------------------------------------
 
 
-def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Matches:
+def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matches:
     known, lengths = prepare_references(references, max_order), candidates.lengths
     unknown = len(known.ids)
     ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
@@ -315,12 +292,12 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> _Match
         found[n] = np.bincount(ngrams.owner, clipped, len(lengths))
         starts, rank = starts[order][hit[rank]], place[rank][hit[rank]]
         size = len(keys)
-    return _matches(lengths, found, _closest(lengths, known.lengths))
+    return matches(found, lengths, closest_length(lengths, known.lengths))
 
 
 def _self_matches(
     candidates: Corpus, max_order: int, against: Prepared | None
-) -> _Matches:
+) -> Matches:
     if against is not None:
         return _against(candidates, against, max_order)
     check_order(max_order, "max_order")
@@ -338,15 +315,8 @@ def _self_matches(
         alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
         clipped = np.where(alone, second[which], times)
         found.append(np.bincount(ngrams.owner, clipped, len(candidates)))
-    return _matches(candidates.lengths, found, _closest_other(candidates.lengths))
-
-
-def _closest(lengths: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Closest known length to each, the shorter on ties; `known` is ascending."""
-    right = np.searchsorted(known, lengths)
-    above = known.take(right, mode="clip")
-    below = known.take(right - 1, mode="clip")
-    return np.where(abs(below - lengths) <= abs(above - lengths), below, above)
+    lengths = candidates.lengths
+    return matches(np.array(found), lengths, _closest_other(lengths))
 
 
 def _closest_other(lengths: np.ndarray) -> np.ndarray:
@@ -436,8 +406,6 @@ def _changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
     return changes
 
 
-def _check_choices(smoothing: Smoothing, aggregate: Aggregate = "mean") -> None:
-    if smoothing not in (None, "epsilon"):
-        raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')
+def _check_aggregate(aggregate: Aggregate) -> None:
     if aggregate not in ("mean", "pooled"):
         raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

@@ -305,12 +305,28 @@ def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> Non
         ("min_length", min_length, 0),
         ("max_length", min_length if max_length is None else max_length, min_length),
     ]:
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name}: expected a number from {least} on, got {value}")
+        check_whole(name, value, least)
     if rare not in ("drop", "unk"):
         raise ValueError(f'rare: expected "drop" or "unk", got {rare!r}')
     if rare == "drop" and max_unknown is not None:
         raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise unless a setting is a whole number from some number on.
+
+    Args:
+        name: its name in the error message.
+        value: the value passed by the caller.
+        least: the least value allowed.
+
+    Raises:
+        ValueError: it is another type of number or below.
+    """
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"{name}: expected a whole number from {least} on, got {value!r}"
+        )
 
 
 def _shrink(ids, vocabulary):

@@ -10,7 +10,6 @@ seeds: training noise can change a reverse score by more than its interval.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from numbers import Integral
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
 from qdtheory.text.intervals import Interval
 from qdtheory.world.language_models import LSTMLanguageModel
 
@@ -158,7 +157,7 @@ def known_words(references: Texts, min_count: int = 2) -> tuple[Token, ...]:
         ('a', 'b')
     """
     corpus = as_corpus(references)
-    _check_number("min_count", min_count)
+    check_whole("min_count", min_count)
     counts = np.bincount(corpus.tokens, minlength=corpus.vocab_size)
     found = tuple(compress(corpus.vocabulary, (counts >= min_count).tolist()))
     if not found:
@@ -219,7 +218,7 @@ def fit_language_model(
     """
     from qdtheory.text.training import train  # late: it needs an extra
 
-    _check_number("max_epochs", max_epochs)
+    check_whole("max_epochs", max_epochs)
     corpus = _two_at_least(corpus, "fit a model to")
     words = known_words(corpus, min_count) if vocabulary is None else vocabulary
     corpus = _over(corpus, tuple(dict.fromkeys((*words, UNKNOWN))))
@@ -309,17 +308,15 @@ def _nats(
     model: LSTMLanguageModel, corpus: Corpus, max_length: int
 ) -> tuple[Float[np.ndarray, " texts"], Int[np.ndarray, " texts"]]:
     """-log Q and number of predicted tokens of each text, batched by length."""
-    from qdtheory.text.training import WIDTH, num_predicted, to_table
+    from qdtheory.text.training import num_predicted, padded, padded_width
 
-    nats, lengths = np.empty(len(corpus)), corpus.lengths
-    width = -(-lengths // WIDTH) * WIDTH
-    for columns in np.unique(width).tolist():
-        rows = np.flatnonzero(width == columns)
+    nats, widths = np.empty(len(corpus)), padded_width(corpus.lengths)
+    for width in np.unique(widths):
+        rows = np.flatnonzero(widths == width)
         for start in range(0, len(rows), ROWS):
             # Pad to the compiled size by repetition.
             part = np.resize(rows[start : start + ROWS], ROWS)
-            # One more column for the end, which is certain at the greatest length.
-            table = to_table(corpus[part], min(columns + 1, max_length))
+            table = padded(corpus[part], max_length)
             nats[part] = -np.asarray(model.log_probability(table))
     return nats, num_predicted(corpus, max_length)
 
@@ -330,8 +327,3 @@ def _ratio(nats: np.ndarray, units: np.ndarray) -> Interval:
     error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
     margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
     return Interval(value, value - margin, value + margin, error)
-
-
-def _check_number(name: str, value: int) -> None:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}: expected a whole number from 1 on, got {value!r}")

@@ -235,22 +235,29 @@ def noise_discrepancy(
             _number(diversity(texts), f"diversity of {name}"),
         )
 
-    own_quality, own_diversity = measured(candidates, "the candidates")
+    own = measured(candidates, "the candidates")
     u, v = np.transpose(
         [
             measured(corpus, f"noise with share {share:g}")
             for share, corpus in zip(family.shares, family.corpora, strict=True)
         ]
     )
+    return _compared(family.shares, u, v, *own, quality_range)
+
+
+def _compared(
+    shares, u, v, own_quality, own_diversity, quality_range
+) -> NoiseDiscrepancy:
+    """Compare the candidates with the curve, in each of the units."""
     best = _quality_at(v, u, own_diversity)
     qdisc = None if best is None else best - own_quality
     units = {
         "drate": float(quality_range),
         "self_ratio": own_quality,
-        "ref_ratio": float(u[0] - u[family.shares == REF_SHARE].item()),
+        "ref_ratio": float(u[0] - u[shares == REF_SHARE].item()),
     }
     return NoiseDiscrepancy(
-        shares=family.shares,
+        shares=shares,
         quality=u,
         diversity=v,
         candidate_quality=own_quality,
@@ -310,12 +317,7 @@ def _quality_at(
     return float(max(found)) if found else None
 
 
-def _reason(
-    v: Float[np.ndarray, " shares"],
-    level: float,
-    qdisc: float | None,
-    units: dict[str, float],
-) -> str | None:
+def _reason(v, level, qdisc, units) -> str | None:
     if qdisc is None:
         return (
             f"the candidates' diversity {level:.6g} is outside the curve's, "

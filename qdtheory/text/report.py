@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.bleu import Smoothing, bleu, prepare_references, self_bleu
+from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.text.bleu import bleu, prepare_references, self_bleu
 from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
 from qdtheory.text.intervals import Interval, jackknife_interval
 from qdtheory.text.jaccard import geometric_means, jaccard_index
@@ -160,15 +161,7 @@ def evaluate(
             corpus = as_corpus(texts, empty)
             sizes[name] = len(corpus)
             without[name] = corpus.empty_lines + corpus.num_empty
-            if len(corpus) < 3:
-                raise ValueError(
-                    "Self-BLEU compares sentences with each other: expected at least "
-                    f"3 for its interval, got {len(corpus)}"
-                )
-            groups = min(NUM_GROUPS, len(corpus))
-            scores[name] = jackknife_interval(
-                counted, corpus, level=level, num_groups=groups, bounds=tuple(bounds)
-            )
+            scores[name] = _interval(counted, corpus, level, bounds)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return Report(
@@ -235,6 +228,23 @@ def every_metric(
         )
 
     return metrics
+
+
+def _interval(
+    metric: Callable[[Corpus], np.ndarray],
+    corpus: Corpus,
+    level: float,
+    bounds: np.ndarray,
+) -> Interval:
+    if len(corpus) < 3:
+        raise ValueError(
+            "Self-BLEU compares sentences with each other: expected at least 3 for its "
+            f"interval, got {len(corpus)}"
+        )
+    groups, (low, high) = min(NUM_GROUPS, len(corpus)), bounds
+    return jackknife_interval(
+        metric, corpus, level=level, num_groups=groups, bounds=(low, high)
+    )
 
 
 def _warnings(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:

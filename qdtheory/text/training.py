@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 
 try:
@@ -150,13 +149,9 @@ def train(
         "seed": seed,
     }
     _check_settings(settings | {"epochs": epochs, "every": every}, corpus)
-    held_out = None
-    if validation is not None:
-        held_out = _in_order(as_corpus(validation, empty="skip"), corpus)
+    held_out = None if validation is None else _in_order(validation, corpus)
     state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
     num_steps = epochs * (len(corpus) // batch_size)
-    predicted_of_each = num_predicted(corpus, int(corpus.lengths.max()))
-    average = batch_size * int(predicted_of_each.sum()) / len(corpus)
     settings["corpus"] = _digest(corpus)
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
@@ -164,21 +159,12 @@ def train(
 
     while step < num_steps:
         stop = min(step - step % every + every, num_steps)
-        start, sums = time.monotonic(), np.zeros(2)
-        for tokens in _batches(corpus, batch_size, seed, range(step, stop)):
-            state, batch_sums = _update(state, learning_rate, average, tokens)
-            sums = sums + batch_sums
-        nll, predicted = np.asarray(sums).tolist()  # waits for the device
-        rate, step = predicted / (time.monotonic() - start), stop
-        if not np.isfinite(nll):
-            raise FloatingPointError(
-                f"the loss is not finite before step {step}: take a learning_rate "
-                f"below {learning_rate}"
-            )
+        state, nll, rate = _interval(state, corpus, range(step, stop), settings)
+        step = stop
         held_out_nll = None if held_out is None else _mean_nll(state[0], held_out)
         if checkpoint is not None:
             _save(Path(checkpoint), state, step, settings)
-        report(Progress(step, num_steps, rate, nll / predicted, held_out_nll))
+        report(Progress(step, num_steps, rate, nll, held_out_nll))
     return state[0]
 
 
@@ -293,6 +279,26 @@ def _update(
     return (jax.tree.map(jnp.add, model, step), moments), sums
 
 
+def _interval(
+    state: State, corpus: Corpus, steps: range, settings: dict[str, Any]
+) -> tuple[State, float, float]:
+    """Take some steps; return the state, the mean NLL and predicted tokens a second."""
+    batch_size, learning_rate = settings["batch_size"], settings["learning_rate"]
+    predicted_of_each = num_predicted(corpus, int(corpus.lengths.max()))
+    average = batch_size * int(predicted_of_each.sum()) / len(corpus)
+    start, sums = time.monotonic(), np.zeros(2)
+    for tokens in _batches(corpus, batch_size, settings["seed"], steps):
+        state, batch_sums = _update(state, learning_rate, average, tokens)
+        sums = sums + batch_sums
+    nll, predicted = np.asarray(sums).tolist()  # waits for the device
+    if not np.isfinite(nll):
+        raise FloatingPointError(
+            f"the loss is not finite before step {steps.stop}: take a learning_rate "
+            f"below {learning_rate}"
+        )
+    return state, nll / predicted, predicted / (time.monotonic() - start)
+
+
 _evaluate = jax.jit(_nll)
 
 
@@ -329,7 +335,7 @@ def _batches(
         epoch, place = divmod(step, per_epoch)
         if epoch != current:
             order, current = _order(corpus, batch_size, seed, epoch), epoch
-        yield _padded(corpus[order[place]], int(corpus.lengths.max()))
+        yield padded(corpus[order[place]], int(corpus.lengths.max()))
 
 
 def _order(
@@ -339,21 +345,39 @@ def _order(
     rng = np.random.default_rng([seed, epoch])
     used = len(corpus) - len(corpus) % batch_size
     order = rng.permutation(len(corpus))[:used]
-    by_width = np.argsort(_width(corpus.lengths[order]), kind="stable")
+    by_width = np.argsort(padded_width(corpus.lengths[order]), kind="stable")
     return rng.permutation(order[by_width].reshape(-1, batch_size))
 
 
-def _width(length):
-    return -(-length // WIDTH) * WIDTH
+def padded_width(lengths: Int[np.ndarray, " texts"]) -> Int[np.ndarray, " texts"]:
+    """Round lengths up to the widths that are compiled.
+
+    Args:
+        lengths: of the texts.
+
+    Returns:
+        The next multiples of `WIDTH`.
+    """
+    return -(-lengths // WIDTH) * WIDTH
 
 
-def _padded(corpus: Corpus, max_length: int) -> np.ndarray:
-    """Table with a column for the end, except at the greatest length."""
-    return to_table(corpus, min(_width(int(corpus.lengths.max())) + 1, max_length))
+def padded(corpus: Corpus, max_length: int) -> Int[np.ndarray, "texts length"]:
+    """Table of a compiled width, with a column for the end below the greatest length.
+
+    Args:
+        corpus: the sentences.
+        max_length: the model's greatest length, where the end is certain.
+
+    Returns:
+        The table, one sentence per row, padded with -1.
+    """
+    width = int(padded_width(corpus.lengths).max())
+    return to_table(corpus, min(width + 1, max_length))
 
 
-def _in_order(validation: Corpus, corpus: Corpus, size: int = 512) -> list[np.ndarray]:
+def _in_order(validation: Texts, corpus: Corpus, size: int = 512) -> list[np.ndarray]:
     """Tables of the validation texts, sorted by length."""
+    validation = as_corpus(validation, empty="skip")
     if validation.vocabulary != corpus.vocabulary:
         raise ValueError(
             "validation: expected sentences over the vocabulary of the training "
@@ -367,7 +391,7 @@ def _in_order(validation: Corpus, corpus: Corpus, size: int = 512) -> list[np.nd
         )
     order = np.argsort(validation.lengths, kind="stable")
     return [
-        _padded(validation[order[start : start + size]], limit)
+        padded(validation[order[start : start + size]], limit)
         for start in range(0, len(order), size)
     ]
 
@@ -456,15 +480,11 @@ def _digest(corpus: Corpus) -> str:
 
 
 def _check_settings(settings: dict[str, Any], corpus: Corpus) -> None:
-    least = dict.fromkeys(settings, 1) | {"seed": 0}
     rate = settings.pop("learning_rate")
     if not 0 < rate < np.inf:
         raise ValueError(f"learning_rate: expected a positive number, got {rate}")
     for name, value in settings.items():
-        if not isinstance(value, Integral) or value < least[name]:
-            raise ValueError(
-                f"{name}: expected a whole number from {least[name]} on, got {value!r}"
-            )
+        check_whole(name, value, least=0 if name == "seed" else 1)
     if settings["batch_size"] > len(corpus):
         raise ValueError(
             f"batch_size: expected at most the {len(corpus)} sentences of the corpus, "

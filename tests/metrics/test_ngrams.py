@@ -166,9 +166,12 @@ def test_ms_jaccard_agrees_with_counting(name):
     for n in range(1, space.max_length + 1):
         c, d = counted(space, q, n), counted(space, p, n)
         indices.append(np.minimum(c, d).sum() / np.maximum(c, d).sum())
-        found = qd.ms_jaccard(space, q, p, n)
-        np.testing.assert_allclose(found, np.prod(indices) ** (1 / n), rtol=50 * EPS)
-        assert found == pytest.approx(qd.ms_jaccard(space, p, q, n), rel=4 * EPS)
+    orders = np.arange(1, space.max_length + 1)
+    found = qd.ms_jaccard(space, q, p, space.max_length)
+    means = np.cumprod(indices) ** (1 / orders)
+    np.testing.assert_allclose(found, means, rtol=50 * EPS)
+    reverse = qd.ms_jaccard(space, p, q, space.max_length)
+    np.testing.assert_allclose(found, reverse, rtol=4 * EPS)
 
 
 @pytest.mark.claim("N13.4")
@@ -183,25 +186,28 @@ def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(name):
         for c in counts
     ]
     expected = qd.text.ms_jaccard(*corpora, max_order=3)
-    found = [qd.ms_jaccard(space, q, p, n) for n in (1, 2, 3)]
+    found = qd.ms_jaccard(space, q, p, max_order=3)
     np.testing.assert_allclose(found, expected, rtol=50 * EPS)
 
 
 def test_ms_jaccard_at_its_ends():
     space = qd.TextSpace(2, 3)
     p = draw(1, 8)
-    assert float(qd.ms_jaccard(space, p, p, 3)) == 1
+    assert qd.ms_jaccard(space, p, p, 3).tolist() == [1, 1, 1]
     # 0 1 0 against 1 0 1: bigrams in common, no trigram.
     q, r = np.eye(8)[[2, 5]]
-    assert float(qd.ms_jaccard(space, q, r, 2)) == pytest.approx(0.5**0.5, rel=4 * EPS)
-    assert float(qd.ms_jaccard(space, q, r, 3)) == 0
-    assert np.isfinite(jax.grad(lambda q: qd.ms_jaccard(space, q, r, 3))(q)).all()
+    found = qd.ms_jaccard(space, q, r, 3)
+    np.testing.assert_allclose(found, [0.5, 0.5**0.5, 0], rtol=4 * EPS)
+    slopes = jax.jacobian(lambda q: qd.ms_jaccard(space, q, r, 3))(q)
+    assert np.isfinite(slopes).all()
+    assert slopes[1].any()
+    assert not slopes[2].any()
 
 
 def test_ms_jaccard_sees_lengths_that_the_ngram_distribution_does_not():
     space = qd.TextSpace(1, (1, 2))
     q, p = np.eye(2)
-    assert float(qd.ms_jaccard(space, q, p, 1)) == 0.5
+    assert qd.ms_jaccard(space, q, p, 1).tolist() == [0.5]
     assert qd.cnd(space.ngram_distribution(q, 1), space.ngram_distribution(p, 1)) == 0
 
 
@@ -212,8 +218,9 @@ def test_ms_jaccard_refuses_orders_out_of_range():
     for order, message in ((0, "at least 1, got 0"), (3, "greatest length, got 3")):
         with pytest.raises(ValueError, match=message):
             qd.ms_jaccard(space, p, p, order)
-    with pytest.raises(ValueError, match="has 2 tokens; take a smaller max_order"):
-        qd.ms_jaccard(space, only_short, only_short, 2)
+    for q in (p, only_short):
+        with pytest.raises(ValueError, match="has 2 tokens; take a smaller max_order"):
+            qd.ms_jaccard(space, q, only_short, 2)
 
 
 def distinct_by_listing(space, q, n, num_texts):

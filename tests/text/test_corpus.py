@@ -286,9 +286,12 @@ def test_report_is_printed():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_count": -1}, "min_count: expected a number from 0 on, got -1"),
-        ({"min_count": 2.5}, "min_count: expected a number from 0 on, got 2.5"),
-        ({"min_length": None}, "min_length: expected a number from 0 on, got None"),
+        ({"min_count": -1}, "min_count: expected a whole number from 0 on, got -1"),
+        ({"min_count": 2.5}, "min_count: expected a whole number from 0 on, got 2.5"),
+        (
+            {"min_length": None},
+            "min_length: expected a whole number from 0 on, got None",
+        ),
         ({"min_length": 4, "max_length": 3}, "max_length: .* from 4 on, got 3"),
         ({"rare": "replace"}, 'rare: expected "drop" or "unk", got \'replace\''),
         ({"max_unknown": 3}, 'set rare="unk" with it'),

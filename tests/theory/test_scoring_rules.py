@@ -213,7 +213,7 @@ def test_gradient_of_self_bleu_has_a_candidate_and_a_reference_role(k):
     slope = -jax.grad(qd.BleuPair(space, 2, k, k).diversity)(q)
     candidate = qd.BleuPair(space, 2, k, k).text_quality(q)
     # The reference role by bumping the references only, in the closed form.
-    role = jax.grad(lambda r: qd.expected_bleu(space, q, r, 2, k))(q)
+    role = jax.grad(lambda r: qd.expected_bleu(space, q, r, 2, k)[1])(q)
     np.testing.assert_allclose(slope, candidate + role, rtol=1e-12)
     total = float(slope @ q)  # Euler: V is homogeneous of degree k + 1
     assert total == pytest.approx((k + 1) * float(candidate @ q), rel=1e-12)

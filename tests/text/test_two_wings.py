@@ -1,0 +1,139 @@
+"""Metrics of both wings: one order of arguments, one shape, and one limit."""
+
+import inspect
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+
+import qdtheory as qd
+from qdtheory import text
+
+# Thousands of calls: their types are checked in the metrics' own tests.
+pytestmark = pytest.mark.usefixtures("as_a_user")
+
+TWINS = {
+    qd.expected_bleu: text.bleu,
+    qd.expected_corpus_bleu: text.bleu,
+    qd.expected_self_bleu: text.self_bleu,
+    qd.expected_distinct: text.distinct,
+    qd.ms_jaccard: text.ms_jaccard,
+    qd.coverage_rate: text.coverage_rate,
+    qd.negative_repetition_rate: text.negative_repetition_rate,
+    qd.cnd: text.cnd,
+    qd.frechet_distance: text.frechet_distance,
+}
+MODEL = "q", "candidates", "candidate_features"
+REAL = "p", "references", "reference_features"
+
+
+@pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
+def test_model_first_real_second_and_the_same_defaults(exact):
+    ours, theirs = (inspect.signature(f).parameters for f in (exact, TWINS[exact]))
+    for names in (list(ours), list(theirs)):
+        (model,) = (names.index(name) for name in MODEL if name in names)
+        assert all(names.index(name) == model + 1 for name in REAL if name in names)
+    shared = [name for name in ours if name in theirs]
+    assert shared == [name for name in theirs if name in ours]
+    assert all(ours[name].default == theirs[name].default for name in shared)
+    # All orders up to the highest, or a number of one order.
+    assert ("max_order" in ours) == ("max_order" in theirs)
+
+
+SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 3, 5))
+Q, P = np.random.default_rng(0).dirichlet(np.ones(SPACE.num_texts), 2)
+TEXTS = text.as_corpus([row[row >= 0].tolist() for row in SPACE.tokens])
+
+
+def features(texts):
+    return np.array([[len(x), x.count(0), x[0]] for x in texts], float)
+
+
+def bigrams(metric, *distributions):
+    return metric(*(SPACE.ngram_distribution(x, 2) for x in distributions))
+
+
+# The exact value; the same of candidates and references; their numbers in each of many
+# samples, or None for the limit of one sample.
+METRICS = {
+    "BLEU": (lambda: qd.expected_bleu(SPACE, Q, P), text.bleu, (5, 2)),
+    "smoothed BLEU": (
+        lambda: qd.expected_bleu(SPACE, Q, P, smoothing="epsilon"),
+        partial(text.bleu, smoothing="epsilon"),
+        (5, 2),
+    ),
+    "pooled BLEU": (
+        lambda: qd.expected_corpus_bleu(SPACE, Q, P),
+        partial(text.bleu, aggregate="pooled"),
+        (2, 2),
+    ),
+    "Self-BLEU": (
+        lambda: qd.expected_self_bleu(SPACE, Q),
+        lambda c, _: text.self_bleu(c),
+        (3, 1),
+    ),
+    "Distinct-2": (
+        lambda: qd.expected_distinct(SPACE, Q, 2, num_texts=5),
+        lambda c, _: text.distinct(c, 2),
+        (5, 1),
+    ),
+    "MS-Jaccard": (lambda: qd.ms_jaccard(SPACE, Q, P), text.ms_jaccard, None),
+    "CR-2": (
+        lambda: bigrams(qd.coverage_rate, Q, P),
+        partial(text.coverage_rate, n=2),
+        None,
+    ),
+    "NRR-2": (
+        lambda: bigrams(qd.negative_repetition_rate, Q),
+        lambda c, _: text.negative_repetition_rate(c, 2),
+        None,
+    ),
+    "CND-2": (lambda: bigrams(qd.cnd, Q, P), partial(text.cnd, n=2), None),
+    "Frechet": (
+        lambda: qd.frechet_distance(Q, P, features(TEXTS)),
+        lambda c, r: text.frechet_distance(features(c), features(r)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_samples_converge_to_the_exact_value(name):
+    exact, metric, sizes = METRICS[name]
+    value, rng = np.asarray(exact()), np.random.default_rng(1)
+
+    def error(total):
+        """Of one sample of this size, or of the mean of samples that share it out."""
+        each = sizes or (total, total)
+        found = [
+            metric(*(TEXTS[rng.choice(len(x), n, p=x)] for x, n in zip((Q, P), each)))
+            for _ in range(max(1, total // sum(each)))
+        ]
+        assert np.shape(found[0]) == value.shape
+        return np.abs(np.mean(found, axis=0) - value).max()
+
+    few, many = (np.mean([error(n) for _ in range(5)]) for n in (60, 6000))
+    # By the square root of 100, up to the chance of five samples.
+    assert many < few / 4
+    assert many < 0.02
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+def test_one_candidate_with_one_reference_at_every_order(smoothing):
+    points = np.eye(SPACE.num_texts)[::3]
+    for (q, c), (p, r) in product(zip(points, TEXTS[::3], strict=True), repeat=2):
+        exact = qd.expected_bleu(SPACE, q, p, 6, 1, smoothing)
+        found = text.bleu([c], [r], 6, smoothing)
+        np.testing.assert_allclose(exact, found, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_no_ms_jaccard_of_an_order_that_one_side_lacks(side):
+    short = np.eye(SPACE.num_texts)[0]
+    models, corpora = [Q, P], [["a b c"], ["a b"]]
+    models[side], corpora[side] = short, ["a"]
+    with pytest.raises(ValueError, match="has 2 tokens"):
+        qd.ms_jaccard(SPACE, *models)
+    with pytest.raises(ValueError, match="has 2 tokens"):
+        text.ms_jaccard(*corpora)
