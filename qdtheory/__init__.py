@@ -105,7 +105,7 @@ from qdtheory.world.distributions import (
     sample,
     temper,
 )
-from qdtheory.world.language_models import LSTMLanguageModel
+from qdtheory.world.language_models import LSTMLanguageModel, oracle
 from qdtheory.world.markov import markov_projection
 from qdtheory.world.spaces import TextSpace
 
