@@ -130,7 +130,10 @@ from .world.distributions import (
     sample as sample,
     temper as temper,
 )
-from .world.language_models import LSTMLanguageModel as LSTMLanguageModel
+from .world.language_models import (
+    LSTMLanguageModel as LSTMLanguageModel,
+    oracle as oracle,
+)
 from .world.markov import markov_projection as markov_projection
 from .world.spaces import TextSpace as TextSpace
 

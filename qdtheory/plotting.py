@@ -1,6 +1,6 @@
 """Figures of what the other modules compute: data in, matplotlib Axes out.
 
-Nothing is computed, shown or saved here, and sizes are the caller's. The style is
+Nothing is solved, shown or saved here, and sizes are the caller's. The style is
 `plt.style.use(qdtheory.plotting.STYLE)`.
 """
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.pairs.base import Pair
 from qdtheory.theory.frontier import ParetoFrontier
 
 try:
@@ -83,6 +84,47 @@ def plot_model(
     style = {"linestyle": "none", "marker": "*", "markersize": 14, "color": "black"}
     ax.plot(np.atleast_1d(quality), np.atleast_1d(diversity), **(style | kwargs))
     ax.set(xlabel="quality U", ylabel="diversity V")
+    return ax
+
+
+def plot_plane(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    frontier: ParetoFrontier,
+    *,
+    width: float | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw a pair's frontier and the real distribution as a star.
+
+    Args:
+        pair: metrics, for the place of the star.
+        p: real distribution, shape (N,).
+        frontier: of this pair and p, from `pareto_frontier`.
+        width: zoom in to qualities at most this far from that of p, and to the
+            frontier's diversities there; None draws the whole frontier.
+        ax: where to draw; the current axes by default.
+        **kwargs: passed to `plot_frontier`.
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> from qdtheory import CR_NRR, pareto_frontier
+        >>> p = np.array([0.6, 0.3, 0.1])
+        >>> curve = pareto_frontier(CR_NRR, p)
+        >>> ax = plot_plane(CR_NRR, p, curve, width=0.1, ax=plt.figure().gca())
+        >>> [round(float(x), 2) for x in ax.get_xlim()]
+        [0.36, 0.56]
+    """
+    u, v = float(pair.quality(p, p)), float(pair.diversity(p))
+    ax = plot_frontier(frontier, ax=ax, **kwargs)
+    plot_model(u, v, ax=ax, label="real distribution")
+    if width is not None:
+        sides = u - width, u + width
+        ends = np.interp(sides[::-1], frontier.quality, frontier.diversity)
+        ax.set(xlim=sides, ylim=ends)
     return ax
 
 

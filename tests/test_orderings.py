@@ -1,10 +1,8 @@
 """How metrics order models: other worlds and seeds, and models by hand."""
 
-import csv
 from collections import defaultdict
 from functools import cache
 from itertools import combinations, pairwise, permutations, product
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -15,7 +13,6 @@ from scripts import rows_of
 
 import qdtheory as qd
 
-DATA = Path(__file__).parents[2] / "notebooks/data"
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
 TEXTS = [tuple(row[row >= 0].tolist()) for row in SPACE.tokens]
 SIZE = len(TEXTS)
@@ -114,15 +111,13 @@ def families(seed):
 @cache
 def trained():
     """(size, seed, epochs) -> the distribution of notebook 15's trained model."""
-    with (DATA / "ordering.csv").open(encoding="utf-8") as file:
-        rows = csv.reader(line for line in file if not line.startswith("#"))
-        next(rows)
-        found = {}
-        for row in rows:
-            q = np.exp(np.array(row[3:], float))
-            # Log-probabilities are rounded to 4 decimals.
-            assert abs(q.sum() - 1) < 1e-4
-            found[tuple(map(int, row[:3]))] = q / q.sum()
+    found = {}
+    for row in rows_of("ordering.csv"):
+        size, seed, epochs, *log_q = row.values()
+        q = np.exp(np.array(log_q, float))
+        # Log-probabilities are rounded to 4 decimals.
+        assert abs(q.sum() - 1) < 1e-4
+        found[int(size), int(seed), int(epochs)] = q / q.sum()
     return found
 
 

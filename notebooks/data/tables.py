@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: the corpora's folder and the form of a table.
+"""What scripts and notebooks share: the corpora's folder and the form of a table.
 
 Lines of provenance begin with "# "; the header and the rows follow.
 """
@@ -30,6 +30,12 @@ def read(name: str) -> list[dict[str, str]]:
     path = Path(__file__).with_name(name)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def provenance(name: str) -> list[str]:
+    """The lines of a table that say how it was made."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.startswith("#")]
 
 
 def write(

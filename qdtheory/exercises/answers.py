@@ -232,6 +232,14 @@ def ignores_order(answer: object) -> bool:
     return bool(unseen and qd.frechet_distance(first, last, features) > 1e-3)
 
 
+def fits_at_a_kink(answer: object) -> bool:
+    """Scores that fit -max at (.4, .4, .15, .05), and differ on the first two texts."""
+    first, second, *rest = as_numbers(answer)
+    return (
+        len(rest) == 2 and first != second and rest[0] == rest[1] <= min(first, second)
+    )
+
+
 def is_incompatible_similarity(answer: object) -> bool:
     """An incompatible similarity of three texts, each of similarity 1 to itself."""
     kernel = as_numbers(answer)
@@ -443,10 +451,15 @@ GRADERS: dict[str, Grader] = {
         lambda p: -jax.grad(lambda q: -jax.numpy.log((q**2).sum()))(p), fours, 1e-9
     ),
     "16.3": witness(
+        fits_at_a_kink, "four scores that fit, the first two of them different"
+    ),
+    "16.4": letter("16.4", "f5d7c846"),
+    "16b.1": number(4 / 5, 1e-9),
+    "16b.2": witness(
         is_incompatible_similarity,
         "a symmetric 3 x 3 table of numbers with 1 on the diagonal, not compatible",
     ),
-    "16.4": letter("16.4", "f5d7c846"),
+    "16b.3": letter("16b.3", "90c7cb68"),
     "17.1": number(5 / 6, 1e-3),
     "17.2": witness(
         proves_optimal,

@@ -351,6 +351,36 @@ _SEQGAN_NAMES = (
 )
 
 
+def oracle(
+    space: TextSpace, seed: int, sigma: float = 1.0, size: int = 32
+) -> Float[Array, " texts"]:
+    """Draw a real distribution: that of a random LSTM over the texts of a space.
+
+    Args:
+        space: texts of one length.
+        seed: of the LSTM's parameters.
+        sigma: their standard deviation; smaller values give flatter distributions.
+        size: width of the embeddings and of the hidden state.
+
+    Returns:
+        Probability of every text, shape (num_texts,).
+
+    Raises:
+        ValueError: sigma or size is not positive, or the texts differ in length.
+
+    References:
+        Yu et al. 2017; Li et al. 2020, section 6.1.
+
+    Example:
+        >>> p = oracle(TextSpace(vocab_size=4, lengths=3), seed=0)
+        >>> p.shape, float(p.sum().round(12))
+        ((64,), 1.0)
+    """
+    key = jax.random.key(seed)
+    model = LSTMLanguageModel.random(key, space.vocab_size, size, size, sigma)
+    return model.probabilities(space)
+
+
 def _check_end_token(end_token: int | None, vocab_size: int) -> None:
     if end_token is not None and (end_token != vocab_size - 1 or end_token == 0):
         raise ValueError(

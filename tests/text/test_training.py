@@ -1,6 +1,5 @@
 """Training: its loss, its end, and checkpoints that survive a kill."""
 
-import csv
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from scripts import rows_of, script
 
 import qdtheory as qd
 from qdtheory.text import Corpus, as_corpus, training
@@ -453,9 +453,7 @@ def test_expected_bleu_and_self_bleu_fall_on_a_sweep(order):
 @pytest.mark.claim("N11.14")
 def test_the_table_of_the_sweep_agrees_with_itself():
     r"""$CND + 2 CR + NRR$ is $\Vert p \Vert^2$, of the references alone."""
-    path = ROOT / "notebooks" / "data" / "temperature_sweep.csv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(x for x in lines if x[0] != "#"))
+    rows = rows_of("temperature_sweep.csv")
     whole = [r for r in rows if not r["left_out"]]
     assert len(whole) == 4 * 11
     for n in "1234":
@@ -483,10 +481,8 @@ def test_the_table_of_the_sweep_agrees_with_itself():
 @pytest.mark.parametrize("n", "1234")
 def test_cnd_in_the_table_is_least_at_1(n):
     """As measured, without the fit, and by each estimate."""
-    path = ROOT / "notebooks" / "data" / "temperature_sweep.csv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[0].endswith("--full")
-    rows = [r for r in csv.DictReader(x for x in lines if x[0] != "#") if r["n"] == n]
+    assert script("tables").provenance("temperature_sweep.csv")[0].endswith("--full")
+    rows = [r for r in rows_of("temperature_sweep.csv") if r["n"] == n]
     mine = [r for r in rows if not r["left_out"] and r["temperature"] != "real"]
     for estimate in ("cnd", "cnd_pairs"):
         least = min(mine, key=lambda row: float(row[estimate]))

@@ -168,6 +168,17 @@ def test_the_order_of_the_gates_matters():
         assert qd.total_variation(p, q) > 0.01
 
 
+def test_an_oracle_is_the_random_model_of_its_seed():
+    space = qd.TextSpace(vocab_size=3, lengths=2)
+    model = qd.LSTMLanguageModel.random(jax.random.key(5), 3, 8, 8, sigma=0.5)
+    p = qd.oracle(space, 5, sigma=0.5, size=8)
+    assert (p == model.probabilities(space)).all()
+    wide = qd.LSTMLanguageModel.random(jax.random.key(5), vocab_size=3)
+    assert (qd.oracle(space, 5) == wide.probabilities(space)).all()
+    with pytest.raises(ValueError, match="length"):
+        qd.oracle(qd.TextSpace(vocab_size=3, lengths=(1, 2)), 5)
+
+
 def test_float32_files_are_widened():
     single = [array.astype(np.float32) for array in seqgan_arrays(0)]
     double = [array.astype(np.float64) for array in single]
