@@ -9,10 +9,11 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings book test
 
-.PHONY: help book site test pythons bench format lab lock clean
+.PHONY: help book site quick test pythons bench format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
+	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
 	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
@@ -32,6 +33,9 @@ site: .venv/ready
 	@echo "Building the site"
 	@$(PYTHON) -m sphinx -q -W --keep-going -c docs -d _build/doctrees . _build/html
 	@echo "Open $(CURDIR)/_build/html/docs/index.html"
+
+quick: .venv/ready
+	@$(PYTHON) tests/quick.py
 
 test: .venv/ready
 	$(PYTHON) -m ruff check

@@ -40,6 +40,34 @@ for package in (qdtheory, qdtheory.text):
     for name in dir(package):
         getattr(package, name)
 
+
+def pytest_addoption(parser):
+    """Let `pytest --claim T2.1` run what shows one claim."""
+    parser.addoption("--claim", metavar="ID", help="run the tests of this claim alone")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the files that do not name the claim: to import all takes long."""
+    claim = config.getoption("claim")
+    if claim and collection_path.suffix == ".py":
+        return f'"{claim}"' not in collection_path.read_text() or None
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the tests that carry the claim's marker."""
+    claim = config.getoption("claim")
+    if not claim:
+        return
+    kept = [i for i in items if any(claim in m.args for m in i.iter_markers("claim"))]
+    if not kept:
+        raise pytest.UsageError(
+            f"no test collected shows a claim {claim}; docs/coverage.csv has the ids"
+        )
+    config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    items[:] = kept
+
+
 # The first example of a shape compiles, so a deadline would only measure XLA.
 settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("qdtheory")

@@ -1,12 +1,14 @@
 """Execute the notebooks' sources, compare with what is committed, write what differs.
 
-    python notebooks/build.py [--check] [NAME ...]
+    python notebooks/build.py [--check | --stale] [NAME ...]
 
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
 `solutions/NAME.ipynb` where it holds cells tagged `solution`. A notebook is
 written only if its source, its tags, a number or a figure changed beyond the
 tolerances below, so that rebuilding on another machine changes no file. With
-`--check` nothing is written, and a difference is a failure.
+`--check` nothing is written, and a difference is a failure. With `--stale` nothing is
+executed either: a notebook that does not hold the cells of its source is a failure,
+and those that read a file which changed since are named.
 """
 
 import argparse
@@ -19,10 +21,12 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence, Set
 from importlib.metadata import version
 from pathlib import Path
 
+import freshness
 import jupytext
 import nbformat
 import numpy as np
@@ -33,7 +37,7 @@ from nbclient.exceptions import (
     DeadKernelError,
 )
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 
 FOLDER = Path(__file__).resolve().parent
@@ -47,6 +51,7 @@ GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 CELL_SECONDS = 600
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
+UNBUILT = "do not hold the cells of their sources: build them"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
@@ -147,8 +152,11 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
 
 def execute(
     book: NotebookNode, target: Path, cache: Path, progress: Callable[[], None]
-) -> None:
+) -> list[str]:
     """Run a notebook in its own folder; its outputs are put into its cells.
+
+    Returns:
+        Files of the modules that it loaded.
 
     Raises:
         CellError: A cell failed, or wrote to stderr.
@@ -163,6 +171,7 @@ def execute(
         on_cell_complete=lambda **_: progress(),
     )
     target.parent.mkdir(exist_ok=True)
+    book.cells.append(new_code_cell(freshness.LOADED))
     with tempfile.TemporaryDirectory() as ipython:
         startup = Path(ipython, "profile_default/startup")
         startup.mkdir(parents=True)
@@ -177,6 +186,7 @@ def execute(
             raise CellError(ANSI.sub("", error.traceback).strip()) from None
         except (CellTimeoutError, DeadKernelError) as error:
             raise CellError(str(error).strip()) from None
+    loaded = book.cells.pop().outputs[0].text.splitlines()
     book.metadata = NotebookNode(METADATA)
     for number, cell in enumerate(book.cells, start=1):
         for output in cell.get("outputs", []):
@@ -191,6 +201,7 @@ def execute(
                 output.data["image/png"] = with_palette(output.data["image/png"])
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if WIDGET not in o.get("data", {})]
+    return loaded
 
 
 def with_palette(png: str) -> str:
@@ -291,13 +302,16 @@ def clip(text: str, width: int = 300) -> str:
 
 
 def bring_up_to_date(
-    book: NotebookNode, target: Path, cache: Path, *, check: bool
+    book: NotebookNode, target: Path, folder: Path, cache: Path, *, check: bool
 ) -> bool:
     """Execute, compare, and write where something differs; tell if all is well."""
     start = time.monotonic()
     print(f"{target.parent.name}/{target.stem} ", end="", flush=True)
+    freshness.note_of(target, folder).unlink(missing_ok=True)
     try:
-        execute(book, target, cache, progress=lambda: print(".", end="", flush=True))
+        loaded = execute(
+            book, target, cache, progress=lambda: print(".", end="", flush=True)
+        )
     except CellError as error:
         print(f" failed\n{error}", flush=True)
         return False
@@ -311,10 +325,39 @@ def bring_up_to_date(
         print(f"  {difference}")
     if found and not check:
         nbformat.write(book, target)
-    return not (found and check)
+    well = not (found and check)
+    if well:
+        freshness.note(target, loaded, folder)
+    return well
 
 
-def orphans(targets: set[Path], folder: Path) -> list[Path]:
+def content(book: NotebookNode) -> list[tuple[str, str, set[str]]]:
+    """What the source decides: kind, text and tags of each cell."""
+    return [(cell.cell_type, cell.source, tags(cell)) for cell in book.cells]
+
+
+def state(book: NotebookNode, target: Path, folder: Path) -> str | None:
+    """What makes a notebook stale, or None; nothing is executed."""
+    if not target.exists() or content(nbformat.read(target, 4)) != content(book):
+        return UNBUILT
+    changed = freshness.changed(target, folder)
+    if changed is None:
+        return "did not run here yet"
+    return "read what changed since they ran here" if changed else None
+
+
+def name_the_stale(books: dict[Path, NotebookNode], folder: Path) -> bool:
+    """Name the notebooks to execute; tell if all hold the cells of their sources."""
+    names = defaultdict(dict)
+    for target, book in books.items():
+        names[state(book, target, folder)][target.stem] = True
+    names.pop(None, None)
+    for reason, stale in names.items():
+        print(f"{', '.join(stale)}: {reason}")
+    return UNBUILT not in names
+
+
+def orphans(targets: Set[Path], folder: Path) -> list[Path]:
     """Notebooks that no source makes."""
     present = {*folder.glob("*.ipynb"), *folder.glob("solutions/*.ipynb")}
     return sorted(present - targets)
@@ -324,8 +367,12 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """Run the command; the exit status is 1 if anything failed or differs."""
     parser = argparse.ArgumentParser(description="Bring the notebooks up to date.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    parser.add_argument(
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
         "--check", action="store_true", help="write nothing, fail on a difference"
+    )
+    mode.add_argument(
+        "--stale", action="store_true", help="execute nothing, name what changed"
     )
     options = parser.parse_args(arguments)
 
@@ -339,14 +386,18 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     cache = Path(
         os.environ.get("JAX_COMPILATION_CACHE_DIR", folder.parent / ".jax_cache/main")
     )
-    well = [
-        bring_up_to_date(book, target, cache, check=options.check)
-        for name in chosen
-        for target, book in notebooks(sources[name], folder).items()
-    ]
+    books = {}
+    for name in chosen:
+        books |= notebooks(sources[name], folder)
+    if options.stale:
+        well = [name_the_stale(books, folder)]
+    else:
+        well = [
+            bring_up_to_date(book, target, folder, cache, check=options.check)
+            for target, book in books.items()
+        ]
     if not options.names:
-        targets = {t for s in sources.values() for t in notebooks(s, folder)}
-        for path in orphans(targets, folder):
+        for path in orphans(books.keys(), folder):
             print(f"{path.relative_to(folder)} has no source in src/: delete it")
             well.append(False)
     return 0 if all(well) else 1

@@ -1,6 +1,8 @@
-"""Every work that a notebook cites is in the bibliography, and no other."""
+"""Every work that a notebook or a docstring cites is in the bibliography."""
 
+import ast
 import re
+import unicodedata
 from pathlib import Path
 
 import jupytext
@@ -33,8 +35,25 @@ NOTEBOOKS = sorted((ROOT / "notebooks/src").glob("*.md"))
 SOURCES = [(path.stem, item) for path in NOTEBOOKS for item in sources(path)]
 
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+
+
+def references(path):
+    """Each work or group of works in the sections References of a module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        text = (isinstance(node, DOCUMENTED) and ast.get_docstring(node)) or ""
+        for section in re.findall(r"^References:\n((?:    .*\n?)+)", text, re.M):
+            yield from " ".join(section.split()).split("; ")
+
+
+MODULES = sorted((ROOT / "qdtheory").rglob("*.py"))
+REFERENCES = [(path.stem, item) for path in MODULES for item in references(path)]
+
+
 def surnames(text):
-    return {word for word in re.findall(r"[^\W\d_]{2,}", text) if word[0].isupper()}
+    """Capitalised words, without their accents."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return {word for word in re.findall(r"[^\W\d_]{2,}", plain) if word[0].isupper()}
 
 
 def matches(entry, item):
@@ -59,9 +78,17 @@ def test_every_source_is_in_the_bibliography(notebook, item):
         assert any(matches(entry, item) for entry in of_the_year), (year, item)
 
 
+def test_every_work_that_a_docstring_cites_is_in_the_bibliography():
+    cited = [(*at, year) for at in REFERENCES for year in YEAR.findall(at[1])]
+    assert len(cited) > 50
+    for module, item, year in cited:
+        of_the_year = [entry for entry in ENTRIES if entry[3] == year]
+        assert any(matches(entry, item) for entry in of_the_year), (module, item)
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[1])
 def test_every_work_of_the_bibliography_is_cited(entry):
-    assert any(matches(entry, item) for _, item in SOURCES)
+    assert any(matches(entry, item) for _, item in SOURCES + REFERENCES)
 
 
 def test_works_have_addresses_that_last():
@@ -70,6 +97,7 @@ def test_works_have_addresses_that_last():
     lasting = re.compile(
         r"https://(doi\.org/10\.\d{4,5}/\S+|arxiv\.org/abs/\d{4}\.\d{5}"
         r"|aclanthology\.org/\S+/|proceedings\.mlr\.press/v\d+/\w+\.html|jmlr\.org/papers/\S+\.html"
-        r"|cir\.nii\.ac\.jp/crid/\d+|www\.nltk\.org/book/)"
+        r"|cir\.nii\.ac\.jp/crid/\d+|www\.nltk\.org/book/"
+        r"|www\.rti\.org/publication/[\w-]+)"
     )
     assert [address for address in addresses if not lasting.fullmatch(address)] == []

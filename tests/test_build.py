@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import build
+import freshness
 import nbformat
 import numpy as np
 import pytest
@@ -332,6 +333,69 @@ def test_the_installed_jax_takes_the_flags(monkeypatch, tmp_path):
         text=True,
     )
     assert result.stdout == "cpu\n", result.stderr
+
+
+def test_a_notebook_is_fresh_until_a_file_that_it_read_changes(tmp_path, capsys):
+    folder = tmp_path / "notebooks"
+    for name in ("data", "solutions"):
+        (folder / name).mkdir(parents=True)
+    table, module, other = (folder / f"data/{n}" for n in ("a.csv", "a.py", "b.py"))
+    table.write_text("1\n")
+    module.write_text("a = 1\n")
+    other.write_text("b = 1\n")
+    write_source(folder, code("import sys\nsys.path.append('data')\nimport a"))
+
+    def stale():
+        status = run(folder, "--stale")
+        return status, capsys.readouterr().out
+
+    assert stale() == (1, f"01_count: {build.UNBUILT}\n")
+    assert run(folder) == 0
+    capsys.readouterr()
+    assert stale() == (0, "")
+    other.write_text("b = 2\n")
+    assert stale() == (0, "")
+    book, source = folder / "01_count.ipynb", folder / "src/01_count.md"
+    for path in (table, module, book):
+        old = path.read_text()
+        path.write_text(old + "\n")
+        assert stale() == (0, "01_count: read what changed since they ran here\n")
+        path.unlink()
+        if path is not book:
+            assert stale() == (0, "01_count: read what changed since they ran here\n")
+        path.write_text(old)
+        assert stale() == (0, "")
+    source.write_text(source.read_text() + "\nMore.\n")
+    assert stale() == (1, f"01_count: {build.UNBUILT}\n")
+
+
+def test_a_run_that_went_wrong_leaves_no_note(tmp_path, capsys):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    write_source(folder, code("x = 1"))
+    assert run(folder) == 0
+    book = folder / "01_count.ipynb"
+    book.write_text(book.read_text().replace("x = 1", "x = 2"))
+    assert run(folder, "--check") == 1
+    book.write_text(book.read_text().replace("x = 2", "x = 1"))
+    capsys.readouterr()
+    assert run(folder, "--stale") == 0
+    assert capsys.readouterr().out == "01_count: did not run here yet\n"
+
+
+def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
+    folder, module = tmp_path / "notebooks", tmp_path / "qdtheory/pairs/base.py"
+    for path in (folder, module.parent):
+        path.mkdir(parents=True)
+    module.write_text("")
+    book = folder / "01_count.ipynb"
+    for command, read in (("!qdtheory --help", True), ("!jupytext --help", False)):
+        book.write_text(command)
+        assert (module in freshness.files_read(book, [], folder)) is read
+    inside = [module, tmp_path / ".venv/lib/numpy.py", tmp_path.parent / "json.py"]
+    book.write_text("")
+    read = freshness.files_read(book, map(str, inside), folder)
+    assert read & {*inside} == {module}
 
 
 def test_an_unknown_name_and_a_notebook_without_source_are_named(tmp_path, capsys):

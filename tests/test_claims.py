@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -43,6 +45,21 @@ IDS = [claim for claim, _ in CLAIMS]
 
 def test_every_claim_has_a_test_and_every_marked_test_a_claim():
     assert set(IDS) == set(marked())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [("L1.1", " deselected)"), ("T2.99", "no test collected shows a claim T2.99")],
+)
+def test_the_tests_of_one_claim_are_chosen(claim, shown):
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "--claim", claim],
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert shown in result.stdout + result.stderr
 
 
 def test_no_two_cells_claim_the_same():

@@ -12,6 +12,7 @@ SOURCES = sorted(FOLDER.glob("src/*.md"))
 NOTEBOOKS = sorted([*FOLDER.glob("*.ipynb"), *FOLDER.glob("solutions/*.ipynb")])
 
 
+@pytest.mark.notebook
 @pytest.mark.parametrize("name", [source.stem for source in SOURCES])
 def test_notebook_is_fresh(name):
     result = subprocess.run(

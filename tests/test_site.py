@@ -15,6 +15,7 @@ import pytest
 from browser import CHROMIUM, Browser
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 
 # What a browser fetches by itself: not the links a reader may click.
 FETCHED = re.compile(
