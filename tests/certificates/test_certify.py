@@ -116,6 +116,7 @@ def test_parameters_tell_pairs_apart():
         qd.certify(other, p, dataclasses.replace(found, pair=None))
 
 
+@pytest.mark.slow
 def test_what_a_result_says_of_its_model_is_computed_anew():
     space = qd.TextSpace(2, 2)
     pair, p = qd.BleuPair(space, 1, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])

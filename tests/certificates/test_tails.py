@@ -55,6 +55,7 @@ def test_lines_support_the_convex_envelope(k):
         assert -1e-14 <= chords.min() - (a + b * t) <= slack + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     rng = np.random.default_rng(seed)
@@ -70,6 +71,7 @@ def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     assert found.upper - found.lower <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "references", "steps"),
     [(2, (1, 2), 1000), (2, (3, 4), 1000), (3, (2, 2), 120)],
@@ -104,6 +106,7 @@ def test_two_references_over_two_words_and_two_tokens_are_compatible():
         assert found.lower <= found.upper <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N17.10")
 @pytest.mark.parametrize("seed", range(10))
 def test_bleu_1_with_two_references_is_certified(seed):

@@ -15,6 +15,7 @@ from qdtheory.certificates.certify import quality_discrepancy
 from qdtheory.discrepancy.concave_convex import inflection_point, values_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_s_shaped_equals_search_on_single_token_bleu(seed):
     rng = np.random.default_rng(seed)
@@ -51,6 +52,7 @@ def test_s_shaped_equals_search_with_infinite_slope_and_ties(seed):
     assert_attained(pair, p, found.q, found.qdisc)
 
 
+@pytest.mark.slow
 def test_optimality_conditions_hold_beyond_the_inflection():
     p = np.random.default_rng(4).dirichlet(np.ones(64))
     for k in (2, 10, 30, 1000):
@@ -68,6 +70,7 @@ def test_optimality_conditions_hold_beyond_the_inflection():
         assert (q > c * (1 + 1e-9)).sum() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 @pytest.mark.parametrize("k", [3, 4])
 def test_s_shaped_near_the_most_diverse(distance, k):
@@ -123,6 +126,7 @@ def test_most_diverse_collapses_beyond_75(size):
     assert q.argmax() == p.argmax() if size > 75 else np.ptp(q) == 0
 
 
+@pytest.mark.slow
 def test_real_distribution_that_maximises_diversity_on_the_wrong_text():
     pair = qd.LinearPair(lambda p: jnp.array([0.0, 1.0, 3.0]), repeated(10)[0])
     q = np.asarray(quality_discrepancy(pair, np.array([0.2, 0.3, 0.5])).most_diverse)

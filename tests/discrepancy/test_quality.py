@@ -59,6 +59,7 @@ FORMULAS_G = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", FORMULAS_G)
 def test_formulas_and_code_equal_a_convex_solver(text):
     """Scores that end in a rounded product, which XLA may fuse with what follows."""
@@ -269,6 +270,7 @@ def test_bad_input(as_a_user):
             quality_discrepancy(pair, p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", ["cubic", "sine"])
 def test_three_texts_are_compatible_where_four_are_not(slope):
     if slope == "cubic":

@@ -68,6 +68,7 @@ def nltk_scores(space, order):
 # -- models that win ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.1")
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_model_beats_the_real_distribution_by_nltk(order):

@@ -240,6 +240,7 @@ def test_the_concave_envelope_leaves_g_at_one_over_k(k):
     assert (heights <= line + 1e-15)[x >= 1 / k].all()
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N6.9")
 @pytest.mark.parametrize("size", [3, 4, 6])
 def test_no_ascent_passes_two_levels(size):
@@ -338,6 +339,7 @@ def test_qdisc_of_bleu_is_that_of_a_search(n, size):
 # -- where it breaks ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N6.16")
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_a_locally_optimal_distribution_is_beaten_from_afar(size):

@@ -108,6 +108,7 @@ def test_other_separable_pairs_are_beaten(pair):
     assert_beats(pair, verdict.witness)
 
 
+@pytest.mark.slow
 def test_perturbed_diversities_are_beaten():
     """A smooth change of g by 1 % of its size, as a formula."""
     rng = np.random.default_rng(1)
@@ -261,6 +262,7 @@ def narrow_bump():
     return f"x - 20*(x - 0.6205)/{width}**2", f"-x**2/2 - 0.0000001/{width}"
 
 
+@pytest.mark.slow
 def test_a_fall_between_the_points_of_the_grid_is_found():
     pair = separable(*narrow_bump())
     verdict = check_compatibility(pair)
@@ -509,6 +511,7 @@ def test_narrow_bumps_over_two_texts(width, place):
     assert judge("x", g, 2) is (abs(float(place) - 0.5) > 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "place"), FEATURES[::4])
 def test_a_narrow_fall_of_the_quality_is_found(width, place):
     # f falls where the slope of the bump is below -1, and g fits f exactly. Beyond 1/2
@@ -553,6 +556,7 @@ NATURAL = {  # f and the diversity that fits it
 OTHERS = ["-x + x*(1 - x)**5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", NATURAL)
 def test_natural_pairs_are_all_decided(f):
     diversities = [*NATURAL.values(), *OTHERS]
@@ -601,6 +605,7 @@ def numeric(text):
 # --- random pairs, and scale ---------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_random_formulas_before_a_referee():
     # The first sixty of a fixed sequence; the script does as many as it is told.
     answers = Counter(referee(seed) for seed in range(60))
@@ -610,6 +615,7 @@ def test_random_formulas_before_a_referee():
     assert answers["undecided, the referee has a witness"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["1e-6", "1e-3", "1000", "1000000"])
 def test_verdicts_do_not_depend_on_scale(scale):
     pairs = [
