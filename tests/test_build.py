@@ -143,6 +143,7 @@ def test_rounding_leaves_the_file_untouched(built, capsys):
     assert capsys.readouterr().out.count("unchanged") == 2
 
 
+@pytest.mark.slow
 def test_check_names_the_falsified_cell_and_build_repairs_it(built, capsys):
     path = built / "01_count.ipynb"
     honest = path.read_text()

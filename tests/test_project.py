@@ -356,12 +356,14 @@ def run_wheel(folder, code):
     return run_python(blocked + BLOCKER + code, cwd=folder, PYTHONPATH=str(folder))
 
 
+@pytest.mark.slow
 def test_the_blocker_blocks_what_only_an_extra_installs(wheel_folder):
     assert "matplotlib is not installed" in (
         run_wheel(wheel_folder, "import matplotlib").stderr
     )
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_computes(wheel_folder):
     code = (
         "import jax; jax.config.update('jax_enable_x64', True)\n"
@@ -375,6 +377,7 @@ def test_the_wheel_alone_computes(wheel_folder):
     assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_runs_its_command(wheel_folder):
     def command(*arguments):
         code = f"from qdtheory.commands.cli import app\napp({list(arguments)!r})"
@@ -390,6 +393,7 @@ def test_the_wheel_alone_runs_its_command(wheel_folder):
     assert metrics["BLEU-1"]["value"] == pytest.approx(1, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):
     names = {path.name for path in wheel_folder.iterdir() if path.is_dir()}
     assert names == {"qdtheory", f"qdtheory-{PROJECT['version']}.dist-info"}

@@ -65,6 +65,7 @@ def test_lines_support_the_convex_envelope(k):
         assert -1e-14 <= chords.min() - (a + b * t) <= slack + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     rng = np.random.default_rng(seed)
@@ -80,6 +81,7 @@ def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     assert found.upper - found.lower <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "references", "steps"),
     [(2, (1, 2), 1000), (2, (3, 4), 1000), (3, (2, 2), 120)],
@@ -114,6 +116,7 @@ def test_two_references_over_two_words_and_two_tokens_are_compatible():
         assert found.lower <= found.upper <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N17.10")
 @pytest.mark.parametrize("seed", range(10))
 def test_bleu_1_with_two_references_is_certified(seed):
@@ -432,6 +435,7 @@ def test_parameters_tell_pairs_apart():
         qd.certify(other, p, dataclasses.replace(found, pair=None))
 
 
+@pytest.mark.slow
 def test_what_a_result_says_of_its_model_is_computed_anew():
     space = qd.TextSpace(2, 2)
     pair, p = qd.BleuPair(space, 1, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])

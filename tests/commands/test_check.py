@@ -274,6 +274,7 @@ def test_the_help_shows_an_example():
     assert 'qdtheory check --f "log(x)" --g "-x*log(x)"' in call("--help").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("f", "code", "first"),
     [
@@ -372,6 +373,7 @@ def answer(capsys):
     signal.signal(signal.SIGVTALRM, before)
 
 
+@pytest.mark.slow
 def test_ten_thousand_random_strings_get_a_verdict_or_one_line(answer):
     rng = random.Random(0)
     texts = [random_characters(rng) for _ in range(8000)]
@@ -381,6 +383,7 @@ def test_ten_thousand_random_strings_get_a_verdict_or_one_line(answer):
     assert set(answers) == {"compatible", "incompatible", "undecided", "error"}
 
 
+@pytest.mark.slow
 def test_a_thousand_random_formulas_get_a_verdict_or_one_line(answer):
     rng = random.Random(1)
     both = [(accepted(rng), accepted(rng)) for _ in range(600)]
@@ -392,6 +395,7 @@ def test_a_thousand_random_formulas_get_a_verdict_or_one_line(answer):
     assert answers.count("error") <= 300
 
 
+@pytest.mark.slow
 def test_random_formulas_and_the_diversities_that_fit_them(answer):
     """Compatible by construction: SymPy must find its proofs in bounded time."""
     rng, x = random.Random(3), sympy.Symbol("x", positive=True)

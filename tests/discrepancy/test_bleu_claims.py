@@ -93,6 +93,7 @@ def nltk_scores(space, order):
 # -- models that win ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.1")
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_model_beats_the_real_distribution_by_nltk(order):
@@ -109,6 +110,7 @@ def test_a_model_beats_the_real_distribution_by_nltk(order):
         assert own <= least + 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.2")
 @pytest.mark.parametrize("n", ORDERS)
 def test_no_model_beats_it_in_coverage_and_repetition(n):
@@ -174,6 +176,7 @@ def test_whole_texts_by_duality(table, size):
     assert checked >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.4")
 def test_bleu_1_is_within_certified_bounds(table):
     for size, sigma, seed in product(SIZES, SIGMAS, (7, 42, 99)):
@@ -245,6 +248,7 @@ def test_all_entries_but_one_are_typical(table, paper):
     assert min(exact) > 5 * float(paper[0.5, 3][0])
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.7")
 def test_one_self_bleu_reference_does_not_fit_bleu_1(table, paper):
     for size, sigma in product(SIZES, SIGMAS):
@@ -344,6 +348,7 @@ def test_the_papers_method_stops_short(table, order, least, most):
 # -- the frontier -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.11")
 def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
     pair = qd.BleuPair(SPACE, 2, 2, 2)
@@ -465,6 +470,7 @@ def test_a_model_built_by_hand_gains_nearly_all(order):
         assert (q - p) @ value >= 0.98 * (value.max() - value @ p)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N8.17")
 def test_a_collapsed_model_beats_the_real_distribution():
     k = 1000

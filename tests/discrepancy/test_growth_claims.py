@@ -202,6 +202,7 @@ def test_steps_of_the_table_are_certain_where_bounds_do_not_meet(table):
             assert all(lows[s] > tops[s][1] for s in both) == sure
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N19.6")
 @pytest.mark.parametrize("seed", [100, 101])
 def test_other_oracles_share_the_trends(seed):

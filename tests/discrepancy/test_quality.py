@@ -46,6 +46,7 @@ def repeated(k):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_s_shaped_equals_search_on_single_token_bleu(seed):
     rng = np.random.default_rng(seed)
@@ -131,6 +132,7 @@ FORMULAS_G = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", FORMULAS_G)
 def test_formulas_and_code_equal_a_convex_solver(text):
     """Scores that end in a rounded product, which XLA may fuse with what follows."""
@@ -311,6 +313,7 @@ def test_compatible_pairs_leave_nothing(pair):
             assert found.dominated_in is None
 
 
+@pytest.mark.slow
 def test_optimality_conditions_hold_beyond_the_inflection():
     p = np.random.default_rng(4).dirichlet(np.ones(64))
     for k in (2, 10, 30, 1000):
@@ -328,6 +331,7 @@ def test_optimality_conditions_hold_beyond_the_inflection():
         assert (q > c * (1 + 1e-9)).sum() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 @pytest.mark.parametrize("k", [3, 4])
 def test_s_shaped_near_the_most_diverse(distance, k):
@@ -398,6 +402,7 @@ def test_uniform_real_distribution_is_dominated_in_diversity_only():
     assert (calm.qdisc, calm.dominated_in, calm.drate) == (0, None, None)
 
 
+@pytest.mark.slow
 def test_real_distribution_that_maximises_diversity_on_the_wrong_text():
     pair = qd.LinearPair(lambda p: jnp.array([0.0, 1.0, 3.0]), repeated(10)[0])
     q = np.asarray(quality_discrepancy(pair, np.array([0.2, 0.3, 0.5])).most_diverse)
@@ -464,6 +469,7 @@ def test_bad_input(as_a_user):
             quality_discrepancy(pair, p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", ["cubic", "sine"])
 def test_three_texts_are_compatible_where_four_are_not(slope):
     if slope == "cubic":
@@ -523,6 +529,7 @@ def test_a_candidate_that_newton_loses_is_no_warning(references):
     assert slope[inside] == pytest.approx(w * scores + b, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_reason_counts_starts_before_the_polish():
     # BLEU-3 asks for whole texts, so that QDisc is known, and the best few are polished
     # to it; how many starts came close on their own is another question.

@@ -58,6 +58,7 @@ def exactly(text, x):
     return eval(text, names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", S_SHAPED)
 def test_no_model_exceeds_a_bound_by_boxes(text):
     g, rng = Expression(text), np.random.default_rng(3)
@@ -76,6 +77,7 @@ def test_no_model_exceeds_a_bound_by_boxes(text):
             assert bound <= best + 0.1 * np.ptp(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "p"),
     [
@@ -103,6 +105,7 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     assert wrong.qdisc < right.qdisc <= wrong.upper_bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["-x**2", "-x*(1 - (1 - x)**20)"])
 def test_a_wrong_price_only_loosens_the_bound(text):
     g, p = Expression(text), np.array([0.5, 0.3, 0.2])

@@ -40,6 +40,7 @@ def brute_force(tensor, q, p):
     return float(tensor @ q)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N7.9", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
@@ -242,6 +243,7 @@ def test_pooled_bleu_of_one_candidate_is_expected_bleu():
             assert one == pytest.approx(exact, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"), [(8, 4, 10), (2, (1, 3, 5), 2)]
 )

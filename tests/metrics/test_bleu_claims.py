@@ -222,6 +222,7 @@ def exact_sets(space, max_order):
     return sets
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N7.6", "N7.7", "N7.24")
 @pytest.mark.parametrize(
     ("vocab_size", "length", "order", "num_sets"),

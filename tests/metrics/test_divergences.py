@@ -91,6 +91,7 @@ def test_agree_with_scipy(ab):
         assert float(divergence(a, b)) == pytest.approx(value, rel=1e-12, abs=1e-13)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)  # dit builds its objects slowly
 @given(pairs())
 def test_agree_with_dit(ab):

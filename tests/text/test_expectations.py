@@ -77,6 +77,7 @@ def assert_means(found, expected):
 # -- BLEU ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 def test_bleu_and_self_bleu(oracle, smoothing):
     space, q, p = oracle
@@ -182,6 +183,7 @@ def sentence_averaged(space, q, n):
 ESTIMATORS = "plug-in", "pairs", "sentence-pairs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2])
 def test_rates(oracle, n):
     space, q, p = oracle

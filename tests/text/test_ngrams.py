@@ -316,6 +316,7 @@ def moments(space, q, n):
     return mean, float(((rows - mean[:, None]) ** 2 @ q).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N10.13")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_plug_in_bias(oracles, n):
@@ -371,6 +372,7 @@ def test_rates_are_the_share_of_equal_pairs(candidates, references, n):
 words = st.lists(st.sampled_from("abc"), min_size=3, max_size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N10.6")
 @settings(max_examples=20)
 @given(st.lists(words, min_size=1, max_size=4), st.integers(1, 3))

@@ -197,6 +197,7 @@ def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
     assert found.qdisc == pytest.approx(half, abs=1e-13)  # differences of rates < 1
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N10.24")
 @pytest.mark.parametrize(
     ("made_of", "share"), [("references", 1), ("resample", 0.5), ("third part", 0)]
@@ -238,6 +239,7 @@ def test_the_floor_of_cr_and_nrr(made_of, share):
     assert 8 * error < spread / size
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N10.24")
 @pytest.mark.parametrize("num_words", [50, 500])
 def test_the_floor_of_a_resample(num_words):

@@ -161,6 +161,7 @@ def test_witnesses_hold_in_plain_numpy():
     assert_beats(qd.LL_NRR, witness, likelihood, repetition)
 
 
+@pytest.mark.slow
 def test_perturbed_diversities_are_beaten():
     """A smooth change of g by 1 % of its size, as a formula."""
     rng = np.random.default_rng(1)
@@ -448,6 +449,7 @@ def narrow_bump():
     return f"x - 20*(x - 0.6205)/{width}**2", f"-x**2/2 - 0.0000001/{width}"
 
 
+@pytest.mark.slow
 def test_a_fall_between_the_points_of_the_grid_is_found():
     pair = separable(*narrow_bump())
     verdict = check_compatibility(pair)

@@ -101,6 +101,7 @@ def test_optimum_satisfies_kkt(quality, diversity):
         assert qd.kkt_residual(pair, p, optimum) <= 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("diversity", ["SE", "NRR", "Tsallis(1.5)", "mixed"])
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -521,6 +522,7 @@ def test_scores_of_any_kind():
     assert np.abs(found - q.value).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 def test_batches_by_vmap(diversity):
     pair = pair_of("LL", diversity)

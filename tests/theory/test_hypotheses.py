@@ -134,6 +134,7 @@ def polar_search(f, g, p, num_angles=65):
     return best - scores @ p
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N5.6")
 def test_three_texts_leave_nothing_to_gain():
     rng = np.random.default_rng(2)

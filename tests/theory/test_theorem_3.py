@@ -68,6 +68,7 @@ def dominating(pair, p, models) -> int:
 # -- the lemma of section 5 ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("L5.1")
 @pytest.mark.parametrize("seed", range(20))
 def test_a_divergence_that_agrees_bars_domination(seed):

@@ -150,6 +150,7 @@ def test_narrow_bumps_over_two_texts(width, place):
     assert judge("x", g, 2) is (abs(float(place) - 0.5) > 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "place"), FEATURES[::4])
 def test_a_narrow_fall_of_the_quality_is_found(width, place):
     # f falls where the slope of the bump is below -1, and g fits f exactly. Beyond 1/2
@@ -194,6 +195,7 @@ NATURAL = {  # f and the diversity that fits it
 OTHERS = ["-x + x*(1 - x)**5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", NATURAL)
 def test_natural_pairs_are_all_decided(f):
     diversities = [*NATURAL.values(), *OTHERS]
@@ -266,6 +268,7 @@ def test_no_p_is_beaten_although_f_falls(f, g, num_texts):
 # --- random pairs, and scale ---------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_random_formulas_before_a_referee():
     # The first sixty of a fixed sequence; the script does as many as it is told.
     answers = Counter(referee(seed) for seed in range(60))
@@ -275,6 +278,7 @@ def test_random_formulas_before_a_referee():
     assert answers["undecided, the referee has a witness"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["1e-6", "1e-3", "1000", "1000000"])
 def test_verdicts_do_not_depend_on_scale(scale):
     pairs = [

@@ -71,6 +71,7 @@ def log_probability_with_end(arrays, text, max_length) -> float:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.3")
 @given(sizes, sigmas, temperatures, seeds)
 def test_probabilities_agree_with_plain_numpy(size, sigma, temperature, seed):
@@ -85,6 +86,7 @@ def test_probabilities_agree_with_plain_numpy(size, sigma, temperature, seed):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.11")
 @given(st.sampled_from([(2, 3), (3, 2), (1, 4)]), seeds)
 def test_end_token_agrees_with_plain_numpy(size, seed):
@@ -249,6 +251,7 @@ def test_first_tokens_follow_the_probabilities(vocab_size):
     assert_frequencies(np.ravel(draws), p)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.17")
 def test_a_fresh_draw_at_seqgan_size():
     # 24 fresh draws had 5.93 +- .08; 5.75 belongs to SeqGAN's parameter file.
@@ -302,6 +305,7 @@ def test_the_greedy_text_need_not_be_the_likeliest():
     assert 0 < differ < 40
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.9")
 @given(seeds, sigmas, st.sampled_from([0.5, 2.0, 4.0]))
 def test_token_temperature_is_a_divergence_away_from_a_power(seed, sigma, beta):
@@ -352,6 +356,7 @@ def test_small_sigma_loses_entropy_like_sigma_squared():
     assert abs(mean - 4 * 2 / 6 * sigma**2) < 4 * error
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.7")
 @pytest.mark.parametrize("size", [(2, 5), (4, 2), (6, 3)])
 def test_entropy_falls_with_sigma_on_average(size):

@@ -137,6 +137,7 @@ def test_ngram_table_agrees_with_a_loop(space):
             assert row == numbers + [-1] * (width - len(numbers))
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N1.13")
 @given(spaces, st.data())
 def test_pooled_ngrams_agree_with_counting(space, data):
