@@ -15,7 +15,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 
-DATA = Path(__file__).parents[2] / "notebooks/data"
+DATA = Path(__file__).parents[1] / "notebooks/data"
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
 TEXTS = [tuple(row[row >= 0].tolist()) for row in SPACE.tokens]
 SIZE = len(TEXTS)
