@@ -1,4 +1,4 @@
-"""Distributions to test on, exact values, and what a found model has to satisfy."""
+"""What several files of tests share: distributions, pairs, texts and searches."""
 
 import itertools
 from collections import Counter
@@ -9,10 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
+from jax.scipy.special import entr
 from nltk.translate import bleu_score as nltk
 from scipy.optimize import minimize
 
 import qdtheory as qd
+
+# -- distributions ------------------------------------------------------------------
 
 
 def oracle(space, seed, sigma, size=8):
@@ -20,14 +23,66 @@ def oracle(space, seed, sigma, size=8):
     return np.asarray(qd.oracle(space, seed, sigma, size))
 
 
-def assert_attained(pair, p, q, gain):
-    """The model is a distribution, as diverse as P, and gains this much quality."""
-    q = np.asarray(q)
-    assert q.min() >= 0
-    assert abs(q.sum() - 1) <= 1e-13  # some hundreds of roundings
-    assert pair.diversity(q) >= pair.diversity(p)
-    found = float(pair.quality(q, p) - pair.quality(p, p))
-    assert abs(found - float(gain)) <= 1e-14
+def distribution(seed, size, *, zeros=0.0):
+    """A random distribution; each entry but the first is 0 with chance `zeros`."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=size) ** 2
+    weights[1:] *= rng.random(size - 1) >= zeros
+    return weights / weights.sum()
+
+
+def random_distribution(size, seed, zeros):
+    """Gamma weights; a share `zeros` of them is zero."""
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
+    weights[rng.integers(size)] += 1.0
+    return weights / weights.sum()
+
+
+def distributions(size=5):
+    weights = st.lists(st.floats(1e-3, 1), min_size=size, max_size=size)
+    return weights.map(lambda w: np.array(w) / np.sum(w))
+
+
+def draw(seed, size, concentration=0.5):
+    return np.random.default_rng(seed).dirichlet(np.full(size, concentration))
+
+
+def positive(seed, size):
+    return qd.mix(draw(seed, size), np.full(size, 1 / size), 0.01).__array__()
+
+
+def random_p(rng, size=12):
+    """A real distribution with ties, and with zeros in one case of three."""
+    p = rng.random(size) ** 2
+    p[3:6] = p[3]
+    if rng.random() < 1 / 3:
+        p[:2] = 0
+    return p / p.sum()
+
+
+def problems(count, seed=0, weights=(0.05, 0.3, 1, 3, 20)):
+    rng = np.random.default_rng(seed)
+    return [(random_p(rng), -float(rng.choice(weights))) for _ in range(count)]
+
+
+def mixtures(size, steps):
+    """All distributions over `size` points in units of 1 / steps."""
+    bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
+    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
+    return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
+
+
+def power(p, beta):
+    weights = p**beta
+    return weights / weights.sum()
+
+
+def centred(vector):
+    return vector - vector.mean()
+
+
+# -- what is exact, or found by a search --------------------------------------------
 
 
 def exact(array):
@@ -43,168 +98,6 @@ def exact_bleu(pair, p, num_references):
     for text, k, weight in zip(table.text, table.set_index, table.weight):
         weights[text, k] += Fraction(float(weight))
     return weights @ (sets @ p) ** num_references, weights, sets
-
-
-def mixtures(size, steps):
-    """All distributions over `size` points in units of 1 / steps."""
-    bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
-    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), steps + size - 1)
-    return (np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1) / steps
-
-
-def distribution(seed, size, *, zeros=0.0):
-    """A random distribution; each entry but the first is 0 with chance `zeros`."""
-    rng = np.random.default_rng(seed)
-    weights = rng.exponential(size=size) ** 2
-    weights[1:] *= rng.random(size - 1) >= zeros
-    return weights / weights.sum()
-
-
-def distributions(size=5):
-    weights = st.lists(st.floats(1e-3, 1), min_size=size, max_size=size)
-    return weights.map(lambda w: np.array(w) / np.sum(w))
-
-
-def centred(vector):
-    return vector - vector.mean()
-
-
-# Dyadic numbers, which floating point holds exactly.
-LEAVES = st.sampled_from(["x", "x", "1", "2", "0.5", ".25", "3.0", "1.5e1"])
-EXPONENTS = st.sampled_from(["2", "-1", "0.5", "(1/3)", "-2.5", "3"])
-
-
-def compound(parts):
-    return st.one_of(
-        st.tuples(parts, st.sampled_from("+-*/"), parts).map(
-            "({0[0]} {0[1]} {0[2]})".format
-        ),
-        st.tuples(st.sampled_from(["log", "exp", "sqrt", "-", "+"]), parts).map(
-            "{0[0]}({0[1]})".format
-        ),
-        st.tuples(parts, EXPONENTS).map("({0[0]})**{0[1]}".format),
-    )
-
-
-EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)
-
-
-def sentences(space):
-    return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
-
-
-def sentence_bleu(candidate, references, max_order):
-    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
-    return float(np.asarray(score))
-
-
-def draw(seed, size, concentration=0.5):
-    return np.random.default_rng(seed).dirichlet(np.full(size, concentration))
-
-
-def positive(seed, size):
-    return qd.mix(draw(seed, size), np.full(size, 1 / size), 0.01).__array__()
-
-
-def power(p, beta):
-    weights = p**beta
-    return weights / weights.sum()
-
-
-def shares_of_texts(space, n):
-    """n-gram shares of each text, one column a text, by a loop."""
-    columns = []
-    for text in space.tokens.tolist():
-        text = [token for token in text if token >= 0]
-        grams = Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-        every = product(range(space.vocab_size), repeat=n)
-        columns.append([grams[g] / max(1, grams.total()) for g in every])
-    return np.array(columns).T
-
-
-def counted(space, q, n):
-    """Expected n-gram counts, one text and one position at a time."""
-    counts = Counter()
-    for probability, text in zip(q, space.tokens.tolist(), strict=True):
-        text = [token for token in text if token >= 0]
-        for start in range(len(text) - n + 1):
-            counts[tuple(text[start : start + n])] += probability
-    every = product(range(space.vocab_size), repeat=n)
-    return np.array([counts[ngram] for ngram in every])
-
-
-def separable(f, g):
-    return qd.SeparablePair(qd.Expression(f), qd.Expression(g))
-
-
-def cubic_pair():
-    return separable("x", "-(x - 1/3)**4/4")
-
-
-def sine_pair():
-    """The same with sin 2t and -tan t, known by code."""
-    return qd.SeparablePair(
-        lambda x: jnp.sin(2 * (x - 1 / 3)), lambda x: jnp.log(jnp.cos(x - 1 / 3))
-    )
-
-
-def bumpy_pair():
-    """g'' = -f' exactly, but f falls on a narrow stretch beyond .62."""
-    width = 0.01
-
-    def f(x):
-        return x + 0.25 * jnp.exp(-(((x - 0.62) / width) ** 2))
-
-    def g(x):
-        area = jnp.sqrt(jnp.pi) / 2 * jax.scipy.special.erf((x - 0.62) / width)
-        return -(x**2) / 2 - 0.25 * width * area
-
-    return qd.SeparablePair(f, g)
-
-
-def assert_beats(pair, witness, quality=None, diversity=None):
-    """The witness holds, with the metrics computed by plain NumPy if given."""
-    p, q = np.asarray(witness.p), np.asarray(witness.q)
-    for x in (p, q):
-        assert x.min() >= 0
-        assert abs(x.sum() - 1) <= 1e-12
-    quality = quality or (lambda q, p: float(pair.quality(q, p)))
-    diversity = diversity or (lambda q: float(pair.diversity(q)))
-    gains = quality(q, p) - quality(p, p), diversity(q) - diversity(p)
-    assert min(gains) > 0
-    # Two sums of the same terms in another order.
-    np.testing.assert_allclose(
-        gains, (witness.quality_gain, witness.diversity_gain), rtol=1e-3, atol=1e-13
-    )
-
-
-def kernel_pair(kernel):
-    kernel = jnp.asarray(kernel)
-    return qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
-
-
-def mixed(x):
-    """A strictly concave g whose derivative has no elementary inverse."""
-    return -x * x - x * jnp.log(x)
-
-
-def saturating(x):
-    """Strictly concave with a finite slope at 0, known to the solver only as code."""
-    return jnp.log1p(20 * x)
-
-
-def random_p(rng, size=12):
-    """A real distribution with ties, and with zeros in one case of three."""
-    p = rng.random(size) ** 2
-    p[3:6] = p[3]
-    if rng.random() < 1 / 3:
-        p[:2] = 0
-    return p / p.sum()
-
-
-def problems(count, seed=0, weights=(0.05, 0.3, 1, 3, 20)):
-    rng = np.random.default_rng(seed)
-    return [(random_p(rng), -float(rng.choice(weights))) for _ in range(count)]
 
 
 def searched(scores, g, slope, p, rng, num_starts=25):
@@ -233,9 +126,154 @@ def searched(scores, g, slope, p, rng, num_starts=25):
     return best
 
 
+def assert_attained(pair, p, q, gain):
+    """The model is a distribution, as diverse as P, and gains this much quality."""
+    q = np.asarray(q)
+    assert q.min() >= 0
+    assert abs(q.sum() - 1) <= 1e-13  # some hundreds of roundings
+    assert pair.diversity(q) >= pair.diversity(p)
+    found = float(pair.quality(q, p) - pair.quality(p, p))
+    assert abs(found - float(gain)) <= 1e-14
+
+
+# -- pairs --------------------------------------------------------------------------
+
+
+def separable(f, g):
+    return qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+
+
+def cubic_pair():
+    return separable("x", "-(x - 1/3)**4/4")
+
+
+def sine_pair():
+    """f = sin 2t and g' = -tan t on a plane cubic's arc, t = x - 1/3, known by code."""
+    return qd.SeparablePair(
+        lambda x: jnp.sin(2 * (x - 1 / 3)),
+        lambda x: jnp.log(jnp.cos(x - 1 / 3)),
+        "sine",
+    )
+
+
+def bumpy_pair():
+    """g'' = -f' exactly, but f falls on a narrow stretch beyond .62."""
+    width = 0.01
+
+    def f(x):
+        return x + 0.25 * jnp.exp(-(((x - 0.62) / width) ** 2))
+
+    def g(x):
+        area = jnp.sqrt(jnp.pi) / 2 * jax.scipy.special.erf((x - 0.62) / width)
+        return -(x**2) / 2 - 0.25 * width * area
+
+    return qd.SeparablePair(f, g)
+
+
+def kernel_pair(kernel):
+    kernel = jnp.asarray(kernel)
+    return qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
+
+
+def assert_beats(pair, witness, quality=None, diversity=None):
+    """The witness holds, with the metrics computed by plain NumPy if given."""
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    for x in (p, q):
+        assert x.min() >= 0
+        assert abs(x.sum() - 1) <= 1e-12
+    quality = quality or (lambda q, p: float(pair.quality(q, p)))
+    diversity = diversity or (lambda q: float(pair.diversity(q)))
+    gains = quality(q, p) - quality(p, p), diversity(q) - diversity(p)
+    assert min(gains) > 0
+    # Two sums of the same terms in another order.
+    np.testing.assert_allclose(
+        gains, (witness.quality_gain, witness.diversity_gain), rtol=1e-3, atol=1e-13
+    )
+
+
+# -- scalar functions and their sums ------------------------------------------------
+
+
+def score(n, x):
+    """The chance that a text of probability x is one of n references."""
+    return 1 - (1 - x) ** n
+
+
+def mixed(x):
+    """A strictly concave g whose derivative has no elementary inverse."""
+    return -x * x - x * jnp.log(x)
+
+
+def saturating(x):
+    """Strictly concave with a finite slope at 0, known to the solver only as code."""
+    return jnp.log1p(20 * x)
+
+
 def repeated(k):
     """g and g' of single-token NSBLEU with k references."""
     return (
         lambda x: -x + x * (1 - x) ** k,
         lambda x: -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1),
     )
+
+
+def spread(q):
+    return -jnp.square(jnp.asarray(q)).sum()
+
+
+def entropy(q):
+    return entr(jnp.asarray(q)).sum()
+
+
+# Dyadic numbers, which floating point holds exactly.
+LEAVES = st.sampled_from(["x", "x", "1", "2", "0.5", ".25", "3.0", "1.5e1"])
+EXPONENTS = st.sampled_from(["2", "-1", "0.5", "(1/3)", "-2.5", "3"])
+
+
+def compound(parts):
+    return st.one_of(
+        st.tuples(parts, st.sampled_from("+-*/"), parts).map(
+            "({0[0]} {0[1]} {0[2]})".format
+        ),
+        st.tuples(st.sampled_from(["log", "exp", "sqrt", "-", "+"]), parts).map(
+            "{0[0]}({0[1]})".format
+        ),
+        st.tuples(parts, EXPONENTS).map("({0[0]})**{0[1]}".format),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)
+
+
+# -- texts --------------------------------------------------------------------------
+
+
+def sentences(space):
+    return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
+
+
+def sentence_bleu(candidate, references, max_order):
+    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
+    return float(np.asarray(score))
+
+
+def shares_of_texts(space, n):
+    """n-gram shares of each text, one column a text, by a loop."""
+    columns = []
+    for text in space.tokens.tolist():
+        text = [token for token in text if token >= 0]
+        grams = Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
+        every = product(range(space.vocab_size), repeat=n)
+        columns.append([grams[g] / max(1, grams.total()) for g in every])
+    return np.array(columns).T
+
+
+def counted(space, q, n):
+    """Expected n-gram counts, one text and one position at a time."""
+    counts = Counter()
+    for probability, text in zip(q, space.tokens.tolist(), strict=True):
+        text = [token for token in text if token >= 0]
+        for start in range(len(text) - n + 1):
+            counts[tuple(text[start : start + n])] += probability
+    every = product(range(space.vocab_size), repeat=n)
+    return np.array([counts[ngram] for ngram in every])

@@ -89,22 +89,24 @@ ALONE = {
 }
 
 
+# Every kind at one door; at every door what shows that the check is there: a vector
+# that it alone refuses, a list that would be converted, and a vector of another size.
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize("call", BESIDE.values(), ids=BESIDE)
 @pytest.mark.parametrize("vector", VECTORS)
-def test_vector_beside_a_distribution(call, vector):
+def test_each_bad_vector_has_its_message(vector):
     value, error, message = VECTORS[vector]
     with pytest.raises(error, match=message):
-        call(value)
+        qd.kl_divergence(P, value)
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize("call", ALONE.values(), ids=ALONE)
-@pytest.mark.parametrize("vector", [name for name in VECTORS if name != "wrong length"])
-def test_vector_alone(call, vector):
-    value, error, message = VECTORS[vector]
-    with pytest.raises(error, match=message):
-        call(value)
+@pytest.mark.parametrize("call", (BESIDE | ALONE).values(), ids=BESIDE | ALONE)
+def test_every_door_has_the_check(call):
+    told_the_size = call in BESIDE.values()
+    for vector in ("negative", "list", *["wrong length"] * told_the_size):
+        value, error, message = VECTORS[vector]
+        with pytest.raises(error, match=message):
+            call(value)
 
 
 # -- everything else, one row a mistake -----------------------------------------------
@@ -112,7 +114,6 @@ def test_vector_alone(call, vector):
 TABLE = [
     # Text spaces.
     (lambda: qd.TextSpace(0, 3), ValueError, "vocab_size must be at least 1, got 0"),
-    (lambda: qd.TextSpace(-2, 3), ValueError, "vocab_size must be at least 1"),
     (lambda: qd.TextSpace(2, 0), ValueError, "length must be at least 1, got 0"),
     (lambda: qd.TextSpace(2, ()), ValueError, r"lengths must increase, got \(\)"),
     (lambda: qd.TextSpace(2, (2, 1)), ValueError, r"increase, got \(2, 1\); sort"),
@@ -146,7 +147,6 @@ TABLE = [
     ),
     (lambda: qd.ngram_rank(SPACE, (1, 4)), ValueError, "n must lie in"),
     (lambda: qd.NgramPair(SPACE, 0), ValueError, "n must lie in"),
-    (lambda: qd.NgramPair(SPACE, 4), ValueError, "n must lie in"),
     (
         lambda: dataclasses.replace(qd.NgramPair(SPACE, 1), n=2),
         ValueError,
@@ -171,14 +171,9 @@ TABLE = [
     # Distributions.
     (lambda: qd.normalize(np.zeros(3)), ValueError, "all zero"),
     (lambda: qd.normalize(np.array([1.0, -1.0])), ValueError, "nonnegative, got -1"),
-    (lambda: qd.normalize(np.array([1.0, np.nan])), ValueError, "finite, got nan"),
-    (lambda: qd.normalize(np.array([1.0, np.inf])), ValueError, "finite, got inf"),
-    (lambda: qd.normalize(np.array([])), ValueError, "empty"),
     (lambda: qd.normalize([1.0, 2.0]), TypeError, "got a list"),
-    (lambda: qd.normalize(np.array([1, 2])), TypeError, "float64, got int64"),
     (lambda: qd.temper(P, -1.0), ValueError, "beta .*nonnegative, got -1"),
     (lambda: qd.temper(P, np.inf), ValueError, "beta must be finite"),
-    (lambda: qd.temper(P, np.nan), ValueError, "beta must be finite"),
     (lambda: qd.mix(P, UNIFORM3, 1.5), ValueError, r"lie in \[0, 1\], got 1.5"),
     (lambda: qd.mix(P, UNIFORM3, np.nan), ValueError, r"lie in \[0, 1\], got nan"),
     (lambda: qd.mix(np.array([0.5, 0.6]), P, 0.5), ValueError, "p must sum to 1"),
@@ -187,7 +182,6 @@ TABLE = [
     (lambda: jax.jit(qd.entropy)(np.ones(2, int)), TypeError, "float64, got int64"),
     # Pairs and the frontier.
     (lambda: qd.Tsallis(0.0), ValueError, "order must be positive"),
-    (lambda: qd.Tsallis(-1.0), ValueError, "order must be positive"),
     (lambda: qd.Tsallis(np.inf), ValueError, "positive and finite"),
     (lambda: qd.Tsallis(1.0), ValueError, "Shannon entropy; use qdtheory.SE"),
     (lambda: qd.single_token_bleu_pair(0, 1), ValueError, "num_references .*got 0"),

@@ -4,10 +4,8 @@ A mean over all samples of some size is a sum over multisets of texts, each as o
 it can be ordered: no chance, and the metrics are called as they are.
 """
 
-from importlib.metadata import version
 from itertools import combinations, combinations_with_replacement, product
 from math import factorial, prod
-from pathlib import Path
 
 import hypothesis.strategies as st
 import jax
@@ -558,11 +556,3 @@ def test_intervals_shrink_round_a_number_that_moves():
     assert fixed.max() <= 2 < 3 <= own.min()
     # A ninth of the sentences: three times as wide, each uncertain by a sixth.
     assert 2 < np.median(half[0] / half[1]) < 4.5
-
-
-def test_the_page_on_reporting_shows_the_line_that_is_printed():
-    page = (Path(__file__).parents[2] / "docs/what_to_report.md").read_text()
-    shown = " ".join(page.replace("\n>", "\n").split())
-    texts = ["a b c d", "b c d a", "c d a b", "d a b c"]
-    found = evaluate({"held_out.txt": texts * 500}, texts * 1000)
-    assert found.methods.replace(version("qdtheory"), "VERSION") in shown

@@ -1,4 +1,4 @@
-"""Rooms: a module imports only from its own room and from those above it."""
+"""Rooms: a module imports only from those above it, and has its file of tests."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -48,3 +48,16 @@ def test_no_modules_import_each_other_in_a_circle():
     graph = {name: imported(path) & MODULES.keys() for name, path in MODULES.items()}
     order = list(TopologicalSorter(graph).static_order())
     assert len(order) == len(MODULES) >= 50
+
+
+def test_every_module_has_its_file_of_tests_and_no_room_another():
+    tests = Path(__file__).parent
+    of_modules = {
+        path.relative_to(ROOT / "qdtheory").with_name(f"test_{path.name}")
+        for path in MODULES.values()
+    }
+    found = {path.relative_to(tests) for path in tests.rglob("test_*.py")}
+    assert of_modules - found == set()
+    # Beside the rooms stands what is about several of them, or about the project.
+    in_rooms = {path for path in found if len(path.parts) > 1}
+    assert in_rooms - of_modules == set()

@@ -8,7 +8,7 @@ from statistics import quantiles
 import jax
 import numpy as np
 import pytest
-from models import assert_attained, oracle
+from models import assert_attained, oracle, score
 from scipy.optimize import brentq, minimize
 from scripts import rows_of
 
@@ -43,10 +43,6 @@ def paper():
                 "value"
             ]
     return {at: (x["QDisc"], x["DRate (%)"]) for at, x in found.items()}
-
-
-def score(n, x):
-    return 1 - (1 - x) ** n
 
 
 def dual_qdisc(p, n=2):

@@ -10,7 +10,7 @@ import pytest
 import scipy.integrate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import draw
+from models import draw, random_distribution
 
 import qdtheory as qd
 
@@ -24,13 +24,6 @@ integral = jax.jit(qd.frontier_integral)
 mauve = jax.jit(qd.mauve, static_argnames="num_points")
 prd = jax.jit(qd.precision_recall_distributions, static_argnums=2)
 few_examples = settings(max_examples=20)
-
-
-def random_distribution(size, seed, zeros):
-    rng = np.random.default_rng(seed)
-    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
-    weights[rng.integers(size)] += 1.0
-    return weights / weights.sum()
 
 
 @st.composite

@@ -13,7 +13,7 @@ import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import distributions, draw
+from models import distributions, draw, random_distribution
 from scipy.stats import binom, entropy
 from scripts import column_of
 
@@ -44,14 +44,6 @@ DIVERGENCES = [
 ]
 SYMMETRIC = [RENYI[0], *DIVERGENCES[3:]]
 by_name = pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda d: d.__name__)
-
-
-def random_distribution(size, seed, zeros) -> np.ndarray:
-    """Gamma weights; a share `zeros` of them is zero."""
-    rng = np.random.default_rng(seed)
-    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
-    weights[rng.integers(size)] += 1.0
-    return weights / weights.sum()
 
 
 @st.composite

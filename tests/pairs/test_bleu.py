@@ -13,6 +13,9 @@ import qdtheory as qd
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
+SPACE = qd.TextSpace(4, 3)
+ORDERS = (1, 2, 3)
+
 
 def test_many_references():
     # With ever more references only texts that lack some n-gram of the real ones stay
@@ -48,10 +51,6 @@ def test_pair_compiles_with_its_table_as_an_argument():
     assert witness is not None
     assert pair.quality(witness.q, p) > pair.quality(p, p)
     assert pair.diversity(witness.q) > pair.diversity(p)
-
-
-SPACE = qd.TextSpace(4, 3)
-SIGMAS, SIZES, ORDERS = (0.5, 1.0, 2.0), (8, 32), (1, 2, 3)
 
 
 def nltk_scores(space, order):

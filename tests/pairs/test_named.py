@@ -11,7 +11,7 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
-from models import centred, distribution, distributions
+from models import centred, distribution, distributions, score
 from scipy.optimize import fsolve, minimize
 from scipy.spatial import ConvexHull
 from scipy.stats import entropy
@@ -19,10 +19,6 @@ from scipy.stats import entropy
 import qdtheory as qd
 
 EPS = np.finfo(float).eps
-
-
-def score(n, x):
-    return 1 - (1 - x) ** n
 
 
 def missing(q, k):

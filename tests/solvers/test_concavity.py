@@ -5,17 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.scipy.special import entr
+from models import entropy, spread
 
 import qdtheory as qd
 from qdtheory.solvers.concavity import require_concave
-
-
-def spread(q):
-    return -jnp.square(jnp.asarray(q)).sum()
-
-
-def entropy(q):
-    return entr(jnp.asarray(q)).sum()
 
 
 def bump(height, centre, width):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jax.scipy.special import entr
-from models import assert_attained
+from models import assert_attained, entropy, spread
 from scipy.optimize import linprog
 
 import qdtheory as qd
@@ -16,14 +15,6 @@ from qdtheory.solvers.interior_point import face_of, favoured, most_diverse
 SPACE = qd.TextSpace(vocab_size=2, lengths=3)
 SHARES = {n: np.asarray(qd.ngram_matrix(SPACE, n)) / (4 - n) for n in (1, 2)}
 HELD = {n: (shares > 0).astype(float) for n, shares in SHARES.items()}
-
-
-def entropy(q):
-    return entr(jnp.asarray(q)).sum()
-
-
-def spread(q):
-    return -jnp.square(jnp.asarray(q)).sum()
 
 
 def ngram_spread(q):

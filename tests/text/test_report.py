@@ -2,6 +2,7 @@
 
 import json
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,3 +171,12 @@ def test_few_sentences_and_steps():
 def test_bad_input(as_a_user, candidates, options, message):
     with pytest.raises(ValueError, match=message):
         evaluate(candidates, REAL, 2, **options)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_the_page_on_reporting_shows_the_line_that_is_printed():
+    page = (Path(__file__).parents[2] / "docs/what_to_report.md").read_text()
+    shown = " ".join(page.replace("\n>", "\n").split())
+    texts = ["a b c d", "b c d a", "c d a b", "d a b c"]
+    found = evaluate({"held_out.txt": texts * 500}, texts * 1000)
+    assert found.methods.replace(version("qdtheory"), "VERSION") in shown

@@ -25,9 +25,7 @@ def cubic_g(x):
 
 
 CUBIC = qd.SeparablePair(qd.CR, cubic_g, "cubic")
-SINE = qd.SeparablePair(
-    lambda x: jnp.sin(2 * (x - THIRD)), lambda x: jnp.log(jnp.cos(x - THIRD)), "sine"
-)
+SINE = sine_pair()
 NODE = qd.SeparablePair(
     lambda x: -jnp.exp(THIRD - x),
     lambda x: -jnp.exp(2 * (THIRD - x)) / 2 - jnp.exp(x - THIRD),
