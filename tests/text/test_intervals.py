@@ -207,7 +207,7 @@ def test_only_the_jackknife_covers_self_bleu(oracle):
         (
             lambda: bootstrap_interval(mean_length, ["a"], num_resamples=1),
             ValueError,
-            "num_resamples: expected 2 or more, got 1",
+            "num_resamples: expected a whole number from 2 on, got 1",
         ),
         (lambda: jackknife_interval(mean_length, "a b"), TypeError, "got one str"),
     ],
