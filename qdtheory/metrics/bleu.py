@@ -33,8 +33,8 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
-from qdtheory.metrics.ngrams import check_max_order, ngram_matrix
-from qdtheory.world.distributions import Number, check_distribution
+from qdtheory.metrics.ngrams import ngram_matrix
+from qdtheory.world.distributions import Number, check_distributions, check_positive
 from qdtheory.world.spaces import TextSpace
 
 
@@ -78,11 +78,10 @@ def expected_bleu(
         >>> expected_bleu(space, p, p, max_order=2, num_references=2).tolist()
         [0.75, 0.0]
     """
-    check_max_order(max_order)
+    check_positive(max_order=max_order)
     tables = [bleu_table(space, n, smoothing) for n in range(1, max_order + 1)]
     check_references("num_references", num_references)
-    q = check_distribution(q, "q", space.num_texts)
-    p = check_distribution(p, "p", space.num_texts)
+    q, p = check_distributions(space.num_texts, q=q, p=p)
     return jnp.stack([q @ text_bleu(table, p, num_references) for table in tables])
 
 
@@ -178,7 +177,7 @@ def estimate_bleu(
         [0.6667, 0.5]
     """
     texts, others = np.asarray(candidates), np.asarray(references)
-    check_max_order(max_order)
+    check_positive(max_order=max_order)
     check_smoothing(smoothing)
     if texts.ndim != 2 or others.ndim != 3 or len(texts) != len(others):
         raise ValueError(
@@ -258,12 +257,11 @@ def expected_corpus_bleu(
         >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3).tolist()
         [0.75]
     """
-    check_max_order(max_order)
+    check_positive(max_order=max_order)
     check_smoothing(smoothing)
     check_references("num_references", num_references)
     check_references("num_candidates", num_candidates)
-    q = np.asarray(check_distribution(q, "q", space.num_texts))
-    p = np.asarray(check_distribution(p, "p", space.num_texts))
+    q, p = map(np.asarray, check_distributions(space.num_texts, q=q, p=p))
     multisets = math.comb(space.num_texts + num_references - 1, num_references)
     if multisets > 10**6:
         raise ValueError(

@@ -15,8 +15,8 @@ from qdtheory.metrics.bleu_formula import (
     check_smoothing,
     matches,
 )
-from qdtheory.metrics.ngrams import check_max_order, ngram_matrix
-from qdtheory.world.distributions import Number
+from qdtheory.metrics.ngrams import ngram_matrix
+from qdtheory.world.distributions import Number, check_positive
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.spaces import TextSpace
 
@@ -124,7 +124,7 @@ def bleu_table(
         >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
         [13, 155, 65]
     """
-    check_max_order(max_order)
+    check_positive(max_order=max_order)
     check_smoothing(smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is identified by the sum of its members' random 64-bit numbers.

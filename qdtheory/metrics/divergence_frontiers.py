@@ -13,7 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.divergences import kl_divergence
-from qdtheory.world.distributions import Number, check_distribution, check_vector
+from qdtheory.world.distributions import Number, check_distributions, check_vector
 
 # The package's first and last mixture are this far from the ends.
 MAUVE_MARGIN = 1e-6
@@ -49,8 +49,7 @@ def divergence_frontier(
         >>> divergence_frontier(q, p, np.array([0.5])).round(12).tolist()
         [[0.066414314382, 0.066414314382]]
     """
-    q = check_distribution(q, "q")
-    p = check_distribution(p, "p", q.size)
+    q, p = check_distributions(q=q, p=p)
     lambdas = check_vector(lambdas, "lambdas")
     if not isinstance(lambdas, Tracer) and not ((lambdas >= 0) & (lambdas <= 1)).all():
         raise ValueError(f"lambdas must lie in [0, 1], got {lambdas}")
@@ -94,8 +93,7 @@ def frontier_integral(
         >>> print(f"{frontier_integral(q, p):.6f}")
         0.089140
     """
-    q = check_distribution(q, "q")
-    p = check_distribution(p, "p", q.size)
+    q, p = check_distributions(q=q, p=p)
     total = q + p
     d = (q - p) / jnp.where(total > 0, total, 1.0)
     # A term is (q + p) / 2 times 1 - (1 - d^2) artanh(d) / d. Where that loses digits,
@@ -185,8 +183,7 @@ def precision_recall_distributions(
         >>> precision_recall_distributions(q, p, num_angles=3).round(12).tolist()
         [[0.0, 1.0], [0.7, 0.7], [1.0, 0.0]]
     """
-    q = check_distribution(q, "q")
-    p = check_distribution(p, "p", q.size)
+    q, p = check_distributions(q=q, p=p)
     if num_angles < 2:
         raise ValueError(f"num_angles must be at least 2, got {num_angles}")
     angles = np.linspace(0, np.pi / 2, num_angles)

@@ -8,12 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.world.distributions import check_distribution
-
-
-def _checked(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
-    a = check_distribution(a, "a")
-    return a, check_distribution(b, "b", a.size)
+from qdtheory.world.distributions import check_distributions
 
 
 def _log_ratio(a: Array, b: Array) -> Array:
@@ -70,7 +65,7 @@ def kl_divergence(
         >>> float((kl_divergence(a, b) / np.log(2)).round(10))
         0.5849625007
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     return _kl_terms(a, b).sum()
 
 
@@ -98,7 +93,7 @@ def jeffreys_divergence(
         >>> float((jeffreys_divergence(a, b) / np.log(3)).round(12))
         1.0
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     return (_kl_terms(a, b) + _kl_terms(b, a)).sum()
 
 
@@ -133,7 +128,7 @@ def renyi_divergence(
         >>> float((renyi_divergence(a, b, order=3) / np.log(4)).round(12))
         1.0
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     if not 0 < order < jnp.inf:
         raise ValueError(f"order must be positive and finite, got {order}")
     if order == 1:
@@ -174,7 +169,7 @@ def cross_entropy(
         >>> float(cross_entropy(a, a).round(6))
         0.693147
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     # A text of probability 0 on both sides contributes 0, with derivative 0.
     unknown = (a == 0) & (b == 0)
     return -(a * jnp.log(jnp.where(unknown, 1.0, b))).sum()
@@ -203,7 +198,7 @@ def jensen_shannon_divergence(
         >>> float(jensen_shannon_divergence(a, b).round(6))
         0.693147
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     m = (a + b) / 2
     return (_kl_terms(a, m) + _kl_terms(b, m)).sum() / 2
 
@@ -228,7 +223,7 @@ def total_variation(
         >>> float(total_variation(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
         0.25
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     return jnp.abs(a - b).sum() / 2
 
 
@@ -252,7 +247,7 @@ def hellinger_distance(
         >>> float(hellinger_distance(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
         1.0
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     return _sqrt(((_sqrt(a) - _sqrt(b)) ** 2).sum() / 2)
 
 
@@ -280,7 +275,7 @@ def bhattacharyya_distance(
         >>> float(jnp.exp(-bhattacharyya_distance(a, b)).round(10))
         0.9659258263
     """
-    a, b = _checked(a, b)
+    a, b = check_distributions(a=a, b=b)
     coefficient = (_sqrt(a) * _sqrt(b)).sum()
     # 1 minus the coefficient is the squared Hellinger distance, which keeps the
     # digits of close distributions that the coefficient itself has lost; far apart

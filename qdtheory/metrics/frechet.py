@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distributions
 from qdtheory.world.numbers import EPS
 
 
@@ -59,8 +59,7 @@ def frechet_distance(
         >>> round(float(frechet_distance(q, p, features, squared=True)), 6)
         0.8
     """
-    q = np.asarray(check_distribution(q, "q"))
-    p = np.asarray(check_distribution(p, "p", q.size))
+    q, p = map(np.asarray, check_distributions(q=q, p=p))
     features = check_features(features, "features")
     if len(features) != q.size:
         raise ValueError(

@@ -12,7 +12,11 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import (
+    check_distribution,
+    check_distributions,
+    check_positive,
+)
 from qdtheory.world.spaces import TextSpace
 
 
@@ -40,8 +44,7 @@ def coverage_rate(
         >>> float(coverage_rate(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
         0.5
     """
-    q = check_distribution(q, "q")
-    return jnp.vdot(q, check_distribution(p, "p", q.size))
+    return jnp.vdot(*check_distributions(q=q, p=p))
 
 
 def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
@@ -95,8 +98,8 @@ def cnd(
         >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
         2.0
     """
-    q = check_distribution(q, "q")
-    difference = q - check_distribution(p, "p", q.size)
+    q, p = check_distributions(q=q, p=p)
+    difference = q - p
     return jnp.vdot(difference, difference)
 
 
@@ -138,26 +141,12 @@ def ms_jaccard(
         >>> ms_jaccard(space, q, p, max_order=2).round(4).tolist()
         [1.0, 0.5774]
     """
-    q = check_distribution(q, "q", space.num_texts)
-    p = check_distribution(p, "p", space.num_texts)
-    check_max_order(max_order)
+    q, p = check_distributions(space.num_texts, q=q, p=p)
+    check_positive(max_order=max_order)
     indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
     logs = jnp.log(jnp.where(indices > 0, indices, 1.0))
     means = jnp.exp(jnp.cumsum(logs) / np.arange(1, max_order + 1))
     return jnp.where(jnp.cumprod(indices > 0), means, 0.0)
-
-
-def check_max_order(max_order: int) -> None:
-    """Raise unless the highest order of n-grams is at least 1.
-
-    Args:
-        max_order: the value passed by the caller.
-
-    Raises:
-        ValueError: it is below 1.
-    """
-    if max_order < 1:
-        raise ValueError(f"max_order must be at least 1, got {max_order}")
 
 
 def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
@@ -204,8 +193,7 @@ def expected_distinct(
         0.75
     """
     q = check_distribution(q, "q", space.num_texts)
-    if num_texts < 1:
-        raise ValueError(f"num_texts must be at least 1, got {num_texts}")
+    check_positive(num_texts=num_texts)
     contains = ngram_matrix(space, n) > 0
     if len(space.lengths) == 1:
         seen = (jnp.asarray(contains) * q).sum(axis=1)

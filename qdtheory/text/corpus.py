@@ -299,13 +299,12 @@ def prepare(
 
 
 def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> None:
-    for name, value, least in [
-        ("min_count", min_count, 0),
-        ("max_unknown", 0 if max_unknown is None else max_unknown, 0),
-        ("min_length", min_length, 0),
-        ("max_length", min_length if max_length is None else max_length, min_length),
-    ]:
-        check_whole(name, value, least)
+    check_whole("min_count", min_count, 0)
+    if max_unknown is not None:
+        check_whole("max_unknown", max_unknown, 0)
+    check_whole("min_length", min_length, 0)
+    if max_length is not None:
+        check_whole("max_length", max_length, min_length)
     if rare not in ("drop", "unk"):
         raise ValueError(f'rare: expected "drop" or "unk", got {rare!r}')
     if rare == "drop" and max_unknown is not None:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-from qdtheory.text.corpus import Corpus, as_corpus
+from qdtheory.text.corpus import Corpus, as_corpus, check_whole
 
 _BREAK = re.compile(r"<br\s*/?>")
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=["'(]?[A-Z0-9])""")
@@ -39,10 +39,8 @@ def imdb(sentences_per_review: int | None = 2) -> Corpus:
     References:
         Montahaei et al. 2019, section 4.1; Maas et al. 2011 (the reviews).
     """
-    if sentences_per_review is not None and sentences_per_review < 1:
-        raise ValueError(
-            f"sentences_per_review: expected 1 or more, got {sentences_per_review}"
-        )
+    if sentences_per_review is not None:
+        check_whole("sentences_per_review", sentences_per_review)
     with _path().open(encoding="utf-8", newline="") as file:
         reviews = [
             row["text"] for row in csv.DictReader(file) if row["source"] == "imdb"

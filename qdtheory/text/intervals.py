@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,7 @@ def bootstrap_interval(
         1.8 in [1.68, 1.90]
     """
     samples = _samples(corpora, level)
-    if not isinstance(num_resamples, Integral) or num_resamples < 2:
-        raise ValueError(f"num_resamples: expected 2 or more, got {num_resamples}")
+    check_whole("num_resamples", num_resamples, 2)
     rng = np.random.default_rng(seed)
     values = _values(
         metric,

@@ -149,7 +149,7 @@ def evaluate(
     real = as_corpus(references, empty)
     metrics = every_metric(real, max_order, smoothing, estimator)
     ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
-    bounds = np.repeat([*ranges.values()], max_order, axis=0).T
+    bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
     scores, sizes, without = {}, {}, {}
     for name, texts in candidates.items():
 
@@ -230,20 +230,16 @@ def every_metric(
     return metrics
 
 
-def _interval(
-    metric: Callable[[Corpus], np.ndarray],
-    corpus: Corpus,
-    level: float,
-    bounds: np.ndarray,
-) -> Interval:
+def _interval(metric, corpus: Corpus, level: float, bounds) -> Interval:
+    """Jackknife interval over groups of the candidates' sentences."""
     if len(corpus) < 3:
         raise ValueError(
             "Self-BLEU compares sentences with each other: expected at least 3 for its "
             f"interval, got {len(corpus)}"
         )
-    groups, (low, high) = min(NUM_GROUPS, len(corpus)), bounds
+    groups = min(NUM_GROUPS, len(corpus))
     return jackknife_interval(
-        metric, corpus, level=level, num_groups=groups, bounds=(low, high)
+        metric, corpus, level=level, num_groups=groups, bounds=bounds
     )
 
 

@@ -61,11 +61,8 @@ class Progress:
     validation_nll: float | None
 
     def __str__(self) -> str:
-        held_out = (
-            ""
-            if self.validation_nll is None
-            else f", validation {self.validation_nll:.4f}"
-        )
+        nll = self.validation_nll
+        held_out = "" if nll is None else f", validation {nll:.4f}"
         return (
             f"step {self.step:,} of {self.num_steps:,}, "
             f"{self.tokens_per_second:,.0f} tokens/s, "

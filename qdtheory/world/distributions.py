@@ -120,6 +120,40 @@ def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -
     return p
 
 
+def check_distributions(size: int | None = None, **named: ArrayLike) -> list[Array]:
+    """Check distributions over the same texts.
+
+    Args:
+        size: the required length; None: that of the first.
+        **named: the distributions, by their names in error messages.
+
+    Returns:
+        The same values as JAX arrays.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as in `check_distribution`.
+    """
+    checked = []
+    for name, p in named.items():
+        checked.append(check_distribution(p, name, size))
+        size = checked[0].size
+    return checked
+
+
+def check_positive(**numbers: int) -> None:
+    """Raise unless whole numbers are at least 1.
+
+    Args:
+        **numbers: the numbers, by their names in the error message.
+
+    Raises:
+        ValueError: a number is below 1.
+    """
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+
+
 def _check_finite(values: np.ndarray, name: str) -> None:
     bad = ~np.isfinite(values)
     if bad.any():
@@ -215,8 +249,7 @@ def mix(
         >>> mix(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0.2).tolist()
         [0.9, 0.1]
     """
-    p = check_distribution(p)
-    q = check_distribution(q, "q", p.size)
+    p, q = check_distributions(p=p, q=q)
     if not isinstance(epsilon, Tracer) and not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}")
     return (1 - epsilon) * p + epsilon * q
@@ -263,8 +296,7 @@ def sample(
         [1, 1, 1]
     """
     p = check_distribution(p)
-    if num_samples < 1:
-        raise ValueError(f"num_samples must be at least 1, got {num_samples}")
+    check_positive(num_samples=num_samples)
     cumulative = jnp.cumsum(p)
     # For a uniform on (0, total], the first index whose cumulative sum reaches it has
     # positive probability, even with zeros at either end.

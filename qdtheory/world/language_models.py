@@ -18,6 +18,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 from qdtheory.world.distributions import (
     Number,
     check_distribution,
+    check_positive,
     fingerprint,
     require_x64,
 )
@@ -82,9 +83,7 @@ class LSTMLanguageModel:
         if [len(shape) for shape in shapes] != [2, 2, 2, 1, 2, 1]:
             return  # a batch of models, under jax.vmap
         (vocab, embedding), hidden = shapes[0], shapes[2][0]
-        gates = 4 * hidden
-        expected = [(vocab, embedding), (embedding, gates), (hidden, gates), (gates,)]
-        expected += [(hidden, vocab), (vocab,)]
+        expected = _shapes(vocab, embedding, hidden)
         if shapes != expected:
             raise ValueError(f"the arrays must have shapes {expected}, got {shapes}")
         _check_end_token(self.end_token, vocab)
@@ -131,23 +130,11 @@ class LSTMLanguageModel:
             Yu et al. 2017; Li et al. 2020, section 6.1 (sigma = .5, 1, 2).
         """
         require_x64()
-        for name, size in (
-            ("vocab_size", vocab_size),
-            ("embedding_size", embedding_size),
-            ("hidden_size", hidden_size),
-        ):
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
+        check_positive(vocab_size=vocab_size)
+        check_positive(embedding_size=embedding_size, hidden_size=hidden_size)
         if not 0 < sigma < np.inf:
             raise ValueError(f"sigma must be positive and finite, got {sigma}")
-        shapes = (
-            (vocab_size, embedding_size),
-            (embedding_size, 4 * hidden_size),
-            (hidden_size, 4 * hidden_size),
-            (4 * hidden_size,),
-            (hidden_size, vocab_size),
-            (vocab_size,),
-        )
+        shapes = _shapes(vocab_size, embedding_size, hidden_size)
         keys = jax.random.split(key, len(shapes))
         arrays = (sigma * jax.random.normal(k, s) for k, s in zip(keys, shapes))
         return cls(*arrays, end_token=end_token)
@@ -300,9 +287,7 @@ class LSTMLanguageModel:
             ValueError: a number is below 1, or the temperature is not positive and
                 finite.
         """
-        for name, number in (("num_texts", num_texts), ("length", length)):
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, got {number}")
+        check_positive(num_texts=num_texts, length=length)
         _check_temperature(temperature)
         return _sample(self, key, num_texts, length, temperature)
 
@@ -379,6 +364,13 @@ def oracle(
     key = jax.random.key(seed)
     model = LSTMLanguageModel.random(key, space.vocab_size, size, size, sigma)
     return model.probabilities(space)
+
+
+def _shapes(vocab: int, embedding: int, hidden: int) -> list[tuple[int, ...]]:
+    """Shapes of a model's arrays, in the order of its fields."""
+    gates = 4 * hidden
+    inner = [(embedding, gates), (hidden, gates), (gates,)]
+    return [(vocab, embedding), *inner, (hidden, vocab), (vocab,)]
 
 
 def _check_end_token(end_token: int | None, vocab_size: int) -> None:
