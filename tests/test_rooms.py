@@ -1,36 +1,10 @@
 """Rooms: a module imports only from its own room and from those above it."""
 
-import ast
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-ROOMS = (
-    *("world", "metrics", "pairs", "solvers", "theory", "discrepancy"),
-    "certificates",
-)
-# What stands on all rooms: the sample wing and what readers call.
-TOP = ("text", "plotting", "exercises", "commands")
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for path in (ROOT / "qdtheory").rglob("*.py")
-    if path.stem != "__init__"
-}
-
-
-def imported(path):
-    """The package's modules that a file imports, late imports and names included."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                whole = {f"{module}.{alias.name}" for alias in names}
-                found |= {module, *whole}
-            case ast.Import(names=names):
-                found |= {alias.name for alias in names}
-    return {name for name in found if name.split(".")[0] == "qdtheory"}
+import rooms_figure
+from rooms_figure import MODULES, ROOMS, TOP, imported
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -48,3 +22,9 @@ def test_no_modules_import_each_other_in_a_circle():
     graph = {name: imported(path) & MODULES.keys() for name, path in MODULES.items()}
     order = list(TopologicalSorter(graph).static_order())
     assert len(order) == len(MODULES) >= 50
+
+
+def test_the_figure_is_what_its_script_draws():
+    old, new = rooms_figure.FIGURE.read_text(), rooms_figure.draw()
+    assert old == new, "run docs/rooms_figure.py"
+    assert {name.split(".")[1] for name in MODULES} == {*ROOMS, *TOP}
