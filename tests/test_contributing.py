@@ -31,7 +31,7 @@ def project(tmp_path):
         ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
     )
     for name in filter(None, listing.split("\0")):
-        if (ROOT / name).exists():
+        if (ROOT / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
