@@ -1,36 +1,11 @@
 """Rooms: a module imports only from those above it, and has its file of tests."""
 
-import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-ROOMS = (
-    *("world", "metrics", "pairs", "solvers", "theory", "discrepancy"),
-    "certificates",
-)
-# What stands on all rooms: the sample wing and what readers call.
-TOP = ("text", "plotting", "exercises", "commands")
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for path in (ROOT / "qdtheory").rglob("*.py")
-    if path.stem != "__init__"
-}
-
-
-def imported(path):
-    """The package's modules that a file imports, late imports and names included."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                whole = {f"{module}.{alias.name}" for alias in names}
-                found |= {module, *whole}
-            case ast.Import(names=names):
-                found |= {alias.name for alias in names}
-    return {name for name in found if name.split(".")[0] == "qdtheory"}
+import rooms_figure
+from rooms_figure import MODULES, ROOMS, ROOT, TOP, imported
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -61,3 +36,9 @@ def test_every_module_has_its_file_of_tests_and_no_room_another():
     # Beside the rooms stands what is about several of them, or about the project.
     in_rooms = {path for path in found if len(path.parts) > 1}
     assert in_rooms - of_modules == set()
+
+
+def test_the_figure_is_what_its_script_draws():
+    old, new = rooms_figure.FIGURE.read_text(), rooms_figure.draw()
+    assert old == new, "run docs/rooms_figure.py"
+    assert {name.split(".")[1] for name in MODULES} == {*ROOMS, *TOP}
