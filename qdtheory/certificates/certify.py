@@ -21,9 +21,9 @@ from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.forms import separable_form
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.solvers.ascent import MARGIN
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.numbers import MARGIN
 
 
 def quality_discrepancy(

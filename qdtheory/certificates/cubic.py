@@ -30,7 +30,6 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.certificates.interval import (
-    TINY,
     Interval,
     bleu_error,
     checked_interval,
@@ -40,7 +39,7 @@ from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.solvers.ascent import best_feasible, climb_from
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, TINY
 
 # A step diagonalises N matrices of size N x N, .05 s at 64 texts; memory grows as N^3.
 MAX_TEXTS = 64

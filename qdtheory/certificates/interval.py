@@ -7,13 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.discrepancy.quality import CONTRADICTION
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import CONTRADICTION, EPS
 
-TINY = float(np.finfo(float).tiny)
 # Penalty per unit of constraint violation in a linear program whose scores have range
 # 1: it keeps the bound finite in a box without a feasible Q.
 PENALTY = 1e5

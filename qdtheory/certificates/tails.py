@@ -30,7 +30,6 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.certificates.interval import (
     PENALTY,
-    TINY,
     Interval,
     _score_error,
     checked_interval,
@@ -42,7 +41,7 @@ from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.solvers.ascent import best_feasible, climb_from
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, TINY
 
 
 def bleu_1_interval(

@@ -29,15 +29,9 @@ from qdtheory.solvers.regularized_argmax import (
     slopes_of,
 )
 from qdtheory.theory.frontier import NEAREST_WEIGHT
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, NOISE, TIGHTEST, TINY
 
 NUM_POINTS = 257
-# Rounding error of a sum, relative to the sum of absolute values.
-NOISE = 8 * EPS
-# The smallest tolerance that SciPy's root-finder accepts.
-TIGHTEST = np.float64(4 * EPS)
-# Stands for 0 where g or its slope is undefined at 0.
-SMALLEST = float(np.finfo(float).tiny)
 
 
 @lru_cache(maxsize=128)
@@ -65,7 +59,7 @@ def inflection_point(g: ScalarFunction) -> float:
         return 1.0
     x, slopes = slopes_of(g)
     least = int(slopes.argmin())
-    noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
     # Above c rounding may hide the increase, as for (1 - x)**1000; below c, g' must be
     # invertible. Points below 1e-3 are too close to decide.
@@ -442,7 +436,7 @@ def values_of(
     # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
     size = max(1024, 1 << (x.size - 1).bit_length())
     padded = np.full(size, 0.5)
-    padded[: x.size] = np.maximum(x, SMALLEST)
+    padded[: x.size] = np.maximum(x, TINY)
     value, slope, bend = (np.array(y) for y in _compiled_values(g, padded))
     return value[: x.size], slope[: x.size], bend[: x.size]
 

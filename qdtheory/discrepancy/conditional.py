@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.discrepancy.concave_convex import NOISE, values_of
+from qdtheory.discrepancy.concave_convex import values_of
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.scalar_functions import ScalarFunction
@@ -31,13 +31,12 @@ from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import NEAREST_WEIGHT, maximise
 from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import CLOSED, NOISE
 
 MAX_STEPS = 300
-# The bounds meet when they differ by at most this share of the range of qualities.
-TOLERANCE = 1e-11
 # Share of the mean complementarity that a step aims at; share of each slack it keeps.
 CENTERING, KEPT = 0.1, 0.01
-EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @runtime_checkable
@@ -290,7 +289,7 @@ def pooled_discrepancy(
         upper, found = min(upper, float(bound)), _gain(q, p, weights, scores)
         if found > gain:
             best, gain = q, found
-        if upper - gain <= TOLERANCE * unit:
+        if upper - gain <= CLOSED * unit:
             break
     return ConditionalDiscrepancy(gain, jnp.asarray(best), max(upper, gain), -1 / price)
 
@@ -364,7 +363,7 @@ def transport_bound(
         A_eq=np.vstack([rows, columns]),
         b_eq=np.concatenate([weights, pooled]),
         bounds=[(0, None if x else 0) for x in possible.ravel()],
-        options=EXACT,
+        options=FEASIBLE,
     )
     if found.x is None:
         raise RuntimeError(f"the linear program was not solved: {found.message}")

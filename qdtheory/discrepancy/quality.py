@@ -18,8 +18,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from qdtheory.discrepancy.concave_convex import (
-    NOISE,
-    TIGHTEST,
     chord_height,
     inflection_point,
     models_of_diversity,
@@ -28,7 +26,6 @@ from qdtheory.discrepancy.concave_convex import (
     values_of,
 )
 from qdtheory.discrepancy.weak_duality import (
-    EXACT,
     rounding,
     s_shaped_bound,
     tangent_bound,
@@ -55,14 +52,14 @@ from qdtheory.theory.frontier import (
     saturation_weight_of,
     score_gaps,
 )
-from qdtheory.world.numbers import EPS
-
-# Bounds meet if they differ by at most this share of the range of scores.
-CERTIFIED = 1e-5
-# A gain may exceed a bound by this share of that range. A model as diverse as P in 64
-# bits may fall short of V(P) by a rounding error e, which near the greatest diversity
-# is worth the order of the square root of e in quality: 1e-7.
-CONTRADICTION = 1e-6
+from qdtheory.world.numbers import (
+    CERTIFIED,
+    CONTRADICTION,
+    EPS,
+    EXACT,
+    NOISE,
+    TIGHTEST,
+)
 
 
 def bounds_meet(

@@ -28,17 +28,13 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.discrepancy.concave_convex import (
-    SMALLEST,
     chord_height,
     slope_table,
     values_of,
 )
 from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.solvers.regularized_argmax import TINY
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
-# A bound matches a gain if they differ by at most this share of the range of quality.
-EXACT = 1e-9
 # Boxes per batch, so that a single shape is compiled.
 BATCH = 32
 MAX_BOXES = 1024
@@ -92,7 +88,7 @@ def tangent_bound(
         >>> abs(tangent_bound(SE, u, 1.0, np.exp(u))) <= 1e-13
         True
     """
-    points = np.maximum(points, TINY)  # a tangent at 0 may be vertical
+    points = np.maximum(points, LEAST_PROBABILITY)  # a tangent at 0 may be vertical
     value, slope, _ = values_of(g, points)
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)
@@ -261,7 +257,7 @@ def _lagrangian_bound(
     for _ in range(2):  # the tangent's maximum is off in proportion to its slope
         _, slope, bend = boxes.values(x)
         step = (costs / price[:, None] - slope) / np.minimum(bend, -EPS)
-        x = np.clip(np.nan_to_num(x + step), np.maximum(least, SMALLEST), most)
+        x = np.clip(np.nan_to_num(x + step), np.maximum(least, TINY), most)
     value, slope, _ = boxes.values(x)
     value, slope = price[:, None] * value, price[:, None] * slope
     rise = slope - costs

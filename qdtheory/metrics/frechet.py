@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import EPS
 
 
 def frechet_distance(
@@ -111,7 +112,7 @@ def _root(covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
     """Compute R with R'R equal to the covariance."""
     values, vectors = np.linalg.eigh(covariance)
     # Rounding turns a zero into some eps, with root 1e-8: cut off as in matrix_rank.
-    values[values < len(values) * np.finfo(float).eps * values[-1]] = 0
+    values[values < len(values) * EPS * values[-1]] = 0
     return np.sqrt(values)[:, None] * vectors.T
 
 

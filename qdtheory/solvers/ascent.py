@@ -8,10 +8,7 @@ from jaxtyping import Array
 
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair
-
-# Margin of a local search inside the constraint, so that rounding does not violate it;
-# scores and diversity have ranges of about 1.
-MARGIN = 1e-9
+from qdtheory.world.numbers import MARGIN
 
 
 def climb_from(

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from qdtheory.world.numbers import TINY
+
 Functional = Callable[[Any], Array]
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
 # on the boundary.
@@ -262,7 +264,7 @@ def _climbed(
             return (*state, jnp.maximum(best, height)), None
 
         height, uphill = slope_of(q)
-        rate = 1 / jnp.maximum(jnp.abs(uphill).max(), np.finfo(float).tiny)
+        rate = 1 / jnp.maximum(jnp.abs(uphill).max(), TINY)
         state = (q, height, uphill, rate, height)
         (*_, best), _ = jax.lax.scan(step, state, length=CLIMB_STEPS)
         return best

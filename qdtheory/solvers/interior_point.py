@@ -23,10 +23,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.pairs.concave import Functional
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import CLOSED, EPS
 
-# The bounds have met when they differ by this share of the range of scores.
-TOLERANCE = 1e-11
 MAX_STEPS = 300
 # Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
 CENTERING, KEPT = 0.1, 0.01
@@ -261,7 +259,7 @@ def best_model(
                 upper, tangent = bound, at
             if gains @ at.x > gain:
                 best, gain = at.x, float(gains @ at.x)
-            if upper - gain <= TOLERANCE * unit:
+            if upper - gain <= CLOSED * unit:
                 break
     return Optimum(face.model(best), upper, price, steps, tangent)
 

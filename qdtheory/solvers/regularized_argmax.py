@@ -18,10 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.pairs.scalar_functions import NRR, SE, ScalarFunction, Tsallis
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
-# Smallest probability distinguished from 0; its cube, as in g''', is still a float.
-TINY = 1e-100
 MAX_STEPS = 100
 # (w, guess) -> (q, guess for the next weight)
 Solver = Callable[[Array, Array], tuple[Array, Array]]
@@ -165,7 +163,7 @@ class _Unknown:
         return jnp.where(z > self.floor, self.back(z), 0.0)
 
 
-LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(TINY)))
+LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(LEAST_PROBABILITY)))
 ITSELF = _Unknown(jnp.asarray, jnp.asarray, 0.0)
 # (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i; the floor if that exceeds g'(0).
 Inverse = Callable[[Array, Array, Array], Array]
@@ -189,7 +187,7 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     """
     at_zero = slope_at_zero(g)
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
-    lowest = jax.grad(g)(TINY) if np.isinf(at_zero) else at_zero
+    lowest = jax.grad(g)(LEAST_PROBABILITY) if np.isinf(at_zero) else at_zero
 
     def slope(z: Array) -> Array:
         return jax.vmap(jax.grad(g))(unknown.back(z))
@@ -366,7 +364,7 @@ def require_concave(g: ScalarFunction) -> None:
     x, slopes = slopes_of(g)
     with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN
         rise = np.diff(slopes)
-    noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     if (rise > noise).any():
         worst = int(np.argmax(rise))
         raise ValueError(

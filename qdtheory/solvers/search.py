@@ -29,7 +29,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 from qdtheory.pairs.base import FunctionPair, Pair
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import EPS, NOISE, STATIC
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
@@ -44,7 +44,6 @@ BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
 AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
-EPS = np.finfo(float).eps
 # Relative difference of equal diversities: rounding of a sum of some hundred terms.
 SAME = 64 * EPS
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
@@ -463,7 +462,7 @@ def _repaired(problem: _Problem, inside: Array, q: Array) -> tuple[Array, Array]
     shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
     mixed = (1 - shares) * q + shares * inside
     # With a margin, so that another order of summation stays feasible.
-    feasible = jax.vmap(problem.surplus)(mixed) >= 8 * EPS
+    feasible = jax.vmap(problem.surplus)(mixed) >= NOISE
     q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
     return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
 

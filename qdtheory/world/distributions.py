@@ -14,6 +14,8 @@ from jax.core import Tracer
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
 
+from qdtheory.world.numbers import EPS
+
 # A real number, possibly traced.
 Number = int | float | Real[Array, ""]
 
@@ -110,7 +112,7 @@ def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -
             f"{values.argmin()}"
         )
     total = values.sum()
-    if abs(total - 1) > 1e-10 + values.size * np.finfo(float).eps:
+    if abs(total - 1) > 1e-10 + values.size * EPS:
         raise ValueError(
             f"{name} must sum to 1, got {total:.12g}; "
             f"call normalize({name}) if it holds weights"
