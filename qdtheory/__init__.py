@@ -10,10 +10,10 @@ from types import ModuleType
 
 from qdtheory.certificates.certify import certify, quality_discrepancy
 from qdtheory.certificates.cubic import (
-    ThirdOrderCertificate,
-    ThirdOrderInterval,
-    third_order_bound,
-    third_order_interval,
+    CubicCertificate,
+    CubicInterval,
+    cubic_bound,
+    cubic_interval,
 )
 from qdtheory.certificates.interval import Interval
 from qdtheory.certificates.quadratic import quadratic_interval

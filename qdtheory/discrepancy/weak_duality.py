@@ -99,7 +99,7 @@ def tangent_bound(
     return float(highest + rest.sum() + rounding(scores.size) * loss.sum())
 
 
-def s_shaped_bound(
+def concave_convex_bound(
     g: ScalarFunction,
     inflection: float,
     scores: Float[np.ndarray, " texts"],
@@ -125,7 +125,7 @@ def s_shaped_bound(
         >>> pair = single_token_bleu_pair(num_references=1, num_self_references=4)
         >>> p = np.array([0.5, 0.3, 0.2])
         >>> least = float(pair.diversity(p))
-        >>> s_shaped_bound(pair.g, 0.4, p, least, enough=0.3873) <= 0.3873
+        >>> concave_convex_bound(pair.g, 0.4, p, least, enough=0.3873) <= 0.3873
         True
     """
     finite = scores[np.isfinite(scores)]

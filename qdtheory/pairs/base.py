@@ -87,13 +87,7 @@ class LinearPair:
             ValueError: `p` is not a distribution, or the scores differ in length.
         """
         p = check_distribution(p)
-        scores = self.scores(p)
-        if jnp.shape(scores) != p.shape:
-            raise ValueError(
-                f"scores(p) must give one score a text, shape {p.shape}, got shape "
-                f"{jnp.shape(scores)}"
-            )
-        return jnp.asarray(scores)
+        return one_score_a_text(self.scores(p), p, "scores")
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
@@ -126,6 +120,28 @@ class LinearPair:
             ValueError: `q` is not a distribution.
         """
         return total_diversity(self.g, check_distribution(q, "q"))
+
+
+def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
+    """Return the scores as a JAX array after checking their number.
+
+    Args:
+        scores: what the pair's function returned.
+        p: the distribution that it was given, shape (N,).
+        name: its name in the error message.
+
+    Returns:
+        The same scores, shape (N,).
+
+    Raises:
+        ValueError: there is not one score per text.
+    """
+    if jnp.shape(scores) != jnp.shape(p):
+        raise ValueError(
+            f"{name}(p) must give one score a text, shape {jnp.shape(p)}, got shape "
+            f"{jnp.shape(scores)}"
+        )
+    return jnp.asarray(scores)
 
 
 def expected_score(

@@ -15,7 +15,7 @@ the previous round and multiplies the texts' probabilities by noise.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.pairs.base import FunctionPair, Pair
+from qdtheory.pairs.forms import Posed, pose
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS, NOISE, STATIC
@@ -126,23 +127,45 @@ def search(
         >>> print(f"{found.gain:.6f}")
         0.013566
     """
-    require_x64()
+    rows: Any = p if np.ndim(p) > 1 else [p]
+    posed = [pose(pair, row) for row in rows]
+    found = search_posed(posed, method=method, num_starts=num_starts, key=key)
+    return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
+
+
+def search_posed(
+    posed: Sequence[Posed],
+    *,
+    method: str = "ascent",
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Search:
+    """Search for a model at each of several real distributions of one pair.
+
+    Args:
+        posed: the pair at each of them.
+        method: as in `search`.
+        num_starts: likewise.
+        key: likewise.
+
+    Returns:
+        The batch of models.
+
+    Raises:
+        ValueError: as in `search`.
+    """
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
-    pair, key = _prepared(pair, num_starts, key)
-    rows: Any = p if np.ndim(p) > 1 else [p]
-    batch = jnp.stack([check_distribution(row) for row in rows])
-    for row in batch:
-        if not np.isfinite(pair.quality(row, row)):
+    pair, key = _prepared(posed[0].pair, num_starts, key)
+    for at in posed:
+        if not np.isfinite(at.real_quality):
             raise ValueError(
-                f"the quality of P itself must be finite, got "
-                f"{float(pair.quality(row, row))}"
+                f"the quality of P itself must be finite, got {at.real_quality}"
             )
+    batch = jnp.stack([jnp.asarray(at.p) for at in posed])
     if method == "ascent":
-        found = _search_rows(pair, batch, key, num_starts)
-    else:
-        found = _penalty_batch(pair, batch)
-    return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
+        return _search_rows(pair, batch, key, num_starts)
+    return _penalty_batch(pair, batch)
 
 
 def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:

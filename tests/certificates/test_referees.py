@@ -186,8 +186,8 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         return solved[-1]
 
     monkeypatch.setattr(scipy.optimize, "linprog", spy)
-    bound, _ = _relaxation(problem, low, high, box.lines)
-    index = box.lines[:, 0].astype(int)
+    bound, _ = _relaxation(problem, low, high, box.planes)
+    index = box.planes[:, 0].astype(int)
     multipliers = exact(np.maximum(-solved[-1].ineqlin.marginals, tails.TINY))
     m = 6
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
@@ -197,8 +197,8 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         total = sum(multipliers[2 * m + 1 + rows])
         for row in rows:
             share = multipliers[2 * m + 1 + row] / total
-            a[i] += share * Fraction(box.lines[row, 1])
-            b[i] += share * Fraction(box.lines[row, 2])
+            a[i] += share * Fraction(box.planes[row, 1])
+            b[i] += share * Fraction(box.planes[row, 2])
     rest = exact(problem.weights) - mu * np.array(b) - y
     truth = mu * (Fraction(problem.budget) - sum(a))
     truth += max(exact(problem.vertices) @ rest)
@@ -208,7 +208,7 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     assert truth <= Fraction(float(bound)) <= truth + Fraction(1e-10)
 
 
-# --- Third order --------------------------------------------------------------------
+# --- Cubic --------------------------------------------------------------------------
 
 
 def exact_bleu(pair, p, num_references):
@@ -222,11 +222,11 @@ def exact_bleu(pair, p, num_references):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_third_order_bound_is_rounded_up(seed):
+def test_the_cubic_bound_is_rounded_up(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
-    found = qd.third_order_interval(pair, p, max_steps=40)
+    found = qd.cubic_interval(pair, p, max_steps=40)
     shown, real, n = found.certificate, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real
