@@ -1,16 +1,16 @@
 r"""Upper bounds on QDisc for Self-BLEU with two references, a cubic diversity.
 
 $V = -C(Q, Q, Q)$ for a symmetric tensor C, and the gain in quality is $g \cdot Q$. For
-every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f,
+every $\eta \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f,
 each Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ satisfies
-$$g \cdot Q \le g \cdot Q + \mu (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
+$$g \cdot Q \le g \cdot Q + \eta (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
 + (g \cdot Q - f)\,Q'SQ,$$
 as all added terms are nonnegative. The right side is the mean
 $\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
-$$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \mu (s - C_{xyz})
+$$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \eta (s - C_{xyz})
 + \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz},$$
 of the entries of A, so the larger of f and the maximum entry bounds the gain.
-`cubic_bound` verifies $\mu$ and the matrices, independently of the solver.
+`cubic_bound` verifies $\eta$ and the matrices, independently of the solver.
 
 They are computed by the alternating direction method of multipliers (ADMM) on the
 dual problem: a symmetric $T \ge 0$ of sum 1 in place of $Q \otimes Q \otimes Q$, with
@@ -59,7 +59,7 @@ class CubicCertificate:
     r"""Certificate of the upper bound that `cubic_bound` computes.
 
     Attributes:
-        price: $\mu$, nonnegative.
+        price: $\eta$, nonnegative.
         grams: $S_1, \dots, S_N$, shape (N, N, N).
         gram: S, shape (N, N).
         floor: f, a gain that some model attains.

@@ -1,9 +1,9 @@
 r"""Certified QDisc where diversity is quadratic, by a semidefinite relaxation.
 
 One Self-BLEU reference, or a kernel: $V = -Q'KQ$ is quadratic. For every
-$\mu \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
-$u \cdot Q \le u \cdot Q + \mu (s - Q'KQ) + Q'SQ
-\le \max_{ij} [(u_i + u_j) / 2 + \mu (s - K_{ij}) + S_{ij}]$,
+$\eta \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
+$u \cdot Q \le u \cdot Q + \eta (s - Q'KQ) + Q'SQ
+\le \max_{ij} [(u_i + u_j) / 2 + \eta (s - K_{ij}) + S_{ij}]$,
 as $Q'MQ$ is a mean of the entries of M. The tightest such bound is the doubly
 nonnegative relaxation, a semidefinite program; its solution X represents a mixture of
 $QQ'$.

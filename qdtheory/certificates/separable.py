@@ -1,9 +1,9 @@
 r"""Upper bounds on QDisc for $V = \sum_i g(Q_i)$ with g of any shape.
 
-Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\mu \ge 0$ and every
+Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\eta \ge 0$ and every
 $\nu$, each distribution Q with $V(Q) \ge s$ satisfies
-$u \cdot Q \le u \cdot Q + \mu (V(Q) - s) + \nu (1 - \sum_i Q_i)
-\le \nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, with x in $[l_i, h_i]$.
+$u \cdot Q \le u \cdot Q + \eta (V(Q) - s) + \nu (1 - \sum_i Q_i)
+\le \nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$, with x in $[l_i, h_i]$.
 The tightest of these bounds is the optimum with g replaced by its concave envelope on
 each side of the box. If that optimum lies on a chord, the box is split.
 
@@ -67,14 +67,14 @@ def dual_bound(
 ) -> float:
     r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 
-    The dual function $\nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, rounded
-    up.
+    The dual function $\nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$,
+    rounded up.
 
     Args:
         g: as in `separable_interval`.
         scores: u, finite, shape (N,).
         least: s.
-        price: $\mu$, nonnegative.
+        price: $\eta$, nonnegative.
         level: $\nu$.
         low: lower limits of the probabilities, in [0, 1], scalar or shape (N,).
         high: upper limits, likewise, at least `low`.

@@ -11,11 +11,11 @@ convex up to $2 / (k + 1)$ and concave beyond.
 Branch and bound on boxes of tails: in each box $\varphi$ is replaced by lines below its
 convex envelope, which leaves a linear program over mixtures of count vectors.
 
-Any multipliers give a valid bound. For every $\mu \ge 0$ and y, and lines
+Any multipliers give a valid bound. For every $\eta \ge 0$ and y, and lines
 $a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, each Q in the box with
 $\sum_i \varphi(T_i) \le s$ satisfies
-$w \cdot T \le w \cdot T + \mu (s - \sum_i \varphi(T_i)) \le \mu (s - \sum_i a_i)
-+ \max_x (w - \mu b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
+$w \cdot T \le w \cdot T + \eta (s - \sum_i \varphi(T_i)) \le \eta (s - \sum_i a_i)
++ \max_x (w - \eta b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
 where x ranges over the count vectors. A solver's error can only loosen the bound.
 """
 
@@ -259,9 +259,9 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
     at = np.where(on_phi, t, touch)
     a = _phi(k, at) - b * at
     steeper, error = _slope(k, at) - b, _slope_error(k, at)
-    bend_end = np.clip(inflection, low, high)
+    turn = np.clip(inflection, low, high)
     excess = np.maximum(steeper + error, 0) * (at - low)
-    excess += np.maximum(error - steeper, 0) * np.maximum(bend_end - at, 0)
+    excess += np.maximum(error - steeper, 0) * np.maximum(turn - at, 0)
     at_high = a + b * high - _phi(k, high) + _phi_error(k, high)
     excess = np.maximum(excess + _phi_error(k, at), at_high)
     a -= excess + 4 * EPS * (1 + np.abs(b))
@@ -310,16 +310,16 @@ def _relaxation(
         q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
     # Positive, so that the weights of a tail's lines can be normalised.
     multipliers = np.maximum(multipliers, TINY)
-    mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
+    price, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
     share = multipliers[2 * m + 1 :]
     share = share / np.bincount(index, share)[index]
     size = np.bincount(index, share * (np.abs(a) + np.abs(b))).sum()
     a, b = np.bincount(index, share * a), np.bincount(index, share * b)
-    rest = weights - mu * b - y
-    bound = mu * (problem.budget - a.sum()) + (vertices @ rest).max()
+    rest = weights - price * b - y
+    bound = price * (problem.budget - a.sum()) + (vertices @ rest).max()
     bound += np.maximum(y * low, y * high).sum()
     # Rounding of the sum of the shares (phi is at most 1), of the means of the lines
     # and of sums of m terms.
-    size = mu * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
+    size = price * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
     terms = 2 * m + np.bincount(index).max() + 8
     return bound + 2 * terms * EPS * size, q / q.sum()

@@ -238,8 +238,8 @@ def pooled_discrepancy(
 ) -> ConditionalDiscrepancy:
     r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
 
-    `follow_path` keeps its iterates as diverse as P, so their
-    gains are lower bounds. With m the pooled model and $\eta$ the price of diversity,
+    The iterates of the interior-point method are as diverse as P, so their gains are
+    lower bounds. With m the pooled model and $\eta$ the price of diversity,
     the text prices $b_x = -\eta g'(m_x)$ give an upper bound on the gain.
 
     Args:

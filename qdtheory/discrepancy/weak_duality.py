@@ -255,8 +255,8 @@ def _lagrangian_bound(
     most = np.full_like(x, min(problem.inflection * (1 + 1e-10), 1.0))
     least[:, 0], most[:, 0] = low, high
     for _ in range(2):  # the tangent's maximum is off in proportion to its slope
-        _, slope, bend = boxes.values(x)
-        step = (costs / price[:, None] - slope) / np.minimum(bend, -EPS)
+        _, slope, curvature = boxes.values(x)
+        step = (costs / price[:, None] - slope) / np.minimum(curvature, -EPS)
         x = np.clip(np.nan_to_num(x + step), np.maximum(least, TINY), most)
     value, slope, _ = boxes.values(x)
     value, slope = price[:, None] * value, price[:, None] * slope
@@ -331,13 +331,13 @@ def _dual(
     """
     problem = boxes.problem
     x = boxes.points(price, level)
-    value, _, bend = boxes.values(x)
+    value, _, curvature = boxes.values(x)
     missing = 1 - x.sum(axis=1)
     by_price = price * (value.sum(axis=1) - problem.least) + level * missing
     height = by_price + x @ problem.scores
-    free = (x > problem.table[0][1]) & (x < problem.inflection) & (bend < 0)
+    free = (x > problem.table[0][1]) & (x < problem.inflection) & (curvature < 0)
     free[:, 0] &= (x[:, 0] > boxes.low) & (x[:, 0] < boxes.high) & ~boxes.convex
-    weight = np.where(free, -1 / np.where(free, bend, 1.0), 0.0)
+    weight = np.where(free, -1 / np.where(free, curvature, 1.0), 0.0)
     first = weight @ problem.scores**2 / price + np.maximum(by_price, 0)
     cross, second = weight @ problem.scores, price * weight.sum(axis=1)
     hessian = np.moveaxis(np.array([[first, cross], [cross, second]]), 2, 0)

@@ -187,7 +187,7 @@ def most_diverse(face: Face) -> Tangent:
     """
     n = len(face.texts)
     best = start = face.tangent(np.full(n, 1 / n))
-    _require_downwards(start)
+    _require_semidefinite(start)
     unit = max(float(np.ptp(start.slope)), EPS * start.size)
     whole = np.ones((1, n))
     for at, _ in follow_path(face.tangent, start, np.zeros(n), -np.inf, unit, whole):
@@ -263,7 +263,7 @@ def best_model(
     least = min(value, top.value - RELAXED * top.size)
     between = real + top.x
     start = face.tangent(between / between.sum())
-    _require_downwards(start)
+    _require_semidefinite(start)
     unit = float(np.ptp(gains))
     best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
     tangent = None
@@ -285,11 +285,11 @@ def best_model(
     return Optimum(face.model(best), upper, price, steps, tangent)
 
 
-def _require_downwards(at: Tangent) -> None:
+def _require_semidefinite(at: Tangent) -> None:
     scale = max(float(np.abs(at.hessian).max()), at.size)
     if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
         raise ValueError(
-            "the diversity must be concave: it curves upwards at some model, by "
+            "the diversity must be concave: it is convex at some model, by "
             f"{most:.3g}; use FunctionPair, and a search"
         )
 
@@ -386,7 +386,7 @@ def _newton(
     matrix = np.diag(z / at.x) + curvature + np.abs(curvature).max() * rows.T @ rows
     _, solved, failed = solve(matrix, np.column_stack([slope, at.slope, rows.T]))
     if failed:
-        _require_downwards(at)
+        _require_semidefinite(at)
         return None
     steps, across = solved[:, :2], solved[:, 2:]
     a, b = (steps - across @ np.linalg.solve(rows @ across, rows @ steps)).T

@@ -98,7 +98,7 @@ def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Arra
 def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 2
     last, r = _support_2(t, table)
-    return _above(gaps, table[0][last], r, t)
+    return _positive_part(gaps, table[0][last], r, t)
 
 
 def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
@@ -108,10 +108,10 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
     e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
     r = room / (tc + jnp.sqrt(tc * tc + k * room))
-    return _above(gaps, e_k, r, t) ** 2
+    return _positive_part(gaps, e_k, r, t) ** 2
 
 
-def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
+def _positive_part(gaps: Array, last: Array, r: Array, t: Array) -> Array:
     """Positive part of r + t (e_k - e_i), which is 0 off the support.
 
     Comparing the gaps with e_k instead would depend on their last bit.
@@ -211,12 +211,12 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
                 slope_and_derivative, (z,), (jnp.ones_like(z),)
             )
             newton = (target - value) / first
-            bend = newton * second / (2 * first)
+            correction = newton * second / (2 * first)
             # An infinite derivative gives a step of 0, which does not mean convergence;
             # nor do short steps near g'' = 0.
             trusted = jnp.isfinite(first) & jnp.isfinite(second)
-            trusted &= jnp.abs(bend) < 0.25
-            return jnp.where(trusted, z + newton / (1 + bend), jnp.nan), value
+            trusted &= jnp.abs(correction) < 0.25
+            return jnp.where(trusted, z + newton / (1 + correction), jnp.nan), value
 
         def close(new, z):
             # The error after a Halley step is of the order of its cube: here rounding.

@@ -4,11 +4,11 @@ Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ for a differentiable pai
 result satisfies the constraint in 64 bits, so its gain is a lower bound on QDisc.
 
 Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
-the gradients of U and V minus their means under Q, and step size $\eta$,
-$\log Q$ moves by $\eta (u + \mu v)$ with $\mu = \max(0, [(V(P) - V(Q)) / \eta -
-Cov_Q(u, v)] / Var_Q(v))$, the least multiplier that keeps the constraint to first
-order. A step that lowers the merit function $U - \nu \max(0, V(P) - V(Q))$ is rejected
-and $\eta$ halved.
+the gradients of U and V minus their means under Q, and rate r,
+$\log Q$ moves by $r (u + \eta v)$ with $\eta = \max(0, [(V(P) - V(Q)) / r -
+Cov_Q(u, v)] / Var_Q(v))$, the least price of diversity that keeps the constraint to
+first order. A step that lowers the merit function $U - c \max(0, V(P) - V(Q))$, with c
+twice the greatest price so far, is rejected and r halved.
 
 BLEU has many local optima, so starts are evolved: each round crosses the best models of
 the previous round and multiplies the texts' probabilities by noise.
@@ -358,8 +358,8 @@ class _Point:
     du: Array
     ds: Array
 
-    def multiplier(self, change: Array | float) -> Array:
-        """Multiplier of ds that, added to du, changes the surplus at this rate."""
+    def price(self, change: Array | float) -> Array:
+        """The price at which du + price ds changes the surplus at this rate."""
         cov, var = self.q @ (self.du * self.ds), self.q @ self.ds**2
         return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
 
@@ -381,10 +381,10 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
     """Run constrained mirror ascent from one start."""
 
     def step(state, _):
-        now, log_q, rate, scale, price = state
+        now, log_q, rate, scale, penalty = state
         new = _point(problem, log_q)
         change = new.u - now.u
-        change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
+        change += penalty * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
         good = (change >= 0) | jnp.isneginf(now.u)
         now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
         # A clipped move is not evidence on the rate; once halved, it must be below the
@@ -392,11 +392,11 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
         rate = jnp.where(
             good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
         )
-        price = jnp.maximum(price, 2 * now.multiplier(0.0))
-        move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
+        penalty = jnp.maximum(penalty, 2 * now.price(0.0))
+        move = rate * (now.du + now.price(-now.s / rate) * now.ds)
         scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
         log_q = now.log_q + jnp.maximum(scale * move, -5.0)
-        return (now, log_q, rate, scale, price), None
+        return (now, log_q, rate, scale, penalty), None
 
     # Initial point worse than any model, so that the first step moves to the start.
     none, log_q = jnp.zeros_like(start), jnp.log(start)
@@ -628,7 +628,7 @@ def _optimality(pair: Pair, p: Array, q: Array, least: Array) -> tuple[Array, Ar
     problem = _problem(pair, p, BEST, least)
     end = _point(problem, jnp.log(q))
     # If the constraint is inactive, the price is 0.
-    price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
+    price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
     return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
 
 
