@@ -132,7 +132,7 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     interval, method = bounding_method(posed.pair)
     bounds = interval(posed, np.asarray(found.q))
     gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
-    reason, size = found.reason, found.quality_range
+    reason = found.reason
     # A difference within the margin of the local search is not an improvement.
     if bounds.lower > gain + MARGIN * posed.spread:
         gain, q = bounds.lower, bounds.q
@@ -144,7 +144,6 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     return replace(
         found,
         qdisc=gain,
-        drate=gain / size if 0 < size < np.inf else None,
         q=q,
         dominated_in=dominated_in,
         upper_bound=bounds.upper,

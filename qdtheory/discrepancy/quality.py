@@ -11,7 +11,7 @@ independent of the solvers) matches it.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -125,7 +125,7 @@ class Discrepancy:
     """
 
     qdisc: float
-    drate: float | None
+    drate: float | None = field(init=False)
     q: Float[Array, " texts"]
     status: Literal["exact", "certified", "lower_bound"]
     upper_bound: float
@@ -138,6 +138,11 @@ class Discrepancy:
     converged: bool | None = None
     pair: Pair | None = field(default=None, repr=False)
     p: Float[Array, " texts"] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        known = 0 < self.quality_range < np.inf
+        drate = self.qdisc / self.quality_range if known else None
+        object.__setattr__(self, "drate", drate)
 
 
 def solve_or_search(
@@ -185,7 +190,11 @@ def solve_or_search(
         options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
         search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
         found = _searched(posed, search)
-    return replace(found, pair=pair, p=jnp.asarray(posed.p))
+    reason = found.reason
+    if found.drate is None:
+        size = "infinite" if found.quality_range else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return replace(found, reason=reason, pair=pair, p=jnp.asarray(posed.p))
 
 
 def _is_solvable(g: ScalarFunction) -> bool:
@@ -195,25 +204,6 @@ def _is_solvable(g: ScalarFunction) -> bool:
     except ValueError:
         return False
     return shape_claim(g, inflection) is not None
-
-
-def _with_rate(
-    *, qdisc: float, quality_range: float, reason: str, **fields: Any
-) -> Discrepancy:
-    """Build the result, with DRate or the reason why there is none."""
-    drate = None
-    if 0 < quality_range < np.inf:
-        drate = qdisc / quality_range
-    else:
-        size = "infinite" if quality_range else "0"
-        reason += f" There is no DRate, as the quality range is {size}."
-    return Discrepancy(
-        qdisc=qdisc,
-        drate=drate,
-        quality_range=quality_range,
-        reason=reason,
-        **fields,
-    )
 
 
 def _searched(posed: Posed, found: Search) -> Discrepancy:
@@ -239,7 +229,7 @@ def _searched(posed: Posed, found: Search) -> Discrepancy:
             "SGD on a penalty: the best feasible iterate, at the learning rate "
             f"{float(found.learning_rate):g}."
         )
-    return _with_rate(
+    return Discrepancy(
         qdisc=qdisc,
         q=q,
         status="lower_bound",
@@ -328,7 +318,7 @@ def _solved(posed: Posed) -> Discrepancy:
     reason += f", {claim or 'which is not proved'}."
     if not exact:
         reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
-    return _with_rate(
+    return Discrepancy(
         qdisc=qdisc,
         q=jnp.asarray(q),
         status="exact" if exact else "lower_bound",
@@ -470,7 +460,7 @@ def _convex(posed: Posed) -> Discrepancy:
     everywhere = face_of(diversity, np.zeros(p.size))
     if most_diverse(everywhere).value > top.value + noise:
         inner = everywhere.model(most_diverse(everywhere).x)
-    return _with_rate(
+    return Discrepancy(
         qdisc=gain,
         q=jnp.asarray({"quality": q, "diversity": on_modes, None: p}[dominated_in]),
         status="certified" if bounds_meet(gain, upper, scores) else "lower_bound",

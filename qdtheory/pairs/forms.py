@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
 from qdtheory.metrics.bleu_table import text_bleu
 from qdtheory.pairs.base import (
@@ -63,10 +63,7 @@ def is_concave(pair: Pair) -> TypeGuard[ConcavePair]:
 
 def has_tails(pair: Pair) -> TypeGuard[BleuPair]:
     """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
-    return isinstance(pair, BleuPair) and (pair.max_order, len(pair.space.lengths)) == (
-        1,
-        1,
-    )
+    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
 
 
 def is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
@@ -232,7 +229,7 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
 
     Raises:
         TypeError: `p` is not a NumPy or JAX array of float64.
-        ValueError: `p` is not a distribution, or not over the pair's texts.
+        ValueError: `p` is not a distribution.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
@@ -242,26 +239,10 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
         >>> posed.gain(np.array([0.5, 0.5]))
         -0.125
     """
-    size = None
-    match pair:
-        case BleuPair() | NgramPair():
-            size = pair.space.num_texts
-        case KernelPair():
-            size = len(pair.kernel)
-    return Posed(pair, np.asarray(check_distribution(p, "p", size)))
+    return Posed(pair, np.asarray(check_distribution(p)))
 
 
 # Compiled, so that the pairs' own checks see no values.
-@jax.jit
-def _text_quality(pair: Any, p: Array) -> Array:
-    return pair.text_quality(p)
-
-
-@jax.jit
-def _quality(pair: Any, q: Array, p: Array) -> Array:
-    return pair.quality(q, p)
-
-
-@jax.jit
-def _diversity(pair: Any, q: Array) -> Array:
-    return pair.diversity(jnp.asarray(q))
+_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
+_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
+_diversity = jax.jit(lambda pair, q: pair.diversity(q))

@@ -17,7 +17,7 @@ the previous round and multiplies the texts' probabilities by noise.
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -215,6 +215,7 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     _, (models, best, values) = jax.lax.scan(task, uniform, given)
     # Self-BLEU with many references is near its minimum for all models.
     one_text = jax.vmap(pair.diversity)(jnp.eye(p.size)).min()
+    agreeing = best[0] - AGREEMENT * (best[0] - one_text)
     real = pair.quality(p, p)
     q, gain = _better_than_real(p, models[1], best[1] - real)
     return _report(
@@ -223,10 +224,10 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
         q,
         gain,
         models[0],
-        (values[1] - real >= (1 - AGREEMENT) * gain).sum(),
-        (values[0] >= best[0] - AGREEMENT * (best[0] - one_text)).sum(),
-        NUM_ROUNDS * num_starts,
-        NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
+        num_agreeing=(values[1] - real >= (1 - AGREEMENT) * gain).sum(),
+        num_agreeing_diverse=(values[0] >= agreeing).sum(),
+        num_starts=NUM_ROUNDS * num_starts,
+        num_steps=NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
     )
 
 
@@ -542,11 +543,18 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
     models, values = _penalised(pair, p)
     best = values.max(axis=1).argmax()
     q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
-    ones = jnp.ones((), int)
-    found = _report(
-        pair, p, q, gain, most_diverse, ones, ones, len(LEARNING_RATES), SGD_STEPS
+    return _report(
+        pair,
+        p,
+        q,
+        gain,
+        most_diverse,
+        num_agreeing=jnp.ones((), int),
+        num_agreeing_diverse=jnp.ones((), int),
+        num_starts=len(LEARNING_RATES),
+        num_steps=SGD_STEPS,
+        learning_rate=jnp.array(LEARNING_RATES)[best],
     )
-    return replace(found, learning_rate=jnp.array(LEARNING_RATES)[best])
 
 
 @jax.jit
@@ -595,16 +603,9 @@ def _iterates(
 
 # --- The report --------------------------------------------------------------------
 def _report(
-    pair: Pair,
-    p: Array,
-    q: Array,
-    gain: Array,
-    most_diverse: Array,
-    num_agreeing: Array,
-    num_agreeing_diverse: Array,
-    num_starts: int,
-    num_steps: int,
+    pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:
+    """Report a model with its diagnostics; `numbers` are those of the method."""
     greatest = _greatest_quality(pair, p)
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
@@ -616,10 +617,7 @@ def _report(
         quality_range=jnp.where(_allowed(pair, p).all(), quality_range, jnp.inf),
         residual=residual,
         converged=residual <= converged_at,
-        num_agreeing=num_agreeing,
-        num_agreeing_diverse=num_agreeing_diverse,
-        num_starts=num_starts,
-        num_steps=num_steps,
+        **numbers,
     )
 
 
