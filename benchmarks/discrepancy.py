@@ -1,4 +1,4 @@
-"""Time the exact QDisc of an S-shaped pair against a search from many starts.
+"""Time the exact QDisc of a concave-convex pair against a search from many starts.
 
     python benchmarks/discrepancy.py
 

@@ -4,10 +4,10 @@ from .certificates.certify import (
     quality_discrepancy as quality_discrepancy,
 )
 from .certificates.cubic import (
-    ThirdOrderCertificate as ThirdOrderCertificate,
-    ThirdOrderInterval as ThirdOrderInterval,
-    third_order_bound as third_order_bound,
-    third_order_interval as third_order_interval,
+    CubicCertificate as CubicCertificate,
+    CubicInterval as CubicInterval,
+    cubic_bound as cubic_bound,
+    cubic_interval as cubic_interval,
 )
 from .certificates.interval import Interval as Interval
 from .certificates.quadratic import quadratic_interval as quadratic_interval

@@ -18,7 +18,6 @@ def searched_in_vain(pair, p):
     """What a search that finds nothing returns."""
     return qd.Discrepancy(
         qdisc=0.0,
-        drate=0.0,
         q=jnp.asarray(p),
         status="lower_bound",
         upper_bound=np.inf,

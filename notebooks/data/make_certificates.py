@@ -1,7 +1,7 @@
 """Write certificates.csv: QDisc of BLEU-NSBLEU on LSTM oracles, bounded on both sides.
 
 The setting of table1.csv, with oracles of hidden size 32 and two references on both
-sides: BLEU-1 by branch and bound, BLEU-2 by the third-order relaxation. Bounds are
+sides: BLEU-1 by branch and bound, BLEU-2 by the cubic relaxation. Bounds are
 rounded outwards. Rows already in the table are kept: to compute one anew, remove it.
 
     python notebooks/data/make_certificates.py [--seeds 10]
@@ -33,8 +33,8 @@ def interval(pair: qd.BleuPair, p, found: qd.Discrepancy) -> qd.Interval:
         return qd.bleu_1_interval(pair, p, found.q)
     # As a share of the range of the scores, which the interval takes.
     tolerance = RELATIVE_WIDTH * found.qdisc / float(np.ptp(pair.text_quality(p)))
-    bounds = qd.third_order_interval(pair, p, found.q, tolerance, MAX_STEPS)
-    shown = qd.third_order_bound(pair, p, bounds.certificate)
+    bounds = qd.cubic_interval(pair, p, found.q, tolerance, MAX_STEPS)
+    shown = qd.cubic_bound(pair, p, bounds.certificate)
     if shown != bounds.upper:
         raise RuntimeError(f"the certificate shows {shown}, not {bounds.upper}")
     return bounds

@@ -9,21 +9,29 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.certificates.interval import Interval, _score_error
-from qdtheory.certificates.quadratic import _is_quadratic, quadratic_interval
-from qdtheory.certificates.tails import _has_tails, bleu_1_interval
+from qdtheory.certificates.cubic import admm_interval
+from qdtheory.certificates.interval import Interval
+from qdtheory.certificates.quadratic import relaxed_interval
+from qdtheory.certificates.separable import envelope_interval
+from qdtheory.certificates.tails import tails_interval
 from qdtheory.discrepancy.quality import Discrepancy, bounds_meet, solve_or_search
-from qdtheory.pairs.base import LinearPair, Pair, expected_score
-from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.forms import separable_form
-from qdtheory.pairs.separable import SeparablePair
-from qdtheory.solvers.ascent import MARGIN
+from qdtheory.pairs.base import Pair
+from qdtheory.pairs.forms import (
+    Posed,
+    has_tails,
+    is_concave,
+    is_cubic,
+    is_quadratic,
+    name_of,
+    pose,
+    score_error,
+    separable_form,
+)
 from qdtheory.solvers.search import NUM_STARTS, Method
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.numbers import MARGIN
 
 
 def quality_discrepancy(
@@ -73,13 +81,11 @@ def quality_discrepancy(
         >>> quality_discrepancy(CR_NRR, p).dominated_in is None
         True
     """
-    require_x64()
-    p = np.asarray(check_distribution(p))
+    posed = pose(pair, p)
     if certify and separable_form(pair) is None:
         bounding_method(pair)  # refuses before a search, not after it
-    found = solve_or_search(pair, p, method=method, num_starts=num_starts, key=key)
-    found = replace(found, pair=pair, p=jnp.asarray(p))
-    return _certified(pair, p, found) if certify else found
+    found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
+    return _certified(posed, found) if certify else found
 
 
 def certify(
@@ -90,7 +96,7 @@ def certify(
     Uses `bleu_1_interval` for BLEU of order 1 on texts of one length,
     `quadratic_interval` for kernels and for BLEU of any order with one Self-BLEU
     reference, `qdtheory.separable_interval` for sums of g(Q_i), and
-    `qdtheory.third_order_interval` for BLEU of any order with two Self-BLEU references.
+    `qdtheory.cubic_interval` for BLEU of any order with two Self-BLEU references.
 
     Args:
         pair: the pair of the search.
@@ -117,42 +123,33 @@ def certify(
         'certified'
     """
     _check_subject(pair, p, found)
-    return _certified(pair, p, found)
+    return _certified(pose(pair, p), found)
 
 
-def _certified(pair: Pair, p: ArrayLike, found: Discrepancy) -> Discrepancy:
+def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     if found.status != "lower_bound":
         return found
-    interval, method = bounding_method(pair)
-    bounds = interval(pair, p, start=found.q)
-    scored: Any = pair  # every pair with a bound has scores
-    scores, reason = np.asarray(scored.text_quality(p)), found.reason
-    gain, q, dominated_in = _gain_of(pair, p, scores, found.q), found.q, "quality"
+    interval, method = bounding_method(posed.pair)
+    bounds = interval(posed, np.asarray(found.q))
+    gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
+    reason = found.reason
     # A difference within the margin of the local search is not an improvement.
-    if bounds.lower > gain + MARGIN * _range(scores):
+    if bounds.lower > gain + MARGIN * posed.spread:
         gain, q = bounds.lower, bounds.q
         reason += " A local search improved on it."
     else:
         dominated_in = found.dominated_in
-    error = _score_error(pair, np.asarray(p))
-    size, met = found.quality_range, bounds_meet(gain, bounds.upper, scores, error)
+    gain, error = max(gain, 0.0), score_error(posed.pair, posed.p)
+    met = bounds_meet(gain, bounds.upper, posed.scores, error)
     return replace(
         found,
         qdisc=gain,
-        drate=gain / size if 0 < size < np.inf else None,
         q=q,
         dominated_in=dominated_in,
         upper_bound=bounds.upper,
         status="certified" if met else "lower_bound",
         reason=f"{reason} Bounded by {method}.",
     )
-
-
-def _gain_of(pair: Any, p: ArrayLike, scores: np.ndarray, q: ArrayLike) -> float:
-    """Gain in quality of a model; minus infinity if it is less diverse than P."""
-    if pair.diversity(q) < pair.diversity(p):
-        return -np.inf
-    return max(float(expected_score(jnp.asarray(q) - p, scores)), 0.0)
 
 
 def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
@@ -162,7 +159,7 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
         pair: any pair.
 
     Returns:
-        A function of the pair, p and a starting model, and the name of the method.
+        A function of the posed pair and a starting model, and the method's name.
 
     Raises:
         TypeError: no bound is known for the pair.
@@ -172,32 +169,27 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
         >>> bounding_method(KernelPair(np.eye(2)))[1]
         'the doubly nonnegative relaxation'
     """
-    from qdtheory.certificates.cubic import is_cubic, third_order_interval
-    from qdtheory.certificates.separable import separable_interval
-
-    if isinstance(pair, ConcavePair):
+    if is_concave(pair):
         return _convex_interval, "a convex problem, if V is concave as the pair states"
-    if _has_tails(pair):
-        return bleu_1_interval, "branch and bound"
-    if _is_quadratic(pair):
-        return quadratic_interval, "the doubly nonnegative relaxation"
-    if isinstance(pair, SeparablePair | LinearPair):
-        return separable_interval, "the concave envelope and branch and bound"
+    if has_tails(pair):
+        return tails_interval, "branch and bound"
+    if is_quadratic(pair):
+        return relaxed_interval, "the doubly nonnegative relaxation"
+    if separable_form(pair) is pair:
+        return envelope_interval, "the concave envelope and branch and bound"
     if is_cubic(pair):
-        return third_order_interval, "the third-order relaxation"
+        return admm_interval, "the cubic relaxation"
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
         "ConcavePair and for a diversity that sums g(Q_i); got "
-        f"{getattr(pair, 'name', type(pair).__name__)}"
+        f"{name_of(pair)}"
     )
 
 
-def _convex_interval(
-    pair: Any, p: ArrayLike, start: ArrayLike | None = None
-) -> Interval:
+def _convex_interval(posed: Posed, start: np.ndarray) -> Interval:
     """Bounds from the convex problem, which needs no starting model."""
-    found = quality_discrepancy(pair, p)
+    found = solve_or_search(posed)
     return Interval(found.qdisc, found.upper_bound, found.q, 0)
 
 
@@ -205,10 +197,10 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     """Raise if a result belongs to another problem."""
     advice = "call quality_discrepancy(pair, p, certify=True), which does both"
     if not _is_same(pair, found.pair):
-        names = (getattr(x, "name", type(x).__name__) for x in (pair, found.pair))
         raise ValueError(
-            "found must be about this pair, {}; it is about another one, {} (functions "
-            "count as the same if they are one object); {}".format(*names, advice)
+            f"found must be about this pair, {name_of(pair)}; it is about another one, "
+            f"{name_of(found.pair)} (functions count as the same if they are one "
+            f"object); {advice}"
         )
     if not np.array_equal(np.asarray(p), np.asarray(found.p)):
         raise ValueError(
@@ -225,8 +217,3 @@ def _is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
         return False
     return all(map(np.array_equal, leaves, others))
-
-
-def _range(scores: np.ndarray) -> float:
-    """The greatest finite score minus the least."""
-    return float(np.ptp(scores[np.isfinite(scores)]))

@@ -1,16 +1,16 @@
 r"""Upper bounds on QDisc for Self-BLEU with two references, a cubic diversity.
 
 $V = -C(Q, Q, Q)$ for a symmetric tensor C, and the gain in quality is $g \cdot Q$. For
-every $\mu \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f,
+every $\eta \ge 0$, all positive semidefinite $S_1, \dots, S_N, S$ and a known gain f,
 each Q with $C(Q, Q, Q) \le s$ and $g \cdot Q \ge f$ satisfies
-$$g \cdot Q \le g \cdot Q + \mu (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
+$$g \cdot Q \le g \cdot Q + \eta (s - C(Q, Q, Q)) + \sum_x Q_x\,Q'S_xQ
 + (g \cdot Q - f)\,Q'SQ,$$
 as all added terms are nonnegative. The right side is the mean
 $\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
-$$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \mu (s - C_{xyz})
+$$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \eta (s - C_{xyz})
 + \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz},$$
 of the entries of A, so the larger of f and the maximum entry bounds the gain.
-`third_order_bound` verifies $\mu$ and the matrices, independently of the solver.
+`cubic_bound` verifies $\eta$ and the matrices, independently of the solver.
 
 They are computed by the alternating direction method of multipliers (ADMM) on the
 dual problem: a symmetric $T \ge 0$ of sum 1 in place of $Q \otimes Q \otimes Q$, with
@@ -23,24 +23,21 @@ the multipliers of the other texts would otherwise take many times more steps.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeGuard
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.certificates.interval import (
-    TINY,
     Interval,
-    bleu_error,
     checked_interval,
     constant_gain,
+    pose_with_start,
 )
-from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.solvers.ascent import best_feasible, climb_from
-from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.pairs.forms import Posed, bleu_error, is_cubic, name_of, pose
+from qdtheory.solvers.ascent import climb_from
+from qdtheory.world.numbers import EPS, TINY
 
 # A step diagonalises N matrices of size N x N, .05 s at 64 texts; memory grows as N^3.
 MAX_TEXTS = 64
@@ -58,11 +55,11 @@ MAX_SHIFTS = 64
 
 
 @dataclass(frozen=True)
-class ThirdOrderCertificate:
-    r"""Certificate of the upper bound that `third_order_bound` computes.
+class CubicCertificate:
+    r"""Certificate of the upper bound that `cubic_bound` computes.
 
     Attributes:
-        price: $\mu$, nonnegative.
+        price: $\eta$, nonnegative.
         grams: $S_1, \dots, S_N$, shape (N, N, N).
         gram: S, shape (N, N).
         floor: f, a gain that some model attains.
@@ -75,28 +72,23 @@ class ThirdOrderCertificate:
 
 
 @dataclass(frozen=True)
-class ThirdOrderInterval(Interval):
+class CubicInterval(Interval):
     """Lower and upper bound on QDisc, with a certificate of the upper bound.
 
     Attributes:
-        certificate: input of `third_order_bound`.
+        certificate: input of `cubic_bound`.
     """
 
-    certificate: ThirdOrderCertificate
+    certificate: CubicCertificate
 
 
-def is_cubic(pair: Pair) -> TypeGuard[BleuPair]:
-    """Whether diversity is BLEU with two Self-BLEU references."""
-    return isinstance(pair, BleuPair) and float(pair.num_self_references) == 2
-
-
-def third_order_interval(
+def cubic_interval(
     pair: BleuPair,
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
-) -> ThirdOrderInterval:
+) -> CubicInterval:
     """Bound QDisc of BLEU of any order with two Self-BLEU references.
 
     Args:
@@ -121,31 +113,49 @@ def third_order_interval(
         >>> from qdtheory.world.spaces import TextSpace
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
         >>> p = np.array([0.4, 0.3, 0.2, 0.1])
-        >>> found = third_order_interval(pair, p)
+        >>> found = cubic_interval(pair, p)
         >>> found.upper - found.lower <= 1e-6
         True
-        >>> third_order_bound(pair, p, found.certificate) == found.upper
+        >>> cubic_bound(pair, p, found.certificate) == found.upper
         True
     """
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
-    problem = _problem(pair, p)
-    p = np.asarray(p, float)
-    start = p if start is None else check_distribution(start, "start", p.size)
+    _require_cubic(pair)
+    return admm_interval(
+        *pose_with_start(pair, p, start, tolerance), tolerance, max_steps
+    )
 
+
+def admm_interval(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 3000
+) -> CubicInterval:
+    """Bound QDisc as `cubic_interval` does, for arguments already checked.
+
+    Args:
+        posed: BLEU with two Self-BLEU references.
+        start: a model to improve, shape (num_texts,).
+        tolerance: as in `cubic_interval`.
+        max_steps: likewise.
+
+    Returns:
+        The interval.
+
+    Raises:
+        ValueError: too many texts.
+    """
+    problem, p = _problem(posed), posed.p
     unit, n = float(np.ptp(problem.gains)), p.size
     if unit <= problem.error:  # up to rounding no model has another quality than P
-        nothing = ThirdOrderCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
+        nothing = CubicCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
         upper = _bound(problem, nothing)
-        return ThirdOrderInterval(0.0, upper, jnp.asarray(p), 0, nothing)
+        return CubicInterval(0.0, upper, jnp.asarray(p), 0, nothing)
     width = tolerance * unit
 
     def climb(q: np.ndarray) -> np.ndarray:
         shares, q = problem.gains / unit, q / q.sum()
         return climb_from(shares, problem.spent, problem.budget, q)
 
-    start = np.asarray(start)
-    lower, q = best_feasible(pair, p, [p, start, climb(start)])
+    q = max([p, start, climb(start)], key=posed.gain)
+    lower = posed.gain(q)
     iterates = _iterates(problem, q, lower)
     upper, certificate, steps = np.inf, None, 0
     while certificate is None or (upper - lower > width and steps < max_steps):
@@ -161,18 +171,19 @@ def third_order_interval(
             # proportional to mixtures of the Q's.
             heaviest = mixture[np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]]
             models = [climb(model) for model in (mixture.sum(axis=0), *heaviest)]
-            gain, better = best_feasible(pair, p, [q, *models])
+            better = max([q, *models], key=posed.gain)
+            gain = posed.gain(better)
             if gain > lower + width / 10:
                 iterates = _iterates(problem, better, gain)
             lower, q = gain, better
     # By the theorem the bound is the certificate's, or the gain that it takes as known.
     upper = max(upper, certificate.floor)
     found = checked_interval(lower, upper, q, steps, unit)
-    return ThirdOrderInterval(lower, found.upper, found.q, steps, certificate)
+    return CubicInterval(lower, found.upper, found.q, steps, certificate)
 
 
-def third_order_bound(
-    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: ThirdOrderCertificate
+def cubic_bound(
+    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: CubicCertificate
 ) -> float:
     """Upper bound on QDisc from a certificate of any origin.
 
@@ -194,11 +205,12 @@ def third_order_bound(
         >>> from qdtheory.world.spaces import TextSpace
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), 1, 2, 2)
         >>> zeros = np.zeros((2, 2, 2)), np.zeros((2, 2))
-        >>> nothing = ThirdOrderCertificate(0.0, *zeros, floor=0.0)
-        >>> print(f"{third_order_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
+        >>> nothing = CubicCertificate(0.0, *zeros, floor=0.0)
+        >>> print(f"{cubic_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
         0.12
     """
-    problem = _problem(pair, p)
+    _require_cubic(pair)
+    problem = _problem(pose(pair, p))
     n = problem.gains.size
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     if grams.shape != (n, n, n) or gram.shape != (n, n):
@@ -242,21 +254,22 @@ class _Problem:
         return entries[self.place].reshape(self.tensor.shape)
 
 
-def _problem(pair: BleuPair, p: Float[ArrayLike, " texts"]) -> _Problem:
+def _require_cubic(pair: BleuPair) -> None:
     if not is_cubic(pair):
         raise TypeError(
-            "the third-order relaxation takes BLEU with two Self-BLEU references; got "
-            f"{getattr(pair, 'name', type(pair).__name__)}"
+            "the cubic relaxation takes BLEU with two Self-BLEU references; got "
+            f"{name_of(pair)}"
         )
-    n = pair.space.num_texts
-    p = np.asarray(check_distribution(p, "p", n))
+
+
+def _problem(posed: Posed) -> _Problem:
+    pair, p, scores, n = posed.pair, posed.p, posed.scores, posed.p.size
     if n > MAX_TEXTS:
         raise ValueError(
-            f"the third-order relaxation takes {MAX_TEXTS} texts at most, got {n}; "
+            f"the cubic relaxation takes {MAX_TEXTS} texts at most, got {n}; "
             "take a smaller space"
         )
     tensor, rounding = _self_bleu(pair)
-    scores = np.asarray(pair.text_quality(p))
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     codes, place, count = np.unique(
         (key[0] * n + key[1]) * n + key[2], return_inverse=True, return_counts=True
@@ -290,7 +303,7 @@ def _self_bleu(pair: BleuPair) -> tuple[np.ndarray, float]:
     return tensor, EPS * (len(sets) + 4) * float(np.abs(weights).sum(axis=1).max())
 
 
-def _bound(problem: _Problem, certificate: ThirdOrderCertificate) -> float:
+def _bound(problem: _Problem, certificate: CubicCertificate) -> float:
     """The largest entry of A, with what the matrices lack to be semidefinite."""
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     gains, n = problem.gains, problem.gains.size
@@ -344,7 +357,7 @@ def _lack(matrix: np.ndarray) -> float:
 # --- The solver ---------------------------------------------------------------------
 def _iterates(
     problem: _Problem, q: np.ndarray, floor: float
-) -> Iterator[tuple[np.ndarray, ThirdOrderCertificate]]:
+) -> Iterator[tuple[np.ndarray, CubicCertificate]]:
     r"""Generate T and a certificate every `STEPS_BETWEEN_CHECKS` steps of the ADMM.
 
     The method keeps T in the polytope of its linear constraints, a copy of it with
@@ -391,7 +404,7 @@ def _iterates(
         area = units[:, None] * units
         yield (
             problem.full(entries * ones).sum(axis=0),
-            ThirdOrderCertificate(
+            CubicCertificate(
                 price=2 * rho * scale * float(prices[1]),
                 grams=rho * scale * units[:, None, None] * area * grams,
                 gram=rho * scale / length * area * gram,

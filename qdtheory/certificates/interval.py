@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.discrepancy.quality import CONTRADICTION
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.kernel import KernelPair
-from qdtheory.world.numbers import EPS
+from qdtheory.pairs.forms import Posed, pose
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import CONTRADICTION, EPS
 
-TINY = float(np.finfo(float).tiny)
 # Penalty per unit of constraint violation in a linear program whose scores have range
 # 1: it keeps the bound finite in a box without a feasible Q.
 PENALTY = 1e5
@@ -34,6 +32,32 @@ class Interval:
     upper: float
     q: Float[Array, " texts"]
     steps: int
+
+
+def pose_with_start(
+    pair: Pair, p: ArrayLike, start: ArrayLike | None, tolerance: float = 1.0
+) -> tuple[Posed, np.ndarray]:
+    """Check what a reader gives to a method: P, a model to improve, and a width.
+
+    Args:
+        pair: a pair of the method's form.
+        p: the real distribution, shape (N,).
+        start: the model, shape (N,); None for P itself.
+        tolerance: width at which to stop.
+
+    Returns:
+        The posed pair, and the model.
+
+    Raises:
+        ValueError: `p` or `start` is not a distribution, or a tolerance that is not
+            positive.
+    """
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    posed = pose(pair, p)
+    if start is None:
+        return posed, posed.p
+    return posed, np.asarray(check_distribution(start, "start", posed.p.size))
 
 
 def checked_interval(
@@ -133,29 +157,3 @@ def constant_gain(scores: Float[np.ndarray, " texts"], error: float = 0.0) -> fl
         A nonnegative number.
     """
     return scores.size * EPS * float(np.abs(scores).max()) + 2 * error
-
-
-def _score_error(pair: Pair, p: np.ndarray) -> float:
-    """Error bound of a score in 64 bits, taking the kernel or table as exact."""
-    if isinstance(pair, KernelPair):
-        sizes = np.abs(np.asarray(pair.kernel)) @ p
-        return (p.size + 2) * EPS * float(sizes.max())
-    if isinstance(pair, BleuPair):
-        return bleu_error(pair, float(pair.num_references))
-    return 0.0  # a user's function, taken as exact
-
-
-def bleu_error(pair: BleuPair, num_references: float) -> float:
-    """Error bound of a text's expected BLEU in 64 bits, taking the table as exact.
-
-    Args:
-        pair: the pair whose table is used.
-        num_references: n.
-
-    Returns:
-        Rounding error of the probabilities, their powers and the sum of the terms.
-    """
-    table, n = pair.table, pair.space.num_texts
-    sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
-    roundings = num_references * (n + 2) + table.num_sets + 4
-    return roundings * EPS * float(sizes.max())

@@ -1,9 +1,9 @@
 r"""Certified QDisc where diversity is quadratic, by a semidefinite relaxation.
 
 One Self-BLEU reference, or a kernel: $V = -Q'KQ$ is quadratic. For every
-$\mu \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
-$u \cdot Q \le u \cdot Q + \mu (s - Q'KQ) + Q'SQ
-\le \max_{ij} [(u_i + u_j) / 2 + \mu (s - K_{ij}) + S_{ij}]$,
+$\eta \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
+$u \cdot Q \le u \cdot Q + \eta (s - Q'KQ) + Q'SQ
+\le \max_{ij} [(u_i + u_j) / 2 + \eta (s - K_{ij}) + S_{ij}]$,
 as $Q'MQ$ is a mean of the entries of M. The tightest such bound is the doubly
 nonnegative relaxation, a semidefinite program; its solution X represents a mixture of
 $QQ'$.
@@ -12,26 +12,28 @@ $QQ'$.
 import math
 import warnings
 from contextlib import suppress
-from typing import Any, TypeGuard
+from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.certificates.interval import (
     Interval,
-    _score_error,
-    bleu_error,
     checked_interval,
     constant_gain,
     in_units,
+    pose_with_start,
 )
-from qdtheory.metrics.bleu_table import text_bleu
-from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.forms import (
+    Posed,
+    is_quadratic,
+    name_of,
+    quadratic_form,
+    score_error,
+)
 from qdtheory.pairs.kernel import KernelPair
-from qdtheory.solvers.ascent import best_feasible, climb_from
-from qdtheory.world.distributions import check_distribution
+from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS
 
 # The semidefinite program has N^2 / 2 variables and as many constraints, so time grows
@@ -66,20 +68,39 @@ def quadratic_interval(
         >>> found.upper - found.lower <= 1e-6
         True
     """
-    kernel = _kernel(pair)
-    p = np.asarray(check_distribution(p, "p", len(kernel)))
+    if not is_quadratic(pair):
+        raise TypeError(
+            "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
+            f"got {name_of(pair)}"
+        )
+    return relaxed_interval(*pose_with_start(pair, p, start))
+
+
+def relaxed_interval(posed: Posed, start: np.ndarray) -> Interval:
+    """Bound QDisc as `quadratic_interval` does, for arguments already checked.
+
+    Args:
+        posed: a pair that `is_quadratic` accepts.
+        start: a model to improve, shape (N,).
+
+    Returns:
+        The interval.
+
+    Raises:
+        ValueError: too many texts.
+        ImportError: cvxpy is not installed.
+    """
+    p, scores = posed.p, posed.scores
     if p.size > MAX_TEXTS:
         raise ValueError(
             f"the relaxation takes {MAX_TEXTS} texts at most, got {p.size}; take a "
             "smaller space"
         )
-    start = p if start is None else check_distribution(start, "start", p.size)
-    start, scores = np.asarray(start), np.asarray(pair.text_quality(p))
-    error = _score_error(pair, p)
+    error = score_error(posed.pair, p)
     units = in_units(scores, p, error)
     if units is None:
         return checked_interval(0.0, constant_gain(scores, error), p, 0, 0.0)
-    kernel, budget, rounding = _unit_kernel(pair, kernel, p)
+    kernel, budget, rounding = _unit_kernel(*quadratic_form(posed.pair), p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
 
     def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
@@ -93,22 +114,18 @@ def quadratic_interval(
         for q in starts
         if q.sum() > 0  # the solver may have failed
     ]
-    gain, q = best_feasible(pair, p, [p, start, *climbed])
-    return checked_interval(gain, units.gain(upper), q, steps, units.unit)
+    q = max([p, start, *climbed], key=posed.gain)
+    return checked_interval(posed.gain(q), units.gain(upper), q, steps, units.unit)
 
 
 def _unit_kernel(
-    pair: KernelPair | BleuPair, kernel: np.ndarray, p: np.ndarray
+    kernel: np.ndarray, error: float, p: np.ndarray
 ) -> tuple[np.ndarray, float, float]:
     """Rescale K to [0, 1]; return it with P'KP and the rounding error of the two.
 
     A constant in K is a constant in V, as a distribution sums to 1.
     """
     low = float(kernel.min())
-    # Rounding of the symmetrisation, or of BLEU's own terms.
-    error = EPS * float(np.abs(kernel).max())
-    if isinstance(pair, BleuPair):
-        error += bleu_error(pair, 1.0)
     unit = max(float(np.ptp(kernel)), 4 * error)
     unit = unit or 1.0  # a kernel of zeros
     kernel = (kernel - low) / unit
@@ -116,27 +133,6 @@ def _unit_kernel(
     offset = low / unit * lack * (2 + lack)
     rounding = (2 * p.size + 8) * EPS * (1 + abs(offset)) + 2 * error / unit
     return kernel, float(p @ kernel @ p) + offset, rounding
-
-
-def _is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
-    return isinstance(pair, KernelPair) or (
-        isinstance(pair, BleuPair) and float(pair.num_self_references) == 1
-    )
-
-
-def _kernel(pair: KernelPair | BleuPair) -> np.ndarray:
-    """Return the symmetric K with V = -Q'KQ."""
-    if not _is_quadratic(pair):
-        raise TypeError(
-            "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
-            f"got {getattr(pair, 'name', type(pair).__name__)}"
-        )
-    if isinstance(pair, KernelPair):
-        kernel = np.asarray(pair.kernel)
-    else:
-        texts = np.eye(pair.space.num_texts)
-        kernel = np.asarray(jax.lax.map(lambda b: text_bleu(pair.table, b, 1), texts))
-    return (kernel + kernel.T) / 2
 
 
 def _relaxed(

@@ -1,9 +1,9 @@
 r"""Upper bounds on QDisc for $V = \sum_i g(Q_i)$ with g of any shape.
 
-Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\mu \ge 0$ and every
+Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\eta \ge 0$ and every
 $\nu$, each distribution Q with $V(Q) \ge s$ satisfies
-$u \cdot Q \le u \cdot Q + \mu (V(Q) - s) + \nu (1 - \sum_i Q_i)
-\le \nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, with x in $[l_i, h_i]$.
+$u \cdot Q \le u \cdot Q + \eta (V(Q) - s) + \nu (1 - \sum_i Q_i)
+\le \nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$, with x in $[l_i, h_i]$.
 The tightest of these bounds is the optimum with g replaced by its concave envelope on
 each side of the box. If that optimum lies on a chord, the box is split.
 
@@ -16,7 +16,6 @@ a tangent at any point; elsewhere by chords, which g may exceed by `FLAT` times 
 size. A solver's error can only loosen the bound.
 """
 
-from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -31,15 +30,16 @@ from qdtheory.certificates.interval import (
     checked_interval,
     constant_gain,
     in_units,
+    pose_with_start,
 )
 from qdtheory.pairs import named
-from qdtheory.pairs.base import Pair, expected_score
-from qdtheory.pairs.forms import checked_scores, separable_form
+from qdtheory.pairs.base import Pair
+from qdtheory.pairs.forms import Posed, name_of, separable_form
 from qdtheory.pairs.formulas import formula_of, interval_arithmetic
 from qdtheory.pairs.jets import Jet
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.solvers.ascent import climb_from
-from qdtheory.world.distributions import check_distribution
+from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS
 
 FLAT = 1e-14
@@ -68,14 +68,14 @@ def dual_bound(
 ) -> float:
     r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 
-    The dual function $\nu - \mu s + \sum_i \max_x [(u_i - \nu) x + \mu g(x)]$, rounded
-    up.
+    The dual function $\nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$,
+    rounded up.
 
     Args:
         g: as in `separable_interval`.
         scores: u, finite, shape (N,).
         least: s.
-        price: $\mu$, nonnegative.
+        price: $\eta$, nonnegative.
         level: $\nu$.
         low: lower limits of the probabilities, in [0, 1], scalar or shape (N,).
         high: upper limits, likewise, at least `low`.
@@ -302,56 +302,68 @@ def separable_interval(
         raise TypeError(
             "the bound takes a pair with a score for each text and a diversity that "
             "sums g(Q_i), a SeparablePair or LinearPair; got "
-            f"{getattr(pair, 'name', type(pair).__name__)}"
+            f"{name_of(pair)}"
         )
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
-    p = np.asarray(check_distribution(p))
+    posed, start = pose_with_start(separable, p, start, tolerance)
+    return envelope_interval(posed, start, tolerance, max_splits)
+
+
+def envelope_interval(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
+) -> Interval:
+    """Bound QDisc as `separable_interval` does, for arguments already checked.
+
+    Args:
+        posed: a separable or linear pair.
+        start: a model to improve, shape (N,).
+        tolerance: as in `separable_interval`.
+        max_splits: likewise.
+
+    Returns:
+        The interval.
+
+    Raises:
+        TypeError: a g without a formula.
+        ValueError: too many texts, or a g whose shape interval arithmetic cannot
+            determine.
+    """
+    p, scores, g = posed.p, posed.scores, posed.pair.g
     if p.size > MAX_TEXTS:
         raise ValueError(
             f"the bound takes {MAX_TEXTS} texts at most, got {p.size}; take a smaller "
             "space"
         )
-    start = p if start is None else check_distribution(start, "start", p.size)
-    scores = checked_scores(separable, p)
     # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = in_units(scores[order], p[order])
     if units is None:
         return checked_interval(0.0, constant_gain(scores[order]), p, 0, 0.0)
-    problem = _problem(separable.g, units.scores, p, p.size - order.size)
-    diversity = float(separable.diversity(p))
+    problem = _problem(g, units.scores, p, p.size - order.size)
 
-    def gain_of(q: np.ndarray) -> float:
-        feasible = separable.diversity(q) >= diversity
-        return float(expected_score(q - p, scores)) if feasible else -np.inf
+    def value(q: np.ndarray) -> float:
+        return units.quality + posed.gain(q) / units.unit
 
-    def enough_for(q: np.ndarray) -> float:
-        return units.quality + gain_of(q) / units.unit + tolerance
+    def climb(box: Box) -> np.ndarray:
+        climbed, to = np.zeros(p.size), problem
+        climbed[order] = climb_from(to.scores, to.spent, to.budget, box.q)
+        return climbed
 
-    q = max([p, np.asarray(start)], key=gain_of)
-    enough = enough_for(q)
+    def halves(box: Box, enough: float) -> Iterator[Box]:
+        for low, high in _halves(box):
+            yield _bounded(problem, low, high, box.planes, enough)
+
+    best = max([p, start], key=value)
     # No less than 1 / i.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
-    boxes = [_bounded(problem, 0 * high, np.minimum(high, 1), columns, enough)]
-    splits = 0
-    while boxes[-1].bound > enough and splits < max_splits:
-        box = boxes.pop()
-        splits += 1
-        # A local search costs as much as many splits: run one at split 2, 4, 8, ...
-        if splits > 1 and splits & (splits - 1) == 0:
-            climbed = np.zeros(p.size)
-            climbed[order] = climb_from(
-                problem.scores, problem.spent, problem.budget, box.q
-            )
-            q = max([q, climbed], key=gain_of)
-            enough = enough_for(q)
-        for low, high in _halves(box):
-            half = _bounded(problem, low, high, box.columns, enough)
-            insort(boxes, half, key=lambda box: box.bound)
-    upper = units.gain(boxes[-1].bound)
-    return checked_interval(gain_of(q), upper, q, splits, units.unit)
+    enough = value(best) + tolerance
+    root = _bounded(problem, 0 * high, np.minimum(high, 1), columns, enough)
+    bound, best, splits = branch_and_bound(
+        root, halves, climb, value, best, tolerance, max_splits
+    )
+    return checked_interval(
+        posed.gain(best), units.gain(bound), best, splits, units.unit
+    )
 
 
 @dataclass(frozen=True)
@@ -385,28 +397,17 @@ def _problem(
     return _Problem(g, scores, _bounds(sum(values) - left_out)[0])
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A box of probabilities, and the optimum with the envelopes of g there."""
-
-    low: np.ndarray
-    high: np.ndarray
-    bound: float
-    columns: np.ndarray  # rows whose mixture is the optimum
-    q: np.ndarray
-    gaps: np.ndarray  # from g to its envelope, at each text
-
-
 def _bounded(
     problem: _Problem,
     low: np.ndarray,
     high: np.ndarray,
     columns: np.ndarray,
     enough: float,
-) -> _Box:
+) -> Box:
     """Minimise the bound of a box over the multipliers by cutting planes.
 
     The bound is convex in the multipliers; any x in the box gives a supporting plane.
+    The box keeps those whose mixture is the optimum; a gap is from g to its envelope.
 
     Args:
         problem: the problem to bound.
@@ -436,7 +437,7 @@ def _bounded(
     bound = dual_bound(problem.g, problem.scores, problem.least, *best, low, high)
     q = share @ x
     gaps = share @ values - _jet(problem.g, q).value
-    return _Box(low, high, bound, x[share > 0], q, gaps)
+    return Box(low, high, bound, q, gaps, q, x[share > 0])
 
 
 def _multipliers(
@@ -478,11 +479,9 @@ def _multipliers(
     return floor, shares / shares.sum(), price, level + price * shape.tilt
 
 
-def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _halves(box: Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split a box in two where the envelope is farthest from g."""
-    i = int(box.gaps.argmax())
-    tenth = (box.high[i] - box.low[i]) / 10
-    cut = np.clip(box.q[i], box.low[i] + tenth, box.high[i] - tenth)
+    i, cut = box.cut()
     place = np.arange(box.q.size)
     yield box.low, np.where(place >= i, np.minimum(box.high, cut), box.high)
     low = np.where(place <= i, np.maximum(box.low, cut), box.low)

@@ -11,38 +11,35 @@ convex up to $2 / (k + 1)$ and concave beyond.
 Branch and bound on boxes of tails: in each box $\varphi$ is replaced by lines below its
 convex envelope, which leaves a linear program over mixtures of count vectors.
 
-Any multipliers give a valid bound. For every $\mu \ge 0$ and y, and lines
+Any multipliers give a valid bound. For every $\eta \ge 0$ and y, and lines
 $a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, each Q in the box with
 $\sum_i \varphi(T_i) \le s$ satisfies
-$w \cdot T \le w \cdot T + \mu (s - \sum_i \varphi(T_i)) \le \mu (s - \sum_i a_i)
-+ \max_x (w - \mu b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
+$w \cdot T \le w \cdot T + \eta (s - \sum_i \varphi(T_i)) \le \eta (s - \sum_i a_i)
++ \max_x (w - \eta b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
 where x ranges over the count vectors. A solver's error can only loosen the bound.
 """
 
 import math
-from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.certificates.interval import (
     PENALTY,
-    TINY,
     Interval,
-    _score_error,
     checked_interval,
     constant_gain,
     in_units,
+    pose_with_start,
 )
 from qdtheory.metrics.ngrams import ngram_matrix
-from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.solvers.ascent import best_feasible, climb_from
-from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.pairs.forms import Posed, has_tails, score_error
+from qdtheory.solvers.ascent import climb_from
+from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
+from qdtheory.world.numbers import EPS, TINY
 
 
 def bleu_1_interval(
@@ -77,44 +74,63 @@ def bleu_1_interval(
         >>> found.upper - found.lower <= 1e-6
         True
     """
-    if not _has_tails(pair):
+    if not has_tails(pair):
         raise ValueError(
             "branch and bound takes BLEU of order 1 on texts of one length, got order "
             f"{pair.max_order} and lengths {pair.space.lengths}"
         )
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
-    p = np.asarray(check_distribution(p, "p", pair.space.num_texts))
-    start = p if start is None else check_distribution(start, "start", p.size)
-    scores, error = np.asarray(pair.text_quality(p)), _score_error(pair, p)
-    if in_units(scores, p, error) is None:
-        return checked_interval(0.0, constant_gain(scores, error), p, 0, 0.0)
-    problem, kind = _tails(pair, p)
+    posed, start = pose_with_start(pair, p, start, tolerance)
+    return tails_interval(posed, start, tolerance, max_splits)
+
+
+def tails_interval(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
+) -> Interval:
+    """Bound QDisc as `bleu_1_interval` does, for arguments already checked.
+
+    Args:
+        posed: BLEU of order 1, on texts of one length.
+        start: a model to improve, shape (num_texts,).
+        tolerance: as in `bleu_1_interval`.
+        max_splits: likewise.
+
+    Returns:
+        The interval.
+    """
+    scores, error = posed.scores, score_error(posed.pair, posed.p)
+    if in_units(scores, posed.p, error) is None:
+        return checked_interval(0.0, constant_gain(scores, error), posed.p, 0, 0.0)
+    problem, kind = _tails(posed.pair, posed.p)
     quality = float(problem.weights @ problem.real)
-    gain, q = best_feasible(pair, p, [p, np.asarray(start)])
-    enough = quality + gain / problem.unit + tolerance
-    ends = np.zeros_like(problem.real), np.ones_like(problem.real)
-    boxes = [_bounded(problem, *ends, np.empty((0, 3)), problem.real, enough)]
-    splits, seen = 0, np.zeros(len(problem.vertices), bool)
-    while boxes[-1].bound > enough and splits < max_splits:
-        box = boxes.pop()
-        splits += 1
-        seen |= box.q > 0
-        # A local search costs as much as many splits: run one at split 1, 2, 4, ...
-        if splits & (splits - 1) == 0:
-            climbed = np.zeros(seen.size)
-            part = replace(problem, vertices=problem.vertices[seen])
-            climbed[seen] = climb_from(
-                part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
-            )
-            # Texts with the same count vector are equivalent in both metrics.
-            gain, q = best_feasible(pair, p, [q, (climbed / np.bincount(kind))[kind]])
-            enough = quality + gain / problem.unit + tolerance
+    seen = np.zeros(len(problem.vertices), bool)
+
+    def value(q: np.ndarray) -> float:
+        return quality + posed.gain(q) / problem.unit
+
+    def climb(box: Box) -> np.ndarray:
+        part = replace(problem, vertices=problem.vertices[seen])
+        climbed = np.zeros(seen.size)
+        climbed[seen] = climb_from(
+            part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
+        )
+        # Texts with the same count vector are equivalent in both metrics.
+        return (climbed / np.bincount(kind))[kind]
+
+    def halves(box: Box, enough: float) -> Iterator[Box]:
         for low, high in _halves(box):
-            half = _bounded(problem, low, high, box.lines, box.tails, enough)
-            insort(boxes, half, key=lambda box: box.bound)
-    share = boxes[-1].bound - quality + problem.rounding
-    return checked_interval(gain, problem.unit * share, q, splits, problem.unit)
+            half = _bounded(problem, low, high, box.planes, box.at, enough)
+            seen[half.q > 0] = True
+            yield half
+
+    best = max([posed.p, start], key=value)
+    ends = np.zeros_like(problem.real), np.ones_like(problem.real)
+    enough = value(best) + tolerance
+    root = _bounded(problem, *ends, np.empty((0, 3)), problem.real, enough)
+    bound, best, splits = branch_and_bound(
+        root, halves, climb, value, best, tolerance, max_splits
+    )
+    upper = problem.unit * (bound - quality + problem.rounding)
+    return checked_interval(posed.gain(best), upper, best, splits, problem.unit)
 
 
 @dataclass(frozen=True)
@@ -133,14 +149,6 @@ class _Tails:
         """Sum of phi(T), with its gradient in the mixture q."""
         t = q @ self.vertices
         return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
-
-
-def _has_tails(pair: Pair) -> TypeGuard[BleuPair]:
-    return (
-        isinstance(pair, BleuPair)
-        and pair.max_order == 1
-        and len(pair.space.lengths) == 1
-    )
 
 
 def _tails(pair: BleuPair, p: np.ndarray) -> tuple[_Tails, np.ndarray]:
@@ -184,19 +192,6 @@ def _slope_error(k: float, t: np.ndarray) -> np.ndarray:
     return EPS * (2 + (k + 8) * ((1 - t) ** k + k * t * (1 - t) ** (k - 1)))
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A box of tails in [low, high], and the solution of its linear program."""
-
-    low: np.ndarray
-    high: np.ndarray
-    lines: np.ndarray  # below phi on the box: rows of (index of the tail, a, b)
-    bound: float
-    q: np.ndarray
-    tails: np.ndarray
-    gaps: np.ndarray  # from the highest line to phi, at each tail
-
-
 def _bounded(
     problem: _Tails,
     low: np.ndarray,
@@ -204,8 +199,11 @@ def _bounded(
     lines: np.ndarray,
     tails: np.ndarray,
     enough: float,
-) -> _Box:
+) -> Box:
     """Bound a box by cutting planes: add lines at solutions while the bound improves.
+
+    Its variables are the tails, and its planes lines below phi: rows of (index of the
+    tail, a, b). A gap is that from the highest line to phi.
 
     Args:
         problem: the problem to bound.
@@ -226,7 +224,7 @@ def _bounded(
         tails = q @ problem.vertices
         if bound <= enough or last - bound < 0.05 * (bound - enough):
             gaps = _phi(problem.k, tails) - _level(lines, tails)
-            return _Box(low, high, lines, bound, q, tails, gaps)
+            return Box(low, high, bound, tails, gaps, q, lines)
         last = bound
 
 
@@ -261,21 +259,19 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
     at = np.where(on_phi, t, touch)
     a = _phi(k, at) - b * at
     steeper, error = _slope(k, at) - b, _slope_error(k, at)
-    bend_end = np.clip(inflection, low, high)
+    turn = np.clip(inflection, low, high)
     excess = np.maximum(steeper + error, 0) * (at - low)
-    excess += np.maximum(error - steeper, 0) * np.maximum(bend_end - at, 0)
+    excess += np.maximum(error - steeper, 0) * np.maximum(turn - at, 0)
     at_high = a + b * high - _phi(k, high) + _phi_error(k, high)
     excess = np.maximum(excess + _phi_error(k, at), at_high)
     a -= excess + 4 * EPS * (1 + np.abs(b))
     return np.column_stack([np.arange(t.size), a, b])
 
 
-def _halves(box: _Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _halves(box: Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split a box in two along the tail with the largest gap."""
-    i = int(box.gaps.argmax())
-    tenth = (box.high[i] - box.low[i]) / 10
-    cut = np.clip(box.tails[i], box.low[i] + tenth, box.high[i] - tenth)
-    across = np.arange(box.gaps.size) == i
+    i, cut = box.cut()
+    across = np.arange(box.at.size) == i
     yield box.low, np.where(across, cut, box.high)
     yield np.where(across, cut, box.low), box.high
 
@@ -314,16 +310,16 @@ def _relaxation(
         q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
     # Positive, so that the weights of a tail's lines can be normalised.
     multipliers = np.maximum(multipliers, TINY)
-    mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
+    price, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
     share = multipliers[2 * m + 1 :]
     share = share / np.bincount(index, share)[index]
     size = np.bincount(index, share * (np.abs(a) + np.abs(b))).sum()
     a, b = np.bincount(index, share * a), np.bincount(index, share * b)
-    rest = weights - mu * b - y
-    bound = mu * (problem.budget - a.sum()) + (vertices @ rest).max()
+    rest = weights - price * b - y
+    bound = price * (problem.budget - a.sum()) + (vertices @ rest).max()
     bound += np.maximum(y * low, y * high).sum()
     # Rounding of the sum of the shares (phi is at most 1), of the means of the lines
     # and of sums of m terms.
-    size = mu * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
+    size = price * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
     terms = 2 * m + np.bincount(index).max() + 8
     return bound + 2 * terms * EPS * size, q / q.sum()

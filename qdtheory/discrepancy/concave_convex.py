@@ -29,15 +29,9 @@ from qdtheory.solvers.regularized_argmax import (
     slopes_of,
 )
 from qdtheory.theory.frontier import NEAREST_WEIGHT
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, NOISE, TIGHTEST, TINY
 
 NUM_POINTS = 257
-# Rounding error of a sum, relative to the sum of absolute values.
-NOISE = 8 * EPS
-# The smallest tolerance that SciPy's root-finder accepts.
-TIGHTEST = np.float64(4 * EPS)
-# Stands for 0 where g or its slope is undefined at 0.
-SMALLEST = float(np.finfo(float).tiny)
 
 
 @lru_cache(maxsize=128)
@@ -65,7 +59,7 @@ def inflection_point(g: ScalarFunction) -> float:
         return 1.0
     x, slopes = slopes_of(g)
     least = int(slopes.argmin())
-    noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
     # Above c rounding may hide the increase, as for (1 - x)**1000; below c, g' must be
     # invertible. Points below 1e-3 are too close to decide.
@@ -113,16 +107,16 @@ def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
     x = sympy.Symbol("x", positive=True)
     if not find_hole(formula)[0]:
         return None
-    bend = formula.symbolic(x).diff(x, 2)
+    curvature = formula.symbolic(x).diff(x, 2)
     if inflection == 1:
-        return "proved" if sign_of(bend, x).value == -1 else None
+        return "proved" if sign_of(curvature, x).value == -1 else None
     # Except within 1e-12 of c, where a wrong sign costs 1e-24 of the third derivative.
     below, above = (
         sympy.Rational(Fraction(inflection)) * (1 + sympy.Rational(sign, 10**12))
         for sign in (-1, 1)
     )
-    concave = sign_of(bend.subs(x, below * x), x).value == -1
-    convex = sign_of(bend.subs(x, above + (1 - above) * x), x).value == 1
+    concave = sign_of(curvature.subs(x, below * x), x).value == -1
+    convex = sign_of(curvature.subs(x, above + (1 - above) * x), x).value == 1
     return "proved" if concave and convex else None
 
 
@@ -308,11 +302,11 @@ def _nearby(
 
     The table is too coarse to find it if V(P) equals the maximum to eight digits.
     """
-    value, _, bend = values_of(g, q)
-    free = np.isfinite(scores) & (bend != 0)
+    value, _, curvature = values_of(g, q)
+    free = np.isfinite(scores) & (curvature != 0)
     if not free.any():  # at the inflection
         return None
-    inverse = np.where(free, 1 / np.where(free, bend, 1), 0.0)
+    inverse = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
     score = np.where(free, scores, 0.0)
     score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)
     decline = -(inverse * score) @ score
@@ -360,15 +354,15 @@ def _polished(
     gaps = np.where(others, scores - scores[top], 0.0)
     b = values_of(g, q)[1][top]
     for _ in range(20):
-        value, slope, bend = values_of(g, q)
+        value, slope, curvature = values_of(g, q)
         # Eliminate the others' steps, but not the top's, as its g'' may be 0.
         free = others & (q > 0)
-        by_b = np.where(free, 1 / np.where(free, bend, 1), 0.0)
+        by_b = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
         by_w = by_b * gaps
         slack = by_b * np.where(free, w * gaps + b - slope, 0.0)
         marginal = np.where(free, slope, 0.0)
         system = [
-            [bend[top], 0.0, -1.0],
+            [curvature[top], 0.0, -1.0],
             [1.0, by_w.sum(), by_b.sum()],
             [slope[top], by_w @ marginal, by_b @ marginal],
         ]
@@ -442,9 +436,9 @@ def values_of(
     # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
     size = max(1024, 1 << (x.size - 1).bit_length())
     padded = np.full(size, 0.5)
-    padded[: x.size] = np.maximum(x, SMALLEST)
-    value, slope, bend = (np.array(y) for y in _compiled_values(g, padded))
-    return value[: x.size], slope[: x.size], bend[: x.size]
+    padded[: x.size] = np.maximum(x, TINY)
+    value, slope, curvature = (np.array(y) for y in _compiled_values(g, padded))
+    return value[: x.size], slope[: x.size], curvature[: x.size]
 
 
 @partial(jax.jit, static_argnums=0)

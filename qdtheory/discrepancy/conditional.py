@@ -12,7 +12,6 @@ $\sum_{c,x} \pi_{cx} (r_{cx} - b_x) \le \sum_c P(c) \max_x (r_{cx} - b_x)$, with
 $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -23,21 +22,19 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.discrepancy.concave_convex import NOISE, values_of
+from qdtheory.discrepancy.concave_convex import values_of
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.pairs.forms import Posed
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.solvers.interior_point import Tangent, follow_path, tangent_at
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import NEAREST_WEIGHT, maximise
 from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import CLOSED, NOISE
 
-MAX_STEPS = 300
-# The bounds meet when they differ by at most this share of the range of qualities.
-TOLERANCE = 1e-11
-# Share of the mean complementarity that a step aims at; share of each slack it keeps.
-CENTERING, KEPT = 0.1, 0.01
-EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @runtime_checkable
@@ -241,8 +238,8 @@ def pooled_discrepancy(
 ) -> ConditionalDiscrepancy:
     r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
 
-    Newton's method follows the central path; its iterates are as diverse as P, so their
-    gains are lower bounds. With m the pooled model and $\eta$ the price of diversity,
+    The iterates of the interior-point method are as diverse as P, so their gains are
+    lower bounds. With m the pooled model and $\eta$ the price of diversity,
     the text prices $b_x = -\eta g'(m_x)$ give an upper bound on the gain.
 
     Args:
@@ -281,16 +278,19 @@ def pooled_discrepancy(
         return ConditionalDiscrepancy(plan.gain, plan.q, plan.upper_bound, 0.0)
 
     best, gain, upper, price = p, 0.0, np.inf, np.inf
-    start = (p + uniform) / 2
-    for q, price, slack, slope in _central_path(pair, scores, weights, start, real):
+    rows, columns = _sums(*p.shape)
+    tangent = partial(_pooled_tangent, pair.g, columns)
+    start = tangent((weights[:, None] * (p + uniform) / 2).ravel())
+    for at, price in follow_path(tangent, start, scores.ravel(), real, unit, rows):
         # Concave V lies below its tangent at the pooled model.
-        spare = slack - slope @ (weights @ q)
-        bound = weights @ (scores + price * slope).max(axis=1) + price * spare
-        bound -= (weights[:, None] * p * scores).sum()
+        heights = scores + price * (at.ends - real).reshape(p.shape)
+        bound = weights @ heights.max(axis=1) - (weights[:, None] * p * scores).sum()
+        q = at.x.reshape(p.shape) / weights[:, None]
+        q = q / q.sum(axis=1, keepdims=True)
         upper, found = min(upper, float(bound)), _gain(q, p, weights, scores)
         if found > gain:
             best, gain = q, found
-        if upper - gain <= TOLERANCE * unit:
+        if upper - gain <= CLOSED * unit:
             break
     return ConditionalDiscrepancy(gain, jnp.asarray(best), max(upper, gain), -1 / price)
 
@@ -364,7 +364,7 @@ def transport_bound(
         A_eq=np.vstack([rows, columns]),
         b_eq=np.concatenate([weights, pooled]),
         bounds=[(0, None if x else 0) for x in possible.ravel()],
-        options=EXACT,
+        options=FEASIBLE,
     )
     if found.x is None:
         raise RuntimeError(f"the linear program was not solved: {found.message}")
@@ -427,13 +427,7 @@ def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:
 
 def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
     """The same, after checking that the quality of P itself is finite."""
-    scores = np.asarray(_scores(pair, p))
-    if not np.isfinite(scores[p > 0]).all() or not (scores < np.inf).all():
-        raise ValueError(
-            "the quality of P itself must be finite, and no score NaN or +inf; the "
-            "pair's scores are not so at this p"
-        )
-    return scores
+    return np.stack([Posed(pair, row).scores for row in p])
 
 
 def _gain(
@@ -463,52 +457,8 @@ def _sums(conditions: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _central_path(
-    pair: SeparablePair | LinearPair,
-    scores: np.ndarray,
-    weights: np.ndarray,
-    start: np.ndarray,
-    least: float,
-) -> Iterator[tuple[np.ndarray, float, float, np.ndarray]]:
-    r"""Generate strictly feasible models: Q, price of diversity, V - least, $g'(m)$.
-
-    With multipliers $z \ge 0$ of $\pi \ge 0$, $\eta$ of diversity and $\nu_c$ of the
-    weights: $r + \eta g'(m) + z = \nu$, $\eta (V - V(P)) = \mu$, $z \pi = \mu$.
-    """
-    rows, columns = _sums(*scores.shape)
-    r, n = scores.ravel(), scores.size
-    x = (weights[:, None] * start).ravel()
-    value, slope, bend = values_of(pair.g, columns @ x)
-    slack = value.sum() - least
-    mu = np.ptp(r) / (n + 1)
-    z, price = mu / x, mu / slack
-    for _ in range(MAX_STEPS):
-        coupling = x.reshape(scores.shape)
-        q = coupling / coupling.sum(axis=1, keepdims=True)
-        yield q, float(price), float(slack), slope
-        mu = CENTERING * (x @ z + price * slack) / (n + 1)
-        # In units of x; the steps of the price and of nu are further unknowns.
-        by_text, by_row = columns * x, rows * x
-        matrix = np.zeros((n + 1 + len(rows),) * 2)
-        matrix[:n, :n] = price * by_text.T @ (bend[:, None] * by_text) - np.diag(x * z)
-        matrix[:n, n] = matrix[n, :n] = slope @ by_text
-        matrix[n, n] = slack / price
-        matrix[:n, n + 1 :], matrix[n + 1 :, :n] = by_row.T, by_row
-        uphill = x * r + price * (slope @ by_text) + mu
-        target = np.concatenate([-uphill, [mu / price - slack], np.zeros(len(rows))])
-        try:
-            step = np.linalg.solve(matrix, target)
-        except np.linalg.LinAlgError:
-            return
-        dx, dprice, dz = x * step[:n], step[n], mu / x - z - z * step[:n]
-        falls = max((-dx / x).max(), (-dz / z).max(), -dprice / price, 1 - KEPT)
-        share = (1 - KEPT) / falls
-        while True:
-            value, slope, bend = values_of(pair.g, columns @ (x + share * dx))
-            if value.sum() - least > KEPT * slack:
-                break
-            share /= 2
-            if share < NOISE:
-                return
-        slack = value.sum() - least
-        x, z, price = x + share * dx, z + share * dz, price + share * dprice
+def _pooled_tangent(g: ScalarFunction, columns: np.ndarray, x: np.ndarray) -> Tangent:
+    """Diversity of the pooled texts, as a function of a flattened coupling."""
+    value, slope, curvature = values_of(g, columns @ x)
+    hessian = columns.T @ (curvature[:, None] * columns)
+    return tangent_at(x, float(value.sum()), slope @ columns, hessian)

@@ -10,16 +10,15 @@ A result is called exact if an upper bound by weak duality (`weak_duality`,
 independent of the solvers) matches it.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from qdtheory.discrepancy.concave_convex import (
-    NOISE,
-    TIGHTEST,
     chord_height,
     inflection_point,
     models_of_diversity,
@@ -28,16 +27,14 @@ from qdtheory.discrepancy.concave_convex import (
     values_of,
 )
 from qdtheory.discrepancy.weak_duality import (
-    EXACT,
+    concave_convex_bound,
     rounding,
-    s_shaped_bound,
     tangent_bound,
 )
-from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
-from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.forms import checked_scores, separable_form
+from qdtheory.pairs.base import Pair, expected_score
+from qdtheory.pairs.concave import Functional
+from qdtheory.pairs.forms import Posed, is_concave, separable_form
 from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.concavity import require_concave
 from qdtheory.solvers.interior_point import (
     Face,
@@ -47,7 +44,7 @@ from qdtheory.solvers.interior_point import (
     favoured,
     most_diverse,
 )
-from qdtheory.solvers.search import NUM_STARTS, Method, Search, search
+from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
 from qdtheory.theory.frontier import (
     NEAREST_WEIGHT,
     maximise,
@@ -55,14 +52,14 @@ from qdtheory.theory.frontier import (
     saturation_weight_of,
     score_gaps,
 )
-from qdtheory.world.numbers import EPS
-
-# Bounds meet if they differ by at most this share of the range of scores.
-CERTIFIED = 1e-5
-# A gain may exceed a bound by this share of that range. A model as diverse as P in 64
-# bits may fall short of V(P) by a rounding error e, which near the greatest diversity
-# is worth the order of the square root of e in quality: 1e-7.
-CONTRADICTION = 1e-6
+from qdtheory.world.numbers import (
+    CERTIFIED,
+    CONTRADICTION,
+    EPS,
+    EXACT,
+    NOISE,
+    TIGHTEST,
+)
 
 
 def bounds_meet(
@@ -128,7 +125,7 @@ class Discrepancy:
     """
 
     qdisc: float
-    drate: float | None
+    drate: float | None = field(init=False)
     q: Float[Array, " texts"]
     status: Literal["exact", "certified", "lower_bound"]
     upper_bound: float
@@ -142,10 +139,14 @@ class Discrepancy:
     pair: Pair | None = field(default=None, repr=False)
     p: Float[Array, " texts"] | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        known = 0 < self.quality_range < np.inf
+        drate = self.qdisc / self.quality_range if known else None
+        object.__setattr__(self, "drate", drate)
+
 
 def solve_or_search(
-    pair: Pair,
-    p: np.ndarray,
+    posed: Posed,
     *,
     method: Literal["exact"] | Method | None = None,
     num_starts: int = NUM_STARTS,
@@ -154,8 +155,7 @@ def solve_or_search(
     """Compute the discrepancy by the method that the pair's form allows, uncertified.
 
     Args:
-        pair: any pair that JAX can differentiate.
-        p: the real distribution, already checked, shape (N,).
+        posed: any pair that JAX can differentiate, at the real distribution.
         method: as in `qdtheory.quality_discrepancy`.
         num_starts: likewise.
         key: likewise.
@@ -168,65 +168,54 @@ def solve_or_search(
         ValueError: as in `qdtheory.quality_discrepancy`.
 
     Example:
+        >>> from qdtheory.pairs.forms import pose
         >>> from qdtheory.pairs.named import LL_NRR
-        >>> solve_or_search(LL_NRR, np.array([0.6, 0.3, 0.1])).status
+        >>> solve_or_search(pose(LL_NRR, np.array([0.6, 0.3, 0.1]))).status
         'exact'
     """
-    separable = separable_form(pair)
+    pair, separable = posed.pair, separable_form(posed.pair)
     if separable is not None and (
-        method == "exact" or (method is None and _is_solvable(separable))
+        method == "exact" or (method is None and _is_solvable(separable.g))
     ):
-        return _solved(separable, p)
-    if isinstance(pair, ConcavePair) and method is None:
-        return _convex(pair, p)
-    if method == "exact":
+        found = _solved(Posed(separable, posed.p))
+    elif is_concave(pair) and method is None:
+        found = _convex(posed)
+    elif method == "exact":
         raise TypeError(
             "QDisc is exact for a pair with a score for each text and a diversity "
             "that sums g(Q_i), a SeparablePair or LinearPair; got a "
             f"{type(pair).__name__}"
         )
-    found = search(pair, p, method=method or "ascent", num_starts=num_starts, key=key)
-    return _searched(pair, p, found)
+    else:
+        options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
+        search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
+        found = _searched(posed, search)
+    reason = found.reason
+    if found.drate is None:
+        size = "infinite" if found.quality_range else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return replace(found, reason=reason, pair=pair, p=jnp.asarray(posed.p))
 
 
-def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
+def _is_solvable(g: ScalarFunction) -> bool:
     """Whether g has one of the two shapes, as far as this can be determined."""
     try:
-        inflection = inflection_point(pair.g)
+        inflection = inflection_point(g)
     except ValueError:
         return False
-    return shape_claim(pair.g, inflection) is not None
+    return shape_claim(g, inflection) is not None
 
 
-def _with_rate(
-    *, qdisc: float, quality_range: float, reason: str, **fields: Any
-) -> Discrepancy:
-    """Build the result, with DRate or the reason why there is none."""
-    drate = None
-    if 0 < quality_range < np.inf:
-        drate = qdisc / quality_range
-    else:
-        size = "infinite" if quality_range else "0"
-        reason += f" There is no DRate, as the quality range is {size}."
-    return Discrepancy(
-        qdisc=qdisc,
-        drate=drate,
-        quality_range=quality_range,
-        reason=reason,
-        **fields,
-    )
-
-
-def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
+def _searched(posed: Posed, found: Search) -> Discrepancy:
     """Report the result of a search as a lower bound."""
     qdisc, quality_range = float(found.gain), float(found.quality_range)
-    quality = float(pair.quality(p, p))
+    quality = posed.real_quality
     noise = NOISE * max(abs(quality), abs(quality + qdisc))
     q, dominated_in = found.q, "quality" if qdisc > noise else None
     if dominated_in is None:
-        loss = quality - float(pair.quality(found.most_diverse, p))
-        rise = float(pair.diversity(found.most_diverse) - pair.diversity(p))
-        if loss <= 0 and rise > NOISE * abs(float(pair.diversity(p))):
+        loss = quality - posed.quality(found.most_diverse)
+        rise = posed.diversity(found.most_diverse) - posed.real_diversity
+        if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
             q, dominated_in = found.most_diverse, "diversity"
     reason = f"A search of {found.num_starts} starts; none gained quality."
     if dominated_in == "quality":
@@ -240,7 +229,7 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
             "SGD on a penalty: the best feasible iterate, at the learning rate "
             f"{float(found.learning_rate):g}."
         )
-    return _with_rate(
+    return Discrepancy(
         qdisc=qdisc,
         q=q,
         status="lower_bound",
@@ -255,73 +244,124 @@ def _searched(pair: Pair, p: np.ndarray, found: Search) -> Discrepancy:
     )
 
 
+# --- What both solvers share --------------------------------------------------------
+def _rounding(posed: Posed, q: np.ndarray) -> float:
+    """Rounding error of the gain of a model."""
+    return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
+
+
+def _dominated_in(
+    posed: Posed,
+    q: np.ndarray,
+    on_modes: np.ndarray,
+    noise: float,
+    price: float,
+) -> Literal["quality", "diversity"] | None:
+    """What P lacks beyond rounding: quality, or diversity at the greatest quality.
+
+    Args:
+        posed: the pair at P.
+        q: the best model.
+        on_modes: the most diverse of the models of greatest quality.
+        noise: rounding error of V.
+        price: the multiplier of diversity at the best model.
+    """
+    # An error in V moves Q along the frontier and changes U by as much times the price;
+    # near the maximum of V, where that is infinite, by the order of its square root.
+    error = _rounding(posed, q) + min(2 * noise * price, np.sqrt(noise) * posed.spread)
+    if float(expected_score(q - posed.p, posed.scores)) > error:
+        return "quality"
+    excess = posed.diversity(on_modes) - posed.real_diversity
+    loses = expected_score(on_modes - posed.p, posed.scores) > error
+    return "diversity" if not loses and excess > 2 * noise else None
+
+
+def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
+    """The greatest quality minus that of the most diverse model."""
+    size = float(scores.max() - expected_score(most_diverse, scores))
+    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
+
+
+def _repaired(
+    posed: Posed, q: np.ndarray, inner: np.ndarray, noise: float
+) -> np.ndarray:
+    """Mix the model with the most diverse one until it is as diverse as P."""
+    least = posed.real_diversity
+    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
+        mixed = (1 - share) * q + share * inner
+        if posed.diversity(mixed) >= least:
+            return mixed
+    # P maximises V, so the maximisers differ only by rounding.
+    return q if posed.diversity(q) >= least - 2 * noise else inner
+
+
 # --- The exact cases ----------------------------------------------------------------
-def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
+def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
-    scores = checked_scores(pair, p)
-    inflection = inflection_point(pair.g)
-    most_diverse = most_diverse_model(pair.g, inflection, scores, scores >= -np.inf)
-    quality_range = _range(scores, most_diverse)
-    q, qdisc, dominated_in, weight = _best_model(pair, p, scores, inflection)
-    quality = float(expected_score(p, scores))
-    spread = float(np.ptp(scores[np.isfinite(scores)]))
+    scores, g = posed.scores, posed.pair.g
+    inflection = inflection_point(g)
+    most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
+    q, qdisc, dominated_in, price = _best_model(posed, inflection)
     # Two qualities are distinguishable only up to their rounding error.
-    close = max(EXACT * spread, NOISE * float(expected_score(p + q, np.abs(scores))))
-    enough = quality + qdisc + close / 2
-    bound = _bound(pair, p, scores, inflection, q, weight, enough)
-    upper = max(bound - quality, qdisc)
+    close = max(EXACT * posed.spread, _rounding(posed, q))
+    enough = posed.real_quality + qdisc + close / 2
+    bound = _upper_bound(posed, inflection, q, price, enough)
+    upper = max(bound - posed.real_quality, qdisc)
     reason = "A root in the frontier's weight: g is strictly concave"
     if inflection < 1:
         reason = (
             "Roots on a curve in the largest probability: g is concave up to "
             f"{inflection:.6g} and convex beyond"
         )
-    claim = shape_claim(pair.g, inflection)
+    claim = shape_claim(g, inflection)
     exact = claim is not None and upper - qdisc <= close
     reason += f", {claim or 'which is not proved'}."
     if not exact:
         reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
-    return _with_rate(
+    return Discrepancy(
         qdisc=qdisc,
         q=jnp.asarray(q),
         status="exact" if exact else "lower_bound",
         upper_bound=upper if claim else np.inf,
-        quality_range=quality_range,
+        quality_range=_quality_range(scores, most_diverse),
         most_diverse=jnp.asarray(most_diverse),
         dominated_in=dominated_in,
         reason=reason,
     )
 
 
-def _bound(
-    pair: SeparablePair | LinearPair,
-    p: np.ndarray,
-    scores: np.ndarray,
-    inflection: float,
-    q: np.ndarray,
-    weight: float,
-    enough: float,
+def _upper_bound(
+    posed: Posed, inflection: float, q: np.ndarray, price: float, enough: float
 ) -> float:
-    """Upper bound on the quality of models as diverse as P, by weak duality."""
-    values = values_of(pair.g, p)[0]
+    """Upper bound on the quality of models as diverse as P, by weak duality.
+
+    Args:
+        posed: the pair at P.
+        inflection: that of g.
+        q: the best model known.
+        price: the multiplier of diversity there.
+        enough: stop once the bound is at most this.
+    """
+    g, p, scores = posed.pair.g, posed.p, posed.scores
+    values = values_of(g, p)[0]
     least = float(values.sum())
     least -= rounding(p.size) * float(np.abs(values).sum())
     if inflection < 1:
-        found = _multipliers(pair.g, scores, q)
-        return s_shaped_bound(pair.g, inflection, scores, least, enough, found)
+        found = _multipliers(g, scores, q)
+        return concave_convex_bound(g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model on these texts is as diverse.
-        return float(expected_score(p, scores))
-    unit = float(np.ptp(scores[possible])) / chord_height(pair.g)
+        return posed.real_quality
+    unit = posed.spread / chord_height(g)
     bound = float(scores.max())
     # Near the greatest diversity the best multiplier is lost to rounding: try several.
-    for price in (-1 / weight, *(unit * np.geomspace(1e2, 1e8, 13))):
+    for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
         if bound <= enough:
             break
-        x = np.asarray(maximise(pair.g, scores, -1 / price)[0])
-        new = tangent_bound(pair.g, scores, price, x) - price * least
-        bound = min(bound, new + rounding(1) * (abs(new) + price * abs(least)))
+        x = np.asarray(maximise(g, scores, -1 / tried)[0])
+        new = tangent_bound(g, scores, tried, x) - tried * least
+        bound = min(bound, new + rounding(1) * (abs(new) + tried * abs(least)))
     return bound
 
 
@@ -339,81 +379,42 @@ def _multipliers(
     return price, float(scores[best] + price * slopes[best])
 
 
-def _range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
-    """The greatest quality minus that of the most diverse model."""
-    size = float(scores.max() - expected_score(most_diverse, scores))
-    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
-
-
 def _best_model(
-    pair: SeparablePair | LinearPair,
-    p: np.ndarray,
-    scores: np.ndarray,
-    inflection: float,
+    posed: Posed, inflection: float
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
-    """Find the feasible model of greatest quality, its gain, dominance and weight."""
-    start = float(pair.diversity(p))
-    noise = NOISE * np.abs(values_of(pair.g, p)[0]).sum()
-    finite = np.isfinite(scores)
-    inner = most_diverse_model(pair.g, inflection, scores, finite)
+    """Find the feasible model of greatest quality, its gain, dominance and price."""
+    g, p, scores = posed.pair.g, posed.p, posed.scores
+    noise = NOISE * np.abs(values_of(g, p)[0]).sum()
+    inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
     modes = np.asarray(score_gaps(scores)) == 0
-    on_modes = most_diverse_model(pair.g, inflection, scores, modes)
-    excess = float(pair.diversity(on_modes)) - start
-    if excess >= -noise:
+    on_modes = most_diverse_model(g, inflection, scores, modes)
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
         points = [(on_modes, -np.inf)]
     elif inflection == 1:
-        points = [_on_frontier(pair, p, scores, inner, start)]
+        points = [_on_frontier(posed, inner)]
     else:
-        points = models_of_diversity(pair.g, inflection, scores, start)
+        points = models_of_diversity(g, inflection, scores, posed.real_diversity)
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
-        q = _repaired(pair, point, inner, start, noise)
+        q = _repaired(posed, point, inner, noise)
         rise = float(expected_score(q - p, scores))
         if rise > gain or inflection == 1:
             weight = w
         if rise > gain:
             best, gain = q, rise
-    error = NOISE * float(expected_score(p + best, np.abs(scores)))
-    # An error in V moves Q along the frontier and changes U by 1 / |w| times as much;
-    # near the maximum of V, where w is 0, by the order of its square root.
-    error += min(2 * noise / -weight, np.sqrt(noise) * np.ptp(scores[finite]))
-    if gain > error:
-        return best, gain, "quality", weight
-    if expected_score(on_modes - p, scores) <= error and excess > 2 * noise:
-        return on_modes, gain, "diversity", weight
-    return best, gain, None, weight
+    price = -1 / weight
+    dominated_in = _dominated_in(posed, best, on_modes, noise, price)
+    return on_modes if dominated_in == "diversity" else best, gain, dominated_in, price
 
 
-def _repaired(
-    pair: SeparablePair | LinearPair | ConcavePair,
-    q: np.ndarray,
-    inner: np.ndarray,
-    least: float,
-    noise: float,
-) -> np.ndarray:
-    """Mix the model with the most diverse one until its V is at least `least`."""
-    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
-        mixed = (1 - share) * q + share * inner
-        if pair.diversity(mixed) >= least:
-            return mixed
-    # P maximises V, so the maximisers differ only by rounding.
-    return q if pair.diversity(q) >= least - 2 * noise else inner
-
-
-def _on_frontier(
-    pair: SeparablePair | LinearPair,
-    p: np.ndarray,
-    scores: np.ndarray,
-    inner: np.ndarray,
-    diversity: float,
-) -> tuple[np.ndarray, float]:
-    """Frontier point with a given V, for concave g; `inner` is the end at w = 0."""
+def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
+    """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
     from scipy.optimize import brentq  # a fifth of a second that few need
 
-    finite = scores[np.isfinite(scores)]
+    g, scores = posed.pair.g, posed.scores
     # Scores on this scale have weights of order 1, where alpha is precise.
-    unit = chord_height(pair.g) / float(np.ptp(finite))
-    scaled = jnp.asarray((scores - finite.max()) * unit)
+    unit = chord_height(g) / posed.spread
+    scaled = jnp.asarray((scores - scores.max()) * unit)
 
     def weight(alpha):
         return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
@@ -421,14 +422,14 @@ def _on_frontier(
     def model(alpha):
         if alpha == 0:
             return inner
-        return np.asarray(maximise(pair.g, scaled, weight(alpha))[0])
+        return np.asarray(maximise(g, scaled, weight(alpha))[0])
 
     def excess(alpha):
-        return float(total_diversity(pair.g, model(alpha))) - diversity
+        return posed.diversity(model(alpha)) - posed.real_diversity
 
     if excess(0.0) <= 0:  # P is the most diverse
-        return p, NEAREST_WEIGHT
-    lowest = float(saturation_weight_of(pair.g, scaled))
+        return posed.p, NEAREST_WEIGHT
+    lowest = float(saturation_weight_of(g, scaled))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
     alpha = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
     q = model(alpha)
@@ -438,53 +439,48 @@ def _on_frontier(
 
 
 # --- Concave diversity --------------------------------------------------------------
-def _convex(pair: ConcavePair, p: np.ndarray) -> Discrepancy:
+def _convex(posed: Posed) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
-    quality = float(pair.quality(p, p))  # checks the shape of the scores
-    scores, start = checked_scores(pair, p), float(pair.diversity(p))
-    face = face_of(pair.diversity, scores)
+    p, scores, diversity = posed.p, posed.scores, posed.pair.diversity
+    face = face_of(diversity, scores)
     top = most_diverse(face)
     inner, noise = favoured(face, top, scores), NOISE * top.size
-    on_modes = _most_diverse_on_modes(pair, scores)
-    excess = float(pair.diversity(on_modes)) - start
-    claim = ""
-    if excess >= -noise:
-        q, upper, price = on_modes, float(scores.max()) - quality, 0.0
+    on_modes, claim = _most_diverse_on_modes(diversity, scores), ""
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
+        q, upper, price = on_modes, float(scores.max()) - posed.real_quality, 0.0
     else:
-        best = best_model(face, scores - quality, p)
+        best = best_model(face, scores - posed.real_quality, p)
         q, upper, price = best.q, best.upper, best.price
         claim = _tried(face, best, p)
-    q = _repaired(pair, q, inner, start, noise)
+    q = _repaired(posed, q, inner, noise)
     gain = max(float(expected_score(q - p, scores)), 0.0)
-    error = NOISE * float(expected_score(p + q, np.abs(scores)))
-    spread = float(np.ptp(scores[np.isfinite(scores)]))
-    error += min(2 * noise * price, np.sqrt(noise) * spread)
-    dominated_in = "quality" if gain > error else None
-    at_greatest = expected_score(on_modes - p, scores) <= error
-    if dominated_in is None and at_greatest and excess > 2 * noise:
-        q, dominated_in = on_modes, "diversity"
-    elif dominated_in is None:
-        q = p
-    rounded = NOISE * float(expected_score(p + q, np.abs(scores)))
-    if gain > upper + CONTRADICTION * spread + rounded:
-        raise ValueError(
-            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
-            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
-        )
+    _refuse_contradiction(posed, q, gain, upper)
+    dominated_in = _dominated_in(posed, q, on_modes, noise, price)
     upper = max(upper, gain)
-    everywhere = face_of(pair.diversity, np.zeros(p.size))
+    everywhere = face_of(diversity, np.zeros(p.size))
     if most_diverse(everywhere).value > top.value + noise:
         inner = everywhere.model(most_diverse(everywhere).x)
-    return _with_rate(
+    return Discrepancy(
         qdisc=gain,
-        q=jnp.asarray(q),
+        q=jnp.asarray({"quality": q, "diversity": on_modes, None: p}[dominated_in]),
         status="certified" if bounds_meet(gain, upper, scores) else "lower_bound",
         upper_bound=upper,
-        quality_range=_range(scores, inner),
+        quality_range=_quality_range(scores, inner),
         most_diverse=jnp.asarray(inner),
         dominated_in=dominated_in,
         reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
     )
+
+
+def _refuse_contradiction(
+    posed: Posed, q: np.ndarray, gain: float, upper: float
+) -> None:
+    """Raise if a model gains more than tangents of a concave V allow."""
+    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
+        raise ValueError(
+            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
+            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
+        )
 
 
 def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
@@ -499,10 +495,10 @@ def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
     )
 
 
-def _most_diverse_on_modes(pair: ConcavePair, scores: np.ndarray) -> np.ndarray:
+def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
     """Find the most diverse of the models of greatest quality."""
     modes = np.where(scores == scores.max(), 0.0, -np.inf)
-    face = face_of(pair.diversity, modes)
+    face = face_of(diversity, modes)
     if len(face.texts) == 1:  # a slope may be infinite there
         return face.model(np.ones(1))
     return face.model(most_diverse(face).x)

@@ -28,17 +28,13 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.discrepancy.concave_convex import (
-    SMALLEST,
     chord_height,
     slope_table,
     values_of,
 )
 from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.solvers.regularized_argmax import TINY
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
-# A bound matches a gain if they differ by at most this share of the range of quality.
-EXACT = 1e-9
 # Boxes per batch, so that a single shape is compiled.
 BATCH = 32
 MAX_BOXES = 1024
@@ -92,7 +88,7 @@ def tangent_bound(
         >>> abs(tangent_bound(SE, u, 1.0, np.exp(u))) <= 1e-13
         True
     """
-    points = np.maximum(points, TINY)  # a tangent at 0 may be vertical
+    points = np.maximum(points, LEAST_PROBABILITY)  # a tangent at 0 may be vertical
     value, slope, _ = values_of(g, points)
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)
@@ -103,7 +99,7 @@ def tangent_bound(
     return float(highest + rest.sum() + rounding(scores.size) * loss.sum())
 
 
-def s_shaped_bound(
+def concave_convex_bound(
     g: ScalarFunction,
     inflection: float,
     scores: Float[np.ndarray, " texts"],
@@ -129,7 +125,7 @@ def s_shaped_bound(
         >>> pair = single_token_bleu_pair(num_references=1, num_self_references=4)
         >>> p = np.array([0.5, 0.3, 0.2])
         >>> least = float(pair.diversity(p))
-        >>> s_shaped_bound(pair.g, 0.4, p, least, enough=0.3873) <= 0.3873
+        >>> concave_convex_bound(pair.g, 0.4, p, least, enough=0.3873) <= 0.3873
         True
     """
     finite = scores[np.isfinite(scores)]
@@ -259,9 +255,9 @@ def _lagrangian_bound(
     most = np.full_like(x, min(problem.inflection * (1 + 1e-10), 1.0))
     least[:, 0], most[:, 0] = low, high
     for _ in range(2):  # the tangent's maximum is off in proportion to its slope
-        _, slope, bend = boxes.values(x)
-        step = (costs / price[:, None] - slope) / np.minimum(bend, -EPS)
-        x = np.clip(np.nan_to_num(x + step), np.maximum(least, SMALLEST), most)
+        _, slope, curvature = boxes.values(x)
+        step = (costs / price[:, None] - slope) / np.minimum(curvature, -EPS)
+        x = np.clip(np.nan_to_num(x + step), np.maximum(least, TINY), most)
     value, slope, _ = boxes.values(x)
     value, slope = price[:, None] * value, price[:, None] * slope
     rise = slope - costs
@@ -335,13 +331,13 @@ def _dual(
     """
     problem = boxes.problem
     x = boxes.points(price, level)
-    value, _, bend = boxes.values(x)
+    value, _, curvature = boxes.values(x)
     missing = 1 - x.sum(axis=1)
     by_price = price * (value.sum(axis=1) - problem.least) + level * missing
     height = by_price + x @ problem.scores
-    free = (x > problem.table[0][1]) & (x < problem.inflection) & (bend < 0)
+    free = (x > problem.table[0][1]) & (x < problem.inflection) & (curvature < 0)
     free[:, 0] &= (x[:, 0] > boxes.low) & (x[:, 0] < boxes.high) & ~boxes.convex
-    weight = np.where(free, -1 / np.where(free, bend, 1.0), 0.0)
+    weight = np.where(free, -1 / np.where(free, curvature, 1.0), 0.0)
     first = weight @ problem.scores**2 / price + np.maximum(by_price, 0)
     cross, second = weight @ problem.scores, price * weight.sum(axis=1)
     hessian = np.moveaxis(np.array([[first, cross], [cross, second]]), 2, 0)

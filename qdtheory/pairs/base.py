@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.scalar_functions import ScalarFunction, value_at_zero
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, TINY
 
 
 @runtime_checkable
@@ -88,13 +88,7 @@ class LinearPair:
             ValueError: `p` is not a distribution, or the scores differ in length.
         """
         p = check_distribution(p)
-        scores = self.scores(p)
-        if jnp.shape(scores) != p.shape:
-            raise ValueError(
-                f"scores(p) must give one score a text, shape {p.shape}, got shape "
-                f"{jnp.shape(scores)}"
-            )
-        return jnp.asarray(scores)
+        return one_score_a_text(self.scores(p), p, "scores")
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
@@ -127,6 +121,28 @@ class LinearPair:
             ValueError: `q` is not a distribution.
         """
         return total_diversity(self.g, check_distribution(q, "q"))
+
+
+def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
+    """Return the scores as a JAX array after checking their number.
+
+    Args:
+        scores: what the pair's function returned.
+        p: the distribution that it was given, shape (N,).
+        name: its name in the error message.
+
+    Returns:
+        The same scores, shape (N,).
+
+    Raises:
+        ValueError: there is not one score per text.
+    """
+    if jnp.shape(scores) != jnp.shape(p):
+        raise ValueError(
+            f"{name}(p) must give one score a text, shape {jnp.shape(p)}, got shape "
+            f"{jnp.shape(scores)}"
+        )
+    return jnp.asarray(scores)
 
 
 def expected_score(
@@ -169,5 +185,5 @@ def total_diversity(
 def _total_diversity(g: ScalarFunction, q: Array) -> Array:
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
-        q = jnp.maximum(q, np.finfo(float).tiny)
+        q = jnp.maximum(q, TINY)
     return jax.vmap(g)(q).sum()

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.base import expected_score
+from qdtheory.pairs.base import expected_score, one_score_a_text
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 
@@ -29,6 +28,7 @@ class ConcavePair:
         name: display name.
 
     Example:
+        >>> import jax.numpy as jnp
         >>> import numpy as np
         >>> pair = ConcavePair(lambda p: p, lambda q: -jnp.square(q).sum(), "CR-NRR")
         >>> p = np.array([0.75, 0.25])
@@ -57,10 +57,5 @@ class ConcavePair:
                 not one score per text.
         """
         p = check_distribution(p)
-        scores = jnp.asarray(self.text_quality(p))
-        if scores.shape != p.shape:
-            raise ValueError(
-                "text_quality(p) must give one score a text, shape "
-                f"{p.shape}, got shape {scores.shape}"
-            )
+        scores = one_score_a_text(self.text_quality(p), p, "text_quality")
         return expected_score(check_distribution(q, "q", p.size), scores)

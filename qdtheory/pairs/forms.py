@@ -1,14 +1,37 @@
-"""The form of a pair: separable or linear, with scores that are known to be sound."""
+"""What methods ask of a pair: its form, and its values at one real distribution.
 
+`pose(pair, p)` stands at the door of every method. Past it a distribution is an array
+that needs no further check.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeGuard
+
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike, Float
 
-from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.metrics.bleu_table import text_bleu
+from qdtheory.pairs.base import (
+    LinearPair,
+    Pair,
+    expected_score,
+    one_score_a_text,
+    total_diversity,
+)
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.concave import ConcavePair
+from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.named import single_token_bleu_pair
+from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import EPS
 
 
+# --- Forms --------------------------------------------------------------------------
 def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
     """Return the pair as scores and a sum of g(Q_i), if it has that form.
 
@@ -33,25 +56,193 @@ def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
     return None
 
 
-def checked_scores(
-    pair: SeparablePair | LinearPair | ConcavePair, p: np.ndarray
-) -> np.ndarray:
-    """Return the score of each text, after checking that U(P; P) is finite.
+def is_concave(pair: Pair) -> TypeGuard[ConcavePair]:
+    """Whether quality is linear and diversity concave, as the pair states."""
+    return isinstance(pair, ConcavePair)
+
+
+def has_tails(pair: Pair) -> TypeGuard[BleuPair]:
+    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
+    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
+
+
+def is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
+    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference."""
+    return isinstance(pair, KernelPair) or _has_self_references(pair, 1)
+
+
+def is_cubic(pair: Pair) -> TypeGuard[BleuPair]:
+    """Whether diversity is BLEU with two Self-BLEU references."""
+    return _has_self_references(pair, 2)
+
+
+def _has_self_references(pair: Pair, number: int) -> bool:
+    return isinstance(pair, BleuPair) and float(pair.num_self_references) == number
+
+
+def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
+    """Return the symmetric K with V = -Q'KQ, and the error bound of an entry.
 
     Args:
-        pair: a pair with quality linear in Q.
+        pair: a pair that `is_quadratic` accepts.
+
+    Returns:
+        K, shape (N, N), and its rounding error.
+    """
+    if isinstance(pair, KernelPair):
+        kernel, error = np.asarray(pair.kernel), 0.0
+    else:
+        texts = np.eye(pair.space.num_texts)
+        kernel = np.asarray(jax.lax.map(lambda b: text_bleu(pair.table, b, 1), texts))
+        error = bleu_error(pair, 1.0)
+    kernel = (kernel + kernel.T) / 2
+    return kernel, error + EPS * float(np.abs(kernel).max())
+
+
+def name_of(pair: Any) -> str:
+    """Return the pair's name, or that of its class if it has none."""
+    return getattr(pair, "name", type(pair).__name__)
+
+
+# --- Error bounds -------------------------------------------------------------------
+def score_error(pair: Pair, p: Float[np.ndarray, " texts"]) -> float:
+    """Error bound of a score in 64 bits, taking the kernel or table as exact.
+
+    Args:
+        pair: any pair with a score for each text.
         p: the real distribution, shape (N,).
 
     Returns:
-        Scores of shape (N,), finite or minus infinity.
+        A nonnegative number; 0 for a user's function, taken as exact.
+    """
+    match pair:
+        case KernelPair():
+            sizes = np.abs(np.asarray(pair.kernel)) @ p
+            return (p.size + 2) * EPS * float(sizes.max())
+        case BleuPair():
+            return bleu_error(pair, float(pair.num_references))
+    return 0.0
+
+
+def bleu_error(pair: BleuPair, num_references: float) -> float:
+    """Error bound of a text's expected BLEU in 64 bits, taking the table as exact.
+
+    Args:
+        pair: the pair whose table is used.
+        num_references: n.
+
+    Returns:
+        Rounding error of the probabilities, their powers and the sum of the terms.
+    """
+    table, n = pair.table, pair.space.num_texts
+    sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
+    roundings = num_references * (n + 2) + table.num_sets + 4
+    return roundings * EPS * float(sizes.max())
+
+
+# --- A pair at one real distribution ------------------------------------------------
+@dataclass(frozen=True)
+class Posed:
+    """A pair at one real distribution, checked once. Models are not checked.
+
+    Attributes:
+        pair: any pair.
+        p: the real distribution, shape (N,).
+    """
+
+    pair: Pair
+    p: Float[np.ndarray, " texts"]
+
+    @cached_property
+    def scores(self) -> Float[np.ndarray, " texts"]:
+        """Score of each text, finite or minus infinity; U(P) is checked to be finite.
+
+        Computed outside of compiled functions, which might fuse a score and a
+        difference: then `scores.max() - scores` is not 0 at the best text.
+        """
+        p = jnp.asarray(self.p)
+        match self.pair:
+            case LinearPair():
+                scores = one_score_a_text(self.pair.scores(p), p, "scores")
+            case ConcavePair():
+                scores = one_score_a_text(self.pair.text_quality(p), p, "text_quality")
+            case pair:
+                scores = _text_quality(pair, p)
+        scores = np.asarray(scores)
+        quality = float(expected_score(self.p, scores))
+        if not np.isfinite(quality) or not (scores < np.inf).all():
+            raise ValueError(
+                f"the quality of P itself must be finite, got {quality:.6g}, and no "
+                "score NaN or +inf; the pair's scores are not so at this p"
+            )
+        return scores
+
+    @cached_property
+    def spread(self) -> float:
+        """The greatest finite score minus the least, the unit of gains."""
+        return float(np.ptp(self.scores[np.isfinite(self.scores)]))
+
+    @cached_property
+    def real_quality(self) -> float:
+        """U(P; P)."""
+        return self.quality(self.p)
+
+    @cached_property
+    def real_diversity(self) -> float:
+        """V(P), which models have to attain."""
+        return self.diversity(self.p)
+
+    def quality(self, q: Float[ArrayLike, " texts"]) -> float:
+        """U(Q; P) of a model."""
+        match self.pair:
+            case SeparablePair() | LinearPair() | ConcavePair():
+                return float(expected_score(q, self.scores))
+            case BleuPair() | KernelPair() | NgramPair():
+                return float(_quality(self.pair, q, self.p))
+        return float(self.pair.quality(q, self.p))
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> float:
+        """V(Q) of a model."""
+        match self.pair:
+            case SeparablePair() | LinearPair():
+                return float(total_diversity(self.pair.g, q))
+            case BleuPair() | KernelPair() | NgramPair():
+                return float(_diversity(self.pair, q))
+        return float(self.pair.diversity(q))
+
+    def gain(self, q: Float[ArrayLike, " texts"]) -> float:
+        """U(Q; P) - U(P; P) by the scores; minus infinity if V(Q) < V(P)."""
+        if self.diversity(q) < self.real_diversity:
+            return -np.inf
+        return float(expected_score(np.asarray(q) - self.p, self.scores))
+
+
+def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
+    """Check a real distribution, and pose the pair there.
+
+    Args:
+        pair: any pair.
+        p: the real distribution, shape (N,).
+
+    Returns:
+        The pair with `p` as a NumPy array.
 
     Raises:
-        ValueError: the quality of P is not finite, or a score is NaN or +inf.
+        TypeError: `p` is not a NumPy or JAX array of float64.
+        ValueError: `p` is not a distribution.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> posed = pose(CR_NRR, np.array([0.75, 0.25]))
+        >>> posed.real_quality, posed.real_diversity, posed.spread
+        (0.625, -0.625, 0.5)
+        >>> posed.gain(np.array([0.5, 0.5]))
+        -0.125
     """
-    scores = np.asarray(pair.text_quality(p))
-    if not np.isfinite(expected_score(p, scores)) or not (scores < np.inf).all():
-        raise ValueError(
-            "the quality of P itself must be finite, and no score NaN or +inf; the "
-            "pair's scores are not so at this p"
-        )
-    return scores
+    return Posed(pair, np.asarray(check_distribution(p)))
+
+
+# Compiled, so that the pairs' own checks see no values.
+_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
+_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
+_diversity = jax.jit(lambda pair, q: pair.diversity(q))

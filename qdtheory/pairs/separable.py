@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.pairs.base import LinearPair
 from qdtheory.pairs.scalar_functions import ScalarFunction, _apply
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import NOISE, STATIC
 
 
 @jax.tree_util.register_dataclass
@@ -123,7 +123,7 @@ def _violation(
 
     rise = values[large] - values[small]
     scale = np.maximum(np.abs(values[large]), np.abs(values[small]))
-    tied = np.abs(rise) <= 8 * np.finfo(float).eps * scale
+    tied = np.abs(rise) <= NOISE * scale
     # Where values saturate, rounding hides a strict increase; a derivative that is
     # never negative and somewhere positive in between still proves it.
     positive, negative = (

@@ -1,17 +1,10 @@
 """Local ascent from a model, within a budget of diversity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import jax
 import numpy as np
-from jaxtyping import Array
 
-from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.kernel import KernelPair
-
-# Margin of a local search inside the constraint, so that rounding does not violate it;
-# scores and diversity have ranges of about 1.
-MARGIN = 1e-9
+from qdtheory.world.numbers import MARGIN
 
 
 def climb_from(
@@ -50,28 +43,3 @@ def climb_from(
     )
     q = np.clip(found.x, 0, 1)
     return q / q.sum() if q.sum() > 0 else start
-
-
-def best_feasible(
-    pair: KernelPair | BleuPair, p: np.ndarray, models: Sequence[np.ndarray]
-) -> tuple[float, np.ndarray]:
-    """Select the model of greatest gain in quality among those as diverse as P.
-
-    Args:
-        pair: a pair with quality linear in Q.
-        p: the real distribution, shape (N,).
-        models: candidates, including P itself, so that one is feasible.
-
-    Returns:
-        The gain and the model.
-    """
-    least, scores = _diversity_and_scores(pair, p)
-    feasible = [q for q in models if _diversity_and_scores(pair, q)[0] >= least]
-    gains = [float((q - p) @ scores) for q in feasible]
-    best = int(np.argmax(gains))
-    return gains[best], feasible[best]
-
-
-@jax.jit
-def _diversity_and_scores(pair: KernelPair | BleuPair, p: Array) -> tuple[Array, Array]:
-    return pair.diversity(p), pair.text_quality(p)

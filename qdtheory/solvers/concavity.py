@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from qdtheory.world.numbers import TINY
+
 Functional = Callable[[Any], Array]
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
 # on the boundary.
@@ -33,7 +35,7 @@ NUM_CLIMBS, CLIMB_STEPS = 8, 100
 OPERATIONS = 1e5
 # Squared distances below this are too small to measure a height above a tangent.
 NEAR = 1e-6
-BENDS = "bends upwards between some models"
+CONVEX = "is convex between some models"
 ABOVE = "exceeds, at some model, its tangent at another"
 
 
@@ -64,20 +66,20 @@ class Segments:
         with np.errstate(invalid="ignore"):
             above = np.maximum(rise - before * run, after * run - rise)
             sizes = np.abs(before) + np.abs(after)
-            _refuse(above - self.noise * (1 + sizes * run), BENDS)
-            _refuse(after - before - self.noise * (1 + sizes), BENDS)
+            _refuse(above - self.noise * (1 + sizes * run), CONVEX)
+            _refuse(after - before - self.noise * (1 + sizes), CONVEX)
 
-    def least_falls(self) -> np.ndarray:
+    def refined_steps(self) -> np.ndarray:
         """Refine the steps around the least decrease of the slope."""
         with np.errstate(invalid="ignore"):
-            bend = np.diff(self.slopes) / np.diff(self.steps)
-        i = np.nan_to_num(bend, nan=-np.inf, neginf=-np.inf).argmax(axis=1)
+            curvature = np.diff(self.slopes) / np.diff(self.steps)
+        i = np.nan_to_num(curvature, nan=-np.inf, neginf=-np.inf).argmax(axis=1)
         rows, last = np.arange(i.size), self.steps.shape[1] - 1
         low = self.steps[rows, np.maximum(i - 1, 0)][:, None]
         high = self.steps[rows, np.minimum(i + 2, last)][:, None]
         return low + np.linspace(0, 1, last + 1) * (high - low)
 
-    def above(self, heights: Float[np.ndarray, " texts"]) -> np.ndarray:
+    def minus_plane(self, heights: Float[np.ndarray, " texts"]) -> np.ndarray:
         """V minus a plane, given by the plane's heights at the single texts."""
         low, high = (models @ heights for models in (self.starts, self.ends))
         return self.values - low[:, None] - self.steps * (high - low)[:, None]
@@ -116,8 +118,8 @@ def require_concave(
         The number of models at which V was evaluated.
 
     Raises:
-        ValueError: V bends upwards, exceeds the tangent, or is NaN or plus infinity at
-            some model.
+        ValueError: V is convex between some models, exceeds the tangent, or is NaN or
+            plus infinity at some model.
 
     Example:
         >>> p = np.array([0.4, 0.3, 0.3])
@@ -137,7 +139,7 @@ def require_concave(
     own = _searched(diversity, allowed, starts, np.tile(corners, (len(models), 1)))
     tops = []
     for lines in (fixed, own):
-        excess = lines.above(heights)
+        excess = lines.minus_plane(heights)
         _refuse(excess - lines.noise, ABOVE)
         tops.append(lines.nearest(excess, at, NUM_CLIMBS // 2))
     # V may jump at the texts themselves.
@@ -191,7 +193,7 @@ def _searched_once(
 def _searched(
     diversity: Functional, allowed: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> Segments:
-    """Evaluate V along the segments, with refinement; raise if it bends upwards."""
+    """Evaluate V along the segments, with refinement; raise where it is convex."""
     inside = INSIDE * allowed / allowed.sum()
     starts, ends = ((1 - INSIDE) * models + inside for models in (starts, ends))
     steps, found = np.tile(STEPS, (len(starts), 1)), []
@@ -207,7 +209,7 @@ def _searched(
         lines = Segments(starts, ends, steps, values, slopes, noise)
         lines.refuse_convex()
         found.append(lines)
-        steps = lines.least_falls()
+        steps = lines.refined_steps()
     return found[0]
 
 
@@ -262,7 +264,7 @@ def _climbed(
             return (*state, jnp.maximum(best, height)), None
 
         height, uphill = slope_of(q)
-        rate = 1 / jnp.maximum(jnp.abs(uphill).max(), np.finfo(float).tiny)
+        rate = 1 / jnp.maximum(jnp.abs(uphill).max(), TINY)
         state = (q, height, uphill, rate, height)
         (*_, best), _ = jax.lax.scan(step, state, length=CLIMB_STEPS)
         return best

@@ -33,8 +33,8 @@ def least_direction(
     basis = rows[(sizes > 1e-12 * sizes[0]).sum() :]
     if not len(basis):
         return np.zeros(len(matrix))
-    bend = basis @ matrix @ basis.T
-    values, vectors = np.linalg.eigh((bend + bend.T) / 2)
+    form = basis @ matrix @ basis.T
+    values, vectors = np.linalg.eigh((form + form.T) / 2)
     least = values <= values[0] + MULTIPLE * np.abs(values).max()
     space = vectors[:, least].T @ basis
     # A vector without symmetry, so not orthogonal to the eigenspace by symmetry.

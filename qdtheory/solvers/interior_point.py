@@ -13,7 +13,7 @@ gain of a feasible model is at most
 $\max_i [u_i - U(P) + \eta (V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))]$.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -23,10 +23,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.pairs.concave import Functional
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import CLOSED, EPS
 
-# The bounds have met when they differ by this share of the range of scores.
-TOLERANCE = 1e-11
 MAX_STEPS = 300
 # Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
 CENTERING, KEPT = 0.1, 0.01
@@ -76,21 +74,16 @@ class Face:
             ValueError: a derivative is not finite.
         """
         parts = _derivatives(self.diversity, self.model(x))
-        value, slope, bend = (np.asarray(part) for part in parts)
+        value, slope, hessian = (np.asarray(part) for part in parts)
         if len(self.texts) < self.size:
             some = list(self.texts)
-            slope, bend = slope[some], bend[np.ix_(some, some)]
-        size = abs(float(value)) + float(np.abs(slope) @ x)
-        if not (np.isfinite(slope).all() and np.isfinite(bend).all()):
+            slope, hessian = slope[some], hessian[np.ix_(some, some)]
+        if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):
             raise ValueError(
                 "the diversity must have finite first and second derivatives at "
                 "models that give every text of finite score some probability"
             )
-        # Derivatives of V(y + (1 - sum y) x), which equals V if y sums to 1 and is
-        # concave in every direction if V is concave on the simplex.
-        along = bend @ x
-        bend = bend - along - along[:, None] + along @ x
-        return Tangent(x, float(value), slope - slope @ x, bend, size)
+        return tangent_at(x, float(value), slope, hessian)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -107,20 +100,43 @@ class Tangent:
         x: the model.
         value: V there.
         slope: the gradient, less its mean under x.
-        bend: the Hessian, with x in its kernel.
+        hessian: the Hessian, with x in its kernel.
         size: magnitude of the terms of V, the scale of its rounding error.
     """
 
     x: Float[np.ndarray, " some"]
     value: float
     slope: Float[np.ndarray, " some"]
-    bend: Float[np.ndarray, "some some"]
+    hessian: Float[np.ndarray, "some some"]
     size: float
 
     @property
     def ends(self) -> Float[np.ndarray, " some"]:
         """The tangent's height at each single text, an upper bound on concave V."""
         return self.value + self.slope
+
+
+def tangent_at(
+    x: np.ndarray, value: float, slope: np.ndarray, hessian: np.ndarray
+) -> Tangent:
+    """Restrict the derivatives of V to the simplex.
+
+    Those of V(y + (1 - sum y) x), which equals V if y sums to 1 and is concave in every
+    direction if V is concave on the simplex.
+
+    Args:
+        x: the model, shape (n,).
+        value: V there.
+        slope: its gradient.
+        hessian: its Hessian.
+
+    Returns:
+        The tangent.
+    """
+    size = abs(value) + float(np.abs(slope) @ x)
+    along = hessian @ x
+    hessian = hessian - along - along[:, None] + along @ x
+    return Tangent(x, value, slope - slope @ x, hessian, size)
 
 
 @dataclass(frozen=True)
@@ -171,9 +187,10 @@ def most_diverse(face: Face) -> Tangent:
     """
     n = len(face.texts)
     best = start = face.tangent(np.full(n, 1 / n))
-    _require_downwards(start)
+    _require_semidefinite(start)
     unit = max(float(np.ptp(start.slope)), EPS * start.size)
-    for at, _ in _ascend(face, start, np.zeros(n), -np.inf, unit):
+    whole = np.ones((1, n))
+    for at, _ in follow_path(face.tangent, start, np.zeros(n), -np.inf, unit, whole):
         if at.ends.max() - at.value < best.ends.max() - best.value:
             best = at
         if best.ends.max() - best.value <= EPS * best.size:
@@ -199,7 +216,7 @@ def favoured(
     """
     from scipy.optimize import linprog  # late: slow to import
 
-    curvature, directions = np.linalg.eigh(-top.bend)
+    curvature, directions = np.linalg.eigh(-top.hessian)
     curved = directions[:, curvature > FLAT * curvature.max()]
     if curved.shape[1] == top.x.size - 1:
         return face.model(top.x)
@@ -244,13 +261,15 @@ def best_model(
     gains, real, top = gains[some], p[some], most_diverse(face)
     value = face.value(p)
     least = min(value, top.value - RELAXED * top.size)
-    start = face.tangent((real + top.x) / 2)
-    _require_downwards(start)
+    between = real + top.x
+    start = face.tangent(between / between.sum())
+    _require_semidefinite(start)
     unit = float(np.ptp(gains))
     best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
     tangent = None
     if start.value > least and unit > 0:
-        for at, price in _ascend(face, start, gains, least, unit):
+        whole = np.ones((1, real.size))
+        for at, price in follow_path(face.tangent, start, gains, least, unit, whole):
             steps += 1
             _require_concave(at, real, value)
             # Add the rounding error of the sums.
@@ -261,17 +280,17 @@ def best_model(
                 upper, tangent = bound, at
             if gains @ at.x > gain:
                 best, gain = at.x, float(gains @ at.x)
-            if upper - gain <= TOLERANCE * unit:
+            if upper - gain <= CLOSED * unit:
                 break
     return Optimum(face.model(best), upper, price, steps, tangent)
 
 
-def _require_downwards(at: Tangent) -> None:
-    scale = max(float(np.abs(at.bend).max()), at.size)
-    if (bend := float(np.linalg.eigvalsh(at.bend)[-1])) > 1e-9 * scale:
+def _require_semidefinite(at: Tangent) -> None:
+    scale = max(float(np.abs(at.hessian).max()), at.size)
+    if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
         raise ValueError(
-            "the diversity must be concave: it bends upwards at some model, by "
-            f"{bend:.3g}; use FunctionPair, and a search"
+            "the diversity must be concave: it is convex at some model, by "
+            f"{most:.3g}; use FunctionPair, and a search"
         )
 
 
@@ -283,48 +302,47 @@ def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
         )
 
 
-def _ascend(
-    face: Face, at: Tangent, scores: np.ndarray, least: float, unit: float
+def follow_path(
+    tangent: Callable[[np.ndarray], Tangent],
+    at: Tangent,
+    scores: Float[np.ndarray, " some"],
+    least: float,
+    unit: float,
+    rows: Float[np.ndarray, "sums some"],
 ) -> Iterator[tuple[Tangent, float]]:
     """Follow the central path; generate models and their prices of diversity.
 
     Args:
-        face: the models.
-        at: a model positive on all texts of the face, with diversity above `least`.
+        tangent: V and its derivatives at a model.
+        at: those at a positive model, with diversity above `least`.
         scores: u; zeros to maximise V, whose price is then 1.
         least: the required diversity; minus infinity to maximise V.
         unit: the scale of the scores, or of V.
+        rows: disjoint sets of texts, as rows of 0 and 1, whose sums are kept.
     """
-    from scipy.linalg import get_lapack_funcs  # late: slow to import
-
-    (solve,) = get_lapack_funcs(("posv",), dtype=float)
-    n, bounded = at.x.size, least > -np.inf
+    n, bounded, sums = at.x.size, least > -np.inf, rows @ at.x
     mu = unit / (n + 1)
     price = mu / (at.value - least) if bounded else 1.0
     z = mu / at.x
 
+    def centred(slope: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Subtract nu, which is large compared with the rest on the path."""
+        return slope - (rows @ (slope * x) / sums) @ rows
+
     def uphill(at: Tangent) -> np.ndarray:
         """Gradient of the barrier function: U or V plus mu times the log slacks."""
         weight = mu / (at.value - least) if bounded else 1.0
-        slope = scores + weight * at.slope + mu / at.x
-        # Subtract the mean, nu, which is large compared with the rest on the path.
-        return slope - slope @ at.x
+        return centred(scores + weight * at.slope + mu / at.x, at.x)
 
     for _ in range(MAX_STEPS):
         yield at, price
-        matrix = np.diag(z / at.x) - price * at.bend
-        # Newton step for each part of u + mu / x + price * slope - nu, orthogonal to 1.
-        slack = at.value - least
-        nu = scores @ at.x + n * mu
-        parts = np.column_stack([scores + mu / at.x - nu, at.slope, np.ones(n)])
-        _, solved, failed = solve(matrix, parts)
-        if failed:
-            _require_downwards(at)
+        solved = _newton(at, price, z, centred(scores + mu / at.x, at.x), rows)
+        if solved is None:
             return
-        a, b, ones = solved.T
-        a, b = (c - c.sum() / ones.sum() * ones for c in (a, b))
+        a, b = solved
         target = 1.0
         if bounded:
+            slack = at.value - least
             target = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
         dx = a + target * b
         dz = mu / at.x - z - z / at.x * dx
@@ -332,7 +350,7 @@ def _ascend(
         step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
         while True:
             x = at.x + step * dx
-            new = face.tangent(x / x.sum())
+            new = tangent(x * ((sums / (rows @ x)) @ rows))
             # The objective is concave: it increased, or barely passed its maximum.
             if new.value > least and uphill(new) @ dx >= -gain / 2 - mu / 1000:
                 break
@@ -350,3 +368,26 @@ def _ascend(
             price = float(np.clip(price, on_path / FAR, on_path * FAR))
         if step == 1 and gain <= mu:
             mu *= CENTERING
+
+
+def _newton(
+    at: Tangent, price: float, z: np.ndarray, slope: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Newton steps for a slope and for that of V, which keep the sums of the rows.
+
+    None if the matrix is not positive definite, though V is concave up to rounding.
+    """
+    from scipy.linalg import get_lapack_funcs  # late: slow to import
+
+    (solve,) = get_lapack_funcs(("posv",), dtype=float)
+    curvature = -price * at.hessian
+    # The last term changes no step that keeps the sums, and is positive across them,
+    # where V may be flat.
+    matrix = np.diag(z / at.x) + curvature + np.abs(curvature).max() * rows.T @ rows
+    _, solved, failed = solve(matrix, np.column_stack([slope, at.slope, rows.T]))
+    if failed:
+        _require_semidefinite(at)
+        return None
+    steps, across = solved[:, :2], solved[:, 2:]
+    a, b = (steps - across @ np.linalg.solve(rows @ across, rows @ steps)).T
+    return a, b

@@ -9,8 +9,9 @@ any other g.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.pairs.scalar_functions import NRR, SE, ScalarFunction, Tsallis
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
-# Smallest probability distinguished from 0; its cube, as in g''', is still a float.
-TINY = 1e-100
 MAX_STEPS = 100
 # (w, guess) -> (q, guess for the next weight)
 Solver = Callable[[Array, Array], tuple[Array, Array]]
@@ -100,7 +99,7 @@ def _support_2(t: Array, table: tuple[Array, Array, Array]) -> tuple[Array, Arra
 def _threshold_2(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
     t = -w / 2
     last, r = _support_2(t, table)
-    return _above(gaps, table[0][last], r, t)
+    return _positive_part(gaps, table[0][last], r, t)
 
 
 def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> Array:
@@ -110,10 +109,10 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
     e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
     r = room / (tc + jnp.sqrt(tc * tc + k * room))
-    return _above(gaps, e_k, r, t) ** 2
+    return _positive_part(gaps, e_k, r, t) ** 2
 
 
-def _above(gaps: Array, last: Array, r: Array, t: Array) -> Array:
+def _positive_part(gaps: Array, last: Array, r: Array, t: Array) -> Array:
     """Positive part of r + t (e_k - e_i), which is 0 off the support.
 
     Comparing the gaps with e_k instead would depend on their last bit.
@@ -165,7 +164,7 @@ class _Unknown:
         return jnp.where(z > self.floor, self.back(z), 0.0)
 
 
-LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(TINY)))
+LOGARITHM = _Unknown(jnp.log, jnp.exp, float(np.log(LEAST_PROBABILITY)))
 ITSELF = _Unknown(jnp.asarray, jnp.asarray, 0.0)
 # (m, costs, guess) -> z with g'(q_i) = g'(m) + cost_i; the floor if that exceeds g'(0).
 Inverse = Callable[[Array, Array, Array], Array]
@@ -189,13 +188,10 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     """
     at_zero = slope_at_zero(g)
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
-    lowest = jax.grad(g)(TINY) if np.isinf(at_zero) else at_zero
+    lowest = jax.grad(g)(LEAST_PROBABILITY) if np.isinf(at_zero) else at_zero
 
     def slope(z: Array) -> Array:
         return jax.vmap(jax.grad(g))(unknown.back(z))
-
-    def slope_and_derivative(z: Array) -> tuple[Array, Array]:
-        return jax.jvp(slope, (z,), (jnp.ones_like(z),))
 
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
         level, ceiling = jax.grad(g)(m), unknown.of(m)
@@ -207,53 +203,62 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
             guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
         # Roots known in advance: those of cost 0, and those beyond g'(0), unused.
         start = jnp.where(inside & (costs > 0), guess, ceiling)
-
-        def halley(z):
-            (value, first), (_, second) = jax.jvp(
-                slope_and_derivative, (z,), (jnp.ones_like(z),)
-            )
-            newton = (target - value) / first
-            bend = newton * second / (2 * first)
-            # An infinite derivative gives a step of 0, which does not mean convergence;
-            # nor do short steps near g'' = 0.
-            trusted = jnp.isfinite(first) & jnp.isfinite(second)
-            trusted &= jnp.abs(bend) < 0.25
-            return jnp.where(trusted, z + newton / (1 + bend), jnp.nan), value
-
-        def close(new, z):
-            # The error after a Halley step is of the order of its cube: here rounding.
-            return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
-
-        def step(state):
-            z, low, high, last_step, _, steps = state
-            new, value = halley(z)
-            low = jnp.where(value >= target, z, low)
-            high = jnp.where(value <= target, z, high)
-            last = close(new, z)
-            safe = _newton_or_else((low + high) / 2, z, new, low, high, last_step)
-            new = jnp.where(last, new, safe)
-            noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(value))
-            settled = jnp.abs(value - target) <= noise
-            settled |= high - low <= 2 * EPS * jnp.abs(z)
-            new = jnp.where(settled, z, new)
-            going = ~(settled | last).all()
-            return new, low, high, jnp.abs(new - z), going, steps + 1
-
-        def unfinished(state):
-            return state[4] & (state[5] < MAX_STEPS)
-
-        def in_brackets(z):
-            low = jnp.full_like(z, unknown.floor)
-            high = jnp.full_like(z, ceiling)
-            state = (z, low, high, jnp.full_like(z, jnp.inf), jnp.array(True), 0)
-            return jax.lax.while_loop(unfinished, step, state)[0]
-
         # Along a frontier one step from the guess nearly always suffices.
-        z, _ = halley(start)
-        z = jax.lax.cond(close(z, start).all(), lambda _: z, in_brackets, start)
+        z, _ = _halley_step(slope, target, start)
+        slowly = partial(_invert, slope, target, unknown.floor, ceiling)
+        z = jax.lax.cond(_close(z, start).all(), lambda _: z, slowly, start)
         return jnp.where(costs == 0, ceiling, jnp.where(inside, z, unknown.floor))
 
     return unknown, inverse
+
+
+def _halley_step(
+    slope: Callable[[Array], Array], target: Array, z: Array
+) -> tuple[Array, Array]:
+    """One step towards slope(z) = target, NaN where it is not trusted; and slope(z)."""
+
+    def slope_and_derivative(z: Array) -> tuple[Array, Array]:
+        return jax.jvp(slope, (z,), (jnp.ones_like(z),))
+
+    (value, first), (_, second) = jax.jvp(
+        slope_and_derivative, (z,), (jnp.ones_like(z),)
+    )
+    newton = (target - value) / first
+    correction = newton * second / (2 * first)
+    # An infinite derivative gives a step of 0, which does not mean convergence; nor do
+    # short steps near g'' = 0.
+    trusted = jnp.isfinite(first) & jnp.isfinite(second) & (jnp.abs(correction) < 0.25)
+    return jnp.where(trusted, z + newton / (1 + correction), jnp.nan), value
+
+
+def _close(new: Array, z: Array) -> Array:
+    """Whether the error after a Halley step, of the order of its cube, is rounding."""
+    return jnp.abs(new - z) <= 1e-6 * jnp.abs(z)
+
+
+def _invert(
+    slope: Callable[[Array], Array],
+    target: Array,
+    floor: float,
+    ceiling: Array,
+    start: Array,
+) -> Array:
+    """Solve slope(z) = target for falling slopes, from a start between two limits."""
+
+    def step(z: Array, bracket: _Bracket, _: int) -> tuple[Array, _Bracket, Array]:
+        new, value = _halley_step(slope, target, z)
+        bracket = bracket.narrowed(z, target - value)
+        middle = (bracket.low + bracket.high) / 2
+        last = _close(new, z)
+        new = jnp.where(last, new, bracket.newton_or(middle, new, z))
+        noise = 16 * EPS * jnp.maximum(jnp.abs(target), jnp.abs(value))
+        settled = jnp.abs(value - target) <= noise
+        settled |= bracket.high - bracket.low <= 2 * EPS * jnp.abs(z)
+        new = jnp.where(settled, z, new)
+        return new, bracket.after(new, z), ~(settled | last).all()
+
+    ends = jnp.full_like(start, floor), jnp.full_like(start, ceiling)
+    return _repeated(step, start, _Bracket(*ends, jnp.full_like(start, jnp.inf)))
 
 
 def _root_finder(
@@ -266,46 +271,74 @@ def _root_finder(
     lowest, highest = 1 / jnp.isfinite(gaps).sum(), 1.0
 
     def solve(w: Array, guess: Array) -> tuple[Array, Array]:
-        def step(state):
-            m, z, _, low, high, last_step, _, steps = state
+        def step(state: tuple, bracket: _Bracket, steps: int) -> tuple:
+            m, z, _ = state
             z = inverse(m, -w * gaps, z)
             q, scale = jax.jvp(unknown.probability, (z,), (jnp.ones_like(z),))
             excess = q.sum() - 1
-            low = jnp.where(excess <= 0, m, low)
-            high = jnp.where(excess >= 0, m, high)
+            bracket = bracket.narrowed(m, excess)
             ratio = curvature(m) / jax.vmap(curvature)(jnp.where(q > 0, q, m))
             rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
             newton = m - excess / rise.sum()
-            new = _newton_or_else(jnp.sqrt(low * high), m, newton, low, high, last_step)
+            middle = jnp.sqrt(bracket.low * bracket.high)
             # Newton's method is fast unless g'' is nearly 0 at some text.
-            new = jnp.where(steps < 10, new, jnp.sqrt(low * high))
+            safe = bracket.newton_or(middle, newton, m)
+            new = jnp.where(steps < 10, safe, middle)
             near = jnp.abs(excess) < 1e-7
             # First-order effect of the Newton step for m on z.
             change = jnp.where(near | (new == newton), newton - m, 0.0)
             z += jnp.where(q > 0, rise / scale, 0.0) * change
             q = unknown.probability(z)
             done = near & (jnp.abs(q.sum() - 1) < 1e-13)
-            done |= high - low <= 2 * EPS * high
-            return new, z, q, low, high, jnp.abs(new - m), ~done, steps + 1
-
-        def unfinished(state):
-            return state[6] & (state[7] < MAX_STEPS)
+            done |= bracket.high - bracket.low <= 2 * EPS * bracket.high
+            return (new, z, q), bracket.after(new, m), ~done
 
         m = jnp.clip(unknown.back(guess[top]), lowest, highest)
-        state = (m, guess, guess, lowest, highest, jnp.inf, True, 0)
-        state = jax.tree.map(jnp.asarray, state)
-        _, z, q, *_ = jax.lax.while_loop(unfinished, step, state)
+        ends = jax.tree.map(jnp.asarray, _Bracket(lowest, highest, jnp.inf))
+        _, z, q = _repeated(step, (m, guess, guess), ends)
         return q, z
 
     return solve
 
 
-def _newton_or_else(
-    middle: Array, x: Array, newton: Array, low: Array, high: Array, last_step: Array
-) -> Array:
-    """Take the Newton point if it stays in the bracket and steps shrink by half."""
-    good = (newton > low) & (newton < high) & (jnp.abs(newton - x) <= last_step / 2)
-    return jnp.where(good, newton, middle)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Bracket:
+    """Limits of a root, or of many roots, and the size of the last step to it."""
+
+    low: Array
+    high: Array
+    last_step: Array
+
+    def narrowed(self, x: Array, excess: Array) -> "_Bracket":
+        """The bracket after a rising function exceeds 0 by so much at x."""
+        low = jnp.where(excess <= 0, x, self.low)
+        return _Bracket(low, jnp.where(excess >= 0, x, self.high), self.last_step)
+
+    def newton_or(self, middle: Array, newton: Array, x: Array) -> Array:
+        """The Newton point if it is in the bracket and steps shrink by half."""
+        good = (newton > self.low) & (newton < self.high)
+        good &= jnp.abs(newton - x) <= self.last_step / 2
+        return jnp.where(good, newton, middle)
+
+    def after(self, new: Array, x: Array) -> "_Bracket":
+        """The bracket after a step from x."""
+        return replace(self, last_step=jnp.abs(new - x))
+
+
+def _repeated(step: Callable, state: Any, bracket: _Bracket) -> Any:
+    """Repeat a step of (state, bracket, number of steps), which says if to go on."""
+
+    def unfinished(carry: tuple) -> Array:
+        _, _, going, steps = carry
+        return going & (steps < MAX_STEPS)
+
+    def advance(carry: tuple) -> tuple:
+        state, bracket, _, steps = carry
+        return *step(state, bracket, steps), steps + 1
+
+    start = (state, bracket, jnp.array(True), 0)
+    return jax.lax.while_loop(unfinished, advance, start)[0]
 
 
 # --- What must be known of g ---------------------------------------------------------
@@ -366,7 +399,7 @@ def require_concave(g: ScalarFunction) -> None:
     x, slopes = slopes_of(g)
     with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN
         rise = np.diff(slopes)
-    noise = 8 * EPS * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
     if (rise > noise).any():
         worst = int(np.argmax(rise))
         raise ValueError(

@@ -4,20 +4,20 @@ Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ for a differentiable pai
 result satisfies the constraint in 64 bits, so its gain is a lower bound on QDisc.
 
 Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
-the gradients of U and V minus their means under Q, and step size $\eta$,
-$\log Q$ moves by $\eta (u + \mu v)$ with $\mu = \max(0, [(V(P) - V(Q)) / \eta -
-Cov_Q(u, v)] / Var_Q(v))$, the least multiplier that keeps the constraint to first
-order. A step that lowers the merit function $U - \nu \max(0, V(P) - V(Q))$ is rejected
-and $\eta$ halved.
+the gradients of U and V minus their means under Q, and rate r,
+$\log Q$ moves by $r (u + \eta v)$ with $\eta = \max(0, [(V(P) - V(Q)) / r -
+Cov_Q(u, v)] / Var_Q(v))$, the least price of diversity that keeps the constraint to
+first order. A step that lowers the merit function $U - c \max(0, V(P) - V(Q))$, with c
+twice the greatest price so far, is rejected and r halved.
 
 BLEU has many local optima, so starts are evolved: each round crosses the best models of
 the previous round and multiplies the texts' probabilities by noise.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -27,9 +27,10 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.pairs.base import FunctionPair, Pair
+from qdtheory.pairs.forms import Posed, pose
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import EPS, NOISE, STATIC
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
@@ -44,7 +45,6 @@ BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
 AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
-EPS = np.finfo(float).eps
 # Relative difference of equal diversities: rounding of a sum of some hundred terms.
 SAME = 64 * EPS
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
@@ -127,23 +127,45 @@ def search(
         >>> print(f"{found.gain:.6f}")
         0.013566
     """
-    require_x64()
+    rows: Any = p if np.ndim(p) > 1 else [p]
+    posed = [pose(pair, row) for row in rows]
+    found = search_posed(posed, method=method, num_starts=num_starts, key=key)
+    return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
+
+
+def search_posed(
+    posed: Sequence[Posed],
+    *,
+    method: str = "ascent",
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Search:
+    """Search for a model at each of several real distributions of one pair.
+
+    Args:
+        posed: the pair at each of them.
+        method: as in `search`.
+        num_starts: likewise.
+        key: likewise.
+
+    Returns:
+        The batch of models.
+
+    Raises:
+        ValueError: as in `search`.
+    """
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
-    pair, key = _prepared(pair, num_starts, key)
-    rows: Any = p if np.ndim(p) > 1 else [p]
-    batch = jnp.stack([check_distribution(row) for row in rows])
-    for row in batch:
-        if not np.isfinite(pair.quality(row, row)):
+    pair, key = _prepared(posed[0].pair, num_starts, key)
+    for at in posed:
+        if not np.isfinite(at.real_quality):
             raise ValueError(
-                f"the quality of P itself must be finite, got "
-                f"{float(pair.quality(row, row))}"
+                f"the quality of P itself must be finite, got {at.real_quality}"
             )
+    batch = jnp.stack([jnp.asarray(at.p) for at in posed])
     if method == "ascent":
-        found = _search_rows(pair, batch, key, num_starts)
-    else:
-        found = _penalty_batch(pair, batch)
-    return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
+        return _search_rows(pair, batch, key, num_starts)
+    return _penalty_batch(pair, batch)
 
 
 def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
@@ -193,6 +215,7 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     _, (models, best, values) = jax.lax.scan(task, uniform, given)
     # Self-BLEU with many references is near its minimum for all models.
     one_text = jax.vmap(pair.diversity)(jnp.eye(p.size)).min()
+    agreeing = best[0] - AGREEMENT * (best[0] - one_text)
     real = pair.quality(p, p)
     q, gain = _better_than_real(p, models[1], best[1] - real)
     return _report(
@@ -201,10 +224,10 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
         q,
         gain,
         models[0],
-        (values[1] - real >= (1 - AGREEMENT) * gain).sum(),
-        (values[0] >= best[0] - AGREEMENT * (best[0] - one_text)).sum(),
-        NUM_ROUNDS * num_starts,
-        NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
+        num_agreeing=(values[1] - real >= (1 - AGREEMENT) * gain).sum(),
+        num_agreeing_diverse=(values[0] >= agreeing).sum(),
+        num_starts=NUM_ROUNDS * num_starts,
+        num_steps=NUM_ROUNDS * NUM_STEPS + POLISH_STEPS,
     )
 
 
@@ -336,8 +359,8 @@ class _Point:
     du: Array
     ds: Array
 
-    def multiplier(self, change: Array | float) -> Array:
-        """Multiplier of ds that, added to du, changes the surplus at this rate."""
+    def price(self, change: Array | float) -> Array:
+        """The price at which du + price ds changes the surplus at this rate."""
         cov, var = self.q @ (self.du * self.ds), self.q @ self.ds**2
         return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
 
@@ -359,10 +382,10 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
     """Run constrained mirror ascent from one start."""
 
     def step(state, _):
-        now, log_q, rate, scale, price = state
+        now, log_q, rate, scale, penalty = state
         new = _point(problem, log_q)
         change = new.u - now.u
-        change += price * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
+        change += penalty * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
         good = (change >= 0) | jnp.isneginf(now.u)
         now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
         # A clipped move is not evidence on the rate; once halved, it must be below the
@@ -370,11 +393,11 @@ def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
         rate = jnp.where(
             good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
         )
-        price = jnp.maximum(price, 2 * now.multiplier(0.0))
-        move = rate * (now.du + now.multiplier(-now.s / rate) * now.ds)
+        penalty = jnp.maximum(penalty, 2 * now.price(0.0))
+        move = rate * (now.du + now.price(-now.s / rate) * now.ds)
         scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
         log_q = now.log_q + jnp.maximum(scale * move, -5.0)
-        return (now, log_q, rate, scale, price), None
+        return (now, log_q, rate, scale, penalty), None
 
     # Initial point worse than any model, so that the first step moves to the start.
     none, log_q = jnp.zeros_like(start), jnp.log(start)
@@ -463,7 +486,7 @@ def _repaired(problem: _Problem, inside: Array, q: Array) -> tuple[Array, Array]
     shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
     mixed = (1 - shares) * q + shares * inside
     # With a margin, so that another order of summation stays feasible.
-    feasible = jax.vmap(problem.surplus)(mixed) >= 8 * EPS
+    feasible = jax.vmap(problem.surplus)(mixed) >= NOISE
     q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
     return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
 
@@ -520,11 +543,18 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
     models, values = _penalised(pair, p)
     best = values.max(axis=1).argmax()
     q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
-    ones = jnp.ones((), int)
-    found = _report(
-        pair, p, q, gain, most_diverse, ones, ones, len(LEARNING_RATES), SGD_STEPS
+    return _report(
+        pair,
+        p,
+        q,
+        gain,
+        most_diverse,
+        num_agreeing=jnp.ones((), int),
+        num_agreeing_diverse=jnp.ones((), int),
+        num_starts=len(LEARNING_RATES),
+        num_steps=SGD_STEPS,
+        learning_rate=jnp.array(LEARNING_RATES)[best],
     )
-    return replace(found, learning_rate=jnp.array(LEARNING_RATES)[best])
 
 
 @jax.jit
@@ -573,16 +603,9 @@ def _iterates(
 
 # --- The report --------------------------------------------------------------------
 def _report(
-    pair: Pair,
-    p: Array,
-    q: Array,
-    gain: Array,
-    most_diverse: Array,
-    num_agreeing: Array,
-    num_agreeing_diverse: Array,
-    num_starts: int,
-    num_steps: int,
+    pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:
+    """Report a model with its diagnostics; `numbers` are those of the method."""
     greatest = _greatest_quality(pair, p)
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
@@ -594,10 +617,7 @@ def _report(
         quality_range=jnp.where(_allowed(pair, p).all(), quality_range, jnp.inf),
         residual=residual,
         converged=residual <= converged_at,
-        num_agreeing=num_agreeing,
-        num_agreeing_diverse=num_agreeing_diverse,
-        num_starts=num_starts,
-        num_steps=num_steps,
+        **numbers,
     )
 
 
@@ -606,7 +626,7 @@ def _optimality(pair: Pair, p: Array, q: Array, least: Array) -> tuple[Array, Ar
     problem = _problem(pair, p, BEST, least)
     end = _point(problem, jnp.log(q))
     # If the constraint is inactive, the price is 0.
-    price = jnp.where(end.s > 1e-9, 0.0, end.multiplier(0.0))
+    price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
     return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
 
 

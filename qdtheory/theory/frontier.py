@@ -20,7 +20,6 @@ from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversit
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
-    TINY,
     order_of,
     order_two_moments,
     require_concave,
@@ -29,10 +28,10 @@ from qdtheory.solvers.regularized_argmax import (
 )
 from qdtheory.solvers.search import search_frontier
 from qdtheory.world.distributions import Number, check_distribution
-from qdtheory.world.numbers import EPS, STATIC
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
 
 # The largest weight below 0, where the frontier continues after a jump.
-NEAREST_WEIGHT = -float(np.finfo(float).tiny)
+NEAREST_WEIGHT = -TINY
 # Relative difference below which scores are tied: XLA may fuse a product into a sum
 # and so compute the same score in two ways.
 TIED = 4 * EPS
@@ -336,7 +335,7 @@ def kkt_residual(
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
     # Where Q_i is 0, the slope at the smallest positive float stands for g'(0).
-    slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, TINY))
+    slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, LEAST_PROBABILITY))
     line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
     gaps = slopes - line
     stationarity = jnp.where(q > 0, jnp.abs(gaps), jnp.maximum(gaps, 0.0)).max()

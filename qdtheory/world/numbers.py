@@ -1,6 +1,32 @@
-"""Constants and field options that every room uses."""
+"""Constants of 64-bit arithmetic, the tolerances of seals, and field options."""
 
 import numpy as np
 
 STATIC = {"static": True}
+
+# --- 64-bit arithmetic --------------------------------------------------------------
 EPS = float(np.finfo(float).eps)
+# Smallest normal number: stands for 0 where a function or its slope is undefined there.
+TINY = float(np.finfo(float).tiny)
+# Smallest probability distinguished from 0; its cube, as in g''', is still normal.
+LEAST_PROBABILITY = 1e-100
+# Rounding error of a sum of a few terms, relative to the sum of absolute values.
+NOISE = 8 * EPS
+# The smallest tolerance that SciPy's root-finder accepts.
+TIGHTEST = np.float64(4 * EPS)
+
+# --- Tolerances of seals, as shares of the range of quality -------------------------
+# "exact": a bound by weak duality, from one root of 64 bits, is within this of a gain.
+EXACT = 1e-9
+# "certified": bounds meet. First-order solvers stop closer; figures show five digits.
+CERTIFIED = 1e-5
+# A gain may exceed a bound by this. A model as diverse as P in 64 bits may fall short
+# of V(P) by a rounding error e, which near the greatest diversity is worth the order of
+# the square root of e in quality: 1e-7.
+CONTRADICTION = 1e-6
+# A local search stays this far inside its constraint, so that rounding does not violate
+# it, and a gain within it is no improvement.
+MARGIN = 1e-9
+# An interior-point method stops when its bounds are this close: a hundred times below
+# "exact", a thousand times above the rounding of its sums.
+CLOSED = 1e-11

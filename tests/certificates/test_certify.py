@@ -15,7 +15,6 @@ def blind(pair, p, quality_range):
     """What a search that finds nothing returns."""
     return qd.Discrepancy(
         qdisc=0.0,
-        drate=0.0,
         q=jnp.asarray(p),
         status="lower_bound",
         upper_bound=np.inf,

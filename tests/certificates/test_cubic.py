@@ -1,4 +1,4 @@
-"""The third-order relaxation against brute force, random models and false proofs."""
+"""The cubic relaxation against brute force, random models and false proofs."""
 
 import dataclasses
 import itertools
@@ -19,6 +19,7 @@ from qdtheory.certificates.cubic import (
     _problem,
     _projected,
 )
+from qdtheory.pairs.forms import pose
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
 
@@ -46,7 +47,7 @@ def bleu_2(candidate, references):
 @pytest.mark.parametrize("space", SPACES)
 def test_the_tensor_is_self_bleu_of_three_texts(space):
     n, texts = space.num_texts, space.tokens.tolist()
-    problem = _problem(qd.BleuPair(space, 2, 5, 2), np.full(n, 1 / n))
+    problem = _problem(pose(qd.BleuPair(space, 2, 5, 2), np.full(n, 1 / n)))
     for triple in itertools.combinations_with_replacement(range(n), 3):
         trio = [texts[i] for i in triple]
         scores = [bleu_2(trio[i], trio[:i] + trio[i + 1 :]) for i in range(3)]
@@ -68,13 +69,13 @@ def test_any_price_and_semidefinite_matrices_give_a_bound(space):
         gains = ((models - p) @ scores)[diversity >= float(pair.diversity(p))]
         best = gains.max(initial=0)
         scale = 10.0 ** rng.uniform(-4, 0)
-        certificate = qd.ThirdOrderCertificate(
+        certificate = qd.CubicCertificate(
             price=rng.exponential(),
             grams=scale * semidefinite(rng, n, n),
             gram=scale * semidefinite(rng, n),
             floor=best * rng.random(),
         )
-        slack = qd.third_order_bound(pair, p, certificate) - best
+        slack = qd.cubic_bound(pair, p, certificate) - best
         assert slack >= 0
         tightest = min(tightest, slack)
     # Some of them say something: a text's quality is between 0 and 1.
@@ -86,7 +87,7 @@ def largest_entry(pair, p, certificate):
     n = p.size
     scores = np.asarray(pair.text_quality(p))
     gains = scores - p @ scores
-    tensor = _problem(pair, p).tensor
+    tensor = _problem(pose(pair, p)).tensor
     entries = np.zeros((n, n, n))
     for x, y, z in itertools.permutations(range(3)):
         order = np.argsort((x, y, z))
@@ -103,9 +104,9 @@ def largest_entry(pair, p, certificate):
 def test_false_proofs_are_refused(as_a_user):
     space, rng = qd.TextSpace(2, 3), np.random.default_rng(0)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 0, sigma=2.0)
-    found = qd.third_order_interval(pair, p)
+    found = qd.cubic_interval(pair, p)
     good = found.certificate
-    shown = qd.third_order_bound(pair, p, good)
+    shown = qd.cubic_bound(pair, p, good)
     assert found.lower <= shown
     # Of the entry's 6 terms and of what makes the matrices surely semidefinite.
     assert 0 <= shown - largest_entry(pair, p, good) <= 1e-10
@@ -115,18 +116,18 @@ def test_false_proofs_are_refused(as_a_user):
         matrices = getattr(good, name)
         bad = dataclasses.replace(good, **{name: matrices - matrices.max() - gap})
         with pytest.raises(ValueError, match="must be positive semidefinite"):
-            qd.third_order_bound(pair, p, bad)
+            qd.cubic_bound(pair, p, bad)
     lying = dataclasses.replace(good, grams=good.grams - gap)
     assert largest_entry(pair, p, lying) < found.lower
     # A skew part adds nothing to Q'SQ.
     skew = rng.normal(size=good.grams.shape)
     skew = dataclasses.replace(good, grams=good.grams + skew - skew.transpose(0, 2, 1))
-    assert qd.third_order_bound(pair, p, skew) == pytest.approx(shown, abs=1e-9)
+    assert qd.cubic_bound(pair, p, skew) == pytest.approx(shown, abs=1e-9)
     # Paid for being repetitive, the most repetitive models would bound the others.
     with pytest.raises(ValueError, match=r"price must be .* at least 0, got -1"):
-        qd.third_order_bound(pair, p, dataclasses.replace(good, price=-1.0))
+        qd.cubic_bound(pair, p, dataclasses.replace(good, price=-1.0))
     with pytest.raises(ValueError, match=r"shape \(8, 8, 8\) and \(8, 8\), got"):
-        qd.third_order_bound(pair, p, dataclasses.replace(good, gram=np.eye(7)))
+        qd.cubic_bound(pair, p, dataclasses.replace(good, gram=np.eye(7)))
 
 
 @pytest.mark.claim("N17.22")
@@ -135,28 +136,28 @@ def test_the_interval_closes_on_the_search(seed):
     space = qd.TextSpace(2, 3)
     pair = qd.BleuPair(space, 2, 2, 2)
     p = oracle(space, seed, sigma=2.0)
-    found = qd.third_order_interval(pair, p)
+    found = qd.cubic_interval(pair, p)
     assert_attained(pair, p, found.q, found.lower)
     assert 0 <= found.upper - found.lower <= 1e-6
-    assert qd.third_order_bound(pair, p, found.certificate) == found.upper
+    assert qd.cubic_bound(pair, p, found.certificate) == found.upper
     searched = qd.quality_discrepancy(pair, p).qdisc
     assert searched <= found.upper
     # The search stops at a relative 1e-6 or so of gains of some percent.
     assert searched >= found.lower - 1e-6
 
 
-def test_the_third_order_bounds_what_is_solved_otherwise():
+def test_the_cubic_bounds_what_is_solved_otherwise():
     # BLEU-1 by branch and bound; BLEU-2 of texts of two tokens exactly.
     space = qd.TextSpace(3, 2)
     pair, p = qd.BleuPair(space, 1, 2, 2), oracle(space, 1, sigma=2.0)
-    tails, cubic = qd.bleu_1_interval(pair, p), qd.third_order_interval(pair, p)
+    tails, cubic = qd.bleu_1_interval(pair, p), qd.cubic_interval(pair, p)
     assert max(tails.lower, cubic.lower) <= min(tails.upper, cubic.upper)
     assert cubic.upper - cubic.lower <= 1e-6
     space = qd.TextSpace(2, 2)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 1, sigma=2.0)
     exact = qd.quality_discrepancy(pair, p)
     assert exact.status == "exact"
-    found = qd.third_order_interval(pair, p)
+    found = qd.cubic_interval(pair, p)
     # Both sides evaluate U(P) and V(P), with rounding.
     assert found.lower - 1e-12 <= exact.qdisc <= found.upper + 1e-12
 
@@ -195,18 +196,18 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     p = oracle(space, int(row["seed"]), float(row["sigma"]), size=32)
     assert qd.fingerprint(p) == row["fingerprint"]
     # From P, with no search: far from closed, and right all the same.
-    found = qd.third_order_interval(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
+    found = qd.cubic_interval(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
     assert found.steps == STEPS_BETWEEN_CHECKS
     assert found.lower <= float(row["upper"])
     assert float(row["lower"]) <= found.upper < 1
-    assert qd.third_order_bound(pair, p, found.certificate) == found.upper
+    assert qd.cubic_bound(pair, p, found.certificate) == found.upper
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_projection_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 2)
-    problem = _problem(pair, rng.dirichlet(np.ones(4)))
+    problem = _problem(pose(pair, rng.dirichlet(np.ones(4))))
     size = problem.count.size
     target = rng.normal(size=size)
     ones, costs = np.ones(size), problem.entries(problem.tensor)
@@ -227,7 +228,7 @@ def test_the_solver_keeps_what_it_says():
     # T is symmetric, of sum 1, and a certificate's matrices are semidefinite.
     space = qd.TextSpace(2, 3)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 2, sigma=2.0)
-    iterates = _iterates(_problem(pair, p), p, 0.0)
+    iterates = _iterates(_problem(pose(pair, p)), p, 0.0)
     for mixture, certificate in itertools.islice(iterates, 3):
         assert mixture.min() >= 0
         assert mixture.sum() == pytest.approx(1, abs=1e-10)
@@ -239,7 +240,7 @@ def test_the_solver_keeps_what_it_says():
 
 def test_one_text_gains_nothing():
     pair = qd.BleuPair(qd.TextSpace(1, 2), 2, 2, 2)
-    found = qd.third_order_interval(pair, np.ones(1))
+    found = qd.cubic_interval(pair, np.ones(1))
     assert (found.lower, found.steps) == (0, 0)
     assert 0 <= found.upper <= 1e-12
 
@@ -249,36 +250,36 @@ def test_certify_takes_two_self_references():
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 0, sigma=2.0)
     found = qd.certify(pair, p, qd.quality_discrepancy(pair, p))
     assert found.status == "certified"
-    assert found.reason.endswith("Bounded by the third-order relaxation.")
+    assert found.reason.endswith("Bounded by the cubic relaxation.")
 
 
-def test_the_third_order_says_what_it_takes(as_a_user):
+def test_the_cubic_says_what_it_takes(as_a_user):
     space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
     with pytest.raises(TypeError, match="two Self-BLEU references; got BLEU-NSBLEU"):
-        qd.third_order_interval(qd.BleuPair(space, 2, 2, 3), p)
+        qd.cubic_interval(qd.BleuPair(space, 2, 2, 3), p)
     with pytest.raises(TypeError, match="got CR-NRR"):
-        qd.third_order_interval(qd.CR_NRR, p)
+        qd.cubic_interval(qd.CR_NRR, p)
     pair = qd.BleuPair(space, 2, 2, 2)
     with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
-        qd.third_order_interval(pair, p, tolerance=0)
+        qd.cubic_interval(pair, p, tolerance=0)
     with pytest.raises(ValueError, match="p must have 4 entries"):
-        qd.third_order_interval(pair, np.full(3, 1 / 3))
+        qd.cubic_interval(pair, np.full(3, 1 / 3))
     with pytest.raises(ValueError, match="start must sum to 1"):
-        qd.third_order_interval(pair, p, start=np.full(4, 0.5))
+        qd.cubic_interval(pair, p, start=np.full(4, 0.5))
     large = qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2)
     with pytest.raises(ValueError, match="64 texts at most, got 81"):
-        qd.third_order_interval(large, np.full(81, 1 / 81))
+        qd.cubic_interval(large, np.full(81, 1 / 81))
 
 
 # -- Exact arithmetic ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_third_order_bound_is_rounded_up(seed):
+def test_the_cubic_bound_is_rounded_up(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
-    found = qd.third_order_interval(pair, p, max_steps=40)
+    found = qd.cubic_interval(pair, p, max_steps=40)
     shown, real, n = found.certificate, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real

@@ -10,13 +10,13 @@ from models import assert_attained, exact, mixtures, oracle
 import qdtheory as qd
 from qdtheory.certificates import quadratic
 from qdtheory.certificates.quadratic import (
-    _kernel,
     _quadratic_bound,
     quadratic_interval,
 )
 from qdtheory.certificates.tails import (
     bleu_1_interval,
 )
+from qdtheory.pairs.forms import quadratic_form
 
 # --- Quadratic diversity --------------------------------------------------------
 
@@ -25,7 +25,7 @@ from qdtheory.certificates.tails import (
 def test_diversity_with_one_self_reference_is_quadratic(lengths):
     space = qd.TextSpace(2, lengths)
     pair = qd.BleuPair(space, 2, 3, 1)
-    kernel = _kernel(pair)
+    kernel, _ = quadratic_form(pair)
     np.testing.assert_array_equal(kernel, kernel.T)
     for q in np.random.default_rng(0).dirichlet(np.ones(space.num_texts), 5):
         assert float(pair.diversity(q)) == pytest.approx(-q @ kernel @ q, abs=1e-14)

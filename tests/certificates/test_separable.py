@@ -21,7 +21,7 @@ from qdtheory.certificates.separable import (
 )
 from qdtheory.pairs.scalar_functions import CR, LL
 
-# Two peaks; convex, then concave; three waves; S-shaped; steep at 0; convex.
+# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
 SHAPES = (
     "-(x - 0.1)**2*(x - 0.6)**2",
     "-x**3 + x**2 - x",

@@ -282,8 +282,8 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         return solved[-1]
 
     monkeypatch.setattr(scipy.optimize, "linprog", spy)
-    bound, _ = _relaxation(problem, low, high, box.lines)
-    index = box.lines[:, 0].astype(int)
+    bound, _ = _relaxation(problem, low, high, box.planes)
+    index = box.planes[:, 0].astype(int)
     multipliers = exact(np.maximum(-solved[-1].ineqlin.marginals, tails.TINY))
     m = 6
     mu, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
@@ -293,8 +293,8 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         total = sum(multipliers[2 * m + 1 + rows])
         for row in rows:
             share = multipliers[2 * m + 1 + row] / total
-            a[i] += share * Fraction(box.lines[row, 1])
-            b[i] += share * Fraction(box.lines[row, 2])
+            a[i] += share * Fraction(box.planes[row, 1])
+            b[i] += share * Fraction(box.planes[row, 2])
     rest = exact(problem.weights) - mu * np.array(b) - y
     truth = mu * (Fraction(problem.budget) - sum(a))
     truth += max(exact(problem.vertices) @ rest)

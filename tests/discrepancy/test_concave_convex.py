@@ -17,7 +17,7 @@ from qdtheory.discrepancy.concave_convex import inflection_point, values_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_s_shaped_equals_search_on_single_token_bleu(seed):
+def test_concave_convex_equals_search_on_single_token_bleu(seed):
     rng = np.random.default_rng(seed)
     size = (3, 4, 5, 6, 8, 11, 16, 21)[seed % 8]
     n, num_references = int(rng.integers(3, 7)), int(rng.choice([1, 2, 5, 10]))
@@ -32,7 +32,7 @@ def test_s_shaped_equals_search_on_single_token_bleu(seed):
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_s_shaped_equals_search_with_infinite_slope_and_ties(seed):
+def test_concave_convex_equals_search_with_infinite_slope_and_ties(seed):
     rng = np.random.default_rng(seed)
     a, n = rng.uniform(0.6, 4), int(rng.integers(3, 7))
     p = rng.dirichlet(np.full(n, rng.choice([0.5, 1, 3])))
@@ -73,7 +73,7 @@ def test_optimality_conditions_hold_beyond_the_inflection():
 @pytest.mark.slow
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 @pytest.mark.parametrize("k", [3, 4])
-def test_s_shaped_near_the_most_diverse(distance, k):
+def test_concave_convex_near_the_most_diverse(distance, k):
     # So close to the uniform distribution V depends on the distance alone: the best
     # model lies in the direction of the scores.
     scores, step = np.array([3.0, 5.0, 1.5, 0.0]), np.array([1.0, 0.0, 2.0, -3.0])
@@ -88,7 +88,7 @@ def test_s_shaped_near_the_most_diverse(distance, k):
 
 
 @pytest.mark.parametrize("k", [50, 10**6])
-def test_s_shaped_where_all_but_one_text_vanish(k):
+def test_concave_convex_where_all_but_one_text_vanish(k):
     # V(P) is within 1e-14 of a point mass's, so that the best text takes all.
     p = np.array([0.4, 0.35, 0.25]) if k > 50 else np.array([0.52, 0.48])
     scores = np.array([1.0, 5.0, 3.0])[: p.size]

@@ -114,7 +114,7 @@ def test_code_is_exact_on_the_word_of_its_points():
 
 SHAPES = {
     "concave": ("log(x)", "-x**2"),
-    "s-shaped": ("x", "-2*x**2 + x**3"),
+    "concave-convex": ("x", "-2*x**2 + x**3"),
 }
 
 

@@ -9,11 +9,11 @@ import pytest
 import qdtheory as qd
 from qdtheory.discrepancy import quality
 from qdtheory.discrepancy.concave_convex import inflection_point
-from qdtheory.discrepancy.weak_duality import s_shaped_bound, tangent_bound
+from qdtheory.discrepancy.weak_duality import concave_convex_bound, tangent_bound
 from qdtheory.pairs.formulas import Expression
 
 CONCAVE = ["-x**2", "-x*log(x)", "x - x**3", "2*sqrt(x)", "log(x + 0.1)"]
-S_SHAPED = ["-2*x**2 + x**3", "-x*log(x) + 1.5*x**2", "-x*(1 - (1 - x)**20)"]
+CONCAVE_CONVEX = ["-2*x**2 + x**3", "-x*log(x) + 1.5*x**2", "-x*(1 - (1 - x)**20)"]
 
 
 def models(rng, n, size=200_000):
@@ -59,7 +59,7 @@ def exactly(text, x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", S_SHAPED)
+@pytest.mark.parametrize("text", CONCAVE_CONVEX)
 def test_no_model_exceeds_a_bound_by_boxes(text):
     g, rng = Expression(text), np.random.default_rng(3)
     c = inflection_point(g)
@@ -71,7 +71,7 @@ def test_no_model_exceeds_a_bound_by_boxes(text):
             least = float(g.value(p).sum())
             best = (q[values >= least] @ scores).max(initial=float(p @ scores))
             enough = best + 0.03 * np.ptp(scores)
-            bound = s_shaped_bound(g, c, scores, least, enough)
+            bound = concave_convex_bound(g, c, scores, least, enough)
             assert bound >= best
             # A fifth of a million models miss the best one by less than this.
             assert bound <= best + 0.1 * np.ptp(scores)
@@ -95,9 +95,9 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     found = quality._best_model
 
     def worse(*args):
-        q, _, dominated_in, weight = found(*args)
+        q, _, dominated_in, price = found(*args)
         q = (1 - share) * q + share * p
-        return q, float((q - p) @ args[2]), dominated_in, weight
+        return q, float((q - p) @ args[0].scores), dominated_in, price
 
     monkeypatch.setattr(quality, "_best_model", worse)
     wrong = qd.quality_discrepancy(pair, p)
@@ -116,7 +116,7 @@ def test_a_wrong_price_only_loosens_the_bound(text):
         if text == "-x**2":
             bound = tangent_bound(g, scores, price, p) - price * least
         else:
-            bound = s_shaped_bound(
+            bound = concave_convex_bound(
                 g, inflection_point(g), scores, least, truth + 1e-9, (price, -price)
             )
         assert bound >= truth - 1e-15

@@ -26,7 +26,7 @@ def test_a_bump_far_from_p_is_no_concave_diversity():
     # What a bound would hide: a model that is better in both.
     assert pair.quality(scores, p) > pair.quality(p, p) + 0.04
     assert diversity(scores) > diversity(p) + 0.4
-    with pytest.raises(ValueError, match="must be concave: it bends upwards"):
+    with pytest.raises(ValueError, match="must be concave: it is convex"):
         qd.quality_discrepancy(pair, p)
 
 
