@@ -26,10 +26,7 @@ SEEDS = 10
 
 
 def oracle(seed: int, sigma: float) -> np.ndarray:
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(seed), vocab_size=4, embedding_size=8, hidden_size=8, sigma=sigma
-    )
-    return np.asarray(model.probabilities(SPACE))
+    return np.asarray(qd.oracle(SPACE, seed, sigma, size=8))
 
 
 def seconds(function, *args):

@@ -27,13 +27,7 @@ SPACE, SIGMAS = qd.TextSpace(vocab_size=4, lengths=3), (0.5, 1.0, 2.0)
 
 def oracles(num_seeds: int) -> jax.Array:
     rows = [
-        qd.LSTMLanguageModel.random(
-            jax.random.key(seed),
-            vocab_size=4,
-            embedding_size=(8, 32)[seed % 2],
-            hidden_size=(8, 32)[seed % 2],
-            sigma=sigma,
-        ).probabilities(SPACE)
+        qd.oracle(SPACE, seed, sigma, size=(8, 32)[seed % 2])
         for sigma in SIGMAS
         for seed in range(num_seeds)
     ]

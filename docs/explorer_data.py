@@ -30,8 +30,7 @@ METRICS = {
 def real():
     """The space of the texts and the real distribution."""
     space = qd.TextSpace(vocab_size=2, lengths=4)
-    oracle = qd.LSTMLanguageModel.random(jax.random.key(2), vocab_size=2, sigma=0.7)
-    return space, oracle.probabilities(space)
+    return space, qd.oracle(space, seed=2, sigma=0.7)
 
 
 def pairs(space):

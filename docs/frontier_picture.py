@@ -19,8 +19,7 @@ PICTURE = Path(__file__).parent / "static/frontier.svg"
 def frontiers():
     """Of each pair: its frontier, and U and V of the real distribution."""
     space = qd.TextSpace(vocab_size=4, lengths=3)
-    oracle = qd.LSTMLanguageModel.random(jax.random.key(0), vocab_size=4)
-    p = oracle.probabilities(space)
+    p = qd.oracle(space, seed=0)
     for pair, num_points in ((qd.CR_NRR, 400), (qd.BleuPair(space, 2, 2, 2), 20)):
         curve = qd.pareto_frontier(pair, p, num_points)
         yield curve, float(pair.quality(p, p)), float(pair.diversity(p))

@@ -32,14 +32,7 @@ VALUES = ("seed", "qdisc", "drate", "quality_range", "status", "agreeing")
 
 def oracle(seed: int, size: int, sigma: float) -> jax.Array:
     """The distribution over texts of the oracle of one seed."""
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(seed),
-        vocab_size=SPACE.vocab_size,
-        embedding_size=size,
-        hidden_size=size,
-        sigma=sigma,
-    )
-    return model.probabilities(SPACE)
+    return qd.oracle(SPACE, seed, sigma, size)
 
 
 def rows(

@@ -107,19 +107,10 @@ def qdisc(
 
 
 def _oracles(space, sigma: float, hidden_size: int, seeds: int) -> dict[str, Any]:
-    import jax
-
-    from qdtheory import LSTMLanguageModel
+    from qdtheory import oracle
 
     return {
-        f"seed {seed}": LSTMLanguageModel.random(
-            jax.random.key(seed),
-            vocab_size=space.vocab_size,
-            embedding_size=hidden_size,
-            hidden_size=hidden_size,
-            sigma=sigma,
-        ).probabilities(space)
-        for seed in range(seeds)
+        f"seed {seed}": oracle(space, seed, sigma, hidden_size) for seed in range(seeds)
     }
 
 
