@@ -72,7 +72,7 @@ from qdtheory.pairs.kernel import KernelPair, squared_mmd
 from qdtheory.pairs.named import CR_NRR, CR_SE, LL_NRR, LL_SE, single_token_bleu_pair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.scalar_functions import CR, LL, NRR, SDI, SE, Tsallis
-from qdtheory.pairs.separable import Rationality, SeparablePair, check_rationality
+from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.search import Search, search
 from qdtheory.theory.compatibility import Verdict, check_compatibility
 from qdtheory.theory.dominance import Dominance, dominance, pareto_filter
@@ -96,6 +96,7 @@ from qdtheory.theory.scoring_rules import (
     compatible_quality,
     local_discrepancy,
 )
+from qdtheory.theory.theorem_1 import Rationality, check_rationality
 from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import (
     entropy,

@@ -24,7 +24,6 @@ from qdtheory.discrepancy.concave_convex import (
     inflection_point,
     models_of_diversity,
     most_diverse_model,
-    shape_claim,
     values_of,
 )
 from qdtheory.discrepancy.weak_duality import (
@@ -48,6 +47,7 @@ from qdtheory.solvers.interior_point import (
     most_diverse,
 )
 from qdtheory.solvers.search import NUM_STARTS, Method, Search, search
+from qdtheory.theory.concavity import concavity_claim
 from qdtheory.theory.frontier import (
     NEAREST_WEIGHT,
     maximise,
@@ -195,7 +195,7 @@ def _is_solvable(pair: SeparablePair | LinearPair) -> bool:
         inflection = inflection_point(pair.g)
     except ValueError:
         return False
-    return shape_claim(pair.g, inflection) is not None
+    return concavity_claim(pair.g, inflection) is not None
 
 
 def _with_rate(
@@ -276,7 +276,7 @@ def _solved(pair: SeparablePair | LinearPair, p: np.ndarray) -> Discrepancy:
             "Roots on a curve in the largest probability: g is concave up to "
             f"{inflection:.6g} and convex beyond"
         )
-    claim = shape_claim(pair.g, inflection)
+    claim = concavity_claim(pair.g, inflection)
     exact = claim is not None and upper - qdisc <= close
     reason += f", {claim or 'which is not proved'}."
     if not exact:

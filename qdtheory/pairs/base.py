@@ -128,6 +128,7 @@ class LinearPair:
         return total_diversity(self.g, check_distribution(q, "q"))
 
 
+@jax.jit  # as a whole, like those below: separate operations compile slowly
 def expected_score(
     q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
@@ -140,15 +141,11 @@ def expected_score(
     Returns:
         A scalar, finite or $-\infty$.
     """
-    return _expected_score(jnp.asarray(q), jnp.asarray(scores))
-
-
-@jax.jit
-def _expected_score(q: Array, scores: Array) -> Array:
-    """Jitted as a whole, like those below: separate operations compile slowly."""
+    q = jnp.asarray(q)
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
+@partial(jax.jit, static_argnums=0)
 def total_diversity(
     g: ScalarFunction, q: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
@@ -161,12 +158,7 @@ def total_diversity(
     Returns:
         A scalar.
     """
-    return _total_diversity(g, jnp.asarray(q))
-
-
-@partial(jax.jit, static_argnums=0)
-def _total_diversity(g: ScalarFunction, q: Array) -> Array:
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
         q = jnp.maximum(q, np.finfo(float).tiny)
-    return jax.vmap(g)(q).sum()
+    return jax.vmap(g)(jnp.asarray(q)).sum()

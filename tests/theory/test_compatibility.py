@@ -10,9 +10,9 @@ import sympy
 from scipy.optimize import linprog
 
 import qdtheory as qd
-from qdtheory.pairs.formulas import formula_of
+from qdtheory.pairs.scalar_functions import formula_of, jet_of
 from qdtheory.theory.compatibility import check_compatibility
-from qdtheory.theory.theorem_3 import fit_theorem_3, refute_theorem_3
+from qdtheory.theory.theorem_3 import GRID, fit_theorem_3, refute_theorem_3
 
 
 def beta_quality(a):
@@ -558,11 +558,14 @@ def test_many_texts_are_left_open_by_the_second_order_test():
 
 
 def test_fit_reports_the_deviation():
-    w0, b0, residual = fit_theorem_3(qd.LL, qd.SE)
-    assert (w0, b0) == pytest.approx((-1, -1), rel=1e-15)
-    assert residual <= 1e-12
-    assert fit_theorem_3(qd.LL, qd.NRR)[2] > 0.1
-    assert fit_theorem_3(lambda x: 0 * x, qd.NRR)[2] == np.inf
+    log, flat = jet_of(qd.LL, GRID), jet_of(lambda x: 0 * x, GRID)
+    entropy, repetition = jet_of(qd.SE, GRID), jet_of(qd.NRR, GRID)
+    fit = fit_theorem_3(log, entropy)
+    assert (fit.w0, fit.b0) == pytest.approx((-1, -1), rel=1e-15)
+    assert fit.residual <= 1e-12
+    assert fit.violation is None
+    assert fit_theorem_3(log, repetition).residual > 0.1
+    assert fit_theorem_3(flat, repetition).residual == np.inf
 
 
 def test_one_text():

@@ -6,8 +6,8 @@ import pytest
 import sympy
 
 import qdtheory as qd
+from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.domains import find_hole
-from qdtheory.theory.optimality import is_strictly_concave
 from qdtheory.theory.sign_proofs import (
     find_peak,
     find_sign,
