@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.scalar_functions import ScalarFunction, value_at_zero
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, TINY
 
 
 @runtime_checkable
@@ -160,5 +160,5 @@ def total_diversity(
     """
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
-        q = jnp.maximum(q, np.finfo(float).tiny)
+        q = jnp.maximum(q, TINY)
     return jax.vmap(g)(jnp.asarray(q)).sum()

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import NOISE, STATIC
 
 
 @jax.tree_util.register_dataclass
@@ -129,7 +129,7 @@ def check_kernel(kernel: Any) -> None:
         i, j = np.argwhere(~np.isfinite(values))[0]
         raise ValueError(f"kernel must be finite, got {values[i, j]} at [{i}, {j}]")
     asymmetry = np.abs(values - values.T)
-    if asymmetry.max() > 8 * np.finfo(float).eps * np.abs(values).max():
+    if asymmetry.max() > NOISE * np.abs(values).max():
         i, j = np.unravel_index(asymmetry.argmax(), values.shape)
         raise ValueError(
             f"kernel must be symmetric, got {values[i, j]:.6g} at [{i}, {j}] and "

@@ -17,7 +17,7 @@ from qdtheory.pairs.kernel import check_kernel
 from qdtheory.solvers.directions import least_direction
 from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, NOISE
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.
 MAX_ELIMINATED = 32
@@ -216,7 +216,7 @@ def dominating_model(
     size = np.abs(kernel).max()
     d, scores = _least_curvature(kernel, p), kernel @ p
     curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
-    if curvature <= 64 * len(p) * EPS * size * np.abs(d).sum() ** 2:
+    if curvature <= 8 * NOISE * len(p) * size * np.abs(d).sum() ** 2:
         return None
     if (slope := better @ scores) <= EPS * size**2:
         return None
@@ -228,7 +228,7 @@ def dominating_model(
             continue
         q = q / q.sum()
         gains = (q - p) @ scores, (p - q) @ kernel @ (p + q)
-        if min(gains) > 8 * EPS * size * np.abs(q - p).sum():
+        if min(gains) > NOISE * size * np.abs(q - p).sum():
             return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
     return None
 
@@ -320,7 +320,7 @@ def rounding_doubt(
 
 def _rounding_of(kernel: np.ndarray) -> float:
     """Magnitude up to which eigenvalues and entries count as 0."""
-    return 64 * len(kernel) * EPS * float(np.abs(kernel).max())
+    return 8 * NOISE * len(kernel) * float(np.abs(kernel).max())
 
 
 def _is_semidefinite(kernel: np.ndarray) -> bool:

@@ -72,9 +72,7 @@ def _at_features(f: Expression, g: Expression, num_texts: int) -> Iterator[np.nd
         off = slope - slope.subs(ends[0]) - climb / run * (score - score.subs(ends[0]))
         places += find_peak(off, x)
     rng = np.random.default_rng(2)
-    for place in places:
-        if place is None:
-            continue
+    for place in filter(None, places):
         yield from _around(float(place), num_texts, rng)
         if place == fall and 2 * place < 1 and num_texts > 2:
             # Put two texts there: separating them gains diversity at no cost in U.

@@ -27,6 +27,11 @@ from qdtheory.world.numbers import EPS
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
 ANTIPARALLEL_TOLERANCE = 1e-18
+# Length of a centred gradient that is due to rounding, relative to the gradient's.
+CENTRED = 1e-13
+# Relative error of a quadratic form in the Hessians: that of a second derivative is
+# about 1e-15, that of the multiplier 1e-9.
+HESSIAN_TOLERANCE = 1e-8
 # The second-order test computes eigenvalues of N x N matrices.
 MAX_SECOND_ORDER = 1024
 # Largest N for which gains lost in float64 are computed exactly, some 10 us per text.
@@ -148,14 +153,8 @@ def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
     def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f.value(p), g.jet(p).slope
 
-    def hessians(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((p.size, p.size)), np.diag(g.jet(p).curvature)
-
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
-
-    def noise(p: np.ndarray) -> np.ndarray:
-        return _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS)
 
     def concave(p: np.ndarray) -> str | None:
         # Nearly antiparallel gradients prove optimality only if P has two values, for
@@ -167,9 +166,9 @@ def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
     return Metrics(
         ("f", "g'"),
         gradients,
-        hessians,
+        lambda p: (np.zeros((p.size, p.size)), np.diag(g.jet(p).curvature)),
         values,
-        noise,
+        lambda p: _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS),
         lambda p, q: _exact_gains(f, g, p, q),
         concave,
         exact=True,
@@ -263,9 +262,8 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    # Centring a constant vector leaves rounding errors, at most about 1e-15 of it.
     norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
-    if norm_u <= 1e-13 * norms[0] or norm_v <= 1e-13 * norms[1]:
+    if norm_u <= CENTRED * norms[0] or norm_v <= CENTRED * norms[1]:
         return Finding("A gradient vanishes, which leaves it open")
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
@@ -303,8 +301,7 @@ def _second_order(
     if not d.any():
         return Finding("No direction is left to test", gap)
     most = d @ hessian @ d
-    # The relative error is about 1e-15 for second derivatives and 1e-9 for eta.
-    noise = 1e-8 * size
+    noise = HESSIAN_TOLERANCE * size
     if most > noise:
         # Choose e along u so that the two gains along P + t d + t^2 e / 2 are equal.
         shift = (eta * (d @ hessian_v @ d) - d @ hessian_u @ d) / 2
@@ -361,7 +358,7 @@ def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
         if p.size <= MAX_SECOND_ORDER:
             hessian = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
             values = centred_eigenvalues(hessian)
-            if values[-1] > 1e-8 * np.abs(values).max():
+            if values[-1] > HESSIAN_TOLERANCE * np.abs(values).max():
                 return None
         return "as the pair's maker states"
     if isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g):

@@ -8,7 +8,7 @@ import numpy as np
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.distributions import require_x64
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import NOISE
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _violation(
 
     rise = values[large] - values[small]
     scale = np.maximum(np.abs(values[large]), np.abs(values[small]))
-    tied = np.abs(rise) <= 8 * EPS * scale
+    tied = np.abs(rise) <= NOISE * scale
     # Where values saturate, rounding hides a strict increase; a derivative that is
     # never negative and somewhere positive in between still proves it.
     positive, negative = (

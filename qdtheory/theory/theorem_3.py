@@ -27,7 +27,7 @@ from qdtheory.theory.sign_proofs import (
     number_sign,
     sign_of,
 )
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import NOISE
 
 # Points of (0, 1) with step 1/1000, refined towards 0 down to one millionth.
 GRID = np.concatenate([np.geomspace(1e-6, 1e-3, 25)[:-1], np.arange(1, 1000) / 1000])
@@ -35,8 +35,6 @@ GRID = np.concatenate([np.geomspace(1e-6, 1e-3, 25)[:-1], np.arange(1, 1000) / 1
 EXACT_POINTS = [Fraction(n, 1000) for n in (137, 414, 691, 953)]
 # Relative error of a second derivative by automatic differentiation, with a margin.
 RESIDUAL_TOLERANCE = 1e-9
-# Rounding error of one evaluation of f or g, relative to its terms.
-ROUNDING = 8 * EPS
 # Longer divergences are easier to read in terms of F and f.
 MAX_READABLE = 12
 
@@ -104,7 +102,7 @@ def read_functions(pair: SeparablePair) -> Functions:
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
     """Whether values do not vary by more than the rounding errors of their terms."""
-    return bool(np.ptp(values) <= ROUNDING * np.abs(terms).max())
+    return bool(np.ptp(values) <= NOISE * np.abs(terms).max())
 
 
 # --- At points: functions known by their code -----------------------------------------
@@ -163,7 +161,7 @@ def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
         w0 = float(g.curvature[middle] / f.slope[middle])
         found, expected = g.slope, w0 * f.value
         # Rounding error of the difference of two values that may be close.
-        noise = 2 * ROUNDING * (np.abs(found) + np.abs(expected))
+        noise = 2 * NOISE * (np.abs(found) + np.abs(expected))
         noise += noise[middle]
         deviations = [
             deviation(g.curvature, w0 * f.slope, 0),
@@ -188,7 +186,7 @@ def _fall(f: Jet) -> float | None:
 def _jump(g: Jet) -> float | None:
     """First grid point at which g violates the tangent bounds of a concave function."""
     step, rise = np.diff(GRID), np.diff(g.value)
-    noise = 2 * ROUNDING * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
+    noise = 2 * NOISE * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
     outside = rise > step * g.slope[:-1] + noise
     outside |= rise < step * g.slope[1:] - noise
     return float(GRID[1:][outside][0]) if outside.any() else None
