@@ -86,11 +86,7 @@ from .pairs.scalar_functions import (
     SE as SE,
     Tsallis as Tsallis,
 )
-from .pairs.separable import (
-    Rationality as Rationality,
-    SeparablePair as SeparablePair,
-    check_rationality as check_rationality,
-)
+from .pairs.separable import SeparablePair as SeparablePair
 from .solvers.search import Search as Search, search as search
 from .theory.compatibility import (
     Verdict as Verdict,
@@ -120,6 +116,10 @@ from .theory.scoring_rules import (
     bregman_divergence as bregman_divergence,
     compatible_quality as compatible_quality,
     local_discrepancy as local_discrepancy,
+)
+from .theory.theorem_1 import (
+    Rationality as Rationality,
+    check_rationality as check_rationality,
 )
 from .theory.witness import Witness as Witness
 from .world.distributions import (

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import jax
@@ -29,11 +30,13 @@ jax.config.update("jax_cpu_enable_async_dispatch", False)
 import jax.numpy as jnp
 import numpy as np
 import tables
-from jax.scipy.special import entr
 from make_table1 import SPACE, oracle
 
 import qdtheory as qd
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.pairs.base import total_diversity
+from qdtheory.pairs.named import named_pairs
+from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES
 from qdtheory.world.markov import markov_projection
 
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
@@ -66,11 +69,12 @@ def ngram_shares(n: int) -> np.ndarray:
 
 def qualities() -> dict[tuple[str, int | None], Callable]:
     """Name and references to the function from P to the scores of the texts."""
-    found: dict[tuple[str, int | None], Callable] = {("LL", None): jnp.log}
+    named = {(name, None): jax.vmap(f) for name, f in QUALITIES.items()}
+    found: dict[tuple[str, int | None], Callable] = {("LL", None): named["LL", None]}
     for k in (1, 0):
         projection = partial(markov_projection, SPACE, order=k)
         found[f"Markov-{k} LL", None] = lambda p, m=projection: jnp.log(m(p))
-    found["CR", None] = jnp.asarray
+    found |= named
     for n in (1, 2):
         found[f"CR-{n}", None] = qd.NgramPair(SPACE, n).text_quality
     for n in (1, 2, 3):
@@ -91,9 +95,11 @@ class Diversity:
 
 
 def diversities() -> list[Diversity]:
+    # SDI is NRR but for a linear term, which no verdict depends on.
     found = [
-        Diversity("SE", None, "convex", lambda q: entr(q).sum()),
-        Diversity("NRR", None, "convex", lambda q: -jnp.square(q).sum()),
+        Diversity(name, None, "convex", partial(total_diversity, g))
+        for name, g in DIVERSITIES.items()
+        if name != "SDI"
     ]
     for n in (1, 2):
         shares = ngram_shares(n)
@@ -112,15 +118,18 @@ def diversities() -> list[Diversity]:
     return found
 
 
-# The scores are minus the gradient of a concave V, up to scale and shift.
-THEOREMS = {
-    ("LL", None, "SE", None): "Theorem 3",
-    ("CR", None, "NRR", None): "Theorem 3",
-    ("BLEU-3", 1, "NRR", None): "Theorem 3: the pair is CR-NRR",
-    ("CR-1", None, "NRR-1", None): "Theorem 3 on 1-grams",
-    ("CR-2", None, "NRR-2", None): "Theorem 3 on 2-grams",
-    ("BLEU-1", 1, "NSBLEU-1", 1): "positive semidefinite kernel",
-}
+def theorems() -> dict[tuple, str]:
+    """Pairs whose scores are minus the gradient of a concave V, but for a scale."""
+    found = {
+        ("BLEU-3", 1, "NRR", None): "Theorem 3: the pair is CR-NRR",
+        ("CR-1", None, "NRR-1", None): "Theorem 3 on 1-grams",
+        ("CR-2", None, "NRR-2", None): "Theorem 3 on 2-grams",
+        ("BLEU-1", 1, "NSBLEU-1", 1): "positive semidefinite kernel",
+    }
+    for f, g in product(QUALITIES, DIVERSITIES):
+        if qd.check_compatibility(named_pairs()[f"{f}-{g}"]).compatible:
+            found[f, None, g, None] = "Theorem 3"
+    return found
 
 
 # --- Verdicts ---------------------------------------------------------------------
@@ -256,6 +265,7 @@ def cells(index: int, sigma: float) -> list[dict]:
 
 def judged(table: list[dict]) -> list[dict]:
     """The table with the verdict on each pair, the same at every sigma."""
+    known = theorems()
     for cell in table:
         pair = (
             cell["quality"],
@@ -269,9 +279,9 @@ def judged(table: list[dict]) -> list[dict]:
         cell["verdict"] = "undecided"
         if bases:
             cell["verdict"], cell["basis"] = "incompatible", min(bases)
-            assert pair not in THEOREMS, pair
-        elif pair in THEOREMS:
-            cell["verdict"], cell["basis"] = "compatible", THEOREMS[pair]
+            assert pair not in known, pair
+        elif pair in known:
+            cell["verdict"], cell["basis"] = "compatible", known[pair]
             assert fits, pair
     return table
 

@@ -19,7 +19,7 @@ size. A solver's error can only loosen the bound.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,15 @@ from qdtheory.certificates.interval import (
     in_units,
     pose_with_start,
 )
-from qdtheory.pairs import named
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import Posed, name_of, separable_form
-from qdtheory.pairs.formulas import formula_of, interval_arithmetic
+from qdtheory.pairs.formulas import interval_arithmetic
 from qdtheory.pairs.jets import Jet
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import (
+    ScalarFunction,
+    SingleTokenSelfBleu,
+    formula_of,
+)
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS
@@ -156,7 +159,9 @@ class _Shape:
             touch = np.interp(slopes, falling[::-1], x[::-1])
             for _ in range(2):
                 jet = _jet(g, touch)
-                step = (slopes - jet.slope) / np.minimum(jet.bend, -EPS * self.unit)
+                step = (slopes - jet.slope) / np.minimum(
+                    jet.curvature, -EPS * self.unit
+                )
                 touch = np.clip(touch + step, x[0], x[-1])
             columns.append(touch[:, None])
         return np.hstack(columns)
@@ -179,7 +184,7 @@ def _shape(g: ScalarFunction) -> _Shape:
                 f"{float(low):.3g}; use a g with two bounded derivatives on [0, 1]"
             )
         try:
-            bend = _bounds(_enclosure(g, low, high).bend)
+            bend = _bounds(_enclosure(g, low, high).curvature)
         except ValueError:  # too wide to decide
             bend = -np.inf, np.inf
         if bend[1] <= 0:
@@ -229,7 +234,7 @@ def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
 def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
     """The g of single-token BLEU, whose power may exceed that of an `Expression`."""
     match g:
-        case partial(func=named._repeated, args=(k,)):
+        case SingleTokenSelfBleu(k):
             return -x * (one - (one - x) ** k)
     raise TypeError(
         "the bound needs a formula for g; write it as a qdtheory.Expression, got "

@@ -1,7 +1,5 @@
 """The command check: a verdict on a quality-diversity pair."""
 
-import json
-import math
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,13 +7,16 @@ import typer
 
 from qdtheory.commands.errors import fail
 from qdtheory.commands.inputs import (
+    AsJson,
     FormulaF,
     FormulaG,
     OwnDiversity,
     OwnQuality,
+    PairName,
     RealFile,
     chosen_pair,
     count_texts,
+    print_json,
     read_distribution,
 )
 from qdtheory.solvers.progress import progress
@@ -24,10 +25,7 @@ from qdtheory.solvers.progress import progress
 def check(
     f: FormulaF = None,
     g: FormulaG = None,
-    pair: Annotated[
-        str | None,
-        typer.Option(help="LL or CR, then SE, NRR or SDI: LL-SE, ...", metavar="NAME"),
-    ] = None,
+    pair: PairName = None,
     quality: OwnQuality = None,
     diversity: OwnDiversity = None,
     vocab_size: Annotated[
@@ -35,7 +33,7 @@ def check(
     ] = None,
     length: Annotated[int | None, typer.Option(help="Tokens in a text.")] = None,
     p: RealFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Can the real distribution be beaten in both quality and diversity?
 
@@ -67,19 +65,9 @@ def check(
                 raise
             fail(f"{chosen.name} failed: {type(error).__name__}: {error}")
     if as_json:
-        print(json.dumps(_report(chosen.name, verdict), indent=2))
+        print_json({"pair": chosen.name, **asdict(verdict)})
     else:
         _print_verdict(chosen.name, verdict)
-
-
-def _report(name: str, verdict) -> dict:
-    report = {"pair": name, **asdict(verdict)}
-    if verdict.witness is not None:
-        for key in ("p", "q"):
-            report["witness"][key] = report["witness"][key].tolist()
-    if verdict.residual is not None and not math.isfinite(verdict.residual):
-        report["residual"] = None  # JSON knows no infinity
-    return report
 
 
 def _print_verdict(name: str, verdict) -> None:

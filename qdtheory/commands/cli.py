@@ -5,11 +5,12 @@ from importlib.metadata import version
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from qdtheory.commands.check import check
 from qdtheory.commands.errors import complain
 from qdtheory.commands.evaluate import evaluate
+from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.qdisc import qdisc
 
 # Typer names the class of its errors by this subclass only.
@@ -32,6 +33,20 @@ class Commands(TyperGroup):
             complain(f"{error.format_message().rstrip('.')}; see {path} --help")
             status = 1
         sys.exit(status)
+
+
+class Command(TyperCommand):
+    """Looks up the named pairs when its help is shown."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        for option in self.params:
+            text = getattr(option, "help", None) or ""
+            if PAIRS in text:
+                from qdtheory.pairs.named import named_pairs
+
+                cast(Any, option).help = text.replace(PAIRS, ", ".join(named_pairs()))
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(cls=Commands, add_completion=False, pretty_exceptions_enable=False)
@@ -57,7 +72,7 @@ def main(
 
 
 for command in (evaluate, check, qdisc):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 if __name__ == "__main__":
     app()

@@ -1,6 +1,7 @@
 """Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,9 @@ import typer
 
 from qdtheory.commands.errors import fail
 
-QUALITIES = ("LL", "CR")
-DIVERSITIES = ("SE", "NRR", "SDI")
 MAX_TEXTS = 10**6
+# Stands for the names of the pairs in a help text, which only the help looks up.
+PAIRS = "{pairs}"
 
 FormulaF = Annotated[
     str | None,
@@ -22,6 +23,9 @@ FormulaF = Annotated[
 FormulaG = Annotated[
     str | None,
     typer.Option("--g", help="Diversity: g of x = Q(text).", metavar="TEXT"),
+]
+PairName = Annotated[
+    str | None, typer.Option(help=f"A named pair: {PAIRS}.", metavar="NAME")
 ]
 OwnQuality = Annotated[
     str | None,
@@ -37,6 +41,16 @@ RealFile = Annotated[
         "--p", help="The real P: one probability a line, or .npy.", metavar="FILE"
     ),
 ]
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def print_json(report: dict[str, Any]) -> None:
+    """Print a report as JSON, which knows no arrays and no infinity."""
+    text = json.dumps(report, default=lambda array: array.tolist())
+    plain = json.loads(text, parse_constant=lambda _: None)
+    print(json.dumps(plain, indent=2))
 
 
 def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> Any:
@@ -117,18 +131,16 @@ def _formula_pair(f: str, g: str):
 
 
 def _named_pair(name: str):
-    from qdtheory.pairs import scalar_functions
-    from qdtheory.pairs.separable import SeparablePair
+    from qdtheory.pairs.named import named_pairs
 
-    quality, _, diversity = name.upper().partition("-")
-    if quality not in QUALITIES or diversity not in DIVERSITIES:
-        names = [f"{a}-{b}" for a in QUALITIES for b in DIVERSITIES]
-        fail(
-            f"no pair is called {name}; there are {', '.join(names)}, and for the "
-            "command qdisc BLEU-1, BLEU-2, ..."
-        )
-    f, g = (getattr(scalar_functions, half) for half in (quality, diversity))
-    return SeparablePair(f, g)
+    pairs = named_pairs()
+    for known, pair in pairs.items():
+        if known.upper() == name.upper():
+            return pair
+    fail(
+        f"no pair is called {name}; there are {', '.join(pairs)}, and for the "
+        "command qdisc BLEU-1, BLEU-2, ..."
+    )
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:

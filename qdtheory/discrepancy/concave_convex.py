@@ -11,7 +11,6 @@ this curve dV = w dU, so the optimum is a point with the given V, or an endpoint
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
 
@@ -19,11 +18,8 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from qdtheory.pairs.formulas import formula_of
-from qdtheory.pairs.named import _repeated
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.solvers.regularized_argmax import (
-    order_of,
     require_concave,
     slope_at_zero,
     slopes_of,
@@ -71,53 +67,6 @@ def inflection_point(g: ScalarFunction) -> float:
         f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
         "one point and convex beyond"
     )
-
-
-@lru_cache(maxsize=128)
-def shape_claim(g: ScalarFunction, inflection: float) -> str | None:
-    """State the evidence that g is concave up to the inflection and convex beyond.
-
-    Args:
-        g: a scalar function that `inflection_point` accepts.
-        inflection: c; 1 if g is concave.
-
-    Returns:
-        In words: "proved" or, for a function given as code, the number of points
-        tested. None if the shape of a formula is not proved.
-
-    Example:
-        >>> from qdtheory.pairs.formulas import Expression
-        >>> shape_claim(Expression("-x**2 - x**4"), 1.0)
-        'proved'
-        >>> narrow = "-x**2 + 0.1*exp(-((x - 0.50037)/1e-5)**2)"
-        >>> shape_claim(Expression(narrow), 1.0) is None
-        True
-    """
-    # g'' of single-token BLEU has the sign of (k + 1) x - 2.
-    if order_of(g) is not None or getattr(g, "func", None) is _repeated:
-        return "proved"
-    formula = formula_of(g)
-    if formula is None:
-        return f"so at {slopes_of(g)[0].size:,} points"
-    import sympy  # late: takes a quarter of a second, and code does not need it
-
-    from qdtheory.theory.domains import find_hole
-    from qdtheory.theory.sign_proofs import sign_of
-
-    x = sympy.Symbol("x", positive=True)
-    if not find_hole(formula)[0]:
-        return None
-    curvature = formula.symbolic(x).diff(x, 2)
-    if inflection == 1:
-        return "proved" if sign_of(curvature, x).value == -1 else None
-    # Except within 1e-12 of c, where a wrong sign costs 1e-24 of the third derivative.
-    below, above = (
-        sympy.Rational(Fraction(inflection)) * (1 + sympy.Rational(sign, 10**12))
-        for sign in (-1, 1)
-    )
-    concave = sign_of(curvature.subs(x, below * x), x).value == -1
-    convex = sign_of(curvature.subs(x, above + (1 - above) * x), x).value == 1
-    return "proved" if concave and convex else None
 
 
 @lru_cache(maxsize=128)

@@ -23,7 +23,6 @@ from qdtheory.discrepancy.concave_convex import (
     inflection_point,
     models_of_diversity,
     most_diverse_model,
-    shape_claim,
     values_of,
 )
 from qdtheory.discrepancy.weak_duality import (
@@ -45,6 +44,7 @@ from qdtheory.solvers.interior_point import (
     most_diverse,
 )
 from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
+from qdtheory.theory.concavity import concavity_claim
 from qdtheory.theory.frontier import (
     NEAREST_WEIGHT,
     maximise,
@@ -203,7 +203,7 @@ def _is_solvable(g: ScalarFunction) -> bool:
         inflection = inflection_point(g)
     except ValueError:
         return False
-    return shape_claim(g, inflection) is not None
+    return concavity_claim(g, inflection) is not None
 
 
 def _searched(posed: Posed, found: Search) -> Discrepancy:
@@ -313,7 +313,7 @@ def _solved(posed: Posed) -> Discrepancy:
             "Roots on a curve in the largest probability: g is concave up to "
             f"{inflection:.6g} and convex beyond"
         )
-    claim = shape_claim(g, inflection)
+    claim = concavity_claim(g, inflection)
     exact = claim is not None and upper - qdisc <= close
     reason += f", {claim or 'which is not proved'}."
     if not exact:

@@ -157,15 +157,11 @@ def expected_score(
     Returns:
         A scalar, finite or $-\infty$.
     """
-    return _expected_score(jnp.asarray(q), jnp.asarray(scores))
-
-
-@jax.jit
-def _expected_score(q: Array, scores: Array) -> Array:
-    """Jitted as a whole, like those below: separate operations compile slowly."""
+    q = jnp.asarray(q)
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
+@partial(jax.jit, static_argnums=0)
 def total_diversity(
     g: ScalarFunction, q: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
@@ -178,11 +174,6 @@ def total_diversity(
     Returns:
         A scalar.
     """
-    return _total_diversity(g, jnp.asarray(q))
-
-
-@partial(jax.jit, static_argnums=0)
-def _total_diversity(g: ScalarFunction, q: Array) -> Array:
     if np.isnan(value_at_zero(g)):
         # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
         q = jnp.maximum(q, TINY)

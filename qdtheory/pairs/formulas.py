@@ -8,21 +8,20 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs import named
 from qdtheory.pairs.jets import Jet, jet_functions
-from qdtheory.pairs.scalar_functions import CR, LL, NRR, SE, ScalarFunction, Tsallis
 
 # The variable "x", an exact number, or the name of an operation with its operands.
 Tree = str | Fraction | tuple
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
+# Bits of a ball's midpoint: 77 digits.
+PRECISION = 256
 FUNCTIONS = ("log", "exp", "sqrt")
 JET_FUNCTIONS = jet_functions(np.log, np.exp, np.sqrt)
 ARITHMETIC: dict[str, Callable] = {
@@ -49,8 +48,6 @@ MAX_NUMBER = 10**6
 # Powers within powers multiply, and a computer algebra system may expand them.
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
-# Formulas of the named functions without parameters, which are matched by identity.
-NAMED = ((LL, "log(x)"), (CR, "x"), (SE, "-x*log(x)"), (NRR, "-x**2"))
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ log, exp, sqrt, + - * / ** and parentheses
         x = arithmetic.mpf([ends[0].a, ends[1].b])
         start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
         jet = _evaluate(self._tree, start, number, functions)
-        for part in (jet.value, jet.slope, jet.bend):
+        for part in (jet.value, jet.slope, jet.curvature):
             # Complex intervals have no width.
             if not (hasattr(part, "delta") and part.delta < arithmetic.inf):
                 raise ValueError(f"{self.text} has no bounded enclosure at {low}")
@@ -176,12 +173,11 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("x**2 + 1e-30").ball(Fraction(1, 3)) > 0
             True
         """
-        from flint import arb, ctx, fmpq
+        from flint import ctx
 
         functions = {name: operator.methodcaller(name) for name in FUNCTIONS}
-        number = lambda exact: arb(fmpq(exact.numerator, exact.denominator))  # noqa: E731
-        with ctx.workprec(256):
-            return arb(0) + _evaluate(self._tree, number(x), number, functions)
+        with ctx.workprec(PRECISION):
+            return ball(Fraction()) + _evaluate(self._tree, ball(x), ball, functions)
 
     def symbolic(self, x: Any) -> Any:
         """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
@@ -201,6 +197,20 @@ log, exp, sqrt, + - * / ** and parentheses
 
         functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
         return _evaluate(self._tree, x, sympy.Rational, functions)
+
+    def derivatives(self) -> tuple[Any, Any, Any]:
+        """The formula and its first two derivatives in SymPy, written in `variable()`.
+
+        Returns:
+            Three SymPy expressions.
+
+        Example:
+            >>> Expression("x**3").derivatives()
+            (x**3, 3*x**2, 6*x)
+        """
+        x = variable()
+        h = self.symbolic(x)
+        return h, h.diff(x), h.diff(x, 2)
 
     def guards(self, x: Any) -> list[tuple[Any, bool]]:
         """Expressions that must be positive or nonzero for the formula to be smooth.
@@ -226,6 +236,14 @@ log, exp, sqrt, + - * / ** and parentheses
         ]
 
 
+@cache
+def variable() -> Any:
+    """The positive SymPy symbol x in which all proofs are written."""
+    import sympy
+
+    return sympy.Symbol("x", positive=True)
+
+
 def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
     match tree:
         case ("**", base, exponent):
@@ -238,61 +256,6 @@ def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
                 yield from _guards(operand)
             if name in ("log", "sqrt", "/") and "x" in _parts(operands[-1]):
                 yield operands[-1], name != "/"
-
-
-def formula_of(h: ScalarFunction) -> Expression | None:
-    """Return the formula of a named f or g, which is defined in code.
-
-    Args:
-        h: an expression, or any other scalar function.
-
-    Returns:
-        The formula, or None if it is not known.
-
-    Example:
-        >>> formula_of(Tsallis(1.5))
-        Expression(text='(x - x**1.5)/(1.5 - 1)')
-    """
-    if isinstance(h, Expression):
-        return h
-    match h:
-        case Tsallis(order=a):
-            text = f"(x - x**{a})/({a} - 1)"
-        case partial(func=named._found, args=(n,)):
-            text = f"1 - (1 - x)**{n}"
-        case partial(func=named._repeated, args=(k,)):
-            text = f"-x*(1 - (1 - x)**{k})"
-        case _:
-            text = next((text for known, text in NAMED if known is h), None)
-    try:
-        return Expression(text) if text else None
-    except ValueError:  # a power beyond the bound or an order of many digits
-        return None
-
-
-def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
-    """The value and two derivatives of any scalar function, at many points.
-
-    Args:
-        h: a scalar function; JAX differentiates it where no formula is known.
-        x: numbers of any shape.
-
-    Returns:
-        A jet of NumPy arrays of the shape of `x`.
-    """
-    formula = formula_of(h)
-    if formula is not None:
-        return formula.jet(x)
-    return Jet(*(np.asarray(part).reshape(x.shape) for part in _compiled(h)(x.ravel())))
-
-
-@lru_cache(maxsize=128)
-def _compiled(h: ScalarFunction) -> Callable:
-    def derivatives(x: Array) -> tuple[Array, Array, Array]:
-        value, slope = jax.value_and_grad(h)(x)
-        return value, slope, jax.grad(jax.grad(h))(x)
-
-    return jax.jit(jax.vmap(derivatives))
 
 
 def _parse(text: str) -> Tree:
@@ -385,6 +348,21 @@ def _constant_jet(exact: Fraction) -> Jet:
     return Jet(np.float64(exact), np.float64(0), np.float64(0))
 
 
+def ball(exact: Fraction) -> Any:
+    """Enclose an exact number in an Arb ball of 77 digits.
+
+    Args:
+        exact: the number.
+
+    Returns:
+        The ball.
+    """
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(PRECISION):
+        return arb(fmpq(exact.numerator, exact.denominator))
+
+
 @cache
 def interval_arithmetic() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
     """Create a private mpmath interval context, with jets and their functions.
@@ -413,9 +391,7 @@ def _is_finite(tree: Tree) -> bool:
     functions = {name: getattr(math, name) for name in FUNCTIONS}
     try:
         value = _evaluate(tree, None, float, functions)
-    except ArithmeticError:  # division by 0, overflow
-        return False
-    except ValueError:  # log or sqrt of a negative number
+    except (ArithmeticError, ValueError):  # 1/0, overflow; log(-1)
         return False
     return isinstance(value, float) and math.isfinite(value)
 

@@ -18,38 +18,38 @@ class Jet:
     Args:
         value: h(x).
         slope: h'(x).
-        bend: h''(x).
+        curvature: h''(x).
 
     Example:
         >>> x = Jet(3.0, 1.0, 0.0)
         >>> x * x - x
-        Jet(value=6.0, slope=5.0, bend=2.0)
+        Jet(value=6.0, slope=5.0, curvature=2.0)
     """
 
     value: Any
     slope: Any
-    bend: Any
+    curvature: Any
 
-    def after(self, value: Any, slope: Any, bend: Any) -> "Jet":
+    def after(self, value: Any, slope: Any, curvature: Any) -> "Jet":
         """The chain rule: another function of this one, given by its derivatives.
 
         Args:
             value: h(self.value).
             slope: h' there.
-            bend: h'' there.
+            curvature: h'' there.
 
         Returns:
             The composed function.
         """
-        if np.all(self.slope == 0) and np.all(self.bend == 0):
+        s, c = self.slope, self.curvature
+        if np.all(s == 0) and np.all(c == 0):
             # sqrt(0) is a constant too, although the root's slope is infinite.
-            return Jet(value, self.slope, self.bend)
-        return Jet(value, slope * self.slope, bend * self.slope**2 + slope * self.bend)
+            return Jet(value, s, c)
+        return Jet(value, slope * s, curvature * s**2 + slope * c)
 
     def __add__(self, other: "Jet") -> "Jet":
-        return Jet(
-            self.value + other.value, self.slope + other.slope, self.bend + other.bend
-        )
+        a, b = self, other
+        return Jet(a.value + b.value, a.slope + b.slope, a.curvature + b.curvature)
 
     def __sub__(self, other: "Jet") -> "Jet":
         return self + -other
@@ -59,7 +59,7 @@ class Jet:
         return Jet(
             a.value * b.value,
             a.slope * b.value + a.value * b.slope,
-            a.bend * b.value + 2 * (a.slope * b.slope) + a.value * b.bend,
+            a.curvature * b.value + 2 * (a.slope * b.slope) + a.value * b.curvature,
         )
 
     def __truediv__(self, other: "Jet") -> "Jet":
@@ -72,7 +72,7 @@ class Jet:
         return self.after(a**n, n * a ** (n - 1), n * (n - 1) * a ** (n - 2))
 
     def __neg__(self) -> "Jet":
-        return Jet(-self.value, -self.slope, -self.bend)
+        return Jet(-self.value, -self.slope, -self.curvature)
 
     def __pos__(self) -> "Jet":
         return self

@@ -49,7 +49,7 @@ class KernelPair:
         if isinstance(self.kernel, np.ndarray | jax.Array | list | tuple) and not (
             isinstance(self.kernel, Tracer)
         ):
-            _check_kernel(self.kernel)
+            check_kernel(self.kernel)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         """Return the expected similarity K p of each text to a real text.
@@ -99,7 +99,16 @@ class KernelPair:
         return -q @ jnp.asarray(self.kernel) @ q
 
 
-def _check_kernel(kernel: Any) -> None:
+def check_kernel(kernel: Any) -> None:
+    """Raise unless a kernel is one of texts.
+
+    Args:
+        kernel: any object.
+
+    Raises:
+        TypeError: it is not a NumPy or JAX array of float64.
+        ValueError: it is not a square matrix, finite and symmetric up to rounding.
+    """
     if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
         got = (
             f"dtype {kernel.dtype}"

@@ -1,17 +1,38 @@
-"""The pairs that the paper names, and single-token BLEU."""
+"""The pairs of a named quality and a named diversity, and single-token BLEU."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
+from itertools import product, starmap
 
-import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike
-
-from qdtheory.pairs.scalar_functions import CR, LL, NRR, SE
+from qdtheory.pairs.scalar_functions import (
+    CR,
+    DIVERSITIES,
+    LL,
+    NRR,
+    QUALITIES,
+    SE,
+    SingleTokenBleu,
+    SingleTokenSelfBleu,
+)
 from qdtheory.pairs.separable import SeparablePair
 
 LL_SE = SeparablePair(LL, SE)
 CR_NRR = SeparablePair(CR, NRR)
 LL_NRR = SeparablePair(LL, NRR)
 CR_SE = SeparablePair(CR, SE)
+
+
+def named_pairs() -> dict[str, SeparablePair]:
+    """Every named quality with every named diversity.
+
+    Returns:
+        The pairs by their names.
+
+    Example:
+        >>> named_pairs()["LL-SE"] == LL_SE
+        True
+    """
+    pairs = starmap(SeparablePair, product(QUALITIES.values(), DIVERSITIES.values()))
+    return {pair.name: pair for pair in pairs}
 
 
 @lru_cache(maxsize=64)
@@ -49,23 +70,7 @@ def single_token_bleu_pair(
         if number < 1:
             raise ValueError(f"{name} must be at least 1, got {number}")
     return SeparablePair(
-        partial(_found, num_references),
-        partial(_repeated, num_self_references),
+        SingleTokenBleu(num_references),
+        SingleTokenSelfBleu(num_self_references),
         name=f"BLEU-NSBLEU, {num_references} and {num_self_references} references",
     )
-
-
-def _found(num_references: int, x: ArrayLike) -> Array:
-    """Compute 1 - (1 - x)^n with an accurate derivative at both ends.
-
-    Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
-    """
-    x = jnp.asarray(x)
-    threshold = min(0.5, 1 / num_references)
-    near_zero = num_references * jnp.log1p(-jnp.minimum(x, threshold))
-    power = 1 - (1 - x) ** num_references
-    return jnp.where(x < threshold, -jnp.expm1(near_zero), power)
-
-
-def _repeated(num_self_references: int, x: ArrayLike) -> Array:
-    return -jnp.asarray(x) * _found(num_self_references, x)

@@ -1,54 +1,168 @@
-"""Scalar functions of one probability: LL, CR, SE, NRR and the Tsallis entropies."""
+"""Scalar functions of one probability: each is code for JAX and a formula for proofs.
+
+`QUALITIES` and `DIVERSITIES` hold the named f and g. One that is entered there, by
+`named`, forms pairs in the commands and their help, in the compatibility matrix and,
+by its formula, in the proofs.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import entr
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.jets import Jet
 
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
+QUALITIES: dict[str, ScalarFunction] = {}
+DIVERSITIES: dict[str, ScalarFunction] = {}
+# Not an attribute of a function: JAX copies those to the function's derivatives.
+_FORMULAS: dict[ScalarFunction, Expression] = {}
+
+
+def named(
+    table: dict[str, ScalarFunction], formula: str | None
+) -> Callable[[ScalarFunction], ScalarFunction]:
+    """Enter a function in a table under its own name.
+
+    Args:
+        table: `QUALITIES` or `DIVERSITIES`.
+        formula: the text of an `Expression` that equals the function on (0, 1); None
+            if there is none, and then the function is known by its code only.
+
+    Returns:
+        A decorator, which returns the function itself.
+
+    Raises:
+        ValueError: the text is not an expression.
+
+    Example:
+        >>> @named({}, "x - x**3")
+        ... def cubic(x):
+        ...     return x - x**3
+        >>> formula_of(cubic)
+        Expression(text='x - x**3')
+    """
+
+    def enter(h: ScalarFunction) -> ScalarFunction:
+        table[getattr(h, "__name__", type(h).__name__)] = h
+        if formula is not None:
+            _FORMULAS[h] = Expression(formula)
+        return h
+
+    return enter
+
+
+def formula_of(h: ScalarFunction) -> Expression | None:
+    """Return the formula that a scalar function carries.
+
+    Args:
+        h: an expression, or any other scalar function.
+
+    Returns:
+        The formula; None if there is none, and the function is known by its code only.
+
+    Example:
+        >>> formula_of(Tsallis(1.5))
+        Expression(text='(x - x**1.5)/(1.5 - 1)')
+    """
+    if isinstance(h, Expression):
+        return h
+    return h.formula if isinstance(h, Family) else _FORMULAS.get(h)
+
+
+def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
+    """The value and two derivatives of any scalar function, at many points.
+
+    Args:
+        h: a scalar function; JAX differentiates it where no formula is known.
+        x: numbers of any shape.
+
+    Returns:
+        A jet of NumPy arrays of the shape of `x`.
+    """
+    formula = formula_of(h)
+    if formula is not None:
+        return formula.jet(x)
+    parts = _derivatives(h, x.ravel())
+    return Jet(*(np.asarray(part).reshape(x.shape) for part in parts))
 
 
 @partial(jax.jit, static_argnums=0)
-def _apply(h: ScalarFunction, x: Array) -> Array:
+def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
+    value, slope = jax.vmap(jax.value_and_grad(h))(x)
+    return value, slope, jax.vmap(jax.grad(jax.grad(h)))(x)
+
+
+@partial(jax.jit, static_argnums=0)
+def evaluate(h: ScalarFunction, x: Array) -> Array:
+    """Evaluate a scalar function at each entry of a vector.
+
+    Args:
+        h: a scalar function that JAX can trace.
+        x: probabilities, shape (N,).
+
+    Returns:
+        Its values, shape (N,).
+    """
     return jax.vmap(h)(x)
 
 
 def value_at_zero(h: ScalarFunction) -> float:
     """Return h(0) as a Python float, even while JAX is tracing."""
     with jax.ensure_compile_time_eval():
-        return float(_apply(h, jnp.zeros(1))[0])
+        return float(evaluate(h, jnp.zeros(1))[0])
 
 
-# Named by the paper's abbreviations, hence not lower case.
+# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ---
+@named(QUALITIES, "log(x)")
 def LL(x: ArrayLike) -> Array:
     r"""Log-likelihood, $f(x) = \log x$ in nats; U is the negative cross-entropy."""
     return jnp.log(x)
 
 
+@named(QUALITIES, "x")
 def CR(x: ArrayLike) -> Array:
     """Coverage rate, f(x) = x."""
     return jnp.asarray(x)
 
 
+@named(DIVERSITIES, "-x*log(x)")
 def SE(x: ArrayLike) -> Array:
     r"""Shannon entropy, $g(x) = -x \log x$ in nats."""
     return entr(jnp.asarray(x))
 
 
+@named(DIVERSITIES, "-x**2")
 def NRR(x: ArrayLike) -> Array:
     """Negative repetition rate, g(x) = -x^2."""
     return -jnp.square(x)
 
 
+# --- Families: the formula depends on a parameter ----------------------------------
+class Family:
+    """Functions of one kind: `text` is the formula, with the parameters to fill in."""
+
+    text: ClassVar[str]
+
+    @property
+    def formula(self) -> Expression | None:
+        """The formula; None if a power or its digits exceed those of an expression."""
+        try:
+            return Expression(self.text.format(**vars(self)))
+        except ValueError:
+            return None
+
+
 @dataclass(frozen=True)
-class Tsallis:
+class Tsallis(Family):
     r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
 
     Order 2 is Simpson's diversity index SDI = NRR + 1; as a tends to 1 it tends to
@@ -65,6 +179,7 @@ class Tsallis:
         0.25
     """
 
+    text = "(x - x**{order})/({order} - 1)"
     order: float
 
     def __post_init__(self) -> None:
@@ -75,7 +190,7 @@ class Tsallis:
 
     @property
     def __name__(self) -> str:
-        return f"Tsallis({self.order:g})"
+        return "SDI" if self.order == 2 else f"Tsallis({self.order:g})"
 
     def __call__(self, x: ArrayLike) -> Array:
         """g(x)."""
@@ -83,13 +198,53 @@ class Tsallis:
         return (x - x**self.order) / (self.order - 1)
 
 
+DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
+
+
 @dataclass(frozen=True)
-class _Simpson(Tsallis):
-    order: float = 2.0
+class SingleTokenBleu(Family):
+    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n.
 
-    @property
-    def __name__(self) -> str:
-        return "SDI"
+    Args:
+        num_references: n, at least 1.
+
+    Example:
+        >>> float(SingleTokenBleu(2)(0.5))
+        0.75
+    """
+
+    text = "1 - (1 - x)**{num_references}"
+    num_references: int
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Compute f(x) with an accurate derivative at both ends.
+
+        Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
+        """
+        x, n = jnp.asarray(x), self.num_references
+        threshold = min(0.5, 1 / n)
+        near_zero = n * jnp.log1p(-jnp.minimum(x, threshold))
+        return jnp.where(x < threshold, -jnp.expm1(near_zero), 1 - (1 - x) ** n)
 
 
-SDI = _Simpson()
+@dataclass(frozen=True)
+class SingleTokenSelfBleu(Family):
+    """Minus the chance that a token is drawn again, g(x) = -x (1 - (1 - x)^k).
+
+    It is concave up to 2 / (k + 1) and convex beyond: g'' has the sign of
+    (k + 1) x - 2.
+
+    Args:
+        num_self_references: k, the number of other draws from Q, at least 1.
+
+    Example:
+        >>> float(SingleTokenSelfBleu(1)(0.5))
+        -0.25
+    """
+
+    text = "-x*(1 - (1 - x)**{num_self_references})"
+    num_self_references: int
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """g(x)."""
+        return -jnp.asarray(x) * SingleTokenBleu(self.num_self_references)(x)

@@ -11,7 +11,8 @@ convex $\Phi$, hence f increasing on (0, 1).
 from functools import lru_cache
 from typing import Any
 
-from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.formulas import Expression, variable
+from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.sign_proofs import is_zero, number_sign, sign_of
 
 
@@ -48,18 +49,14 @@ def keeps_order_with_one_text(f: Expression) -> bool:
         >>> keeps_order_with_one_text(Expression("x - 3*x**4"))
         False
     """
-    import sympy
-
-    x = sympy.Symbol("x", positive=True)
-    score = f.symbolic(x)
-    slope, bend = score.diff(x), score.diff(x, 2)
+    x, (score, slope, curvature) = variable(), f.derivatives()
     if not _holds(slope.subs(x, x / 2), x, 1, strict=True):
         return False
     at_zero = score.subs(x, 0)
     ways = [((x * slope).diff(x) * -1, slope.subs(x, 1 - x) + slope)]
     if number_sign(at_zero) is not None:
         rise = score - at_zero
-        grows = slope * (2 * x * slope - rise) - x * rise * bend
+        grows = slope * (2 * x * slope - rise) - x * rise * curvature
         mirrored = slope.subs(x, 1 - x) * rise**2 + slope * rise.subs(x, 1 - x) ** 2
         ways.append((grows, mirrored))
     for grows, mirrored in ways:
@@ -67,9 +64,8 @@ def keeps_order_with_one_text(f: Expression) -> bool:
         if first.value not in (0, 1):
             continue
         second = sign_of(mirrored.subs(x, (1 + x) / 2), x)
-        if second.value == 1 and (second.strict or first.value == 1):
-            return True
-        if second.value == 0 and first.value == 1:
+        strict = first.value == 1 or (second.value == 1 and second.strict)
+        if second.value in (0, 1) and strict:
             return True
     return False
 
@@ -94,10 +90,7 @@ def orders_two_texts(f: Expression, g: Expression) -> bool:
         >>> orders_two_texts(Expression("x - x**2"), Expression("-x**2"))
         False
     """
-    import sympy
-
-    x = sympy.Symbol("x", positive=True)
-    score, slope = f.symbolic(x), g.symbolic(x).diff(x)
+    x, score, slope = variable(), f.derivatives()[0], g.derivatives()[1]
     likely, other = (1 + x) / 2, (1 - x) / 2
     return _holds(
         score.subs(x, likely) - score.subs(x, other), x, 1, strict=True
@@ -127,9 +120,8 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
     """
     import sympy
 
-    x, a, b = sympy.symbols("x a b", positive=True)
-    score, bonus = f.symbolic(x), g.symbolic(x)
-    slope = bonus.diff(x)
+    x, (a, b) = variable(), sympy.symbols("a b", positive=True)
+    (score, rise, _), slope = f.derivatives(), g.derivatives()[1]
     df = [score.subs(x, t) - score.subs(x, a) for t in (b, 1 - a - b)]
     dg = [slope.subs(x, t) - slope.subs(x, a) for t in (b, 1 - a - b)]
     # Refuting it at one P is faster than expanding.
@@ -137,7 +129,7 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
     cross = df[0] * dg[1] - df[1] * dg[0]
     if number_sign(cross.subs(at)) in (1, -1) or not is_zero(cross):
         return False
-    return _holds(score.diff(x), x, 1) and _holds(bonus.diff(x, 2), x, -1)
+    return _holds(rise, x, 1) and is_strictly_concave(g)
 
 
 def _holds(h: Any, x: Any, value: int, *, strict: bool = False) -> bool:

@@ -6,61 +6,55 @@ $g'' = w_0 f'$ with a constant $w_0 < 0$ and f is strictly increasing. For any o
 differentiable pair, the two gradients at P often suffice to find a model that beats P.
 """
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
 
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.formulas import Expression, formula_of, jet_of
-from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.kernel import KernelPair
-from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
     orders_three_texts,
     orders_two_texts,
 )
-from qdtheory.theory.domains import SMOOTH, check_smooth, find_hole
-from qdtheory.theory.kernel_criterion import dominating_model, kernel_criterion
-from qdtheory.theory.optimality import Metrics, examine, find_jump, metrics_of
-from qdtheory.theory.sign_proofs import (
-    Sign,
-    find_peak,
-    find_sign,
-    is_zero,
-    number_sign,
-    sign_of,
+from qdtheory.theory.domains import check_smooth
+from qdtheory.theory.kernel_criterion import (
+    dominating_model,
+    kernel_criterion,
+    rounding_doubt,
+)
+from qdtheory.theory.likely_points import likely_points, random_points
+from qdtheory.theory.optimality import (
+    Metrics,
+    examine,
+    metrics_of,
+    metrics_of_formulas,
 )
 from qdtheory.theory.theorem_3 import (
-    EXACT_POINTS,
+    GRID,
+    Fit,
+    Functions,
     Proof,
     fit_theorem_3,
-    grid,
+    increases,
+    open_hypotheses,
     prove_theorem_3,
-    refute_theorem_3,
+    read_functions,
 )
 from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS
 
-# Relative error of a second derivative by automatic differentiation, with a margin.
-RESIDUAL_TOLERANCE = 1e-9
-NUM_SAMPLES = 64
-# Total number of probabilities drawn, so that many texts do not take minutes.
-MAX_DRAWN = 2**18
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
-# Largest kernel on which Gaussian elimination is run in rational arithmetic.
-MAX_ELIMINATED = 32
 STATEMENTS = ("matched", "concave")
 NO_DEVIATION = "No deviation found"
 BEATEN = "By Theorem 3 some P is beaten, too narrowly to be shown in float64"
-AT_POINTS = f"at {grid().size} points"
+AT_POINTS = f"at {GRID.size} points"
 BY_INTERVALS = "proved by interval arithmetic"
 THEOREM = (
     "Theorem 3: every interior P is Pareto-optimal, for any number of texts, as "
@@ -165,53 +159,40 @@ def check_compatibility(
     if stated is not None and stated not in STATEMENTS:
         raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
     if isinstance(pair, SeparablePair):
-        return _check_separable(pair, p, num_texts, stated)
+        return _check_separable(read_functions(pair), p, num_texts, stated)
     if isinstance(pair, KernelPair):
-        return _check_kernel(pair, p, num_texts)
+        return _check_kernel(pair.kernel, p, num_texts)
     if num_texts is None:
         raise ValueError(
             "a pair that is neither separable nor of a kernel is tested at some P; "
             "pass p or num_texts"
         )
-    points = _points(num_texts) if p is None else [p]
     metrics = metrics_of(pair, stated_concave=stated == "concave")
-    return _check_at_points(metrics, points, one_point=p is not None)
+    return _check_at_points(metrics, p, random_points(num_texts))
 
 
 # --- Separable pairs: Theorem 3 -----------------------------------------------------
 def _check_separable(
-    pair: SeparablePair, p: np.ndarray | None, num_texts: int | None, stated: str | None
+    functions: Functions,
+    p: np.ndarray | None,
+    num_texts: int | None,
+    stated: str | None,
 ) -> Verdict:
-    formulas = formula_of(pair.f), formula_of(pair.g)
-    # Floats may overflow even if a formula is proved to be smooth.
-    smooth = all(h is not None and find_hole(h)[0] for h in formulas)
-    f, g = _derivatives(pair, check=not smooth)
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
-    if formulas[0] is None or formulas[1] is None:
-        flat, linear = _is_flat(f), _is_linear(g)
-    else:
-        x = _symbol()
-        slope, bend = (
-            formulas[0].symbolic(x).diff(x),
-            formulas[1].symbolic(x).diff(x, 2),
-        )
-        flat, linear = is_zero(slope), is_zero(bend)
-    if flat or linear:
-        metric = "quality, as f is flat" if flat else "diversity, as g is linear"
+    if (metric := functions.constant_metric()) is not None:
         return Verdict(
             None,
             f"All models have the same {metric}: none improves both, and P is Pareto-"
             "optimal if it is best in the other metric.",
         )
-    f, g = formulas
-    if f is None or g is None:
-        return _check_code(pair, p, num_texts, stated)
-    return _check_formulas(pair, f, g, p, num_texts)
+    if functions.formulas is None:
+        return _check_code(functions, p, num_texts, stated)
+    return _check_formulas(functions, *functions.formulas, p, num_texts)
 
 
 def _check_formulas(
-    pair: SeparablePair,
+    functions: Functions,
     f: Expression,
     g: Expression,
     p: np.ndarray | None,
@@ -222,32 +203,49 @@ def _check_formulas(
     proof = prove_theorem_3(f, g)
     if not rough and (verdict := _by_proofs(f, g, proof, num_texts)) is not None:
         return verdict
-    failures = [*rough, *_failures(f, g, proof)]
+    failures = [*rough, *open_hypotheses(f, g, proof)]
     sizes = [num_texts] if num_texts else [4] if proof is None else MATCHED_SIZES
-    if p is None:
-        points = itertools.chain.from_iterable(
-            _suspects(pair, f, g, size) for size in sizes
-        )
-    else:
-        points = iter([p])
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_at_points(
-        metrics_of(pair),
-        points,
-        one_point=p is not None,
-        otherwise=BEATEN if beaten else NO_DEVIATION,
+        metrics_of_formulas(f, g),
+        p,
+        chain(*(likely_points(functions, size) for size in sizes)),
+        BEATEN if beaten else NO_DEVIATION,
     )
-    reason = f"{verdict.reason} Theorem 3: {'; '.join(failures)}."
+    return _explained(verdict, f"Theorem 3: {'; '.join(failures)}.", num_texts)
+
+
+def _check_code(
+    functions: Functions,
+    p: np.ndarray | None,
+    num_texts: int | None,
+    stated: str | None,
+) -> Verdict:
+    """Check functions given as code: find a witness, unless the fit holds."""
+    fit = fit_theorem_3(functions.f, functions.g)
+    if fit.violation is None:
+        return _fitted(fit, stated == "matched")
+    verdict = _check_at_points(
+        metrics_of(functions.pair, stated_concave=stated == "concave"),
+        p,
+        likely_points(functions, num_texts or 4),
+    )
+    why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
+    return replace(_explained(verdict, why, num_texts), residual=fit.residual)
+
+
+def _explained(verdict: Verdict, why: str, num_texts: int | None) -> Verdict:
+    """Add to a verdict from points why Theorem 3 does not decide it."""
     if num_texts not in (2, 3):
-        reason += " With 2 or 3 texts more pairs are compatible than it says."
-    return replace(verdict, reason=reason)
+        why += " With 2 or 3 texts more pairs are compatible than it says."
+    return replace(verdict, reason=f"{verdict.reason} {why}")
 
 
 def _by_proofs(
     f: Expression, g: Expression, proof: Proof | None, num_texts: int | None
 ) -> Verdict | None:
     """Prove compatibility for every P by one of four theorems; f and g are smooth."""
-    if proof is not None and _increases(f).value == 1:
+    if proof is not None and increases(f).value == 1:
         return _proved(proof)
     if num_texts == 2 and orders_two_texts(f, g):
         return Verdict(
@@ -277,90 +275,6 @@ def _by_proofs(
     return None
 
 
-def _symbol() -> Any:
-    """The positive SymPy symbol x in which formulas are written."""
-    import sympy
-
-    return sympy.Symbol("x", positive=True)
-
-
-def _increases(f: Expression) -> Sign:
-    x = _symbol()
-    return sign_of(f.symbolic(x).diff(x), x)
-
-
-def _failures(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
-    """List the hypotheses of Theorem 3 that fail or are not proved."""
-    if proof is None:
-        refuted = refute_theorem_3(f, g)
-        if refuted is not None:
-            yield f"{refuted}, by interval arithmetic"
-            return
-        yield "no symbolic proof of g'' = w0 f' with w0 < 0 was found"
-    found = _increases(f)
-    if found.value in (-1, 0):
-        yield "f does not increase, by interval arithmetic"
-    elif found.value is None:
-        x = _symbol()
-        fall = find_sign(f.symbolic(x).diff(x), x, -1)
-        if fall is not None:
-            yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
-        elif found.place is not None:
-            yield f"that f increases was not proved near x = {float(found.place):.6g}"
-
-
-def _check_code(
-    pair: SeparablePair, p: np.ndarray | None, num_texts: int | None, stated: str | None
-) -> Verdict:
-    """Check functions given as code: find a witness, unless the fit holds."""
-    w0, b0, residual = fit_theorem_3(pair.f, pair.g)
-    if (place := _fall(pair.f)) is not None:
-        failure = f"f does not increase strictly near x = {place:.6g}"
-    elif residual > RESIDUAL_TOLERANCE:
-        failure = f"g'' = w0 f' is missed by a relative {residual:.1e}"
-    elif w0 >= 0:
-        failure = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (place := find_jump(pair.g)) is not None:
-        failure = f"g jumps near x = {place:.6g}"
-    else:
-        return _fitted(w0, b0, residual, stated == "matched")
-    concave = stated == "concave"
-    points = _code_suspects(pair, num_texts or 4) if p is None else iter([p])
-    metrics = metrics_of(pair, stated_concave=concave)
-    verdict = _check_at_points(metrics, points, one_point=p is not None)
-    reason = f"{verdict.reason} Theorem 3 {AT_POINTS}: {failure}."
-    if num_texts not in (2, 3):
-        reason += " With 2 or 3 texts more pairs are compatible than it says."
-    return replace(verdict, reason=reason, residual=residual)
-
-
-def _derivatives(pair: SeparablePair, *, check: bool = False) -> tuple[Jet, Jet]:
-    """Evaluate f and g on the grid; all that the theorem needs must be finite."""
-    x = grid()
-    f, g = jet_of(pair.f, x), jet_of(pair.g, x)
-    needed = [(f.value, "f"), (f.slope, "f'")]
-    needed += [(g.value, "g"), (g.slope, "g'"), (g.bend, "g''")]
-    for values, name in needed:
-        if check and not (finite := np.isfinite(values)).all():
-            raise ValueError(
-                f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
-            )
-    return f, g
-
-
-def _is_flat(h: Jet) -> bool:
-    """Whether a function is constant on the grid, up to rounding."""
-    noise = 8 * EPS * np.abs(h.value).max()
-    return not h.slope.any() and bool(np.ptp(h.value) <= noise)
-
-
-def _is_linear(h: Jet) -> bool:
-    """Whether a function is linear on the grid, up to rounding."""
-    line = grid() * h.slope
-    noise = 8 * EPS * max(np.abs(h.value).max(), np.abs(line).max())
-    return not h.bend.any() and bool(np.ptp(h.value - line) <= noise)
-
-
 def _proved(proof: Proof) -> Verdict:
     return Verdict(
         True,
@@ -374,9 +288,9 @@ def _proved(proof: Proof) -> Verdict:
     )
 
 
-def _fitted(w0: float, b0: float, residual: float, stated: bool) -> Verdict:
+def _fitted(fit: Fit, stated: bool) -> Verdict:
     """Verdict for code that fits at all points: proved only if the caller states it."""
-    known = f"to a relative {residual:.1e} {AT_POINTS}"
+    known = f"to a relative {fit.residual:.1e} {AT_POINTS}"
     if stated:
         reason = THEOREM.format(
             f"stated by the caller, and found {known}", "stated by the caller"
@@ -388,89 +302,30 @@ def _fitted(w0: float, b0: float, residual: float, stated: bool) -> Verdict:
             "proves nothing between them; give them as formulas, or state what is "
             'known of them (stated="matched").'
         )
-    alpha = w0 / (w0 - 1)
+    alpha = fit.w0 / (fit.w0 - 1)
     return Verdict(
         True if stated else None,
         reason,
-        w0,
-        b0,
+        fit.w0,
+        fit.b0,
         alpha,
-        None,
-        f"{alpha:.6g} U + {1 - alpha:.6g} V",
-        f"{alpha:.6g} * sum_i [F(Q_i) - F(P_i) - f(P_i) (Q_i - P_i)] with F' = f",
-        residual,
+        psi=f"{alpha:.6g} U + {1 - alpha:.6g} V",
+        divergence=(
+            f"{alpha:.6g} * sum_i [F(Q_i) - F(P_i) - f(P_i) (Q_i - P_i)] with F' = f"
+        ),
+        residual=fit.residual,
     )
-
-
-def _fall(f: ScalarFunction) -> float | None:
-    """First grid point at which f does not increase from the previous one."""
-    x, jet = grid(), jet_of(f, grid())
-    falls = (jet.slope[1:] < 0) | (np.diff(jet.value) < 0)
-    # A slope of 0 at a single point is allowed: (x - 1/2)**3 increases strictly.
-    falls |= (jet.slope[1:] == 0) & (jet.slope[:-1] == 0)
-    return float(x[1:][falls][0]) if falls.any() else None
-
-
-# --- P at which a separable pair is likely to be beaten -------------------------------
-def _suspects(
-    pair: SeparablePair, f: Expression, g: Expression, num_texts: int
-) -> Iterator[np.ndarray]:
-    """Generate interior P for a pair that no theorem proves to be compatible."""
-    yield from _code_suspects(pair, num_texts, 4)
-    x = _symbol()
-    score, slope = f.symbolic(x), g.symbolic(x).diff(x)
-    fall = find_sign(score.diff(x), x, -1)
-    places = [fall, find_sign(slope.diff(x), x, 1)]
-    # Where (f, g') is farthest from the line through two ordinary points.
-    ends = [{x: t} for t in EXACT_POINTS[1:3]]
-    run = score.subs(ends[1]) - score.subs(ends[0])
-    if number_sign(run) in (1, -1):
-        rise = slope.subs(ends[1]) - slope.subs(ends[0])
-        off = slope - slope.subs(ends[0]) - rise / run * (score - score.subs(ends[0]))
-        places += find_peak(off, x)
-    rng = np.random.default_rng(2)
-    for place in places:
-        if place is None:
-            continue
-        yield from _around(float(place), num_texts, rng)
-        if place == fall and 2 * place < 1 and num_texts > 2:
-            # Put two texts there: separating them gains diversity at no cost in U.
-            rest = rng.dirichlet(np.ones(num_texts - 2)) + 1e-6
-            rest = (1 - 2 * float(place)) * rest / rest.sum()
-            yield np.r_[float(place), float(place), rest]
-    yield from itertools.islice(_points(num_texts), 4, None)
-
-
-def _code_suspects(
-    pair: SeparablePair, num_texts: int, num_random: int | None = None
-) -> Iterator[np.ndarray]:
-    """Generate P at grid points where f decreases or g is convex, then random P."""
-    f, g = _derivatives(pair)
-    wrong = grid()[(f.slope <= 0) | (g.bend >= 0)]
-    rng = np.random.default_rng(1)
-    for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
-        yield from _around(float(wrong[i]), num_texts, rng)
-    yield from itertools.islice(_points(num_texts), num_random)
-
-
-def _around(
-    place: float, num_texts: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Generate P with one text of this probability, the others sharing the rest."""
-    for _ in range(4):
-        rest = rng.dirichlet(np.ones(num_texts - 1)) + 1e-6
-        yield np.r_[place, (1 - place) * rest / rest.sum()]
 
 
 # --- Kernel pairs -------------------------------------------------------------------
 def _check_kernel(
-    pair: KernelPair, p: np.ndarray | None, num_texts: int | None
+    kernel: ArrayLike, p: np.ndarray | None, num_texts: int | None
 ) -> Verdict:
-    size = len(pair.kernel)
+    size = len(np.asarray(kernel))
     if num_texts not in (None, size):
         raise ValueError(f"the kernel is of {size} texts, got {num_texts}")
-    found = kernel_criterion(pair.kernel)
-    if found.compatible and (doubt := _kernel_doubt(pair.kernel, found)):
+    found = kernel_criterion(kernel)
+    if found.compatible and (doubt := rounding_doubt(kernel, found)):
         return Verdict(None, f"{NO_DEVIATION}: {found.reason} {doubt}")
     if found.compatible and found.num_negative == 0:
         return Verdict(
@@ -483,105 +338,41 @@ def _check_kernel(
         )
     if found.compatible or p is None:
         return Verdict(found.compatible, found.reason, witness=found.witness)
-    witness = dominating_model(pair.kernel, p)
+    witness = dominating_model(kernel, p)
     if witness is None:
         return Verdict(None, f"{found.reason} Near the given P no model beats it.")
     reason = f"{found.reason} The given P is dominated."
     return Verdict(False, reason, witness=witness)
 
 
-def _kernel_doubt(kernel: Float[ArrayLike, "texts texts"], found) -> str | None:
-    """Why rounding leaves the criterion undecided, if exact arithmetic does too."""
-    kernel = np.asarray(kernel)
-    noise = 64 * len(kernel) * EPS * float(np.abs(kernel).max())
-    if found.num_negative:
-        near = found.greatest > found.level - noise
-        return "The level is that entry, up to rounding." if near else None
-    if found.least_eigenvalue > noise or _is_semidefinite(kernel):
-        return None
-    return "An eigenvalue is 0 up to rounding, and its sign was not shown."
-
-
-def _is_semidefinite(kernel: np.ndarray) -> bool:
-    """Whether d'Kd >= 0 for all zero-sum d, in exact rational arithmetic."""
-    from flint import fmpq
-
-    if len(kernel) > MAX_ELIMINATED:
-        return False
-    exact = [
-        [fmpq(*float(x).as_integer_ratio()) for x in row]
-        for row in (kernel + kernel.T) / 2
-    ]
-    # Gaussian elimination in the basis e_i - e_N: no pivot may be negative, and if a
-    # pivot is 0 so is the rest of its row.
-    last = exact[-1]
-    rows = [
-        [x - last[j] - row[-1] + last[-1] for j, x in enumerate(row[:-1])]
-        for row in exact[:-1]
-    ]
-    for k, pivots in enumerate(rows):
-        if pivots[k] < 0 or (pivots[k] == 0 and any(pivots[k + 1 :])):
-            return False
-        if pivots[k] == 0:
-            continue
-        for row in rows[k + 1 :]:
-            factor = row[k] / pivots[k]
-            for j in range(k, len(row)):
-                row[j] -= factor * pivots[j]
-    return True
-
-
-# --- Any pair: the local tests at some P --------------------------------------------
-def _points(num_texts: int) -> Iterator[np.ndarray]:
-    """Draw random interior P, from nearly uniform to peaked."""
-    rng = np.random.default_rng(0)
-    num_samples = np.clip(MAX_DRAWN // num_texts, 1, NUM_SAMPLES)
-    for concentration in np.resize([3.0, 1.0, 10.0, 0.5], num_samples):
-        draw = rng.dirichlet(np.full(num_texts, concentration)) + 1e-6
-        yield draw / draw.sum()
-
-
+# --- Any pair: the optimality conditions at some P ---------------------------------
+@np.errstate(all="ignore")  # formulas may overflow
 def _check_at_points(
     metrics: Metrics,
-    points: Iterable[np.ndarray],
-    *,
-    one_point: bool,
+    p: np.ndarray | None,
+    likely: Iterable[np.ndarray],
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
-    """Apply the two tests at each P, up to the first witness."""
-    with np.errstate(all="ignore"):  # formulas may overflow
-        return _test_points(metrics, points, one_point, otherwise)
-
-
-def _test_points(
-    metrics: Metrics, points: Iterable[np.ndarray], one_point: bool, otherwise: str
-) -> Verdict:
-    findings = []
-    for p in points:
-        finite = np.isfinite(metrics.gradients(p)).all()
-        if metrics.exact and not (one_point or finite):
+    """Apply the optimality conditions at P, or at likely P up to a witness."""
+    if p is not None:
+        found = examine(metrics, p)
+        verdict, reason = None, f"{found.text} at the given P."
+        if found.witness is not None or found.optimal:
+            verdict = found.optimal
+        else:
+            reason = f"{NO_DEVIATION}: {reason}"
+        return Verdict(verdict, reason, residual=found.gap, witness=found.witness)
+    kinds = []
+    for p in likely:
+        if metrics.exact and not np.isfinite(metrics.gradients(p)).all():
             continue  # floats overflow here, although the formulas are defined
-        finding = examine(metrics, p)
-        if finding.witness is not None:
-            where = "at the given P" if one_point else f"at a P of {p.size} texts"
-            return Verdict(
-                False,
-                f"{finding.text} {where}.",
-                residual=finding.gap,
-                witness=finding.witness,
-            )
-        findings.append(finding)
-    if one_point:
-        finding = findings[0]
-        text = f"{finding.text} at the given P."
-        return Verdict(
-            True if finding.optimal else None,
-            text if finding.optimal else f"{NO_DEVIATION}: {text}",
-            residual=finding.gap,
-        )
-    kinds = "; ".join(sorted({finding.text for finding in findings}))
+        found = examine(metrics, p)
+        if found.witness is not None:
+            reason = f"{found.text} at a P of {p.size} texts."
+            return Verdict(False, reason, residual=found.gap, witness=found.witness)
+        kinds.append(found.text)
     return Verdict(
         None,
-        f"{otherwise}: no witness at {len(findings)} P, likely and random ones, which "
-        f"proves nothing: {kinds}.",
+        f"{otherwise}: no witness at {len(kinds)} P, likely and random ones, which "
+        f"proves nothing: {'; '.join(sorted(set(kinds)))}.",
     )

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from functools import lru_cache
 
-from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.formulas import Expression, variable
 from qdtheory.theory.sign_proofs import find_sign, sign_of
 
 SMOOTH = "must be defined and smooth on all of (0, 1)"
@@ -31,7 +31,7 @@ def find_hole(h: Expression) -> tuple[bool, Fraction | None]:
     """
     import sympy
 
-    x = sympy.Symbol("x", positive=True)
+    x = variable()
     for part, positive in h.guards(x):
         if part.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
             return False, None
@@ -83,17 +83,12 @@ and smooth on all of (0, 1)
 
 def _between(h, x, low: Fraction, high: Fraction) -> Fraction:
     """Locate a zero of h, which is negative at low and positive at high."""
+    import sympy
+
     for _ in range(60):
         middle = (low + high) / 2
-        rational = middle.numerator, middle.denominator
-        value = h.subs(x, _rational(*rational)).evalf(30)
+        value = h.subs(x, sympy.Rational(middle)).evalf(30)
         if value == 0:
             return middle
         low, high = (middle, high) if value < 0 else (low, middle)
     return low
-
-
-def _rational(numerator: int, denominator: int):
-    import sympy
-
-    return sympy.Rational(numerator, denominator)

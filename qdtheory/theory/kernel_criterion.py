@@ -13,11 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.kernel import _check_kernel
+from qdtheory.pairs.kernel import check_kernel
 from qdtheory.solvers.directions import least_direction
 from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, NOISE
+
+# Largest kernel whose characteristic polynomial is computed in rational arithmetic.
+MAX_ELIMINATED = 32
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,10 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
         True
     """
     require_x64()
-    _check_kernel(kernel)
+    check_kernel(kernel)
     kernel = np.asarray(kernel)
-    size = len(kernel)
-    noise = 64 * size * EPS * float(np.abs(kernel).max())
-    centred = kernel - kernel.mean(axis=0)
-    centred = centred - centred.mean(axis=1, keepdims=True)
-    values = np.linalg.eigvalsh((centred + centred.T) / 2)
+    noise = _rounding_of(kernel)
+    values = centred_eigenvalues(kernel)
     num_negative = int((values < -noise).sum())
     # The ones vector has eigenvalue 0, which does not belong to zero-sum vectors.
     least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
@@ -99,7 +99,7 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
     direction, witness = None, None
     if not compatible:
-        direction, witness = _beaten(kernel, level, noise)
+        direction, witness = _refutation(kernel, level, noise)
     return KernelCriterion(
         compatible=compatible,
         num_negative=num_negative,
@@ -111,6 +111,22 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
         witness=witness,
         reason=_reason(num_negative, least, level, greatest, compatible),
     )
+
+
+def centred_eigenvalues(
+    matrix: Float[np.ndarray, "texts texts"],
+) -> Float[np.ndarray, " texts"]:
+    """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones.
+
+    Args:
+        matrix: symmetric up to rounding, shape (N, N).
+
+    Returns:
+        The eigenvalues in ascending order, shape (N,).
+    """
+    centred = matrix - matrix.mean(axis=0)
+    centred = centred - centred.mean(axis=1, keepdims=True)
+    return np.linalg.eigvalsh((centred + centred.T) / 2)
 
 
 def _reason(
@@ -190,7 +206,7 @@ def dominating_model(
         >>> found.quality_gain > 0, found.diversity_gain > 0
         (True, True)
     """
-    _check_kernel(kernel)
+    check_kernel(kernel)
     kernel = np.asarray(kernel)
     p = np.asarray(check_distribution(p, "p", len(kernel)))
     if p.min() == 0:
@@ -198,35 +214,35 @@ def dominating_model(
             "p must be positive everywhere; leave out the texts of probability 0"
         )
     size = np.abs(kernel).max()
-    d, scores = _unseen(kernel, p), kernel @ p
-    bend, better = -d @ kernel @ d, p * (scores - p @ scores)
-    if bend <= 64 * len(p) * EPS * size * np.abs(d).sum() ** 2:
+    d, scores = _least_curvature(kernel, p), kernel @ p
+    curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
+    if curvature <= 8 * NOISE * len(p) * size * np.abs(d).sum() ** 2:
         return None
     if (slope := better @ scores) <= EPS * size**2:
         return None
     d = d if (d / p).min() > (-d / p).min() else -d
     longest = (p[d < 0] / -d[d < 0]).min()
     for step in longest * 2.0 ** -np.arange(1, 30):
-        q = p + step * d + step**2 * bend / (4 * slope) * better
+        q = p + step * d + step**2 * curvature / (4 * slope) * better
         if q.min() <= 0:
             continue
         q = q / q.sum()
         gains = (q - p) @ scores, (p - q) @ kernel @ (p + q)
-        if min(gains) > 8 * EPS * size * np.abs(q - p).sum():
+        if min(gains) > NOISE * size * np.abs(q - p).sum():
             return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
     return None
 
 
-def _beaten(
+def _refutation(
     kernel: np.ndarray, level: float | None, noise: float
 ) -> tuple[Array, Witness]:
     """Find a direction that refutes the kernel, an interior P and a Q along it."""
     size = len(kernel)
     p = uniform = np.full(size, 1 / size)
-    d = _unseen(kernel, p)
+    d = _least_curvature(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d) and level is not None:
-        p = _above(kernel - level)
-        d = _unseen(kernel, p)
+        p = _positive_point(kernel - level)
+        d = _least_curvature(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d):
         # The cone is a single direction, as with two texts.
         p, d = uniform, least_direction(kernel, np.ones((1, size)))
@@ -246,8 +262,8 @@ def _beaten(
     return jnp.asarray(d), witness
 
 
-def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Minimise d'Kd over zero-sum d orthogonal to Kp with sum(d_i^2 / p_i) = 1.
+def _least_curvature(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Minimise d'Kd subject to sum(d_i) = 0, d'Kp = 0 and sum(d_i^2 / p_i) = 1.
 
     The norm does not affect the signs of the eigenvalues.
     """
@@ -256,7 +272,7 @@ def _unseen(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
     return root * least_direction(root[:, None] * kernel * root, normals)
 
 
-def _above(excess: np.ndarray) -> np.ndarray:
+def _positive_point(excess: np.ndarray) -> np.ndarray:
     """Find an interior P with P'EP > 0, near a text or the edge between two texts.
 
     E has a positive entry, and one positive eigenvalue at most on zero-sum vectors
@@ -276,3 +292,52 @@ def _above(excess: np.ndarray) -> np.ndarray:
         if p @ excess @ p > height / 2 > 0:
             return p
     return np.full(size, 1 / size)
+
+
+# --- Exact arithmetic, where rounding leaves the criterion undecided ---------
+def rounding_doubt(
+    kernel: Float[ArrayLike, "texts texts"], found: KernelCriterion
+) -> str | None:
+    """Why a kernel found compatible is so up to rounding only.
+
+    Args:
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
+        found: from `kernel_criterion`, compatible.
+
+    Returns:
+        The reason in words; None where the criterion holds by a margin, or is proved
+        in exact arithmetic.
+    """
+    kernel = np.asarray(kernel)
+    noise = _rounding_of(kernel)
+    if found.num_negative and found.level is not None:
+        near = found.greatest > found.level - noise
+        return "The level is that entry, up to rounding." if near else None
+    if found.least_eigenvalue > noise or _is_semidefinite(kernel):
+        return None
+    return "An eigenvalue is 0 up to rounding, and its sign was not shown."
+
+
+def _rounding_of(kernel: np.ndarray) -> float:
+    """Magnitude up to which eigenvalues and entries count as 0."""
+    return 8 * NOISE * len(kernel) * float(np.abs(kernel).max())
+
+
+def _is_semidefinite(kernel: np.ndarray) -> bool:
+    """Whether d'Kd >= 0 for all zero-sum d, in exact rational arithmetic."""
+    from flint import fmpq, fmpq_mat
+
+    if len(kernel) > MAX_ELIMINATED:
+        return False
+    exact = [
+        [fmpq(*float(x).as_integer_ratio()) for x in row]
+        for row in (kernel + kernel.T) / 2
+    ]
+    last = exact[-1]  # in the basis e_i - e_N
+    rows = [
+        [x - last[j] - row[-1] + last[-1] for j, x in enumerate(row[:-1])]
+        for row in exact[:-1]
+    ]
+    # A polynomial with real roots has no negative one iff its signs alternate.
+    descending = fmpq_mat(rows).charpoly().coeffs()[::-1]
+    return all((-1) ** k * number >= 0 for k, number in enumerate(descending))

@@ -1,4 +1,4 @@
-r"""Local tests of whether some Q beats an interior P, for any differentiable pair.
+r"""Optimality conditions at an interior P, for any differentiable pair.
 
 First order: if the zero-sum parts u and v of the two gradients are not antiparallel,
 a step along $u/|u| + v/|v|$ improves both metrics. Second order: if $u = -\eta v$, a
@@ -16,19 +16,22 @@ from jaxtyping import Float
 
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.formulas import Expression, formula_of, jet_of
+from qdtheory.pairs.formulas import PRECISION, Expression, ball
 from qdtheory.pairs.ngram import NgramPair
-from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.directions import least_direction
-from qdtheory.theory.domains import find_hole
-from qdtheory.theory.sign_proofs import sign_of
-from qdtheory.theory.theorem_3 import grid
+from qdtheory.theory.concavity import is_strictly_concave
+from qdtheory.theory.kernel_criterion import centred_eigenvalues
 from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
 ANTIPARALLEL_TOLERANCE = 1e-18
+# Length of a centred gradient that is due to rounding, relative to the gradient's.
+CENTRED = 1e-13
+# Relative error of a quadratic form in the Hessians: that of a second derivative is
+# about 1e-15, that of the multiplier 1e-9.
+HESSIAN_TOLERANCE = 1e-8
 # The second-order test computes eigenvalues of N x N matrices.
 MAX_SECOND_ORDER = 1024
 # Largest N for which gains lost in float64 are computed exactly, some 10 us per text.
@@ -43,7 +46,7 @@ BATCH = 2**20
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the tests at one P.
+    """What the optimality conditions say of one P.
 
     Attributes:
         text: the result in words.
@@ -60,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Metrics:
-    """A pair in the form that the tests use, on NumPy arrays.
+    """A pair in the form that the conditions use, on NumPy arrays.
 
     Attributes:
         names: names of the two gradients.
@@ -86,34 +89,72 @@ class Metrics:
 
 
 def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
-    """Build the pair's values and derivatives, from its formulas or by JAX.
+    """Build the values and derivatives of a pair by JAX.
 
     Args:
         pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
         stated_concave: whether the caller states that U is linear and V concave in Q.
 
     Returns:
-        The functions that the tests call.
+        The functions that the conditions call.
     """
-    if isinstance(pair, SeparablePair):
-        f, g = formula_of(pair.f), formula_of(pair.g)
-        if f is not None and g is not None:
-            return _by_formulas(f, g)
-    return _by_jax(pair, stated_concave)
+
+    def both(derivative: Callable) -> Callable:
+        return _compiled(
+            lambda p: (
+                derivative(lambda q: pair.quality(q, p))(p),
+                derivative(pair.diversity)(p),
+            )
+        )
+
+    gradients, hessians = both(jax.grad), both(jax.hessian)
+    values = _compiled(
+        jax.vmap(
+            lambda p, q: jnp.stack([pair.quality(q, p), pair.diversity(q)]),
+            in_axes=(None, 0),
+            out_axes=1,
+        )
+    )
+
+    def noise(p: np.ndarray) -> np.ndarray:
+        real, slopes = values(p, p[None]), gradients(p)
+        known = _rounding(real[:, 0], slopes, p, _coarsest(pair, p))
+        return np.maximum(known, _measured(values, slopes, p, real))
+
+    def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Evaluate the pair itself, one distribution at a time."""
+        ends = [(float(pair.quality(x, p)), float(pair.diversity(x))) for x in (q, p)]
+        return np.subtract(*ends)
+
+    def concave(p: np.ndarray) -> str | None:
+        return "stated by the caller" if stated_concave else _concave_by(pair, p)
+
+    names = "grad U", "grad V"
+    return Metrics(names, gradients, hessians, values, noise, gains, concave)
 
 
-def _by_formulas(f: Expression, g: Expression) -> Metrics:
+def _compiled(h: Callable) -> Callable:
+    """Compile a function, once for all P, and return NumPy arrays from it."""
+    compiled = jax.jit(h)
+    return lambda *arrays: jax.tree.map(np.asarray, compiled(*arrays))
+
+
+def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
+    """Build the values and derivatives of a separable pair, with proved gains.
+
+    Args:
+        f: the formula of quality.
+        g: the formula of diversity.
+
+    Returns:
+        The functions that the conditions call.
+    """
+
     def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f.value(p), g.jet(p).slope
 
-    def hessians(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((p.size, p.size)), np.diag(g.jet(p).bend)
-
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
-
-    def noise(p: np.ndarray) -> np.ndarray:
-        return _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS)
 
     def concave(p: np.ndarray) -> str | None:
         # Nearly antiparallel gradients prove optimality only if P has two values, for
@@ -125,9 +166,9 @@ def _by_formulas(f: Expression, g: Expression) -> Metrics:
     return Metrics(
         ("f", "g'"),
         gradients,
-        hessians,
+        lambda p: (np.zeros((p.size, p.size)), np.diag(g.jet(p).curvature)),
         values,
-        noise,
+        lambda p: _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS),
         lambda p, q: _exact_gains(f, g, p, q),
         concave,
         exact=True,
@@ -138,17 +179,16 @@ def _exact_gains(
     f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
 ) -> np.ndarray:
     """Rigorous lower bounds on both gains, for the exact values of the floats."""
-    from flint import arb, ctx, fmpq
+    from flint import ctx
 
     real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
     for side in (real, model):  # make the sum exactly 1, which floats are not
         side[-1] = 1 - sum(side[:-1], Fraction(0))
-    total = [arb(0), arb(0)]
-    with ctx.workprec(256):
+    total = [ball(Fraction()), ball(Fraction())]
+    with ctx.workprec(PRECISION):
         for x, y in zip(real, model, strict=True):
             if x != y:
-                step = arb(fmpq((y - x).numerator, (y - x).denominator))
-                total[0] += step * f.ball(x)
+                total[0] += ball(y - x) * f.ball(x)
                 total[1] += g.ball(y) - g.ball(x)
         return np.array([float(gain.lower()) for gain in total])
 
@@ -160,59 +200,6 @@ def _rounding(
     # terms are gradients times P, and the sum before constants are subtracted.
     terms = [np.abs(gradient) @ p for gradient in gradients]
     return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
-
-
-def _by_jax(pair: Pair, stated_concave: bool) -> Metrics:
-    # Compiled once for all P.
-    gradient = jax.jit(
-        lambda p: (
-            jax.grad(lambda q: pair.quality(q, p))(p),
-            jax.grad(pair.diversity)(p),
-        )
-    )
-    hessian = jax.jit(
-        lambda p: (
-            jax.hessian(lambda q: pair.quality(q, p))(p),
-            jax.hessian(pair.diversity)(p),
-        )
-    )
-    value = jax.jit(
-        jax.vmap(
-            lambda p, q: jnp.stack([pair.quality(q, p), pair.diversity(q)]),
-            in_axes=(None, 0),
-            out_axes=1,
-        )
-    )
-
-    def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        u, v = gradient(p)
-        return np.asarray(u), np.asarray(v)
-
-    def hessians(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bend_u, bend_v = hessian(p)
-        return np.asarray(bend_u), np.asarray(bend_v)
-
-    def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return np.asarray(value(p, q))
-
-    def noise(p: np.ndarray) -> np.ndarray:
-        real, slopes = values(p, p[None]), gradients(p)
-        known = _rounding(real[:, 0], slopes, p, _coarsest(pair, p))
-        return np.maximum(known, _measured(values, slopes, p, real))
-
-    def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Evaluate the pair itself, one distribution at a time."""
-        quality_gain = float(pair.quality(q, p)) - float(pair.quality(p, p))
-        return np.array(
-            [quality_gain, float(pair.diversity(q)) - float(pair.diversity(p))]
-        )
-
-    def concave(p: np.ndarray) -> str | None:
-        return "stated by the caller" if stated_concave else _concave_by(pair, p)
-
-    return Metrics(
-        ("grad U", "grad V"), gradients, hessians, values, noise, gains, concave
-    )
 
 
 def _coarsest(pair: Pair, p: np.ndarray) -> float:
@@ -231,8 +218,7 @@ def _coarsest(pair: Pair, p: np.ndarray) -> float:
                 if hasattr(inner, "eqns"):
                     visit(inner)
 
-    visit(jax.make_jaxpr(lambda q: pair.quality(q, p))(p).jaxpr)
-    visit(jax.make_jaxpr(pair.diversity)(p).jaxpr)
+    visit(jax.make_jaxpr(lambda q: (pair.quality(q, p), pair.diversity(q)))(p).jaxpr)
     floats = [kind for kind in found if jnp.issubdtype(kind, jnp.floating)]
     return max(float(jnp.finfo(kind).eps) for kind in floats)
 
@@ -253,7 +239,7 @@ def _measured(
 
 
 def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
-    """Apply both tests at one P.
+    """Apply the first-order condition at one P, then the second-order one.
 
     Args:
         metrics: the pair, from `metrics_of`.
@@ -276,9 +262,8 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    # Centring a constant vector leaves rounding errors, at most about 1e-15 of it.
     norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
-    if norm_u <= 1e-13 * norms[0] or norm_v <= 1e-13 * norms[1]:
+    if norm_u <= CENTRED * norms[0] or norm_v <= CENTRED * norms[1]:
         return Finding("A gradient vanishes, which leaves it open")
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
@@ -307,20 +292,19 @@ def _second_order(
             f"{MAX_SECOND_ORDER} texts, which leaves it open",
             gap,
         )
-    bend_u, bend_v = metrics.hessians(p)
-    if not np.isfinite([bend_u, bend_v]).all():
+    hessian_u, hessian_v = metrics.hessians(p)
+    if not np.isfinite([hessian_u, hessian_v]).all():
         return Finding("A second derivative is not finite, which leaves it open", gap)
-    size = float((np.abs(bend_u) + eta * np.abs(bend_v)).max())
-    bend = bend_u + eta * bend_v
-    d = least_direction(-bend, np.stack([np.ones(p.size), u / np.abs(u).max()]))
+    size = float((np.abs(hessian_u) + eta * np.abs(hessian_v)).max())
+    hessian = hessian_u + eta * hessian_v
+    d = least_direction(-hessian, np.stack([np.ones(p.size), u / np.abs(u).max()]))
     if not d.any():
         return Finding("No direction is left to test", gap)
-    most = d @ bend @ d
-    # The relative error is about 1e-15 for second derivatives and 1e-9 for eta.
-    noise = 1e-8 * size
+    most = d @ hessian @ d
+    noise = HESSIAN_TOLERANCE * size
     if most > noise:
         # Choose e along u so that the two gains along P + t d + t^2 e / 2 are equal.
-        shift = (eta * (d @ bend_v @ d) - d @ bend_u @ d) / 2
+        shift = (eta * (d @ hessian_v @ d) - d @ hessian_u @ d) / 2
         e = shift * u / (u @ u)
         witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
         if witness is not None:
@@ -371,56 +355,12 @@ def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
         pair = pair.pair
     if isinstance(pair, ConcavePair):
         # Claimed by the pair's author; rejected if V has positive curvature at P.
-        bends_down = p.size > MAX_SECOND_ORDER or _bends_down(pair, p)
-        return "as the pair's maker states" if bends_down else None
-    if isinstance(pair, SeparablePair | LinearPair):
-        g = formula_of(pair.g)
-        if g is not None and is_strictly_concave(g):
-            return "g'' < 0 is proved"
+        if p.size <= MAX_SECOND_ORDER:
+            hessian = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
+            values = centred_eigenvalues(hessian)
+            if values[-1] > HESSIAN_TOLERANCE * np.abs(values).max():
+                return None
+        return "as the pair's maker states"
+    if isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g):
+        return "g'' < 0 is proved"
     return None
-
-
-def _bends_down(pair: ConcavePair, p: np.ndarray) -> bool:
-    bend = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
-    bend = bend - bend.mean(axis=0)
-    bend = bend - bend.mean(axis=1, keepdims=True)
-    values = np.linalg.eigvalsh((bend + bend.T) / 2)
-    return bool(values[-1] <= 1e-8 * np.abs(values).max())
-
-
-def is_strictly_concave(g: Expression) -> bool:
-    """Prove that g'' <= 0 with isolated zeros on all of (0, 1).
-
-    Args:
-        g: a formula.
-
-    Returns:
-        True if g is proved to be smooth and strictly concave; False if not proved.
-
-    Example:
-        >>> is_strictly_concave(Expression("-x*log(x)"))
-        True
-        >>> is_strictly_concave(Expression("x**3 - 2*x**2"))
-        False
-    """
-    import sympy
-
-    x = sympy.Symbol("x", positive=True)
-    return find_hole(g)[0] and sign_of(g.symbolic(x).diff(x, 2), x).value == -1
-
-
-def find_jump(g: ScalarFunction) -> float | None:
-    """Find a jump of g, where it violates the tangent bounds implied by concavity.
-
-    Args:
-        g: a scalar function that JAX can trace, with a decreasing derivative.
-
-    Returns:
-        A point in (0, 1), or None.
-    """
-    x, jet = grid(), jet_of(g, grid())
-    step, rise = np.diff(x), np.diff(jet.value)
-    noise = 16 * EPS * (np.abs(jet.value[1:]) + np.abs(jet.value[:-1]))
-    above = rise > step * jet.slope[:-1] + noise
-    outside = above | (rise < step * jet.slope[1:] - noise)
-    return float(x[1:][outside][0]) if outside.any() else None

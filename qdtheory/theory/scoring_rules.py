@@ -135,9 +135,9 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
             "leave out the texts of probability 0"
         )
     basis = np.linalg.svd(np.ones((1, p.size)))[2][1:]
-    bend = basis @ np.asarray(jax.hessian(pair.diversity)(p)) @ basis.T
+    hessian = basis @ np.asarray(jax.hessian(pair.diversity)(p)) @ basis.T
     scores, slope = pair.text_quality(p), jax.grad(pair.diversity)(p)
-    values, vectors = np.linalg.eigh(-(bend + bend.T) / 2)
+    values, vectors = np.linalg.eigh(-(hessian + hessian.T) / 2)
     if values[0] <= 1e-12 * np.abs(values).max():
         raise ValueError(
             "the Hessian of the diversity must be negative definite on zero-sum "

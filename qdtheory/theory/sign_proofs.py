@@ -17,10 +17,8 @@ from math import comb, prod
 from operator import add, mul
 from typing import Any
 
-from qdtheory.pairs.formulas import interval_arithmetic
+from qdtheory.pairs.formulas import PRECISION, ball, interval_arithmetic
 
-# Bits of a ball's midpoint: 77 digits.
-PRECISION = 256
 # Distances from an end at which balls take over, as exponents of 1/2, largest first.
 NEAR_ENDS = (2, 4, 8, 16, 32, 64, 128)
 # Exponent at which the search for a peak drops pieces without a finite bound.
@@ -136,7 +134,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
     with ctx.workprec(PRECISION):
         run = _runner(h, x)
         heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
-        for _ in range(MAX_WORK // (8 * run.size) + 60):
+        for _ in range(MAX_WORK // (8 * len(run.tape)) + 60):
             if not heap:
                 break
             _, m, k = heapq.heappop(heap)
@@ -154,12 +152,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
                     heapq.heappush(heap, (-bound, half, k + 1))
                 elif k < NEAR_BOUND:
                     heapq.heappush(heap, (-math.inf, half, k + 1))
-    found.sort(reverse=True)
-    chosen: list[Fraction] = []
-    for _, place in found:
-        if len(chosen) < 4 and place not in chosen:
-            chosen.append(place)
-    return chosen
+    return list(dict.fromkeys(place for _, place in sorted(found, reverse=True)))[:4]
 
 
 def is_zero(h: Any) -> bool:
@@ -300,10 +293,10 @@ def _one_sign(h: Any, x: Any) -> Sign:
 
 
 def _sign_at(h: Any, x: Any, place: Fraction) -> int | None:
-    from flint import arb, ctx, fmpq
+    from flint import ctx
 
     with ctx.workprec(PRECISION):
-        value = _runner(h, x)(arb(fmpq(place.numerator, place.denominator)))
+        value = _runner(h, x)(ball(place))
         return 1 if value > 0 else -1 if value < 0 else None
 
 
@@ -316,7 +309,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 
     with ctx.workprec(PRECISION):
         run, slope = _runner(h, x), _runner(h.diff(x), x)
-        budget = MAX_WORK // (run.size + slope.size)
+        budget = MAX_WORK // (len(run.tape) + len(slope.tape))
         budget = min(max(budget, PIECES[0]), PIECES[1])
         pieces = deque([(1, 1)])  # (m, k): midpoint m / 2**k, radius 2**-k
         while pieces:
@@ -345,7 +338,7 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
     """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
     ladder, order = [h], 0
     # If h(0) = 0, h and h' have the same sign near 0.
-    while order < MAX_ORDER and number_sign_at_zero(ladder[-1], y) == 0:
+    while order < MAX_ORDER and number_sign(ladder[-1].subs(y, 0)) == 0:
         ladder.append(ladder[-1].diff(y))
         order += 1
     for rung in reversed(ladder):
@@ -354,11 +347,6 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
             if (sign := _leading_sign(terms, Fraction(1, 2**k))) is not None:
                 return sign, k
     return None, NEAR_ENDS[-2]
-
-
-def number_sign_at_zero(h: Any, y: Any) -> int | None:
-    """Return the sign of h(0+), if h is continuous there."""
-    return number_sign(h.subs(y, 0))
 
 
 def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
@@ -416,11 +404,6 @@ class _Runner:
     tape: Tape
     operations: dict[str, Callable]
 
-    @property
-    def size(self) -> int:
-        """The number of operations."""
-        return len(self.tape)
-
     def __call__(self, x: Any) -> Any:
         """Evaluate the formula at a ball or an interval x."""
         values: list[Any] = []
@@ -431,23 +414,13 @@ class _Runner:
 
 @lru_cache(maxsize=1024)
 def _runner(h: Any, x: Any) -> _Runner:
-    from flint import arb, ctx, fmpq
-
-    def number(exact: Fraction) -> Any:
-        with ctx.workprec(PRECISION):
-            return arb(fmpq(exact.numerator, exact.denominator))
-
-    return _Runner(_tape(h, x, number), _ball_operations())
+    return _Runner(_tape(h, x, ball), _ball_operations())
 
 
 @lru_cache(maxsize=1024)
 def _interval_runner(h: Any, x: Any) -> _Runner:
-    arithmetic, _, _ = interval_arithmetic()
-
-    def number(exact: Fraction) -> Any:
-        return arithmetic.mpf(exact.numerator) / exact.denominator
-
-    return _Runner(_tape(h, x, number), _interval_operations())
+    _, number, _ = interval_arithmetic()
+    return _Runner(_tape(h, x, lambda t: number(t).value), _interval_operations())
 
 
 def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:

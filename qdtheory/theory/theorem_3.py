@@ -1,11 +1,11 @@
-r"""The condition of Theorem 3: $g'' = w_0 f'$ with a constant $w_0 < 0$.
+r"""Theorem 3: every P is Pareto-optimal if $g'' = w_0 f'$, $w_0 < 0$, and f increases.
 
-Three checks of increasing strength: a fit on a grid, for functions given as code; a
-refutation at four points, by ball arithmetic; a symbolic proof, which also gives the
-exact constants and the divergence. The last two apply to formulas. That f increases is
-proved separately, by `sign_of`.
+Three checks of the condition, of increasing strength: a fit on a grid, for functions
+given as code; a refutation at four points, by ball arithmetic; a symbolic proof, which
+also gives the exact constants and the divergence. The last two apply to formulas.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,17 +14,185 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.pairs.formulas import Expression, jet_of
-from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.theory.sign_proofs import is_zero, num_terms, number_sign
-from qdtheory.world.numbers import EPS
+from qdtheory.pairs.formulas import Expression, variable
+from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.scalar_functions import formula_of, jet_of
+from qdtheory.pairs.separable import SeparablePair
+from qdtheory.theory.domains import SMOOTH, find_hole
+from qdtheory.theory.sign_proofs import (
+    Sign,
+    find_sign,
+    is_zero,
+    num_terms,
+    number_sign,
+    sign_of,
+)
+from qdtheory.world.numbers import NOISE
 
+# Points of (0, 1) with step 1/1000, refined towards 0 down to one millionth.
+GRID = np.concatenate([np.geomspace(1e-6, 1e-3, 25)[:-1], np.arange(1, 1000) / 1000])
 # Also grid points, at which all derivatives are known to be finite.
 EXACT_POINTS = [Fraction(n, 1000) for n in (137, 414, 691, 953)]
+# Relative error of a second derivative by automatic differentiation, with a margin.
+RESIDUAL_TOLERANCE = 1e-9
 # Longer divergences are easier to read in terms of F and f.
 MAX_READABLE = 12
 
 
+@dataclass(frozen=True)
+class Functions:
+    """f and g of a separable pair, as every test of a verdict uses them.
+
+    Attributes:
+        pair: the pair itself, in code.
+        formulas: f and g as expressions; None if one is known by its code only.
+        f: f with its derivatives on `GRID`.
+        g: g with its derivatives on `GRID`.
+    """
+
+    pair: SeparablePair
+    formulas: tuple[Expression, Expression] | None
+    f: Jet
+    g: Jet
+
+    def constant_metric(self) -> str | None:
+        """The metric in which all models are equal, for code up to rounding."""
+        f, g = self.f, self.g
+        if self.formulas is not None:
+            flat = is_zero(self.formulas[0].derivatives()[1])
+            linear = is_zero(self.formulas[1].derivatives()[2])
+        else:
+            flat = not f.slope.any() and _is_constant(f.value, f.value)
+            line = GRID * g.slope
+            off = g.value - line
+            linear = not g.curvature.any() and _is_constant(off, g.value, line)
+        if flat:
+            return "quality, as f is flat"
+        return "diversity, as g is linear" if linear else None
+
+
+def read_functions(pair: SeparablePair) -> Functions:
+    """Read f and g, once for all tests.
+
+    Args:
+        pair: f and g, formulas or code.
+
+    Returns:
+        Their formulas, if both have one, and their derivatives on the grid.
+
+    Raises:
+        ValueError: a value or derivative that the theorem needs is not finite on the
+            grid, although no proof shows that f and g are smooth.
+    """
+    f, g = formula_of(pair.f), formula_of(pair.g)
+    quality, diversity = jet_of(f or pair.f, GRID), jet_of(g or pair.g, GRID)
+    needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
+    needed |= {"g'": diversity.slope, "g''": diversity.curvature}
+    # Floats may overflow even if a formula is proved to be smooth.
+    if f is None or g is None or not (find_hole(f)[0] and find_hole(g)[0]):
+        for name, values in needed.items():
+            if not (finite := np.isfinite(values)).all():
+                raise ValueError(
+                    f"{name} is not finite at x = {GRID[~finite][0]:.6g}; "
+                    f"f and g {SMOOTH}"
+                )
+    formulas = None if f is None or g is None else (f, g)
+    return Functions(pair, formulas, quality, diversity)
+
+
+def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
+    """Whether values do not vary by more than the rounding errors of their terms."""
+    return bool(np.ptp(values) <= NOISE * np.abs(terms).max())
+
+
+# --- At points: functions known by their code -----------------------------------------
+@dataclass(frozen=True)
+class Fit:
+    r"""The constants that fit f and g best on the grid.
+
+    Attributes:
+        w0: the constant in $g'' = w_0 f'$, NaN if a deviation is not finite.
+        b0: the constant in $g' = w_0 f + b_0$, NaN likewise.
+        residual: the largest relative deviation, of g'' from $w_0 f'$ and of increments
+            of g' from those of $w_0 f$, which detects jumps.
+        violation: the hypothesis of Theorem 3 that fails at these points, or None.
+    """
+
+    w0: float
+    b0: float
+    residual: float
+    violation: str | None
+
+
+def fit_theorem_3(f: Jet, g: Jet) -> Fit:
+    r"""Fit $g' = w_0 f + b_0$ on the grid and look for a violation of Theorem 3.
+
+    Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
+
+    Args:
+        f: f with its derivatives on `GRID`.
+        g: g with its derivatives on `GRID`.
+
+    Returns:
+        The fit.
+    """
+    w0, b0, residual = _least_deviation(f, g)
+    violation = None
+    if (place := _fall(f)) is not None:
+        violation = f"f does not increase strictly near x = {place:.6g}"
+    elif residual > RESIDUAL_TOLERANCE:
+        violation = f"g'' = w0 f' is missed by a relative {residual:.1e}"
+    elif w0 >= 0:
+        violation = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
+    elif (place := _jump(g)) is not None:
+        violation = f"g jumps near x = {place:.6g}"
+    return Fit(w0, b0, residual, violation)
+
+
+def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
+    middle = GRID.size // 2
+
+    def deviation(found: np.ndarray, expected: np.ndarray, noise: Any) -> np.ndarray:
+        scale = np.maximum(np.abs(found), np.abs(expected))
+        missed = np.maximum(np.abs(found - expected) - noise, 0)
+        return missed / np.where(scale > 0, scale, 1.0)
+
+    with np.errstate(all="ignore"):
+        w0 = float(g.curvature[middle] / f.slope[middle])
+        found, expected = g.slope, w0 * f.value
+        # Rounding error of the difference of two values that may be close.
+        noise = 2 * NOISE * (np.abs(found) + np.abs(expected))
+        noise += noise[middle]
+        deviations = [
+            deviation(g.curvature, w0 * f.slope, 0),
+            deviation(found - found[middle], expected - expected[middle], noise),
+        ]
+    if not np.isfinite(deviations).all():
+        return nan, nan, inf
+    b0 = float(found[middle] - expected[middle])
+    # If g' is steep, b0 is a small difference: set -0.0 and rounding errors to 0.
+    b0 = 0.0 if abs(b0) <= 1e-9 * abs(w0) else b0
+    return w0, b0, float(np.max(deviations))
+
+
+def _fall(f: Jet) -> float | None:
+    """First grid point at which f does not increase from the previous one."""
+    falls = (f.slope[1:] < 0) | (np.diff(f.value) < 0)
+    # A slope of 0 at a single point is allowed: (x - 1/2)**3 increases strictly.
+    falls |= (f.slope[1:] == 0) & (f.slope[:-1] == 0)
+    return float(GRID[1:][falls][0]) if falls.any() else None
+
+
+def _jump(g: Jet) -> float | None:
+    """First grid point at which g violates the tangent bounds of a concave function."""
+    step, rise = np.diff(GRID), np.diff(g.value)
+    noise = 2 * NOISE * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
+    outside = rise > step * g.slope[:-1] + noise
+    outside |= rise < step * g.slope[1:] - noise
+    return float(GRID[1:][outside][0]) if outside.any() else None
+
+
+# --- Formulas: refutation and proof ---------------------------------------------------
 @dataclass(frozen=True)
 class Proof:
     r"""The constants and the divergence of f and g, proved by SymPy.
@@ -44,54 +212,6 @@ class Proof:
     divergence: str
 
 
-def grid() -> np.ndarray:
-    """Grid on (0, 1) with step 1/1000, refined towards 0 down to one millionth."""
-    return np.concatenate(
-        [np.geomspace(1e-6, 1e-3, 25)[:-1], np.arange(1, 1000) / 1000]
-    )
-
-
-def fit_theorem_3(f: ScalarFunction, g: ScalarFunction) -> tuple[float, float, float]:
-    r"""Fit $g' = w_0 f + b_0$ on (0, 1) and measure the deviation.
-
-    Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
-
-    Args:
-        f: differentiable on (0, 1).
-        g: twice differentiable on (0, 1).
-
-    Returns:
-        $w_0$, $b_0$ and the largest relative deviation, over 1,023 points of (0, 1),
-        of g'' from $w_0 f'$ and of increments of g' from those of $w_0 f$, which
-        detects jumps. If a deviation is not finite: NaN, NaN and infinity.
-    """
-    x = grid()
-    quality, diversity = jet_of(f, x), jet_of(g, x)
-    middle = x.size // 2
-
-    def deviation(found: np.ndarray, expected: np.ndarray, noise: Any) -> np.ndarray:
-        scale = np.maximum(np.abs(found), np.abs(expected))
-        missed = np.maximum(np.abs(found - expected) - noise, 0)
-        return missed / np.where(scale > 0, scale, 1.0)
-
-    with np.errstate(all="ignore"):
-        w0 = float(diversity.bend[middle] / quality.slope[middle])
-        found, expected = diversity.slope, w0 * quality.value
-        # Rounding error of the difference of two values that may be close.
-        noise = 16 * EPS * (np.abs(found) + np.abs(expected))
-        noise += noise[middle]
-        deviations = [
-            deviation(diversity.bend, w0 * quality.slope, 0),
-            deviation(found - found[middle], expected - expected[middle], noise),
-        ]
-    if not np.isfinite(deviations).all():
-        return nan, nan, inf
-    b0 = float(found[middle] - expected[middle])
-    # If g' is steep, b0 is a small difference: set -0.0 and rounding errors to 0.
-    b0 = 0.0 if abs(b0) <= 1e-9 * abs(w0) else b0
-    return w0, b0, float(np.max(deviations))
-
-
 def refute_theorem_3(f: Expression, g: Expression) -> str | None:
     """Refute g'' = w0 f' at four points, in ball arithmetic of 77 digits.
 
@@ -106,21 +226,17 @@ def refute_theorem_3(f: Expression, g: Expression) -> str | None:
         >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
         "g''/f' differs between x = 137/1000 and x = 207/500"
     """
-    import sympy
-
-    x = sympy.Symbol("x", positive=True)
-    slope, bend = f.symbolic(x).diff(x), g.symbolic(x).diff(x, 2)
-    points = [sympy.Rational(t.numerator, t.denominator) for t in EXACT_POINTS]
-    slopes = [slope.subs(x, t) for t in points]
-    bends = [bend.subs(x, t) for t in points]
-    for t, slope_there, bend_there in zip(points, slopes, bends, strict=True):
-        if number_sign(slope_there) == -1:
+    derivatives = f.derivatives()[1], g.derivatives()[2]
+    rows = [[h.subs(variable(), t) for h in derivatives] for t in EXACT_POINTS]
+    for t, (slope, curvature) in zip(EXACT_POINTS, rows, strict=True):
+        if number_sign(slope) == -1:
             return f"f falls at x = {t}"
-        if number_sign(bend_there) == 1:
+        if number_sign(curvature) == 1:
             return f"g is convex at x = {t}"
-    for i in range(1, len(points)):
-        if number_sign(bends[i] * slopes[0] - bends[0] * slopes[i]) in (1, -1):
-            return f"g''/f' differs between x = {points[0]} and x = {points[i]}"
+    (start, *others), (first, *rest) = EXACT_POINTS, rows
+    for t, (slope, curvature) in zip(others, rest, strict=True):
+        if number_sign(curvature * first[0] - first[1] * slope) in (1, -1):
+            return f"g''/f' differs between x = {start} and x = {t}"
     return None
 
 
@@ -144,18 +260,17 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     """
     import sympy
 
-    x = sympy.Symbol("x", positive=True)
-    quality, diversity = f.symbolic(x), g.symbolic(x)
-    slope, bend = quality.diff(x), diversity.diff(x, 2)
+    x, (quality, slope, _) = variable(), f.derivatives()
+    diversity, marginal, curvature = g.derivatives()
     for t in map(sympy.Rational, ("1/2", "1/3", "2/7")):
         if number_sign(slope.subs(x, t)):
             break
     else:
         return None
-    w0 = _exact((bend / slope).subs(x, t))
-    if number_sign(w0) != -1 or not is_zero(bend - w0 * slope):
+    w0 = _exact((curvature / slope).subs(x, t))
+    if number_sign(w0) != -1 or not is_zero(curvature - w0 * slope):
         return None
-    b0 = _exact((diversity.diff(x) - w0 * quality).subs(x, t))
+    b0 = _exact((marginal - w0 * quality).subs(x, t))
     alpha = _exact(-w0 / (1 - w0))
     antiderivative = (diversity - b0 * x) / w0
     return Proof(
@@ -165,6 +280,46 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
         _exact(1 / (1 - w0)),
         _divergence(x, quality, antiderivative, alpha),
     )
+
+
+def increases(f: Expression) -> Sign:
+    """Prove that f increases strictly on (0, 1), or falls: the sign of its slope.
+
+    Args:
+        f: a formula, smooth on (0, 1).
+
+    Returns:
+        The sign of f', 1 if f increases strictly.
+    """
+    return sign_of(f.derivatives()[1], variable())
+
+
+def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
+    """List the hypotheses of Theorem 3 that fail or are not proved.
+
+    Args:
+        f: a formula for quality.
+        g: a formula for diversity.
+        proof: from `prove_theorem_3`.
+
+    Yields:
+        What fails, in words.
+    """
+    if proof is None:
+        refuted = refute_theorem_3(f, g)
+        if refuted is not None:
+            yield f"{refuted}, by interval arithmetic"
+            return
+        yield "no symbolic proof of g'' = w0 f' with w0 < 0 was found"
+    found = increases(f)
+    if found.value in (-1, 0):
+        yield "f does not increase, by interval arithmetic"
+    elif found.value is None:
+        fall = find_sign(f.derivatives()[1], variable(), -1)
+        if fall is not None:
+            yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
+        elif found.place is not None:
+            yield f"that f increases was not proved near x = {float(found.place):.6g}"
 
 
 def _exact(number: Any) -> Any:
@@ -177,7 +332,7 @@ def _exact(number: Any) -> Any:
     digits = Fraction(str(digits))
     simple = digits.limit_denominator(10**6)
     if abs(digits - simple) < Fraction(1, 10**50):
-        rational = sympy.Rational(simple.numerator, simple.denominator)
+        rational = sympy.Rational(simple)
         if is_zero(number - rational):
             return rational
     return sympy.expand_log(number)

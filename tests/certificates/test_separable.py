@@ -54,7 +54,7 @@ def envelope_optimum(scores, g, least, x):
 def test_the_shape_is_that_of_a_grid(text):
     g = qd.Expression(text)
     shape, x = _shape(g), np.linspace(0, 1, 20_001)
-    bend = _jet(g, x).bend
+    bend = _jet(g, x).curvature
     inside = np.any(
         [(low <= x) & (x <= high) for low, high in shape.concave] or [x < 0], axis=0
     )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.pairs.forms import checked_scores, separable_form
+from qdtheory.pairs.forms import pose, separable_form
 
 
 def test_bleu_of_whole_texts_is_a_sum_over_texts_and_no_other_bleu_is():
@@ -25,8 +25,16 @@ def test_bleu_of_whole_texts_is_a_sum_over_texts_and_no_other_bleu_is():
 
 def test_scores_are_finite_or_minus_infinity_and_p_has_a_quality():
     p = np.array([0.7, 0.3, 0.0])
-    assert checked_scores(qd.LL_SE, p).tolist() == [*np.log(p[:2]).tolist(), -np.inf]
+    assert pose(qd.LL_SE, p).scores.tolist() == [*np.log(p[:2]).tolist(), -np.inf]
     for scores in ([1.0, -np.inf, 0.0], [1.0, 0.0, np.nan], [1.0, 0.0, np.inf]):
         pair = qd.LinearPair(lambda p, s=scores: jnp.array(s), qd.SE)
         with pytest.raises(ValueError, match="quality of P itself must be finite"):
-            checked_scores(pair, p)
+            _ = pose(pair, p).scores
+
+
+def test_a_model_that_is_less_diverse_than_p_gains_nothing():
+    posed = pose(qd.KernelPair(np.eye(3)), np.array([0.5, 0.3, 0.2]))
+    assert posed.gain(posed.p) == 0
+    assert posed.gain(np.eye(3)[0]) == -np.inf
+    as_diverse = np.array([0.2, 0.5, 0.3])
+    assert posed.gain(as_diverse) == pytest.approx(as_diverse @ posed.p - 0.38)

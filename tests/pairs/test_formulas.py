@@ -4,7 +4,6 @@ import math
 import re
 import warnings
 from fractions import Fraction
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +16,8 @@ from models import EXPRESSIONS
 from mpmath import iv
 from mpmath.libmp import ComplexResult
 
-from qdtheory.pairs.formulas import Expression, formula_of
-from qdtheory.pairs.named import CR_NRR, LL_SE, single_token_bleu_pair
-from qdtheory.pairs.scalar_functions import Tsallis
+from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.named import CR_NRR, LL_SE
 from qdtheory.pairs.separable import SeparablePair
 
 X = sympy.Symbol("x", positive=True)
@@ -204,11 +202,3 @@ def test_drawn_expressions_have_pythons_and_sympys_value(text, x):
     assert low <= value <= high
     assert low <= float(expression(x)) <= high
     assert low <= float(expression.symbolic(X).subs(X, sympy.Rational(x))) <= high
-
-
-def test_formulas_that_are_not_known():
-    cube = partial(lambda n, x: x**n, 3)
-    for h in (jnp.log, cube, Tsallis(1 / 3), single_token_bleu_pair(33, 1).f):
-        assert formula_of(h) is None
-    expression = Expression("x")
-    assert formula_of(expression) is expression

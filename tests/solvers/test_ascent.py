@@ -1,4 +1,4 @@
-"""Local ascent: the top of a cap, the best that is feasible, and a solver lost."""
+"""Local ascent: the top of a cap, and a solver that is lost."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import scipy.optimize
 
 import qdtheory as qd
 from qdtheory.certificates.quadratic import quadratic_interval
-from qdtheory.solvers.ascent import best_feasible, climb_from
+from qdtheory.solvers.ascent import climb_from
 
 
 def test_the_top_of_a_cap_is_reached_and_its_budget_kept():
@@ -19,16 +19,6 @@ def test_the_top_of_a_cap_is_reached_and_its_budget_kept():
         assert q @ q <= budget
         assert q.sum() == pytest.approx(1, abs=1e-15)
         np.testing.assert_allclose(q, top, atol=1e-6)
-
-
-def test_of_several_models_the_best_that_is_as_diverse_as_p_is_chosen():
-    p = np.array([0.5, 0.3, 0.2])
-    models = [p, np.eye(3)[0], np.array([0.48, 0.34, 0.18]), np.full(3, 1 / 3)]
-    gain, q = best_feasible(qd.KernelPair(np.eye(3)), p, models)
-    assert q is p
-    assert gain == 0
-    models.append(np.array([0.2, 0.5, 0.3]))  # as diverse, and worse
-    assert best_feasible(qd.KernelPair(np.eye(3)), p, models[1:])[1] is models[2]
 
 
 def test_a_local_search_that_fails_leaves_the_start(monkeypatch):

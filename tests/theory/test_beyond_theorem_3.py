@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from verdict_referee import beaten
 
 import qdtheory as qd
-from qdtheory.pairs.formulas import formula_of
+from qdtheory.pairs.scalar_functions import formula_of
 from qdtheory.theory.compatibility import check_compatibility
 
 THIRD = 1 / 3

@@ -21,7 +21,7 @@ from models import (
 from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
-from qdtheory.pairs.formulas import formula_of
+from qdtheory.pairs.scalar_functions import formula_of
 from qdtheory.theory.compatibility import check_compatibility
 
 

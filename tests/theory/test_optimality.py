@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.theory.compatibility import check_compatibility
-from qdtheory.theory.optimality import is_strictly_concave
+from qdtheory.theory.concavity import is_strictly_concave
 
 
 @pytest.mark.claim("N0.5")

@@ -20,7 +20,8 @@ from scipy.optimize import linprog, minimize
 from scipy.stats import entropy
 
 import qdtheory as qd
-from qdtheory.theory.theorem_3 import fit_theorem_3, refute_theorem_3
+from qdtheory.pairs.scalar_functions import jet_of
+from qdtheory.theory.theorem_3 import GRID, fit_theorem_3, refute_theorem_3
 
 RNG = np.random.default_rng
 
@@ -690,8 +691,11 @@ def test_refutations_by_intervals(f, g, why):
 
 
 def test_fit_reports_the_deviation():
-    w0, b0, residual = fit_theorem_3(qd.LL, qd.SE)
-    assert (w0, b0) == pytest.approx((-1, -1), rel=1e-15)
-    assert residual <= 1e-12
-    assert fit_theorem_3(qd.LL, qd.NRR)[2] > 0.1
-    assert fit_theorem_3(lambda x: 0 * x, qd.NRR)[2] == np.inf
+    log, flat = jet_of(qd.LL, GRID), jet_of(lambda x: 0 * x, GRID)
+    entropy, repetition = jet_of(qd.SE, GRID), jet_of(qd.NRR, GRID)
+    fit = fit_theorem_3(log, entropy)
+    assert (fit.w0, fit.b0) == pytest.approx((-1, -1), rel=1e-15)
+    assert fit.residual <= 1e-12
+    assert fit.violation is None
+    assert fit_theorem_3(log, repetition).residual > 0.1
+    assert fit_theorem_3(flat, repetition).residual == np.inf
