@@ -33,6 +33,8 @@ class BleuPair:
     References:
         Li et al. 2020, section 5.1.
 
+    Claims: N7.15, N8.13, N8.14, N8.15, N16.27.
+
     Example:
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), max_order=1)
         >>> p = np.array([0.5, 0.5])
