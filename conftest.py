@@ -70,6 +70,7 @@ def pytest_collection_modifyitems(config, items):
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
 settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("quick", settings.get_profile("qdtheory"), max_examples=10)
 settings.load_profile("qdtheory")
 
 

@@ -6,6 +6,7 @@ tests/test_rooms.py proves.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 from textwrap import wrap
 
@@ -43,6 +44,7 @@ def contents(room):
     return [rest[0] for first, *rest in parts if first == room and rest]
 
 
+@cache
 def imports(room):
     """Rooms that a room imports from; the package itself stands for the exact wing."""
     paths = [path for name, path in MODULES.items() if name.split(".")[1] == room]

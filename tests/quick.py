@@ -71,6 +71,7 @@ def checks(files: Iterable[str]) -> dict[str, list[str]]:
         "notebooks": ["notebooks/build.py", "--stale"],
         "tests": [
             *("-m", "pytest", "-q", "-n2", "--dist=worksteal"),
+            "--hypothesis-profile=quick",
             *("-m", "not slow and not notebook", *tests, *examples),
         ],
     }

@@ -356,6 +356,8 @@ def test_a_notebook_is_fresh_until_a_file_that_it_read_changes(tmp_path, capsys)
     assert stale() == (0, "")
     other.write_text("b = 2\n")
     assert stale() == (0, "")
+    assert run(folder, "--check") == 0
+    assert "unchanged" in capsys.readouterr().out  # executed, though fresh
     book, source = folder / "01_count.ipynb", folder / "src/01_count.md"
     for path in (table, module, book):
         old = path.read_text()

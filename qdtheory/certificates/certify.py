@@ -73,6 +73,8 @@ def quality_discrepancy(
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
 
+    Claims: T3.10, N5.6, N5.7, N16.2.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR, LL_NRR
         >>> p = np.array([0.6, 0.3, 0.1])
@@ -114,6 +116,8 @@ def certify(
         ImportError: the quadratic case without cvxpy.
         RuntimeError: a model gains more than its bound, which would be a bug in this
             library.
+
+    Claims: N17.13.
 
     Example:
         >>> from qdtheory import BleuPair, TextSpace

@@ -109,6 +109,8 @@ def cubic_interval(
         ValueError: `p` or `start` is not a distribution, too many texts, or a
             tolerance that is not positive.
 
+    Claims: N17.22, N17.23.
+
     Example:
         >>> from qdtheory.world.spaces import TextSpace
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
@@ -200,6 +202,8 @@ def cubic_bound(
         ValueError: `p` is not a distribution, too many texts, or a certificate with a
             negative price, a matrix that is not positive semidefinite, or of another
             size.
+
+    Claims: N17.20, N17.22, N17.23.
 
     Example:
         >>> from qdtheory.world.spaces import TextSpace

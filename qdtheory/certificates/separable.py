@@ -90,6 +90,8 @@ def dual_bound(
         TypeError: g has no formula.
         ValueError: a negative price, or g whose shape cannot be determined.
 
+    Claims: N17.1, N17.2, N17.3, N17.4, N17.5.
+
     Example:
         >>> from qdtheory.pairs.scalar_functions import NRR
         >>> scores, p = np.array([0.7, 0.3]), np.array([0.6, 0.4])
@@ -292,6 +294,8 @@ def separable_interval(
         ValueError: `p` or `start` is not a distribution, too many texts, a tolerance
             that is not positive, or a g whose shape interval arithmetic cannot
             determine.
+
+    Claims: N17.6, N17.7, N17.8.
 
     Example:
         >>> from qdtheory.pairs.formulas import Expression

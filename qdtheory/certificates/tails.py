@@ -66,6 +66,8 @@ def bleu_1_interval(
         ValueError: another pair, `p` or `start` is not a distribution, or a tolerance
             that is not positive.
 
+    Claims: N8.4, N8.7, N17.10.
+
     Example:
         >>> from qdtheory.world.spaces import TextSpace
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)

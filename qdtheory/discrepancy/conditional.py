@@ -70,6 +70,8 @@ def conditional_quality(
     References:
         Li et al. 2020, section 7.
 
+    Claims: N18.14.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
         >>> p, weights = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0.5, 0.5])
@@ -103,6 +105,8 @@ def average_diversity(
     References:
         Li et al. 2020, section 7; Shen et al. 2019 (Pairwise-BLEU).
 
+    Claims: N18.1.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
         >>> q, weights = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.5, 0.5])
@@ -133,6 +137,8 @@ def pooled_diversity(
 
     References:
         Li et al. 2020, section 7; Li et al. 2016 (Distinct-n).
+
+    Claims: N18.1.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
@@ -185,6 +191,8 @@ def average_discrepancy(
     Raises:
         ValueError: bad distributions, g not strictly concave, or a real distribution
             whose own quality is not finite.
+
+    Claims: N18.2, N18.3, N18.4, N18.22.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR, LL_NRR
@@ -253,6 +261,8 @@ def pooled_discrepancy(
     Raises:
         ValueError: bad distributions, g not strictly concave, or a quality that is
             not finite.
+
+    Claims: N18.11, N18.12, N18.14, N18.15, N18.16.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
@@ -343,6 +353,8 @@ def transport_bound(
 
     References:
         Villani 2009, chapter 5, for the potentials.
+
+    Claims: N18.8, N18.9, N18.10, N18.11, N18.13, N18.17.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR

@@ -72,6 +72,8 @@ def expected_bleu(
     References:
         Li et al. 2020, section 5.1; the closed form is ours.
 
+    Claims: N7.9, N7.20.
+
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
         >>> p = np.array([0.5, 0.5])
@@ -109,6 +111,8 @@ def expected_self_bleu(
 
     References:
         Li et al. 2020, section 5.1.
+
+    Claims: N7.9, N7.14, N7.20.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
@@ -250,6 +254,8 @@ def expected_corpus_bleu(
 
     References:
         Li et al. 2020, section 5.1, which pools m candidates.
+
+    Claims: N7.21.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)

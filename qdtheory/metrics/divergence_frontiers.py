@@ -88,6 +88,8 @@ def frontier_integral(
     References:
         Liu et al. 2021.
 
+    Claims: N13.18.
+
     Example:
         >>> q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
         >>> print(f"{frontier_integral(q, p):.6f}")
@@ -177,6 +179,8 @@ def precision_recall_distributions(
 
     References:
         Sajjadi et al. 2018.
+
+    Claims: N13.18.
 
     Example:
         >>> q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])

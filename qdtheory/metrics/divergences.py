@@ -59,6 +59,8 @@ def kl_divergence(
     References:
         Li et al. 2020, section 4.3: LL-SE's divergence is $\frac12 KL(Q \Vert P)$.
 
+    Claims: N2.1, N2.2, N9.4.
+
     Example:
         >>> import numpy as np
         >>> a, b = np.array([0.5, 0.5, 0.0]), np.full(3, 1 / 3)
@@ -162,6 +164,8 @@ def cross_entropy(
 
     Raises:
         ValueError: `a` and `b` are not distributions of the same size.
+
+    Claims: N0.2, N0.4.
 
     Example:
         >>> import numpy as np
@@ -268,6 +272,8 @@ def bhattacharyya_distance(
 
     References:
         Montahaei et al. 2019, equation 3, estimates it.
+
+    Claims: N13.2.
 
     Example:
         >>> import numpy as np

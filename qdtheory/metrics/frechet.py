@@ -51,6 +51,8 @@ def frechet_distance(
         Montahaei et al. 2019, equation 2; Semeniuta et al. 2018, equation 2 (squared);
         Bhatia, Jain and Lim 2019, theorem 1 (the minimum over orthogonal matrices).
 
+    Claims: N13.7, E13.2.
+
     Example:
         >>> features = np.array([[-1.0], [1.0]])
         >>> q, p = np.array([0.5, 0.5]), np.array([0.9, 0.1])

@@ -40,6 +40,8 @@ def coverage_rate(
     References:
         Li et al. 2020, section 5.2.
 
+    Claims: N2.9.
+
     Example:
         >>> float(coverage_rate(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
         0.5
@@ -63,6 +65,8 @@ def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
 
     References:
         Li et al. 2020, section 5.2.
+
+    Claims: N0.3, N2.9.
 
     Example:
         >>> float(negative_repetition_rate(np.array([0.5, 0.5])))
@@ -93,6 +97,8 @@ def cnd(
 
     References:
         Li et al. 2020, section 5.2.
+
+    Claims: N2.9, N2.10, N2.11, N9.4, N9.22, N9.23.
 
     Example:
         >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
@@ -134,6 +140,8 @@ def ms_jaccard(
 
     References:
         Montahaei et al. 2019, equation 1, in its limit.
+
+    Claims: N13.4, N13.6.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
@@ -186,6 +194,8 @@ def expected_distinct(
 
     References:
         Li et al. 2016 (Distinct-n).
+
+    Claims: N13.5, N13.22.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)

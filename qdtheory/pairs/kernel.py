@@ -164,6 +164,8 @@ def squared_mmd(
     References:
         Gretton et al. 2012, lemma 4.
 
+    Claims: N16.13.
+
     Example:
         >>> a, b = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         >>> float(squared_mmd(np.eye(2), a, b))

@@ -58,6 +58,8 @@ def single_token_bleu_pair(
     References:
         Li et al. 2020, section 5.1.
 
+    Claims: N2.6, N2.7, N6.2, N6.4, N6.7.
+
     Example:
         >>> pair = single_token_bleu_pair(num_references=2, num_self_references=1)
         >>> float(pair.f(0.5)), float(pair.g(0.5))

@@ -31,6 +31,8 @@ class NgramPair:
     References:
         Li et al. 2020, section 5.2.
 
+    Claims: N2.8, N4.4, N9.3, N9.5, N14.12.
+
     Example:
         >>> import numpy as np
         >>> from qdtheory import TextSpace

@@ -174,6 +174,8 @@ class Tsallis(Family):
     Raises:
         ValueError: the order is not positive and finite, or is 1 (use `SE`).
 
+    Claims: N2.4, N2.5, N9.2.
+
     Example:
         >>> float(Tsallis(2.0)(0.5))
         0.25

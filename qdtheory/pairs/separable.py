@@ -25,6 +25,8 @@ class SeparablePair:
     References:
         Li et al. 2020, section 3.1.
 
+    Claims: E5.1, E5.2, E5.3.
+
     Example:
         >>> import numpy as np
         >>> from qdtheory.pairs.scalar_functions import CR, NRR

@@ -121,6 +121,8 @@ def search(
     References:
         Li et al. 2020, section 6.1 and appendix G.1, for "penalty".
 
+    Claims: N8.5, N8.10.
+
     Example:
         >>> from qdtheory.pairs.named import LL_NRR
         >>> found = search(LL_NRR, np.array([0.6, 0.3, 0.1]))

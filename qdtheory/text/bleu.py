@@ -142,6 +142,8 @@ def bleu(
     References:
         Papineni et al. 2002; Li et al. 2020, section 5.1.
 
+    Claims: N12.13, N12.18.
+
     Example:
         >>> bleu(["a b c", "a c"], ["a b d", "c a"], max_order=2).round(4).tolist()
         [1.0, 0.3536]
@@ -212,6 +214,8 @@ def self_bleu(
 
     References:
         Zhu et al. 2018 (Texygen); Semeniuta et al. 2018; Li et al. 2020, section 5.1.
+
+    Claims: N12.12, N12.20.
 
     Example:
         >>> self_bleu(["a b", "a b", "c d"], max_order=2).round(4).tolist()

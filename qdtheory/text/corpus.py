@@ -263,6 +263,8 @@ def prepare(
     References:
         Li et al. 2020, appendix G.2; Montahaei et al. 2019, section 4.1.
 
+    Claims: N10.1.
+
     Example:
         >>> prepare(["a b a", "a c", "a a a a"], min_count=2, max_length=3)
         Traceback (most recent call last):

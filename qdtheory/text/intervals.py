@@ -86,6 +86,8 @@ def jackknife_interval(
     References:
         Tukey 1958; Kott 2001 (delete-a-group).
 
+    Claims: N12.20.
+
     Example:
         >>> from qdtheory.text import self_bleu
         >>> texts = ["a b", "a c", "b c", "d e", "f"] * 8
@@ -158,6 +160,8 @@ def bootstrap_interval(
 
     References:
         Efron and Tibshirani 1993, chapter 13.
+
+    Claims: N12.21.
 
     Example:
         >>> texts = ["a b", "a c", "b c", "d e", "f"] * 8

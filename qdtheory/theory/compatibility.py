@@ -137,6 +137,8 @@ def check_compatibility(
     References:
         Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3.
 
+    Claims: T3.1, T3.2, T3.3, T3.4, T3.5, T3.7, T3.9, T3.11, N6.4.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR, LL_NRR
         >>> verdict = check_compatibility(CR_NRR)

@@ -50,6 +50,8 @@ def dominance(
     References:
         Li et al. 2020, Definition 1.
 
+    Claims: T2.8, T3.8, T3.12, T3.13, T3.14, L5.1, L5.2, N3.3.
+
     Example:
         >>> beats = dominance(0.5, -0.2, 0.4, -0.2)
         >>> bool(beats.in_quality), bool(beats.in_diversity)

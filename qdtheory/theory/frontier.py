@@ -138,6 +138,8 @@ def pareto_optimum(
         Li et al. 2020, Theorem 2, extended to both ends; regularised argmax and
         entmax: Martins & Astudillo 2016, Peters et al. 2019.
 
+    Claims: L1.1, L2.1, T2.1, T2.2, T2.10, T2.11, T2.13, T2.14, T2.15.
+
     Example:
         >>> from qdtheory.pairs.named import LL_SE
         >>> p = np.array([0.64, 0.36])
@@ -196,6 +198,8 @@ def pareto_frontier(
     References:
         Li et al. 2020, Theorem 2 and figure 1.
 
+    Claims: T2.3, T2.8, T2.9, T2.12.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
         >>> frontier = pareto_frontier(CR_NRR, np.array([0.5, 0.3, 0.2]), 3)
@@ -253,6 +257,8 @@ def saturation_weight(
     References:
         Li et al. 2020, Theorem 2 (3).
 
+    Claims: T2.6, T2.7.
+
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
         >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
@@ -284,6 +290,8 @@ def frontier_slopes(
 
     References:
         Li et al. 2020, proof of Theorem 2 (2), gives db/dw.
+
+    Claims: T2.4, T2.5, N3.4.
 
     Example:
         >>> from qdtheory.pairs.named import LL_SE
@@ -331,6 +339,8 @@ def kkt_residual(
 
     References:
         Li et al. 2020, Theorem 4 (the conditions), in Lemma 2's notation.
+
+    Claims: T2.1, T3.6.
     """
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)

@@ -41,6 +41,8 @@ def compatible_quality(diversity: Diversity, name: str | None = None) -> Concave
         Gneiting and Raftery 2007, Theorem 2 (McCarthy, Savage), for the scoring rule;
         that it is the only compatible quality is ours.
 
+    Claims: N16.1, N16.2, N16.4.
+
     Example:
         >>> import jax.numpy as jnp
         >>> pair = compatible_quality(lambda q: -jnp.square(q).sum())
@@ -90,6 +92,8 @@ def bregman_divergence(
     References:
         Gneiting and Raftery 2007, section 2.2.
 
+    Claims: N16.3, N16.12.
+
     Example:
         >>> import jax.numpy as jnp
         >>> a, b = np.array([1.0, 0.0]), np.array([0.5, 0.5])
@@ -121,6 +125,8 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
     Raises:
         ValueError: `p` is not a distribution or has zeros, or the Hessian of V at `p`
             is not negative definite on zero-sum vectors.
+
+    Claims: N16.10, N16.11.
 
     Example:
         >>> import jax.numpy as jnp

@@ -51,6 +51,8 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
     References:
         Li et al. 2020, Theorem 1; the exact condition on the line is ours.
 
+    Claims: T1.1, T1.2, T1.3, T1.4, T1.5, T1.6, T1.7, T1.8, T1.9, T1.10, T1.11.
+
     Example:
         >>> from qdtheory.pairs.named import single_token_bleu_pair
         >>> check_rationality(single_token_bleu_pair(1, 3)).rational

@@ -60,6 +60,8 @@ class LSTMLanguageModel:
     References:
         Yu et al. 2017 (SeqGAN), the oracle; Li et al. 2020, section 6.1.
 
+    Claims: N1.2, N1.3, N1.4, N1.5, N1.6, N1.7, N1.9, N1.10, N1.11, N1.12, E13.3.
+
     Example:
         >>> model = LSTMLanguageModel.random(jax.random.key(0), vocab_size=4)
         >>> p = model.probabilities(TextSpace(vocab_size=4, lengths=3))

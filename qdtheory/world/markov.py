@@ -52,6 +52,8 @@ def markov_projection(
     References:
         Cifka et al. 2018, section 5.1; Semeniuta et al. 2018, section 4.1.
 
+    Claims: N13.9, N13.10, N13.11.
+
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> q = np.array([0.5, 0.0, 0.0, 0.5])

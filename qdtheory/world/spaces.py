@@ -39,6 +39,8 @@ class TextSpace:
     References:
         Li et al. 2020, section 3.1 (one length, $N = |V|^L$).
 
+    Claims: N1.1, N1.13, N1.14, N1.15, N1.16.
+
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=(1, 2))
         >>> space.num_texts
