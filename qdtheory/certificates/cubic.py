@@ -35,7 +35,8 @@ from qdtheory.certificates.interval import (
     pose_with_start,
 )
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import Posed, bleu_error, is_cubic, name_of, pose
+from qdtheory.pairs.forms import bleu_error, is_cubic, name_of
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS, TINY
 

@@ -25,7 +25,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.discrepancy.concave_convex import values_of
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
-from qdtheory.pairs.forms import Posed
+from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.interior_point import (

@@ -28,7 +28,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.pairs.base import FunctionPair, Pair
 from qdtheory.pairs.concave import Functional
-from qdtheory.pairs.forms import Posed, pose
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS, NOISE, STATIC

@@ -8,7 +8,7 @@ import pytest
 from jax.core import Tracer
 
 import qdtheory as qd
-from qdtheory.pairs.forms import pose
+from qdtheory.pairs.posed import pose
 from qdtheory.world import distributions
 
 P = np.array([0.4, 0.3, 0.2, 0.1])
