@@ -16,7 +16,11 @@ from qdtheory.text.bleu import (
 )
 from qdtheory.text.corpus import Corpus, Removed, as_corpus, prepare, read_corpus
 from qdtheory.text.datasets import imdb
-from qdtheory.text.intervals import Interval, bootstrap_interval, jackknife_interval
+from qdtheory.text.intervals import (
+    ConfidenceInterval,
+    bootstrap_interval,
+    jackknife_interval,
+)
 from qdtheory.text.jaccard import jaccard_index, ms_jaccard
 from qdtheory.text.ngrams import (
     NgramCounts,
@@ -51,9 +55,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ConfidenceInterval",
     "Corpus",
     "FittedModel",
-    "Interval",
     "LanguageModelScore",
     "NgramCounts",
     "NoiseDiscrepancy",
