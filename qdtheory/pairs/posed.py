@@ -5,6 +5,7 @@ Past it distributions are arrays that need no further check.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +36,7 @@ class Posed:
         p: the real distribution, shape (N,).
     """
 
-    pair: Pair
+    pair: Any  # a Pair, with the attributes of its form
     p: Float[np.ndarray, " texts"]
 
     @cached_property
@@ -51,8 +52,10 @@ class Posed:
                 scores = one_score_a_text(self.pair.scores(p), p, "scores")
             case ConcavePair():
                 scores = one_score_a_text(self.pair.text_quality(p), p, "text_quality")
+            case SeparablePair() | BleuPair() | KernelPair() | NgramPair():
+                scores = _text_quality(self.pair, p)
             case pair:
-                scores = _text_quality(pair, p)
+                scores = pair.text_quality(p)
         scores = np.asarray(scores)
         quality = float(expected_score(self.p, scores))
         if not np.isfinite(quality) or not (scores < np.inf).all():

@@ -60,6 +60,22 @@ def test_a_posed_pair_has_the_values_of_the_pair(name):
         assert posed.diversity(q) == pytest.approx(float(pair.diversity(q)), abs=1e-15)
 
 
+class Mine:
+    """A pair of a reader's own, unknown to JAX."""
+
+    text_quality = staticmethod(jnp.log)
+    quality = staticmethod(lambda q, p: jnp.log(p) @ q)
+    diversity = staticmethod(lambda q: -jnp.square(q).sum())
+
+
+def test_a_pair_of_ones_own_is_posed_like_the_same_pair_of_the_library():
+    mine, ours = pose(Mine(), P), pose(qd.LL_NRR, P)
+    np.testing.assert_allclose(mine.scores, ours.scores, rtol=1e-15)
+    for q in np.random.default_rng(0).dirichlet(np.ones(4), 5):
+        assert mine.gain(q) == pytest.approx(ours.gain(q), abs=1e-15)
+        assert mine.quality(q) == pytest.approx(ours.quality(q), abs=1e-15)
+
+
 @pytest.mark.parametrize("name", ["LL-SE", "linear", "BLEU-1", "kernel", "concave"])
 def test_a_gain_is_that_of_a_model_as_diverse_as_p(name):
     posed = pose(PAIRS[name], P)
