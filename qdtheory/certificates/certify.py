@@ -20,16 +20,15 @@ from qdtheory.certificates.tails import tails_interval
 from qdtheory.discrepancy.quality import Discrepancy, bounds_meet, solve_or_search
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import (
-    Posed,
     has_tails,
     is_concave,
     is_cubic,
     is_quadratic,
     name_of,
-    pose,
     score_error,
     separable_form,
 )
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.numbers import MARGIN
 

@@ -35,7 +35,8 @@ from qdtheory.certificates.interval import (
     pose_with_start,
 )
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import Posed, bleu_error, is_cubic, name_of, pose
+from qdtheory.pairs.forms import bleu_error, is_cubic, name_of
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS, TINY
 
@@ -373,28 +374,18 @@ def _iterates(
         q: the best model known, shape (N,).
         floor: its gain.
     """
-    n = q.size
-    units = ((q.max() + SMALL) / (q + SMALL)) ** 0.5
-    cube = units[problem.index].prod(axis=0)
-    scale = max(float(np.ptp(problem.gains)), EPS)
-    ones = 1 / cube
-    gains = problem.gains[problem.index].mean(axis=0) / scale * ones
-    costs = problem.entries(problem.tensor) * ones
-    direction = (problem.gains - floor) / units
-    length = max(float(np.linalg.norm(direction)), EPS)
-    direction /= length
-    across = direction[:, None, None]
-    slices = np.einsum("i,j,k->ijk", *[units * q] * 3)
+    scaled, n = _scaled(problem, q, floor), q.size
+    direction, across = scaled.direction, scaled.direction[:, None, None]
+    slices = np.einsum("i,j,k->ijk", *[scaled.units * q] * 3)
     summed, rho = slices, RHO
     grams, gram = np.zeros_like(slices), np.zeros((n, n))
-    start = problem.entries(slices) + gains / (2 * rho)
-    prices = np.array([(start / ones).min(), 0.0])
+    start = problem.entries(slices) + scaled.gains / (2 * rho)
+    prices = np.array([(start / scaled.ones).min(), 0.0])
     for step in count(1):
         before = slices, summed
         target = problem.entries(slices + grams + summed + across * gram) / 2
-        entries, prices = _projected(
-            target + gains / (2 * rho), ones, costs, problem, prices
-        )
+        target += scaled.gains / (2 * rho)
+        entries, prices = _projected(target, scaled.ones, scaled.costs, problem, prices)
         tensor = problem.full(entries)
         # Each copy moves to W = P - M; it keeps P, and M is the new multiplier.
         first = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams
@@ -405,16 +396,8 @@ def _iterates(
         grams, gram = parts[:n], parts[n]
         if step % STEPS_BETWEEN_CHECKS:
             continue
-        area = units[:, None] * units
-        yield (
-            problem.full(entries * ones).sum(axis=0),
-            CubicCertificate(
-                price=2 * rho * scale * float(prices[1]),
-                grams=rho * scale * units[:, None, None] * area * grams,
-                gram=rho * scale / length * area * gram,
-                floor=floor,
-            ),
-        )
+        mixture = problem.full(entries * scaled.ones).sum(axis=0)
+        yield mixture, scaled.certificate(2 * prices[1], grams, gram, rho, floor)
         apart = np.hypot(*(np.linalg.norm(tensor - x) for x in (slices, summed)))
         moved = np.hypot(*map(np.linalg.norm, (slices - before[0], summed - before[1])))
         # Such that both vanish alike.
@@ -422,6 +405,53 @@ def _iterates(
         factor = float(np.clip(ratio, 1 / MAX_FACTOR, MAX_FACTOR))
         rho *= factor
         grams, gram, prices = grams / factor, gram / factor, prices / factor
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """The dual problem in units in which the solver converges."""
+
+    units: np.ndarray  # of each axis
+    scale: float  # of the gains
+    length: float  # of the direction
+    ones: np.ndarray  # coefficients of the entries in their sum
+    gains: np.ndarray  # in the objective
+    costs: np.ndarray  # in the budget constraint
+    direction: np.ndarray  # of the sum of slices that is semidefinite
+
+    def certificate(
+        self,
+        price: float,
+        grams: np.ndarray,
+        gram: np.ndarray,
+        rho: float,
+        floor: float,
+    ) -> CubicCertificate:
+        """Return multipliers in the units of the problem."""
+        area, scale = self.units[:, None] * self.units, rho * self.scale
+        return CubicCertificate(
+            price=scale * float(price),
+            grams=scale * self.units[:, None, None] * area * grams,
+            gram=scale / self.length * area * gram,
+            floor=floor,
+        )
+
+
+def _scaled(problem: _Problem, q: np.ndarray, floor: float) -> _Scaled:
+    units = ((q.max() + SMALL) / (q + SMALL)) ** 0.5
+    scale = max(float(np.ptp(problem.gains)), EPS)
+    ones = 1 / units[problem.index].prod(axis=0)
+    direction = (problem.gains - floor) / units
+    length = max(float(np.linalg.norm(direction)), EPS)
+    return _Scaled(
+        units,
+        scale,
+        length,
+        ones,
+        gains=problem.gains[problem.index].mean(axis=0) / scale * ones,
+        costs=problem.entries(problem.tensor) * ones,
+        direction=direction / length,
+    )
 
 
 def _negative_parts(matrices: np.ndarray) -> np.ndarray:

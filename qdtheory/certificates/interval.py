@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.forms import Posed, pose
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CONTRADICTION, EPS
 

@@ -25,14 +25,9 @@ from qdtheory.certificates.interval import (
     pose_with_start,
 )
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import (
-    Posed,
-    is_quadratic,
-    name_of,
-    quadratic_form,
-    score_error,
-)
+from qdtheory.pairs.forms import is_quadratic, name_of, quadratic_form, score_error
 from qdtheory.pairs.kernel import KernelPair
+from qdtheory.pairs.posed import Posed
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS
 

@@ -33,9 +33,10 @@ from qdtheory.certificates.interval import (
     pose_with_start,
 )
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.forms import Posed, name_of, separable_form
+from qdtheory.pairs.forms import name_of, separable_form
 from qdtheory.pairs.formulas import interval_arithmetic
 from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import (
     ScalarFunction,
     SingleTokenSelfBleu,

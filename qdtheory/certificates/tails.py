@@ -36,7 +36,8 @@ from qdtheory.certificates.interval import (
 )
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import Posed, has_tails, score_error
+from qdtheory.pairs.forms import has_tails, score_error
+from qdtheory.pairs.posed import Posed
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS, TINY

@@ -25,10 +25,15 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.discrepancy.concave_convex import values_of
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
-from qdtheory.pairs.forms import Posed
+from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.solvers.interior_point import Tangent, follow_path, tangent_at
+from qdtheory.solvers.interior_point import (
+    Program,
+    Tangent,
+    follow_path,
+    tangent_at,
+)
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import NEAREST_WEIGHT, maximise
 from qdtheory.world.distributions import check_distribution
@@ -291,7 +296,8 @@ def pooled_discrepancy(
     rows, columns = _sums(*p.shape)
     tangent = partial(_pooled_tangent, pair.g, columns)
     start = tangent((weights[:, None] * (p + uniform) / 2).ravel())
-    for at, price in follow_path(tangent, start, scores.ravel(), real, unit, rows):
+    program = Program(tangent, scores.ravel(), real, rows, weights)
+    for at, price in follow_path(program, start, unit):
         # Concave V lies below its tangent at the pooled model.
         heights = scores + price * (at.ends - real).reshape(p.shape)
         bound = weights @ heights.max(axis=1) - (weights[:, None] * p * scores).sum()

@@ -32,7 +32,8 @@ from qdtheory.discrepancy.weak_duality import (
 )
 from qdtheory.pairs.base import Pair, expected_score
 from qdtheory.pairs.concave import Functional
-from qdtheory.pairs.forms import Posed, is_concave, separable_form
+from qdtheory.pairs.forms import is_concave, separable_form
+from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.solvers.concavity import require_concave
 from qdtheory.solvers.interior_point import (
@@ -168,7 +169,7 @@ def solve_or_search(
         ValueError: as in `qdtheory.quality_discrepancy`.
 
     Example:
-        >>> from qdtheory.pairs.forms import pose
+        >>> from qdtheory.pairs.posed import pose
         >>> from qdtheory.pairs.named import LL_NRR
         >>> solve_or_search(pose(LL_NRR, np.array([0.6, 0.3, 0.1]))).status
         'exact'

@@ -35,7 +35,7 @@ from qdtheory.discrepancy.concave_convex import (
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
-# Boxes per batch, so that a single shape is compiled.
+# Boxes per batch, so that few shapes are compiled.
 BATCH = 32
 MAX_BOXES = 1024
 NEWTON_STEPS = 6
@@ -146,6 +146,15 @@ def concave_convex_bound(
     ends = np.concatenate([[0.0], np.geomspace(inflection, 1.0, 9)])
     multipliers = np.full(9, problem.price), np.zeros(9)
     boxes = np.column_stack([ends[:-1], ends[1:], *multipliers])
+    height = best + unit * _largest_bound(problem, boxes, enough)
+    return float(height + rounding(1) * (abs(best) + abs(height)))
+
+
+def _largest_bound(problem: "_Problem", boxes: np.ndarray, enough: float) -> float:
+    """Largest bound of boxes, which are halved while theirs is above a target.
+
+    All at once, not the largest first: each has to be settled, and many share a call.
+    """
     settled, tried = -np.inf, 0
     while True:
         parts = np.array_split(boxes, -(-len(boxes) // BATCH))
@@ -160,8 +169,7 @@ def concave_convex_bound(
         middle = (low + high) / 2
         halves = [low, middle, *multipliers], [middle, high, *multipliers]
         boxes = np.concatenate([np.column_stack(half) for half in halves])
-    height = best + unit * bound.max(initial=settled)
-    return float(height + rounding(1) * (abs(best) + abs(height)))
+    return float(bound.max(initial=settled))
 
 
 @dataclass(frozen=True)
@@ -204,11 +212,8 @@ class _Boxes:
         return found
 
     def values(self, x: np.ndarray) -> Iterator[np.ndarray]:
-        """g, g' and g'' at a matrix of probabilities, padded to avoid recompilation."""
-        padded = np.full(BATCH * x.shape[1], 0.5)
-        padded[: x.size] = x.ravel()
-        parts = values_of(self.problem.g, padded)
-        return (part[: x.size].reshape(x.shape) for part in parts)
+        """g, g' and g'' at a matrix of probabilities."""
+        return (part.reshape(x.shape) for part in values_of(self.problem.g, x.ravel()))
 
 
 def _bounded(

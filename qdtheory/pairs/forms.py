@@ -1,33 +1,18 @@
-"""What methods ask of a pair: its form, and its values at one real distribution.
+"""What methods ask of a pair: its form, and the rounding error of its scores."""
 
-`pose(pair, p)` stands at the door of every method. Past it a distribution is an array
-that needs no further check.
-"""
-
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Float
 
 from qdtheory.metrics.bleu_table import text_bleu
-from qdtheory.pairs.base import (
-    LinearPair,
-    Pair,
-    expected_score,
-    one_score_a_text,
-    total_diversity,
-)
+from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.named import single_token_bleu_pair
-from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS
 
 
@@ -138,111 +123,3 @@ def bleu_error(pair: BleuPair, num_references: float) -> float:
     sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
     roundings = num_references * (n + 2) + table.num_sets + 4
     return roundings * EPS * float(sizes.max())
-
-
-# --- A pair at one real distribution ------------------------------------------------
-@dataclass(frozen=True)
-class Posed:
-    """A pair at one real distribution, checked once. Models are not checked.
-
-    Attributes:
-        pair: any pair.
-        p: the real distribution, shape (N,).
-    """
-
-    pair: Pair
-    p: Float[np.ndarray, " texts"]
-
-    @cached_property
-    def scores(self) -> Float[np.ndarray, " texts"]:
-        """Score of each text, finite or minus infinity; U(P) is checked to be finite.
-
-        Computed outside of compiled functions, which might fuse a score and a
-        difference: then `scores.max() - scores` is not 0 at the best text.
-        """
-        p = jnp.asarray(self.p)
-        match self.pair:
-            case LinearPair():
-                scores = one_score_a_text(self.pair.scores(p), p, "scores")
-            case ConcavePair():
-                scores = one_score_a_text(self.pair.text_quality(p), p, "text_quality")
-            case pair:
-                scores = _text_quality(pair, p)
-        scores = np.asarray(scores)
-        quality = float(expected_score(self.p, scores))
-        if not np.isfinite(quality) or not (scores < np.inf).all():
-            raise ValueError(
-                f"the quality of P itself must be finite, got {quality:.6g}, and no "
-                "score NaN or +inf; the pair's scores are not so at this p"
-            )
-        return scores
-
-    @cached_property
-    def spread(self) -> float:
-        """The greatest finite score minus the least, the unit of gains."""
-        return float(np.ptp(self.scores[np.isfinite(self.scores)]))
-
-    @cached_property
-    def real_quality(self) -> float:
-        """U(P; P)."""
-        return self.quality(self.p)
-
-    @cached_property
-    def real_diversity(self) -> float:
-        """V(P), which models have to attain."""
-        return self.diversity(self.p)
-
-    def quality(self, q: Float[ArrayLike, " texts"]) -> float:
-        """U(Q; P) of a model."""
-        match self.pair:
-            case SeparablePair() | LinearPair() | ConcavePair():
-                return float(expected_score(q, self.scores))
-            case BleuPair() | KernelPair() | NgramPair():
-                return float(_quality(self.pair, q, self.p))
-        return float(self.pair.quality(q, self.p))
-
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> float:
-        """V(Q) of a model."""
-        match self.pair:
-            case SeparablePair() | LinearPair():
-                return float(total_diversity(self.pair.g, q))
-            case BleuPair() | KernelPair() | NgramPair():
-                return float(_diversity(self.pair, q))
-        return float(self.pair.diversity(q))
-
-    def gain(self, q: Float[ArrayLike, " texts"]) -> float:
-        """U(Q; P) - U(P; P) by the scores; minus infinity if V(Q) < V(P)."""
-        if self.diversity(q) < self.real_diversity:
-            return -np.inf
-        return float(expected_score(np.asarray(q) - self.p, self.scores))
-
-
-def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
-    """Check a real distribution, and pose the pair there.
-
-    Args:
-        pair: any pair.
-        p: the real distribution, shape (N,).
-
-    Returns:
-        The pair with `p` as a NumPy array.
-
-    Raises:
-        TypeError: `p` is not a NumPy or JAX array of float64.
-        ValueError: `p` is not a distribution.
-
-    Example:
-        >>> from qdtheory.pairs.named import CR_NRR
-        >>> posed = pose(CR_NRR, np.array([0.75, 0.25]))
-        >>> posed.real_quality, posed.real_diversity, posed.spread
-        (0.625, -0.625, 0.5)
-        >>> posed.gain(np.array([0.5, 0.5]))
-        -0.125
-    """
-    return Posed(pair, np.asarray(check_distribution(p)))
-
-
-# Compiled, so that the pairs' own checks see no values.
-_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
-_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
-_diversity = jax.jit(lambda pair, q: pair.diversity(q))

@@ -7,19 +7,17 @@ to text, between random models), refined where the slope decreases least; and fo
 above the tangent at the end of an ascent on the difference.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from qdtheory.pairs.concave import Functional
 from qdtheory.world.numbers import TINY
 
-Functional = Callable[[Any], Array]
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
 # on the boundary.
 INSIDE = 1e-6

@@ -85,6 +85,11 @@ class Face:
             )
         return tangent_at(x, float(value), slope, hessian)
 
+    def program(self, scores: Float[np.ndarray, " some"], least: float) -> "Program":
+        """Maximise scores subject to V >= least; see `Program`."""
+        rows = np.ones((1, len(self.texts)))
+        return Program(self.tangent, scores, least, rows, np.ones(1))
+
 
 @partial(jax.jit, static_argnums=0)
 def _derivatives(diversity: Functional, q: Array) -> tuple[Array, Array, Array]:
@@ -147,14 +152,12 @@ class Optimum:
         q: the model, shape (N,).
         upper: upper bound on the gain in quality of models with V(Q) >= V(P).
         price: Lagrange multiplier of diversity, in quality per unit of diversity.
-        steps: number of steps.
         tangent: the tangent of V that the bound uses; None if it uses none.
     """
 
     q: Float[np.ndarray, " texts"]
     upper: float
     price: float
-    steps: int
     tangent: Tangent | None
 
 
@@ -189,8 +192,7 @@ def most_diverse(face: Face) -> Tangent:
     best = start = face.tangent(np.full(n, 1 / n))
     _require_semidefinite(start)
     unit = max(float(np.ptp(start.slope)), EPS * start.size)
-    whole = np.ones((1, n))
-    for at, _ in follow_path(face.tangent, start, np.zeros(n), -np.inf, unit, whole):
+    for at, _ in follow_path(face.program(np.zeros(n), -np.inf), start, unit):
         if at.ends.max() - at.value < best.ends.max() - best.value:
             best = at
         if best.ends.max() - best.value <= EPS * best.size:
@@ -265,12 +267,10 @@ def best_model(
     start = face.tangent(between / between.sum())
     _require_semidefinite(start)
     unit = float(np.ptp(gains))
-    best, gain, upper, price, steps = real, 0.0, float(gains.max()), 0.0, 0
+    best, gain, upper, price = real, 0.0, float(gains.max()), 0.0
     tangent = None
     if start.value > least and unit > 0:
-        whole = np.ones((1, real.size))
-        for at, price in follow_path(face.tangent, start, gains, least, unit, whole):
-            steps += 1
+        for at, price in follow_path(face.program(gains, least), start, unit):
             _require_concave(at, real, value)
             # Add the rounding error of the sums.
             sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
@@ -282,7 +282,7 @@ def best_model(
                 best, gain = at.x, float(gains @ at.x)
             if upper - gain <= CLOSED * unit:
                 break
-    return Optimum(face.model(best), upper, price, steps, tangent)
+    return Optimum(face.model(best), upper, price, tangent)
 
 
 def _require_semidefinite(at: Tangent) -> None:
@@ -302,92 +302,116 @@ def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Program:
+    """Maximise u . x subject to V(x) >= least and given sums, over positive x.
+
+    Attributes:
+        tangent: V and its derivatives at x.
+        scores: u; zeros to maximise V.
+        least: the required diversity; minus infinity to maximise V.
+        rows: disjoint sets of texts, as rows of 0 and 1, whose sums are given.
+        sums: their sums.
+    """
+
+    tangent: Callable[[np.ndarray], Tangent]
+    scores: Float[np.ndarray, " some"]
+    least: float
+    rows: Float[np.ndarray, "sums some"]
+    sums: Float[np.ndarray, " sums"]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether V is required, not maximised."""
+        return self.least > -np.inf
+
+    def on_path(self, at: Tangent, mu: float) -> float:
+        """The price of diversity at a point of the central path."""
+        return mu / (at.value - self.least) if self.bounded else 1.0
+
+    def centred(self, slope: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Subtract nu, which is large compared with the rest on the path."""
+        return slope - (self.rows @ (slope * x) / self.sums) @ self.rows
+
+    def uphill(self, at: Tangent, mu: float) -> np.ndarray:
+        """Gradient of the barrier function: U or V plus mu times the log slacks."""
+        slope = self.scores + self.on_path(at, mu) * at.slope + mu / at.x
+        return self.centred(slope, at.x)
+
+    def newton(
+        self, at: Tangent, price: float, z: np.ndarray, mu: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Newton steps for u + mu / x and for the slope of V, which keep the sums.
+
+        None if rounding makes the matrix indefinite.
+        """
+        from scipy.linalg import get_lapack_funcs  # late: slow to import
+
+        (solve,) = get_lapack_funcs(("posv",), dtype=float)
+        curvature = -price * at.hessian
+        # The last term changes no step that keeps the sums, and is positive across
+        # them, where V may be flat.
+        across = np.abs(curvature).max() * self.rows.T @ self.rows
+        slope = self.centred(self.scores + mu / at.x, at.x)
+        parts = np.column_stack([slope, at.slope, self.rows.T])
+        _, solved, failed = solve(np.diag(z / at.x) + curvature + across, parts)
+        if failed:
+            _require_semidefinite(at)
+            return None
+        steps, normal = solved[:, :2], solved[:, 2:]
+        steps -= normal @ np.linalg.solve(self.rows @ normal, self.rows @ steps)
+        return steps[:, 0], steps[:, 1]
+
+    def search(
+        self, at: Tangent, dx: np.ndarray, mu: float
+    ) -> tuple[Tangent, float] | None:
+        """Halve a step until the barrier function increases; None if it never does."""
+        gain = self.uphill(at, mu) @ dx
+        step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
+        while step >= EPS:
+            x = at.x + step * dx
+            new = self.tangent(x * ((self.sums / (self.rows @ x)) @ self.rows))
+            # The objective is concave: it increased, or barely passed its maximum.
+            enough = -gain / 2 - mu / 1000
+            if new.value > self.least and self.uphill(new, mu) @ dx >= enough:
+                return new, step
+            step /= 2
+        return None
+
+
 def follow_path(
-    tangent: Callable[[np.ndarray], Tangent],
-    at: Tangent,
-    scores: Float[np.ndarray, " some"],
-    least: float,
-    unit: float,
-    rows: Float[np.ndarray, "sums some"],
+    program: Program, at: Tangent, unit: float
 ) -> Iterator[tuple[Tangent, float]]:
     """Follow the central path; generate models and their prices of diversity.
 
     Args:
-        tangent: V and its derivatives at a model.
-        at: those at a positive model, with diversity above `least`.
-        scores: u; zeros to maximise V, whose price is then 1.
-        least: the required diversity; minus infinity to maximise V.
-        unit: the scale of the scores, or of V.
-        rows: disjoint sets of texts, as rows of 0 and 1, whose sums are kept.
+        program: the problem.
+        at: a positive x of the given sums, with diversity above the required one.
+        unit: the scale of the scores; that of V if it is maximised, at price 1.
     """
-    n, bounded, sums = at.x.size, least > -np.inf, rows @ at.x
-    mu = unit / (n + 1)
-    price = mu / (at.value - least) if bounded else 1.0
-    z = mu / at.x
-
-    def centred(slope: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Subtract nu, which is large compared with the rest on the path."""
-        return slope - (rows @ (slope * x) / sums) @ rows
-
-    def uphill(at: Tangent) -> np.ndarray:
-        """Gradient of the barrier function: U or V plus mu times the log slacks."""
-        weight = mu / (at.value - least) if bounded else 1.0
-        return centred(scores + weight * at.slope + mu / at.x, at.x)
-
+    mu = unit / (at.x.size + 1)
+    price, z = program.on_path(at, mu), mu / at.x
     for _ in range(MAX_STEPS):
         yield at, price
-        solved = _newton(at, price, z, centred(scores + mu / at.x, at.x), rows)
+        solved = program.newton(at, price, z, mu)
         if solved is None:
             return
-        a, b = solved
-        target = 1.0
-        if bounded:
-            slack = at.value - least
+        (a, b), target = solved, 1.0
+        if program.bounded:
+            slack = at.value - program.least
             target = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
         dx = a + target * b
         dz = mu / at.x - z - z / at.x * dx
-        gain = uphill(at) @ dx
-        step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
-        while True:
-            x = at.x + step * dx
-            new = tangent(x * ((sums / (rows @ x)) @ rows))
-            # The objective is concave: it increased, or barely passed its maximum.
-            if new.value > least and uphill(new) @ dx >= -gain / 2 - mu / 1000:
-                break
-            step /= 2
-            if step < EPS:
-                return
+        gain, found = program.uphill(at, mu) @ dx, program.search(at, dx, mu)
+        if found is None:
+            return
+        at, step = found
         falls = max((-dz / z).max(), 1 - target / price, EPS)
         z = z + min(1.0, (1 - KEPT) / falls) * dz
         price += min(1.0, (1 - KEPT) / falls) * (target - price)
-        at = new
         # Keep multipliers close to those of the point on the path.
         z = np.clip(z, mu / at.x / FAR, mu / at.x * FAR)
-        if bounded:
-            on_path = mu / (at.value - least)
-            price = float(np.clip(price, on_path / FAR, on_path * FAR))
+        on_path = program.on_path(at, mu)
+        price = float(np.clip(price, on_path / FAR, on_path * FAR))
         if step == 1 and gain <= mu:
             mu *= CENTERING
-
-
-def _newton(
-    at: Tangent, price: float, z: np.ndarray, slope: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Newton steps for a slope and for that of V, which keep the sums of the rows.
-
-    None if the matrix is not positive definite, though V is concave up to rounding.
-    """
-    from scipy.linalg import get_lapack_funcs  # late: slow to import
-
-    (solve,) = get_lapack_funcs(("posv",), dtype=float)
-    curvature = -price * at.hessian
-    # The last term changes no step that keeps the sums, and is positive across them,
-    # where V may be flat.
-    matrix = np.diag(z / at.x) + curvature + np.abs(curvature).max() * rows.T @ rows
-    _, solved, failed = solve(matrix, np.column_stack([slope, at.slope, rows.T]))
-    if failed:
-        _require_semidefinite(at)
-        return None
-    steps, across = solved[:, :2], solved[:, 2:]
-    a, b = (steps - across @ np.linalg.solve(rows @ across, rows @ steps)).T
-    return a, b

@@ -27,7 +27,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.pairs.base import FunctionPair, Pair
-from qdtheory.pairs.forms import Posed, pose
+from qdtheory.pairs.concave import Functional
+from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS, NOISE, STATIC
@@ -49,8 +50,6 @@ TOLERANCE = 1e-5
 SAME = 64 * EPS
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 Method = Literal["ascent", "penalty"]
-# A scalar of a distribution.
-Functional = Callable[[Array], Array]
 
 
 @jax.tree_util.register_dataclass

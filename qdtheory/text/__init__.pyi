@@ -17,7 +17,7 @@ from .datasets import imdb as imdb
 from .embeddings import embed as embed
 from .frechet import frechet_distance as frechet_distance
 from .intervals import (
-    Interval as Interval,
+    ConfidenceInterval as ConfidenceInterval,
     bootstrap_interval as bootstrap_interval,
     jackknife_interval as jackknife_interval,
 )

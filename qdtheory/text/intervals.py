@@ -32,7 +32,7 @@ from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """A metric's value with a confidence interval for its expectation.
 
     Attributes:
@@ -55,7 +55,7 @@ def jackknife_interval(
     num_groups: int | None = 20,
     seed: int = 0,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
-) -> Interval:
+) -> ConfidenceInterval:
     r"""Delete-a-group jackknife interval, which never repeats a sentence.
 
     Each corpus is split at random into G groups; $\theta_g$ is the metric without group
@@ -126,7 +126,7 @@ def jackknife_interval(
     value, error = metric(*samples), np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
     low, high = (np.clip(end, *bounds) for end in (value - margin, value + margin))
-    return Interval(value, low, high, error)
+    return ConfidenceInterval(value, low, high, error)
 
 
 def bootstrap_interval(
@@ -135,7 +135,7 @@ def bootstrap_interval(
     level: float = 0.95,
     num_resamples: int = 1000,
     seed: int = 0,
-) -> Interval:
+) -> ConfidenceInterval:
     """Percentile bootstrap interval, resampling sentences with replacement.
 
     For means over sentences, such as `bleu` with fixed references. Invalid for metrics
@@ -180,7 +180,7 @@ def bootstrap_interval(
         ),
     )
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Interval(metric(*samples), low, high, values.std(axis=0, ddof=1))
+    return ConfidenceInterval(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
 
 def _samples(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:

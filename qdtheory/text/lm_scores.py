@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
-from qdtheory.text.intervals import Interval
+from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.world.language_models import LSTMLanguageModel
 
 UNKNOWN = "<unk>"
@@ -59,8 +59,8 @@ class LanguageModelScore:
         unknown: share of the tokens that are not in the model's vocabulary.
     """
 
-    per_text: Interval
-    per_token: Interval
+    per_text: ConfidenceInterval
+    per_token: ConfidenceInterval
     unknown: float
 
 
@@ -321,9 +321,9 @@ def _nats(
     return nats, num_predicted(corpus, max_length)
 
 
-def _ratio(nats: np.ndarray, units: np.ndarray) -> Interval:
+def _ratio(nats: np.ndarray, units: np.ndarray) -> ConfidenceInterval:
     """Ratio of two totals over texts, with an interval by the delta method."""
     value = float(nats.sum() / units.sum())
     error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
     margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
-    return Interval(value, value - margin, value + margin, error)
+    return ConfidenceInterval(value, value - margin, value + margin, error)

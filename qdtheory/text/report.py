@@ -11,7 +11,7 @@ from jaxtyping import Float
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.text.bleu import bleu, prepare_references, self_bleu
 from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
-from qdtheory.text.intervals import Interval, jackknife_interval
+from qdtheory.text.intervals import ConfidenceInterval, jackknife_interval
 from qdtheory.text.jaccard import geometric_means, jaccard_index
 from qdtheory.text.ngrams import (
     Estimator,
@@ -61,7 +61,7 @@ class Report:
     """
 
     metrics: tuple[str, ...]
-    scores: dict[str, Interval]
+    scores: dict[str, ConfidenceInterval]
     sizes: dict[str, int]
     empty: dict[str, int]
     num_references: int

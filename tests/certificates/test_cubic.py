@@ -19,7 +19,7 @@ from qdtheory.certificates.cubic import (
     _problem,
     _projected,
 )
-from qdtheory.pairs.forms import pose
+from qdtheory.pairs.posed import pose
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.pairs.forms import pose, separable_form
+from qdtheory.pairs.forms import separable_form
+from qdtheory.pairs.posed import pose
 
 
 def test_bleu_of_whole_texts_is_a_sum_over_texts_and_no_other_bleu_is():
