@@ -230,7 +230,7 @@ def every_metric(
     return metrics
 
 
-def _interval(metric, corpus: Corpus, level: float, bounds) -> Interval:
+def _interval(metric, corpus: Corpus, level: float, bounds) -> ConfidenceInterval:
     """Jackknife interval over groups of the candidates' sentences."""
     if len(corpus) < 3:
         raise ValueError(
