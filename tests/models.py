@@ -277,3 +277,11 @@ def counted(space, q, n):
             counts[tuple(text[start : start + n])] += probability
     every = product(range(space.vocab_size), repeat=n)
     return np.array([counts[ngram] for ngram in every])
+
+
+def after(q, i, j, mass):
+    """A model with mass moved to text i from text j."""
+    moved = q.copy()
+    moved[i] += mass
+    moved[j] -= mass
+    return moved

@@ -1,241 +1,139 @@
-"""Means over samples of fixed size against the exact wing's expectations.
+"""Metrics of both wings: one order of arguments, one shape, and one limit."""
 
-Two spaces of an LSTM oracle: every text of three of four words, and every text of one
-to three. A mean over 400 samples must lie within 4 of its standard errors; over all
-checks here chance alone would break that once in a hundred seeds.
-"""
-
-from collections.abc import Callable
+import inspect
+from functools import partial
 from itertools import product
-from math import factorial, prod
 
-import jax
 import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.metrics.bleu import expected_corpus_bleu
-from qdtheory.text import (
-    as_corpus,
-    bleu,
-    cnd,
-    coverage_rate,
-    distinct,
-    negative_repetition_rate,
-    ngram_counts,
-    self_bleu,
-)
+from qdtheory import text
 
 # Thousands of calls: their types are checked in the metrics' own tests.
 pytestmark = pytest.mark.usefixtures("as_a_user")
 
-REPEATS = 400
-SIZES = 6, 3  # candidates, references
+TWINS = {
+    qd.expected_bleu: text.bleu,
+    qd.expected_corpus_bleu: text.bleu,
+    qd.expected_self_bleu: text.self_bleu,
+    qd.expected_distinct: text.distinct,
+    qd.ms_jaccard: text.ms_jaccard,
+    qd.coverage_rate: text.coverage_rate,
+    qd.negative_repetition_rate: text.negative_repetition_rate,
+    qd.cnd: text.cnd,
+    qd.frechet_distance: text.frechet_distance,
+}
+MODEL = "q", "candidates", "candidate_features"
+REAL = "p", "references", "reference_features"
 
 
-@pytest.fixture(scope="module", params=["one length", "three lengths"])
-def oracle(request):
-    """A space with a model and real distribution of two LSTMs."""
-    mixed = request.param == "three lengths"
-    space = qd.TextSpace(vocab_size=4, lengths=(1, 2, 3) if mixed else 3)
-    q, p = (
-        np.asarray(
-            qd.LSTMLanguageModel.random(
-                key,
-                vocab_size=5 if mixed else 4,
-                embedding_size=8,
-                hidden_size=8,
-                end_token=4 if mixed else None,
-            ).probabilities(space)
-        )
-        for key in jax.random.split(jax.random.key(3), 2)
-    )
-    return space, q, p
+@pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
+def test_model_first_real_second_and_the_same_defaults(exact):
+    ours, theirs = (inspect.signature(f).parameters for f in (exact, TWINS[exact]))
+    for names in (list(ours), list(theirs)):
+        (model,) = (names.index(name) for name in MODEL if name in names)
+        assert all(names.index(name) == model + 1 for name in REAL if name in names)
+    shared = [name for name in ours if name in theirs]
+    assert shared == [name for name in theirs if name in ours]
+    assert all(ours[name].default == theirs[name].default for name in shared)
+    # All orders up to the highest, or a number of one order.
+    assert ("max_order" in ours) == ("max_order" in theirs)
 
 
-def samples(space, q, p, sizes=SIZES, enough: Callable = lambda *index: True):
-    """Corpora of candidates and references, as often as 400 times are enough."""
-    rng = np.random.default_rng(0)
-    drawn = 0
-    while drawn < REPEATS:
-        index = [rng.choice(space.num_texts, n, p=x) for n, x in zip(sizes, (q, p))]
-        if enough(*index):
-            drawn += 1
-            yield [
-                as_corpus([row[row >= 0].tolist() for row in space.tokens[rows]])
-                for rows in index
-            ]
+SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 3, 5))
+Q, P = np.random.default_rng(0).dirichlet(np.ones(SPACE.num_texts), 2)
+TEXTS = text.as_corpus([row[row >= 0].tolist() for row in SPACE.tokens])
 
 
-def assert_means(found, expected):
-    found = np.array(found)
-    error = found.std(axis=0, ddof=1) / len(found) ** 0.5
-    assert (error > 0).all()
-    assert (abs(found.mean(axis=0) - np.array(expected)) <= 4 * error).all()
+def features(texts):
+    return np.array([[len(x), x.count(0), x[0]] for x in texts], float)
 
 
-# -- BLEU ----------------------------------------------------------------------------
+def bigrams(metric, *distributions):
+    return metric(*(SPACE.ngram_distribution(x, 2) for x in distributions))
 
 
-@pytest.mark.slow
+# The exact value; the same of candidates and references; their numbers in each of many
+# samples, or None for the limit of one sample.
+METRICS = {
+    "BLEU": (lambda: qd.expected_bleu(SPACE, Q, P), text.bleu, (5, 2)),
+    "smoothed BLEU": (
+        lambda: qd.expected_bleu(SPACE, Q, P, smoothing="epsilon"),
+        partial(text.bleu, smoothing="epsilon"),
+        (5, 2),
+    ),
+    "pooled BLEU": (
+        lambda: qd.expected_corpus_bleu(SPACE, Q, P),
+        partial(text.bleu, aggregate="pooled"),
+        (2, 2),
+    ),
+    "Self-BLEU": (
+        lambda: qd.expected_self_bleu(SPACE, Q),
+        lambda c, _: text.self_bleu(c),
+        (3, 1),
+    ),
+    "Distinct-2": (
+        lambda: qd.expected_distinct(SPACE, Q, 2, num_texts=5),
+        lambda c, _: text.distinct(c, 2),
+        (5, 1),
+    ),
+    "MS-Jaccard": (lambda: qd.ms_jaccard(SPACE, Q, P), text.ms_jaccard, None),
+    "CR-2": (
+        lambda: bigrams(qd.coverage_rate, Q, P),
+        partial(text.coverage_rate, n=2),
+        None,
+    ),
+    "NRR-2": (
+        lambda: bigrams(qd.negative_repetition_rate, Q),
+        lambda c, _: text.negative_repetition_rate(c, 2),
+        None,
+    ),
+    "CND-2": (lambda: bigrams(qd.cnd, Q, P), partial(text.cnd, n=2), None),
+    "Frechet": (
+        lambda: qd.frechet_distance(Q, P, features(TEXTS)),
+        lambda c, r: text.frechet_distance(features(c), features(r)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_samples_converge_to_the_exact_value(name):
+    exact, metric, sizes = METRICS[name]
+    value, rng = np.asarray(exact()), np.random.default_rng(1)
+
+    def error(total):
+        """Of one sample of this size, or of the mean of samples that share it out."""
+        each = sizes or (total, total)
+        found = [
+            metric(*(TEXTS[rng.choice(len(x), n, p=x)] for x, n in zip((Q, P), each)))
+            for _ in range(max(1, total // sum(each)))
+        ]
+        assert np.shape(found[0]) == value.shape
+        return np.abs(np.mean(found, axis=0) - value).max()
+
+    few, many = (np.mean([error(n) for _ in range(5)]) for n in (60, 6000))
+    # By the square root of 100, up to the chance of five samples.
+    assert many < few / 4
+    assert many < 0.02
+
+
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
-def test_bleu_and_self_bleu(oracle, smoothing):
-    space, q, p = oracle
-    size, num_references = SIZES
-    found = [
-        [*bleu(ours, theirs, 3, smoothing), *self_bleu(ours, 3, smoothing)]
-        for ours, theirs in samples(*oracle)
-    ]
-    expected = [
-        *qd.expected_bleu(space, q, p, 3, num_references, smoothing),
-        *qd.expected_self_bleu(space, q, 3, size - 1, smoothing),
-    ]
-    assert_means(found, expected)
+def test_one_candidate_with_one_reference_at_every_order(smoothing):
+    points = np.eye(SPACE.num_texts)[::3]
+    for (q, c), (p, r) in product(zip(points, TEXTS[::3], strict=True), repeat=2):
+        exact = qd.expected_bleu(SPACE, q, p, 6, 1, smoothing)
+        found = text.bleu([c], [r], 6, smoothing)
+        np.testing.assert_allclose(exact, found, rtol=0, atol=1e-12)
 
 
-def test_self_bleu_against_a_second_sample(oracle):
-    space, q, _ = oracle
-    found = [
-        self_bleu(ours, 2, against=second) for ours, second in samples(space, q, q)
-    ]
-    assert_means(found, qd.expected_self_bleu(space, q, 2, SIZES[1]))
-
-
-@pytest.mark.parametrize("smoothing", [None, "epsilon"])
-def test_pooled_bleu(oracle, smoothing):
-    space, q, p = oracle
-    sizes = 3, 1
-    found = [
-        bleu(ours, theirs, 2, smoothing, aggregate="pooled")
-        for ours, theirs in samples(*oracle, sizes)
-    ]
-    expected = expected_corpus_bleu(space, q, p, 2, sizes[1], sizes[0], smoothing)
-    assert_means(found, expected)
-
-
-# -- n-grams -------------------------------------------------------------------------
-
-
-def counts_of(space, n):
-    """How often each text holds each n-gram, shape (texts, ngrams)."""
-    grams = space.ngrams(n)
-    return (grams[:, :, None] == np.arange(space.vocab_size**n)).sum(axis=1)
-
-
-def by_number(space, q, n):
-    """Texts with t n-grams for each t: t, probability, E c, E |c|^2, Pr(c_g > 0)."""
-    counts = counts_of(space, n)
-    totals = counts.sum(axis=1)
-    for t in np.unique(totals):
-        chance = q[totals == t].sum()
-        law, some = q[totals == t] / chance, counts[totals == t]
-        yield t, chance, law @ some, law @ (some**2).sum(axis=1), law @ (some > 0)
-
-
-def expectations(space, q, n, size):
-    """What S sentences give on average, two of them or more with n tokens.
-
-    Over all ways to have so many sentences of each length: the frequencies, their
-    squared norm, the same from pairs of sentences only, and the distinct n-grams over
-    all. Given the lengths, each is a sum over independent sentences or pairs of them.
-    """
-    totals, chances, means, squares, present = (
-        np.array(x) for x in zip(*by_number(space, q, n), strict=True)
-    )
-    weights, values = [], []
-    for times in product(range(size + 1), repeat=len(totals)):
-        k = np.array(times)
-        if k.sum() != size or k[totals > 0].sum() < 2:
-            continue
-        ways = factorial(size) // prod(map(factorial, times))
-        weights.append(ways * np.prod(chances**k))
-        total, mean = k @ totals, k @ means
-        between = mean @ mean - k @ (means**2).sum(axis=1)
-        values.append(
-            (
-                *(mean / total),
-                (between + k @ squares) / total**2,
-                between / (total**2 - k @ totals**2),
-                (1 - np.prod((1 - present) ** k[:, None], axis=0)).sum() / total,
-            )
-        )
-    *frequencies, square, pairs, kinds = np.average(values, axis=0, weights=weights)
-    return np.array(frequencies), square, pairs, kinds
-
-
-def sentence_averaged(space, q, n):
-    """The law of an n-gram of a random text among those with n tokens."""
-    counts = counts_of(space, n)
-    totals = counts.sum(axis=1)
-    shares = counts[totals > 0] / totals[totals > 0, None]
-    return q[totals > 0] @ shares / q[totals > 0].sum()
-
-
-ESTIMATORS = "plug-in", "pairs", "sentence-pairs"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2])
-def test_rates(oracle, n):
-    space, q, p = oracle
-
-    def two_long(*index):
-        return all((space.text_lengths[rows] >= n).sum() > 1 for rows in index)
-
-    found = []
-    for corpora in samples(*oracle, enough=two_long):
-        ours, theirs = (ngram_counts(corpus, n) for corpus in corpora)
-        found.append(
-            [
-                coverage_rate(ours, theirs, n),
-                coverage_rate(ours, theirs, n, "sentence-pairs"),
-                *(negative_repetition_rate(ours, n, e) for e in ESTIMATORS),
-                *(cnd(ours, theirs, n, e) for e in ESTIMATORS),
-                distinct(ours, n),
-            ]
-        )
-    (mean_q, square_q, pairs_q, kinds), (mean_p, square_p, pairs_p, _) = (
-        expectations(space, x, n, size) for x, size in zip((q, p), SIZES)
-    )
-    ours, theirs = (sentence_averaged(space, x, n) for x in (q, p))
-    coverage = mean_q @ mean_p
-    expected = [
-        coverage,
-        ours @ theirs,
-        -square_q,
-        -pairs_q,
-        -ours @ ours,
-        square_q + square_p - 2 * coverage,
-        pairs_q + pairs_p - 2 * coverage,
-        ((ours - theirs) ** 2).sum(),
-        kinds,
-    ]
-    assert_means(found, expected)
-    # The bias of the plug-in is no rounding: without it NRR would miss.
-    error = np.std(found, axis=0)[2] / REPEATS**0.5
-    assert square_q - pairs_q > 4 * error
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_targets(oracle, n):
-    """For one length the pairs' expectations are the exact wing's own values."""
-    space, q, p = oracle
-    exact_q, exact_p = (np.asarray(space.ngram_distribution(x, n)) for x in (q, p))
-    (mean_q, _, pairs_q, kinds), (mean_p, _, pairs_p, _) = (
-        expectations(space, x, n, size) for x, size in zip((q, p), SIZES)
-    )
-    exact = [
-        float(qd.coverage_rate(exact_q, exact_p)),
-        float(qd.negative_repetition_rate(exact_q)),
-        float(qd.cnd(exact_q, exact_p)),
-    ]
-    coverage = mean_q @ mean_p
-    found = [coverage, -pairs_q, pairs_q + pairs_p - 2 * coverage]
-    if len(space.lengths) == 1:
-        assert found == pytest.approx(exact, abs=1e-14)
-        # E distinct = sum of 1 - (1 - Pr(a text holds g))^S over S (L - n + 1).
-        absent = 1 - q @ (counts_of(space, n) > 0)
-        total = SIZES[0] * (space.max_length - n + 1)
-        assert kinds == pytest.approx((1 - absent ** SIZES[0]).sum() / total, abs=1e-14)
-    elif n == 1:  # the pooled law of few sentences is not that of many
-        assert min(abs(np.array(found) - exact)) > 1e-4
+@pytest.mark.parametrize("side", [0, 1])
+def test_no_ms_jaccard_of_an_order_that_one_side_lacks(side):
+    short = np.eye(SPACE.num_texts)[0]
+    models, corpora = [Q, P], [["a b c"], ["a b"]]
+    models[side], corpora[side] = short, ["a"]
+    with pytest.raises(ValueError, match="has 2 tokens"):
+        qd.ms_jaccard(SPACE, *models)
+    with pytest.raises(ValueError, match="has 2 tokens"):
+        text.ms_jaccard(*corpora)

@@ -1,17 +1,14 @@
-"""Pairs against plain NumPy sums, and Theorem 1 against transfers of mass."""
+"""Pairs against plain NumPy sums, and what a transfer of mass does to them."""
 
-from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import sympy
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import distribution
+from models import after, distribution
 
 import qdtheory as qd
 
@@ -34,16 +31,6 @@ DIVERSITIES = {
     "Tsallis(1.5)": (qd.Tsallis(1.5), lambda x: 2 * (x - x**1.5)),
     "Tsallis(3)": (qd.Tsallis(3.0), lambda x: (x - x**3) / 2),
 }
-
-
-def line_counterexample(x):
-    """g with g'(3/4) = g'(1/4) that still has property 2."""
-    s = jnp.maximum(x - 0.5, 0.0)
-    return -(x**2) / 2 + s**3 * (16 / 3 - 8 * s)
-
-
-def cubic(a, b, x):
-    return a * x**2 + b * x**3
 
 
 # -- definitions ---------------------------------------------------------------------
@@ -126,237 +113,6 @@ def test_names():
     assert qd.single_token_bleu_pair(2, 3).name == ("BLEU-NSBLEU, 2 and 3 references")
 
 
-# -- Theorem 1: verdicts ---------------------------------------------------------------
-
-
-@pytest.mark.claim("T1.4")
-@pytest.mark.parametrize("f", [f for f, _ in QUALITIES.values()])
-@pytest.mark.parametrize("g", [g for g, _ in DIVERSITIES.values()])
-def test_named_pairs_are_rational(f, g):
-    verdict = qd.check_rationality(qd.SeparablePair(f, g))
-    assert verdict == qd.Rationality(True, None, None)
-
-
-@pytest.mark.claim("T1.5")
-@pytest.mark.parametrize("a", [-2.0, -1.0, -0.1, 0.0, 0.1, 1.0])
-@pytest.mark.parametrize("b", [-2.0, -0.5, 0.0, 0.05, 0.5, 2 / 3, 1.0, 1.5])
-def test_rational_cubics(a, b):
-    # g'(x1) - g'(x2) = (x1 - x2) (2 a + 3 b (x1 + x2)), with x1 + x2 in (0, 1].
-    rational = a <= 0 and 2 * a + 3 * b < -1e-12
-    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, partial(cubic, a, b)))
-    assert verdict.rational == rational
-    assert (verdict.diversity_violation is None) == rational
-
-
-@pytest.mark.claim("T1.6")
-def test_a_rational_diversity_need_not_be_concave():
-    g = partial(cubic, -2.0, 1.0)
-    assert jax.grad(jax.grad(g))(0.9) > 0
-    assert qd.check_rationality(qd.SeparablePair(qd.CR, g)).rational
-    three_candidates = qd.single_token_bleu_pair(1, 2).g
-    x = np.linspace(0, 1, 101)
-    np.testing.assert_allclose(three_candidates(x), g(x), atol=8 * EPS)
-
-
-@pytest.mark.claim("T1.11")
-@few_examples
-@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]), share=st.floats(1e-3, 0.999))
-def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
-    slope = jax.grad(line_counterexample)
-    assert slope(0.75) == slope(0.25)
-    q = np.sort(distribution(seed, size))
-    moved = q.copy()
-    moved[-1] += share * q[-2]
-    moved[-2] -= share * q[-2]
-    assume(share * q[-2] > 1e-4)
-    pair = qd.SeparablePair(qd.CR, line_counterexample)
-    # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
-    assert pair.diversity(moved) < pair.diversity(q)
-
-
-@pytest.mark.claim("T1.11")
-def test_equal_slopes_on_the_line_are_allowed_at_isolated_points_only():
-    assert qd.check_rationality(qd.SeparablePair(qd.CR, line_counterexample)).rational
-    # Equal on the whole line x1 + x2 = 1: the diversity of (x, 1 - x, 0) is constant.
-    flat = partial(cubic, -1.5, 1.0)
-    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, flat))
-    assert sum(verdict.diversity_violation) == 1
-
-
-@pytest.mark.claim("T1.7")
-@pytest.mark.parametrize("num_candidates", range(2, 12))
-def test_self_bleu_of_one_token_is_rational_up_to_four_candidates(num_candidates):
-    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
-    verdict = qd.check_rationality(pair)
-    assert verdict.rational == (num_candidates <= 4)
-    if num_candidates == 5:
-        large, small = verdict.diversity_violation
-        slope = jax.grad(pair.g)
-        # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
-        assert large == pytest.approx(2 / 3, abs=1 / 1024)
-        assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
-
-
-@pytest.mark.claim("T1.7")
-def test_self_bleu_slopes_in_fractions():
-    def slope(k, x):
-        return -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1)
-
-    for x in (Fraction(i, 97) for i in range(98)):
-        assert slope(3, 1 - x) - slope(3, x) == (2 * x - 1) ** 3
-        assert slope(4, 1 - x) - slope(4, x) >= -Fraction(1, 9) or x < Fraction(1, 2)
-    third = Fraction(1, 3)
-    assert slope(4, 2 * third) - slope(4, third) == Fraction(1, 9)
-
-
-SHAPES_OF_F = {
-    "flat from .4 on": (lambda x: jnp.minimum(x, 0.4), False),
-    "flat from .5 on": (lambda x: jnp.minimum(x, 0.5), True),
-    "falls half as fast beyond .5": (lambda x: jnp.minimum(x, 0.75 - x / 2), True),
-    "falls as fast beyond .5": (lambda x: jnp.minimum(x, 1 - x), False),
-    "falls twice as fast beyond .5": (lambda x: jnp.minimum(x, 1.5 - 2 * x), False),
-    "falls": (lambda x: -x, False),
-    "saturates at 1,000 references": (qd.single_token_bleu_pair(1000, 1).f, True),
-}
-
-
-@pytest.mark.claim("T1.10")
-@pytest.mark.parametrize("shape", SHAPES_OF_F)
-def test_shapes_of_f(shape):
-    f, rational = SHAPES_OF_F[shape]
-    verdict = qd.check_rationality(qd.SeparablePair(f, qd.SE))
-    assert verdict.rational == rational
-    assert verdict.diversity_violation is None
-    if not rational:
-        large, small = verdict.quality_violation
-        assert large > small
-        assert large + small <= 1
-        assert f(large) <= f(small)
-
-
-# -- Theorem 1: transfers of mass ------------------------------------------------------
-
-
-def transfer(seed, size):
-    """P, Q, (i, j) with Q_i >= Q_j, and a mass below Q_j."""
-    rng = np.random.default_rng(seed)
-    p, q = (rng.dirichlet(np.full(size, 0.7)) + 1e-3 for _ in range(2))
-    p, q = p / p.sum(), q / q.sum()
-    i, j = rng.permutation(size)[:2]
-    i, j = (i, j) if q[i] >= q[j] else (j, i)
-    return p, q, i, j, rng.uniform(0.05, 0.95) * q[j]
-
-
-def after(q, i, j, mass):
-    moved = q.copy()
-    moved[i] += mass
-    moved[j] -= mass
-    return moved
-
-
-RATIONAL = {
-    "LL-SE": qd.LL_SE,
-    "CR-NRR": qd.CR_NRR,
-    "CR-Tsallis(0.5)": qd.SeparablePair(qd.CR, qd.Tsallis(0.5)),
-    "four candidates": qd.single_token_bleu_pair(2, 3),
-    "cubic": qd.SeparablePair(qd.LL, partial(cubic, -2.0, 1.0)),
-    "f falls beyond .5": qd.SeparablePair(
-        SHAPES_OF_F["falls half as fast beyond .5"][0], qd.SE
-    ),
-}
-
-
-@pytest.mark.claim("T1.1")
-@pytest.mark.claim("T1.2")
-@pytest.mark.parametrize("name", RATIONAL)
-@few_examples
-@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]))
-def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size):
-    pair = RATIONAL[name]
-    p, q, i, j, mass = transfer(seed, size)
-    moved = after(q, i, j, mass)
-    up, down = (i, j) if p[i] > p[j] else (j, i)
-    gain = after(q, up, down, mass * q[down] / max(q[i], q[j]))
-    assume(abs(p[i] - p[j]) > 1e-4)
-    assert pair.quality(gain, p) > pair.quality(q, p)
-    assert pair.diversity(moved) < pair.diversity(q)
-    # By Theorem 1's proof only the two texts matter.
-    change = pair.g(moved[i]) + pair.g(moved[j]) - pair.g(q[i]) - pair.g(q[j])
-    np.testing.assert_allclose(
-        pair.diversity(moved) - pair.diversity(q), change, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        pair.quality(gain, p) - pair.quality(q, p),
-        (gain[up] - q[up]) * (pair.f(p[up]) - pair.f(p[down])),
-        atol=1e-13,
-    )
-
-
-@pytest.mark.claim("T1.3")
-@pytest.mark.parametrize("name", RATIONAL)
-@few_examples
-@given(seed=SEEDS)
-def test_slope_of_diversity_along_a_transfer(name, seed):
-    pair = RATIONAL[name]
-    _, q, i, j, mass = transfer(seed, 3)
-    moved = after(q, i, j, mass)
-    gradient = jax.grad(pair.diversity)(jnp.asarray(moved))
-    slope = jax.grad(pair.g)
-    np.testing.assert_allclose(
-        gradient[i] - gradient[j], slope(moved[i]) - slope(moved[j]), rtol=1e-12
-    )
-
-
-@pytest.mark.claim("T1.8")
-@pytest.mark.parametrize(
-    "pair",
-    [
-        qd.single_token_bleu_pair(1, 4),
-        qd.single_token_bleu_pair(1, 100),
-        qd.SeparablePair(qd.CR, partial(cubic, 1.0, -0.5)),
-        qd.SeparablePair(qd.CR, lambda x: jnp.sin(9 * x)),
-    ],
-    ids=["five candidates", "101 candidates", "cubic", "sine"],
-)
-def test_a_diversity_violation_gives_a_transfer_that_raises_diversity(pair):
-    large, small = qd.check_rationality(pair).diversity_violation
-    assert large > small > 0
-    assert large + small <= 1
-    slope = jax.grad(pair.g)
-    assert slope(large) > slope(small)
-    step = small * 1e-3
-    q = np.array([large, small, 1 - large - small])
-    moved = after(q, 0, 1, step)
-    assert pair.diversity(moved) > pair.diversity(q)
-
-
-@pytest.mark.claim("T1.10")
-@pytest.mark.parametrize("shape", [s for s, (_, ok) in SHAPES_OF_F.items() if not ok])
-def test_a_quality_violation_gives_a_transfer_that_does_not_raise_quality(shape):
-    pair = qd.SeparablePair(SHAPES_OF_F[shape][0], qd.SE)
-    large, small = qd.check_rationality(pair).quality_violation
-    p = np.array([large, small, 1 - large - small])
-    q = np.array([0.25, 0.5, 0.25])
-    assert pair.quality(after(q, 0, 1, 0.25), p) <= pair.quality(q, p)
-
-
-@pytest.mark.claim("T1.9")
-@few_examples
-@given(seed=SEEDS)
-def test_two_texts_do_not_see_the_odd_part_of_a_diversity(seed):
-    def g(x):
-        return -(x**2) - 4 * (x - 0.5) ** 3
-
-    pair = qd.SeparablePair(qd.CR, g)
-    assert not qd.check_rationality(pair).rational
-    q = distribution(seed, 2)
-    np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
-    # With a third text the slopes rise wherever x1 + x2 < 5/6.
-    rising = np.array([0.3, 0.2, 0.5])
-    moved = after(rising, 0, 1, 0.1)
-    assert pair.diversity(moved) > pair.diversity(rising)
-
-
 @pytest.mark.claim("N2.12")
 @few_examples
 @given(seed=SEEDS)
@@ -379,21 +135,3 @@ def test_each_named_diversity_falls_along_a_chain_of_transfers():
     for g, _ in DIVERSITIES.values():
         values = [float(qd.SeparablePair(qd.CR, g).diversity(q)) for q in chain]
         assert all(a > b for a, b in pairwise(values))
-
-
-# -- a slip in the proof of Theorem 1 ----------------------------------------------
-
-
-@pytest.mark.claim("E5.1")
-def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
-    x, rest = sympy.symbols("x rest", positive=True)
-    c, g = sympy.Symbol("c"), sympy.Function("g")
-    slope = sympy.diff(g(x) + g(c - x), x).doit()
-    mirrored = slope.subs(x, c - x).doit()
-    assert sympy.simplify(slope + mirrored) == 0
-
-    def entropy(y):
-        return -y * sympy.log(y)
-
-    shared = sympy.diff(entropy(x) + entropy(c - x), x).subs(c, x + rest)
-    assert sympy.simplify(shared - sympy.log(rest / x)) == 0

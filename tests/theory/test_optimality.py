@@ -13,7 +13,6 @@ from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.theory.compatibility import check_compatibility
-from qdtheory.theory.concavity import is_strictly_concave
 
 
 @pytest.mark.claim("N0.5")
@@ -229,10 +228,3 @@ def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
             assert gain_u + gain_v / 2 == pytest.approx(-form / 2, abs=1e-14)
             assert form > 0
         assert qd.check_compatibility(matching(K, K), p).compatible is None
-
-
-def test_concavity():
-    assert is_strictly_concave(qd.Expression("-x*log(x)"))
-    assert is_strictly_concave(qd.Expression("-(x - 1/3)**4"))
-    assert not is_strictly_concave(qd.Expression("x**3 - 2*x**2"))
-    assert not is_strictly_concave(qd.Expression("-x**2 + sqrt((x - 1/3)**2)"))
