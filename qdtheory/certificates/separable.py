@@ -358,18 +358,16 @@ def envelope_interval(
         climbed[order] = climb_from(to.scores, to.spent, to.budget, box.q)
         return climbed
 
-    def halves(box: Box, enough: float) -> Iterator[Box]:
-        for low, high in _halves(box):
-            yield _bounded(problem, low, high, box.planes, enough)
+    def bounded(part: tuple, enough: float) -> Box:
+        return _bounded(problem, *part, enough)
 
     best = max([p, start], key=value)
     # No less than 1 / i.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
-    enough = value(best) + tolerance
-    root = _bounded(problem, 0 * high, np.minimum(high, 1), columns, enough)
+    root = 0 * high, np.minimum(high, 1), columns
     bound, best, splits = branch_and_bound(
-        root, halves, climb, value, best, tolerance, max_splits
+        bounded, root, _halves, climb, value, best, tolerance, max_splits
     )
     return checked_interval(
         posed.gain(best), units.gain(bound), best, splits, units.unit
@@ -489,14 +487,15 @@ def _multipliers(
     return floor, shares / shares.sum(), price, level + price * shape.tilt
 
 
-def _halves(box: Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _halves(box: Box) -> Iterator[tuple]:
     """Split a box in two where the envelope is farthest from g."""
     i, cut = box.cut()
     place = np.arange(box.q.size)
-    yield box.low, np.where(place >= i, np.minimum(box.high, cut), box.high)
+    high = np.where(place >= i, np.minimum(box.high, cut), box.high)
+    yield box.low, high, box.planes
     low = np.where(place <= i, np.maximum(box.low, cut), box.low)
     # What the others leave, and a little more than its rounding.
     left = 1 - (low.sum() - low) + 4 * place.size * EPS
     high = np.minimum(box.high, left)
     if (low <= high).all():
-        yield low, high
+        yield low, high, box.planes

@@ -119,18 +119,16 @@ def tails_interval(
         # Texts with the same count vector are equivalent in both metrics.
         return (climbed / np.bincount(kind))[kind]
 
-    def halves(box: Box, enough: float) -> Iterator[Box]:
-        for low, high in _halves(box):
-            half = _bounded(problem, low, high, box.planes, box.at, enough)
-            seen[half.q > 0] = True
-            yield half
+    def bounded(part: tuple, enough: float) -> Box:
+        box = _bounded(problem, *part, enough)
+        seen[box.q > 0] = True
+        return box
 
     best = max([posed.p, start], key=value)
     ends = np.zeros_like(problem.real), np.ones_like(problem.real)
-    enough = value(best) + tolerance
-    root = _bounded(problem, *ends, np.empty((0, 3)), problem.real, enough)
+    root = *ends, np.empty((0, 3)), problem.real
     bound, best, splits = branch_and_bound(
-        root, halves, climb, value, best, tolerance, max_splits
+        bounded, root, _halves, climb, value, best, tolerance, max_splits
     )
     upper = problem.unit * (bound - quality + problem.rounding)
     return checked_interval(posed.gain(best), upper, best, splits, problem.unit)
@@ -271,12 +269,12 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
     return np.column_stack([np.arange(t.size), a, b])
 
 
-def _halves(box: Box) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _halves(box: Box) -> Iterator[tuple]:
     """Split a box in two along the tail with the largest gap."""
     i, cut = box.cut()
     across = np.arange(box.at.size) == i
-    yield box.low, np.where(across, cut, box.high)
-    yield np.where(across, cut, box.low), box.high
+    yield box.low, np.where(across, cut, box.high), box.planes, box.at
+    yield np.where(across, cut, box.low), box.high, box.planes, box.at
 
 
 def _relaxation(

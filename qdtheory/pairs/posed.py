@@ -43,8 +43,8 @@ class Posed:
     def scores(self) -> Float[np.ndarray, " texts"]:
         """Score of each text, finite or minus infinity; U(P) is checked to be finite.
 
-        Computed outside of compiled functions, which might fuse a score and a
-        difference: then `scores.max() - scores` is not 0 at the best text.
+        Not computed in the functions that use them: compiled together, a product and a
+        difference may be fused, and `scores.max() - scores` is not 0 at the best text.
         """
         p = jnp.asarray(self.p)
         match self.pair:

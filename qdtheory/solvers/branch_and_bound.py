@@ -38,8 +38,9 @@ class Box:
 
 
 def branch_and_bound(
-    root: Box,
-    halves: Callable[[Box, float], Iterator[Box]],
+    bounded: Callable[[tuple, float], Box],
+    root: tuple,
+    halves: Callable[[Box], Iterator[tuple]],
     climb: Callable[[Box], np.ndarray],
     value: Callable[[np.ndarray], float],
     best: np.ndarray,
@@ -49,8 +50,9 @@ def branch_and_bound(
     """Split the box of the largest bound until it is close to the best value known.
 
     Args:
-        root: the box that holds every solution.
-        halves: splits a box and bounds its parts, as far as a target.
+        bounded: bounds a box, as far as a target.
+        root: what it takes for the box that holds every solution.
+        halves: what it takes for each part of a box.
         climb: a local search from the optimum of a box's relaxation.
         value: the objective of a distribution; minus infinity if it is infeasible.
         best: a feasible distribution.
@@ -60,7 +62,8 @@ def branch_and_bound(
     Returns:
         The largest bound left, the best distribution found and the number of splits.
     """
-    boxes, splits, enough = [root], 0, value(best) + tolerance
+    splits, enough = 0, value(best) + tolerance
+    boxes = [bounded(root, enough)]
     while boxes[-1].bound > enough and splits < max_splits:
         box = boxes.pop()
         splits += 1
@@ -68,6 +71,6 @@ def branch_and_bound(
         if splits > 1 and splits & (splits - 1) == 0:
             best = max([best, climb(box)], key=value)
             enough = value(best) + tolerance
-        for half in halves(box, enough):
-            insort(boxes, half, key=lambda box: box.bound)
+        for half in halves(box):
+            insort(boxes, bounded(half, enough), key=lambda box: box.bound)
     return boxes[-1].bound, best, splits

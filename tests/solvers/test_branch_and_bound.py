@@ -6,18 +6,18 @@ import pytest
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 
 
-def bounded(low, high):
+def bounded(ends, enough):
     """The greatest of x (1 - x) on an interval, from above by its ends and slope 1."""
-    ends = np.array([low, high])
+    (low, high), ends = ends, np.array(ends)
     at = ends.mean(keepdims=True)
     bound = float((ends * (1 - ends)).max() + (high - low) / 2)
     return Box(np.array([low]), np.array([high]), bound, at, np.ones(1), at, ends)
 
 
-def halves(box, enough):
+def halves(box):
     _, cut = box.cut()
-    yield bounded(box.low[0], cut)
-    yield bounded(cut, box.high[0])
+    yield box.low[0], cut
+    yield cut, box.high[0]
 
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3])
@@ -31,7 +31,7 @@ def test_the_bound_closes_on_the_greatest_value(tolerance):
         climbed.append(box)
         return box.q
 
-    start = bounded(0.0, 1.0), halves, climb, value, np.zeros(1), tolerance
+    start = bounded, (0.0, 1.0), halves, climb, value, np.zeros(1), tolerance
     bound, best, splits = branch_and_bound(*start, 1000)
     assert value(best) <= 0.25 <= bound <= value(best) + tolerance
     assert len(climbed) == int(np.log2(splits))
