@@ -123,8 +123,11 @@ def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
 
     def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Evaluate the pair itself, one distribution at a time."""
-        ends = [(float(pair.quality(x, p)), float(pair.diversity(x))) for x in (q, p)]
-        return np.subtract(*ends)
+        model, real = (
+            np.array([float(pair.quality(x, p)), float(pair.diversity(x))])
+            for x in (q, p)
+        )
+        return model - real
 
     def concave(p: np.ndarray) -> str | None:
         return "stated by the caller" if stated_concave else _concave_by(pair, p)

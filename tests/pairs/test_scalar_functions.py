@@ -113,6 +113,7 @@ def parts(jet):
 @pytest.mark.parametrize("h", [*QUALITIES.values(), *DIVERSITIES.values(), *FAMILIES])
 def test_formulas_of_named_functions_are_their_code(h):
     formula = formula_of(h)
+    assert formula is not None
     x = np.linspace(0.01, 0.99, 50)
     np.testing.assert_allclose(formula.value(x), jax.vmap(h)(x), rtol=1e-13)
     for exact, code in zip(parts(jet_of(h, x)), parts(jet_of(lambda x: h(x), x))):
