@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,9 @@ NOTEBOOKS = sorted(TESTS.parent.glob("notebooks/*.ipynb"))
 LINKED = re.compile(r"\[([^\]]*)\]\(\.\./notebooks/(\w+)\.ipynb\)")
 ID = re.compile(r"\b[A-Z][A-Za-z]*\d+\.\d+\b")
 PRINTED_ID = re.compile(r"^([A-Z][A-Za-z]*\d+\.\d+)(?=\s)", re.MULTILINE)
+NAMING = re.compile(r"^Claims: (.+)\.$", re.MULTILINE)
+# Of the tables that the papers publish.
+NOT_OF_THE_LIBRARY = {"E13.1", "E13.4", "E13.5"}
 ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
 
 
@@ -28,23 +32,55 @@ def claims(path):
 
 
 def marked():
-    """The ids in every `pytest.mark.claim(...)` of the tests."""
+    """The ids in every `pytest.mark.claim(...)`, each with the text of its module."""
     for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "claim"
             ):
-                yield from (ast.literal_eval(argument) for argument in node.args)
+                for argument in node.args:
+                    yield ast.literal_eval(argument), text
+
+
+def named():
+    """The ids in the line `Claims: ...` of a docstring, each with what it documents."""
+    for path in (TESTS.parent / "qdtheory").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                doc = ast.get_docstring(node) or ""
+                lines = NAMING.findall(doc)
+                assert len(lines) == doc.count("Claims:") <= 1, (path, node.name)
+                for claim in ", ".join(lines).split(", ") if lines else []:
+                    yield claim, node.name
 
 
 CLAIMS = [claim for path in NOTEBOOKS for claim in claims(path)]
 IDS = [claim for claim, _ in CLAIMS]
+MARKED = list(marked())
+NAMED = list(named())
 
 
 def test_every_claim_has_a_test_and_every_marked_test_a_claim():
-    assert set(IDS) == set(marked())
+    assert set(IDS) == {claim for claim, _ in MARKED}
+
+
+def test_every_theorem_lemma_and_slip_is_named_by_what_it_is_about():
+    about = {claim for claim in IDS if claim[0] in "TLE"} - NOT_OF_THE_LIBRARY
+    assert about - {claim for claim, _ in NAMED} == set()
+
+
+def test_the_tests_of_a_claim_know_what_it_is_about():
+    tests = defaultdict(str)
+    for claim, text in MARKED:
+        tests[claim] += text
+    assert [
+        (claim, name)
+        for claim, name in NAMED
+        if not re.search(rf"\b{name}\b", tests[claim])
+    ] == []
 
 
 @pytest.mark.slow
