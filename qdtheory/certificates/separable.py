@@ -359,7 +359,7 @@ def envelope_interval(
         return climbed
 
     def bounded(part: tuple, enough: float) -> Box:
-        return _bounded(problem, *part, enough)
+        return _bounded(problem, *part, enough=enough)
 
     best = max([p, start], key=value)
     # No less than 1 / i.

@@ -120,7 +120,7 @@ def tails_interval(
         return (climbed / np.bincount(kind))[kind]
 
     def bounded(part: tuple, enough: float) -> Box:
-        box = _bounded(problem, *part, enough)
+        box = _bounded(problem, *part, enough=enough)
         seen[box.q > 0] = True
         return box
 

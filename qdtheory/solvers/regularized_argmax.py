@@ -294,7 +294,7 @@ def _root_finder(
             return (new, z, q), bracket.after(new, m), ~done
 
         m = jnp.clip(unknown.back(guess[top]), lowest, highest)
-        ends = jax.tree.map(jnp.asarray, _Bracket(lowest, highest, jnp.inf))
+        ends = _Bracket(*map(jnp.asarray, (lowest, highest, jnp.inf)))
         _, z, q = _repeated(step, (m, guess, guess), ends)
         return q, z
 
