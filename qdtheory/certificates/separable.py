@@ -36,6 +36,7 @@ from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import name_of, separable_form
 from qdtheory.pairs.formulas import formula_of, interval_arithmetic
 from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.named import _repeated
 from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.solvers.ascent import climb_from
@@ -229,7 +230,7 @@ def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
 def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
     """The g of single-token BLEU, whose power may exceed that of an `Expression`."""
     match g:
-        case partial(func=_repeated, args=(k,)):
+        case partial(func=found, args=(k,)) if found is _repeated:
             return -x * (one - (one - x) ** k)
     raise TypeError(
         "the bound needs a formula for g; write it as a qdtheory.Expression, got "

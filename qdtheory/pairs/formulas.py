@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.jets import Jet, jet_functions
+from qdtheory.pairs.named import _found, _repeated
 from qdtheory.pairs.scalar_functions import CR, LL, NRR, SE, ScalarFunction, Tsallis
 
 # The variable "x", an exact number, or the name of an operation with its operands.
@@ -257,9 +258,9 @@ def formula_of(h: ScalarFunction) -> Expression | None:
     match h:
         case Tsallis(order=a):
             text = f"(x - x**{a})/({a} - 1)"
-        case partial(func=_found, args=(n,)):
+        case partial(func=found, args=(n,)) if found is _found:
             text = f"1 - (1 - x)**{n}"
-        case partial(func=_repeated, args=(k,)):
+        case partial(func=found, args=(k,)) if found is _repeated:
             text = f"-x*(1 - (1 - x)**{k})"
         case _:
             text = next((text for known, text in NAMED if known is h), None)
