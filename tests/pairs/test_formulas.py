@@ -16,7 +16,15 @@ from mpmath import iv
 from mpmath.libmp import ComplexResult, to_str
 
 from qdtheory.pairs.formulas import Expression
-from qdtheory.pairs.named import CR_NRR, LL_SE
+from qdtheory.pairs.named import CR_NRR, LL_SE, single_token_bleu_pair
+from qdtheory.pairs.scalar_functions import (
+    DIVERSITIES,
+    QUALITIES,
+    SE,
+    Tsallis,
+    formula_of,
+    jet_of,
+)
 from qdtheory.pairs.separable import SeparablePair
 
 X = sympy.Symbol("x", positive=True)
@@ -308,3 +316,30 @@ def test_outside_the_domain_the_value_is_not_finite():
         assert not np.isfinite(Expression(text).jet(np.array([0.25])).value).any()
         with pytest.raises(ValueError, match=r"bounded|negative"):
             Expression(text).enclosure(Fraction(1, 4))
+
+
+NAMED = [*QUALITIES.values(), *DIVERSITIES.values(), Tsallis(0.5), Tsallis(1.7)]
+NAMED += [
+    h
+    for pair in (single_token_bleu_pair(1, 2), single_token_bleu_pair(32, 9))
+    for h in (pair.f, pair.g)
+]
+
+
+@pytest.mark.parametrize("h", NAMED)
+def test_formulas_of_named_functions_are_their_code(h):
+    formula = formula_of(h)
+    x = np.linspace(0.01, 0.99, 50)
+    np.testing.assert_allclose(formula.value(x), jax.vmap(h)(x), rtol=1e-13)
+    for exact, code in zip(parts(jet_of(h, x)), parts(jet_of(lambda x: h(x), x))):
+        np.testing.assert_allclose(exact, code, rtol=1e-10, atol=1e-12)
+
+
+def test_formulas_that_are_not_known():
+    for h in (jnp.log, Tsallis(1 / 3), single_token_bleu_pair(33, 1).f):
+        assert formula_of(h) is None
+    # JAX copies the attributes of a function to its derivative.
+    for h in (SE, Tsallis(1.7), single_token_bleu_pair(1, 2).g, Expression("x")):
+        assert formula_of(jax.grad(h)) is None
+    expression = Expression("x")
+    assert formula_of(expression) is expression

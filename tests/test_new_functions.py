@@ -1,10 +1,8 @@
-"""Scalar functions carry their formulas, and a new one needs no other file."""
+"""A new quality or diversity needs one definition: all else finds it by itself."""
 
 import json
 from unittest.mock import patch
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scripts import script
@@ -12,47 +10,8 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory.commands import cli
-from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.named import named_pairs
-from qdtheory.pairs.scalar_functions import (
-    DIVERSITIES,
-    QUALITIES,
-    SingleTokenBleu,
-    SingleTokenSelfBleu,
-    formula_of,
-    jet_of,
-    named,
-)
-
-FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7)]
-FAMILIES += [SingleTokenBleu(1), SingleTokenSelfBleu(2)]
-FAMILIES += [SingleTokenBleu(32), SingleTokenSelfBleu(9)]
-
-
-def parts(jet):
-    return jet.value, jet.slope, jet.curvature
-
-
-@pytest.mark.parametrize("h", [*QUALITIES.values(), *DIVERSITIES.values(), *FAMILIES])
-def test_formulas_of_named_functions_are_their_code(h):
-    formula = formula_of(h)
-    assert formula is not None
-    x = np.linspace(0.01, 0.99, 50)
-    np.testing.assert_allclose(formula.value(x), jax.vmap(h)(x), rtol=1e-13)
-    for exact, code in zip(parts(jet_of(h, x)), parts(jet_of(lambda x: h(x), x))):
-        np.testing.assert_allclose(exact, code, rtol=1e-10, atol=1e-12)
-
-
-def test_formulas_that_are_not_known():
-    for h in (jnp.log, qd.Tsallis(1 / 3), qd.single_token_bleu_pair(33, 1).f):
-        assert formula_of(h) is None
-    expression = Expression("x")
-    assert formula_of(expression) is expression
-
-
-@pytest.mark.parametrize("h", [qd.SE, qd.SDI, SingleTokenSelfBleu(2), Expression("x")])
-def test_a_derivative_does_not_carry_the_formula_of_its_function(h):
-    assert formula_of(jax.grad(h)) is None
+from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES, named
 
 
 @pytest.fixture
