@@ -123,11 +123,11 @@ def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
 
     def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Evaluate the pair itself, one distribution at a time."""
-        model, real = (
-            np.array([float(pair.quality(x, p)), float(pair.diversity(x))])
-            for x in (q, p)
-        )
-        return model - real
+
+        def at(x: np.ndarray) -> np.ndarray:
+            return np.array([float(pair.quality(x, p)), float(pair.diversity(x))])
+
+        return at(q) - at(p)
 
     def concave(p: np.ndarray) -> str | None:
         return "stated by the caller" if stated_concave else _concave_by(pair, p)

@@ -1,8 +1,6 @@
-"""Scalar functions: chances of equal draws, limits, formulas; a new one in one file."""
+"""Scalar functions: chances of equal draws, limits, formulas."""
 
-import json
 from itertools import product
-from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import distribution, distributions
-from scripts import script
-from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory.commands import cli
 from qdtheory.pairs.formulas import Expression
-from qdtheory.pairs.named import named_pairs
 from qdtheory.pairs.scalar_functions import (
     DIVERSITIES,
     QUALITIES,
@@ -25,7 +19,6 @@ from qdtheory.pairs.scalar_functions import (
     SingleTokenSelfBleu,
     formula_of,
     jet_of,
-    named,
     value_at_zero,
 )
 
@@ -130,75 +123,3 @@ def test_formulas_that_are_not_known():
 @pytest.mark.parametrize("h", [qd.SE, qd.SDI, SingleTokenSelfBleu(2), Expression("x")])
 def test_a_derivative_does_not_carry_the_formula_of_its_function(h):
     assert formula_of(jax.grad(h)) is None
-
-
-@pytest.fixture
-def entered():
-    """A quality and a diversity that fit, entered by their definitions alone."""
-    with patch.dict(QUALITIES), patch.dict(DIVERSITIES):
-
-        @named(QUALITIES, "x**2")
-        def SQUARE(x):
-            return x**2
-
-        @named(DIVERSITIES, "x - x**3")
-        def CUBE(x):
-            return x - x**3
-
-        yield SQUARE, CUBE
-
-
-def call(*arguments):
-    result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "80"})
-    assert (result.exit_code, result.stderr) == (0, "")
-    return result.stdout
-
-
-def test_what_is_entered_forms_pairs_and_is_proved(entered):
-    pair = named_pairs()["SQUARE-CUBE"]
-    assert pair == qd.SeparablePair(*entered)
-    verdict = qd.check_compatibility(pair)
-    assert verdict.compatible
-    # (x - x^3)' = -3 x^2 + 1.
-    assert verdict.exact == {"w0": "-3", "b0": "1", "alpha": "3/4"}
-    assert "proved symbolically" in verdict.reason
-    p = np.array([0.5, 0.3, 0.2])
-    found = qd.quality_discrepancy(qd.SeparablePair(qd.LL, entered[1]), p)
-    assert found.status == "exact"
-    assert "strictly concave, proved" in found.reason
-
-
-def test_what_is_entered_is_known_to_the_commands(entered):
-    for command in ("check", "qdisc"):
-        assert "LL-CUBE" in call(command, "--help")
-    report = json.loads(call("check", "--pair", "square-cube", "--json"))
-    assert (report["pair"], report["compatible"]) == ("SQUARE-CUBE", True)
-    sizes = "--vocab-size", "2", "--length", "1", "--hidden-size", "2"
-    assert "exact" in call("qdisc", "--pair", "CR-CUBE", *sizes)
-
-
-def test_what_is_entered_has_its_column_and_row_in_the_matrix(entered):
-    matrix = script("make_compatibility_matrix")
-    names = [diversity.name for diversity in matrix.diversities()]
-    assert names.count("CUBE") == 1
-    assert ("SQUARE", None) in matrix.qualities()
-    assert "SDI" not in names  # NRR but for a linear term
-    assert ("SQUARE", None, "CUBE", None) in matrix.theorems()
-
-
-def test_without_a_formula_nothing_is_proved(entered):
-    with patch.dict(DIVERSITIES):
-
-        @named(DIVERSITIES, None)
-        def CODE(x):
-            return x - x**3
-
-        verdict = qd.check_compatibility(named_pairs()["SQUARE-CODE"])
-    assert verdict.compatible is None
-    assert "at 1023 points" in verdict.reason
-    assert verdict.w0 == pytest.approx(-3, rel=1e-9)
-
-
-def test_a_formula_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="not allowed in an expression"):
-        named({}, "x^2")(lambda x: x**2)

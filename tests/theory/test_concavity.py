@@ -1,31 +1,45 @@
-"""Proofs of concavity: what is proved, and what must not be."""
+"""Proofs of concavity against second derivatives, and what they refuse."""
+
+import jax
+import numpy as np
+import pytest
 
 import qdtheory as qd
 from qdtheory.theory.concavity import concavity_claim, is_strictly_concave
 
-
-def test_concavity():
-    assert is_strictly_concave(qd.Expression("-x*log(x)"))
-    assert is_strictly_concave(qd.Expression("-(x - 1/3)**4"))
-    assert not is_strictly_concave(qd.Expression("x**3 - 2*x**2"))
-    assert not is_strictly_concave(qd.Expression("-x**2 + sqrt((x - 1/3)**2)"))
-
-
-def test_concave_up_to_a_point_and_convex_beyond():
-    g = qd.Expression("x**3 - 2*x**2")
-    assert is_strictly_concave(g, 2 / 3)
-    assert not is_strictly_concave(g, 0.66)
-    assert not is_strictly_concave(g, 0.67)
-    assert not is_strictly_concave(qd.Expression("-x*log(x)"), 0.5)
+SHAPES = {
+    qd.SE: 1.0,
+    qd.Tsallis(1 / 3): 1.0,
+    qd.single_token_bleu_pair(1, 1).g: 1.0,
+    qd.single_token_bleu_pair(1, 4).g: 2 / 5,
+    qd.single_token_bleu_pair(1, 1000).g: 2 / 1001,
+    qd.Expression("-x*log(x)"): 1.0,
+    qd.Expression("-(x - 1/3)**4"): 1.0,
+    qd.Expression("x**3 - 2*x**2"): 2 / 3,
+}
 
 
-def test_a_bump_beyond_every_grid_is_seen():
-    bump = "-x**2 + 0.1*exp(-((x - 0.50037)/1e-5)**2)"
-    assert not is_strictly_concave(qd.Expression(bump))
-    assert concavity_claim(qd.Expression(bump), 1.0) is None
+@pytest.mark.parametrize("g", SHAPES)
+def test_the_second_derivative_has_the_sign_that_is_proved(g):
+    inflection = SHAPES[g]
+    assert is_strictly_concave(g, inflection)
+    assert is_strictly_concave(g) == (inflection == 1)
+    assert concavity_claim(g, inflection) == "proved"
+    x = np.linspace(0, 1, 1000)[1:-1]
+    curvature = np.asarray(jax.vmap(jax.grad(jax.grad(g)))(x))
+    # Both are tiny far beyond the inflection: (1 - x)^999.
+    assert (curvature[x < inflection] < 1e-12).all()
+    assert (curvature[x > inflection] > -1e-12).all()
 
 
-def test_code_is_never_proved():
+@pytest.mark.parametrize("inflection", [0.5, 0.66, 0.67, 0.8, 1.0])
+def test_no_other_inflection_is_proved(inflection):
+    assert not is_strictly_concave(qd.Expression("x**3 - 2*x**2"), inflection)
+
+
+def test_code_and_a_kink_are_not_proved():
     assert not is_strictly_concave(lambda x: -(x**2))
-    assert concavity_claim(lambda x: -(x**2), 1.0).startswith("so at ")
-    assert concavity_claim(qd.SE, 1.0) == "proved"
+    assert concavity_claim(lambda x: -(x**2), 1.0) == "so at 1,024 points"
+    kink = qd.Expression("-x**2 + sqrt((x - 1/3)**2)")
+    assert not is_strictly_concave(kink)
+    assert concavity_claim(kink, 1.0) is None

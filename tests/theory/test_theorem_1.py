@@ -264,3 +264,32 @@ def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
 
     shared = sympy.diff(entropy(x) + entropy(c - x), x).subs(c, x + rest)
     assert sympy.simplify(shared - sympy.log(rest / x)) == 0
+
+
+# -- what a verdict does not depend on
+
+CHANGED = {
+    "CR-NRR": qd.CR_NRR,
+    "five candidates": qd.single_token_bleu_pair(1, 4),
+    "f falls": qd.SeparablePair(lambda x: x * (1 - x), qd.SE),
+    "g is linear": qd.SeparablePair(qd.LL, lambda x: 3.0 * x),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_scale_shift_and_a_line_change_no_verdict(name):
+    f, g = CHANGED[name].f, CHANGED[name].g
+    changed = qd.SeparablePair(
+        lambda x: 4.0 * f(x) - 8.0, lambda x: 2.0 * g(x) + 0.5 * x + 1.0
+    )
+    found = qd.check_rationality(CHANGED[name])
+    assert qd.check_rationality(changed).rational == found.rational
+    assert found.rational == (name == "CR-NRR")
+
+
+def test_a_violation_refutes_the_property_itself():
+    f = CHANGED["f falls"].f
+    large, small = qd.check_rationality(CHANGED["f falls"]).quality_violation
+    assert large > small
+    assert large + small <= 1
+    assert f(jnp.asarray(large)) <= f(jnp.asarray(small))
