@@ -75,6 +75,7 @@ def assert_beats(pair, witness, quality=None, diversity=None):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "w0", "b0"),
     [

@@ -80,6 +80,7 @@ def pair_of(quality, diversity):
     return qd.SeparablePair(QUALITIES[quality], DIVERSITIES[diversity][0])
 
 
+@pytest.mark.slow
 @pytest.mark.claim("T2.1")
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("diversity", DIVERSITIES)
@@ -188,6 +189,7 @@ def test_tsallis_of_order_near_one_is_shannon():
     assert jnp.abs(near.q - shannon.q).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.claim("T2.3")
@@ -206,6 +208,7 @@ def test_frontier_is_the_optima_at_its_weights(quality, diversity):
         assert (np.diff(np.asarray(frontier.diversity)) <= 1e-13).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 @pytest.mark.claim("T2.4")
 @pytest.mark.claim("T2.5")
@@ -537,6 +540,7 @@ def test_batches_by_vmap(diversity):
         np.testing.assert_allclose(frontiers[i], single, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_many_texts(quality):
     # Sizes at which a bracket, a tolerance or a sum could go wrong.

@@ -135,6 +135,7 @@ FEATURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "place"), FEATURES)
 def test_a_narrow_bump_of_the_diversity_is_found(width, place):
     # Its slope is some 1/4 at all widths.
