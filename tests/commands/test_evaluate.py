@@ -191,6 +191,7 @@ def test_bad_references(folder):
     assert result.stderr == "qdtheory: none.txt: No such file or directory\n"
 
 
+@pytest.mark.slow
 def test_windows_line_ends_and_one_very_long_line(folder):
     Path("windows.txt").write_bytes(CANDIDATES.replace("\n", "\r\n").encode())
     Path("long.txt").write_text("a b c d " * 250_000 + "\na b c d\na b\n")

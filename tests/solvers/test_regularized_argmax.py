@@ -49,6 +49,7 @@ def test_tsallis_of_order_near_one_is_shannon():
     assert jnp.abs(near.q - shannon.q).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [qd.LL, qd.CR], ids=["LL", "CR"])
 def test_many_texts(f):
     # Sizes at which a bracket, a tolerance or a sum could go wrong.

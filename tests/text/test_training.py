@@ -117,6 +117,7 @@ def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
 # -- the trained model ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N11.6")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_training_finds_a_small_oracle(seed):
@@ -248,6 +249,7 @@ here.train(here.some_corpus(), **here.SMALL, epochs=3, every=4, checkpoint=sys.a
 """
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, moment):

@@ -33,6 +33,7 @@ def itakura_saito():
     return qd.SeparablePair(lambda x: -1 / x, jnp.log, "Itakura-Saito")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "w0", "b0"),
     [
@@ -496,6 +497,7 @@ FEATURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "place"), FEATURES)
 def test_a_narrow_bump_of_the_diversity_is_found(width, place):
     # Its slope is some 1/4 at all widths.

@@ -48,6 +48,7 @@ def pair_of(quality, diversity):
     return qd.SeparablePair(QUALITIES[quality], DIVERSITIES[diversity][0])
 
 
+@pytest.mark.slow
 @pytest.mark.claim("T2.1")
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("diversity", DIVERSITIES)
@@ -123,6 +124,7 @@ def test_no_small_step_improves_both_metrics(diversity):
             assert not ((gains[0] > 1e-14) & (gains[1] > 1e-14)).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.claim("T2.3")
@@ -141,6 +143,7 @@ def test_frontier_is_the_optima_at_its_weights(quality, diversity):
         assert (np.diff(np.asarray(frontier.diversity)) <= 1e-13).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 @pytest.mark.claim("T2.4")
 @pytest.mark.claim("T2.5")

@@ -68,6 +68,7 @@ def test_scores_are_what_text_by_text_differences_give(diversity):
         np.testing.assert_allclose(zero_sum(scores(p)), -zero_sum(rise), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N16.2")
 @pytest.mark.parametrize("diversity", [tsallis, group_entropy, groups_in_four])
 def test_no_model_beats_p_by_more_than_the_bound(diversity):

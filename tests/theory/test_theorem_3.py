@@ -224,6 +224,7 @@ def test_hessian_of_the_divergence_at_p(order):
         np.testing.assert_allclose(hessian, form, rtol=1e-9, atol=1e-9 * form.max())
 
 
+@pytest.mark.slow
 @pytest.mark.claim("T3.6")
 @by_order
 @pytest.mark.parametrize("size", [2, 30])
@@ -385,6 +386,7 @@ def mauve(q, p) -> float:
     return inner + point(1.0)[0] * (point(1.0)[1] + 1) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N4.1")
 @pytest.mark.parametrize("name", HESSIANS)
 def test_hessians_by_hand(name):
@@ -470,6 +472,7 @@ def test_power_divergences_by_symbolic_derivatives():
 # -- n-grams and sums of pairs -------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N4.4", "N4.5")
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "n"), [(2, 3, 1), (3, 3, 2), (2, (1, 2, 3), 1)], ids=str
