@@ -42,22 +42,50 @@ def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
 
 
 def is_concave(pair: Pair) -> TypeGuard[ConcavePair]:
-    """Whether quality is linear and diversity concave, as the pair states."""
+    """Whether quality is linear and diversity concave, as the pair states.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        True for a `ConcavePair`.
+    """
     return isinstance(pair, ConcavePair)
 
 
 def has_tails(pair: Pair) -> TypeGuard[BleuPair]:
-    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
+    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        True for BLEU of order 1, with any numbers of references.
+    """
     return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
 
 
 def is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
-    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference."""
+    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        True if `quadratic_form` takes the pair.
+    """
     return isinstance(pair, KernelPair) or _has_self_references(pair, 1)
 
 
 def is_cubic(pair: Pair) -> TypeGuard[BleuPair]:
-    """Whether diversity is BLEU with two Self-BLEU references."""
+    """Whether diversity is BLEU with two Self-BLEU references.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        True for BLEU of any order.
+    """
     return _has_self_references(pair, 2)
 
 
@@ -85,7 +113,14 @@ def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
 
 
 def name_of(pair: Any) -> str:
-    """Return the pair's name, or that of its class if it has none."""
+    """Return the pair's name, or that of its class if it has none.
+
+    Args:
+        pair: any pair.
+
+    Returns:
+        A name for messages.
+    """
     return getattr(pair, "name", type(pair).__name__)
 
 

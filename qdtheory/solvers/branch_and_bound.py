@@ -30,7 +30,11 @@ class Box:
     planes: np.ndarray
 
     def cut(self) -> tuple[int, float]:
-        """The variable of largest gap, and where to cut: not in the outer tenths."""
+        """Choose where to split the box.
+
+        Returns:
+            The variable of largest gap, and the point, not in the outer tenths.
+        """
         i = int(self.gaps.argmax())
         tenth = (self.high[i] - self.low[i]) / 10
         inside = self.low[i] + tenth, self.high[i] - tenth
