@@ -300,7 +300,8 @@ def _pooled(
     """Sums of the statistics of several texts from q, and their probabilities."""
     rows = np.vstack([*found])
     sizes = tuple(num_candidates * rows.max(axis=1) + 1)
-    sums, chances = _sum_of_draws(np.ravel_multi_index(rows, sizes), q, num_candidates)
+    places = np.asarray(np.ravel_multi_index(rows, sizes))
+    sums, chances = _sum_of_draws(places, q, num_candidates)
     *digits, length, closest = np.unravel_index(sums, sizes)
     counts, possible = np.split(np.array(digits), 2)
     return Matches(counts, possible, length, closest), chances
