@@ -136,4 +136,4 @@ def test_no_ms_jaccard_of_an_order_that_one_side_lacks(side):
     with pytest.raises(ValueError, match="has 2 tokens"):
         qd.ms_jaccard(SPACE, *models)
     with pytest.raises(ValueError, match="has 2 tokens"):
-        text.ms_jaccard(*corpora)
+        text.ms_jaccard(corpora[0], corpora[1])
