@@ -84,7 +84,7 @@ def main() -> int:
     """Run the checks, types beside the others; the exit status is 1 if one fails."""
     start = time.monotonic()
     files = changed_files(ROOT)
-    print(f"{len(files)} changed files, in {', '.join(sorted(touched(files)))}")
+    print("Checking", ", ".join([*sorted(touched(files)), "contracts"]), flush=True)
     running = {}
     for word, arguments in checks(files).items():
         running[word] = subprocess.Popen([sys.executable, *arguments], cwd=ROOT)

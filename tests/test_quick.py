@@ -83,7 +83,7 @@ def test_what_fails_is_named(monkeypatch, capfd):
     monkeypatch.setattr(quick, "checks", lambda files: checks)
     assert quick.main() == 1
     first, *seen, verdict = capfd.readouterr().out.splitlines()
-    assert first == "2 changed files, in pairs"
+    assert first == "Checking pairs, contracts"
     assert seen == ["seen"]
     assert verdict.startswith("failed: types, tests (")
     del checks["types"], checks["tests"]
