@@ -120,7 +120,7 @@ def plot_plane(
     """
     u, v = float(pair.quality(p, p)), float(pair.diversity(p))
     ax = plot_frontier(frontier, ax=ax, **kwargs)
-    plot_model(u, v, ax=ax, label="real distribution")
+    plot_model(u, v, ax=ax, label="real distribution", zorder=3)
     if width is not None:
         sides = u - width, u + width
         ends = np.interp(sides[::-1], frontier.quality, frontier.diversity)
