@@ -122,9 +122,9 @@ def plot_plane(
     ax = plot_frontier(frontier, ax=ax, **kwargs)
     plot_model(u, v, ax=ax, label="real distribution", zorder=3)
     if width is not None:
-        sides = u - width, u + width
-        ends = np.interp(sides[::-1], frontier.quality, frontier.diversity)
-        ax.set(xlim=sides, ylim=ends)
+        quality, diversity = map(np.asarray, (frontier.quality, frontier.diversity))
+        low, high = np.interp([u + width, u - width], quality, diversity)
+        ax.set(xlim=(u - width, u + width), ylim=(low, high))
     return ax
 
 
