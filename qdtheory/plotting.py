@@ -120,11 +120,11 @@ def plot_plane(
     """
     u, v = float(pair.quality(p, p)), float(pair.diversity(p))
     ax = plot_frontier(frontier, ax=ax, **kwargs)
-    plot_model(u, v, ax=ax, label="real distribution")
+    plot_model(u, v, ax=ax, label="real distribution", zorder=3)
     if width is not None:
-        sides = u - width, u + width
-        ends = np.interp(sides[::-1], frontier.quality, frontier.diversity)
-        ax.set(xlim=sides, ylim=ends)
+        quality, diversity = map(np.asarray, (frontier.quality, frontier.diversity))
+        low, high = np.interp([u + width, u - width], quality, diversity)
+        ax.set(xlim=(u - width, u + width), ylim=(low, high))
     return ax
 
 
