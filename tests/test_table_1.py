@@ -258,11 +258,11 @@ def test_the_loss_falls_with_the_fourth_power_of_the_spread(size):
         gains, formulas = [], []
         for step in (0.1, 0.05):
             p = (1 + step * e / np.abs(e).max()) / size
-            bend = 4 - 6 / size
-            eta = (2 - 2 / size) / bend
+            curvature = 4 - 6 / size
+            eta = (2 - 2 / size) / curvature
             line = np.stack([np.ones(size), e], axis=1)
             rest = p**2 - line @ np.linalg.lstsq(line, p**2)[0]
-            formulas.append((3 * eta - 1) ** 2 * (rest @ rest) / (2 * eta * bend))
+            formulas.append((3 * eta - 1) ** 2 * (rest @ rest) / (2 * eta * curvature))
             gains.append(dual_qdisc(p))
         # Both have relative terms of the next order in the spread, or rounding of
         # quality, some 1e-17.

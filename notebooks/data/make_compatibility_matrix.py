@@ -159,9 +159,9 @@ def witness(
         name, curves = "first-order test", [(u + v, 0 * p)]
     else:
         name = "second-order test"
-        bend = p[:, None] * np.asarray(jax.hessian(value)(jnp.asarray(p))) * p
+        curvature = p[:, None] * np.asarray(jax.hessian(value)(jnp.asarray(p))) * p
         basis = np.linalg.svd(np.stack([p, p * u]))[2][2:]
-        sizes, vectors = np.linalg.eigh(basis @ bend @ basis.T)
+        sizes, vectors = np.linalg.eigh(basis @ curvature @ basis.T)
         a = vectors[:, -1] @ basis
         # Half of what a step gains in diversity is given for quality.
         b = sizes[-1] / 4 / np.sqrt(p @ (slope - p @ slope) ** 2) * u

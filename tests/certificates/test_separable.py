@@ -54,13 +54,13 @@ def envelope_optimum(scores, g, least, x):
 def test_the_shape_is_that_of_a_grid(text):
     g = qd.Expression(text)
     shape, x = _shape(g), np.linspace(0, 1, 20_001)
-    bend = _jet(g, x).curvature
+    curvature = _jet(g, x).curvature
     inside = np.any(
         [(low <= x) & (x <= high) for low, high in shape.concave] or [x < 0], axis=0
     )
     # All but the undecided stretches around an inflection are told right.
-    assert (bend[inside] <= 1e-9).all()
-    assert np.mean((bend <= 0) & ~inside) <= 1e-3
+    assert (curvature[inside] <= 1e-9).all()
+    assert np.mean((curvature <= 0) & ~inside) <= 1e-3
     value, least, greatest = _enclosed(g, x[None, ::400])
     jet = _jet(g, x[None, ::400])
     assert np.abs(value - jet.value).max() <= 1e-13

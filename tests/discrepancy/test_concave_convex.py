@@ -185,10 +185,10 @@ def test_a_candidate_that_newton_loses_is_no_warning(references):
     p = oracle(qd.TextSpace(4, 3), 0, 1.0, 32)
     found = quality_discrepancy(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
-    _, slope, bend = values_of(pair.g, np.asarray(found.q))
+    _, slope, curvature = values_of(pair.g, np.asarray(found.q))
     # The winner was polished: the conditions hold for one w and b.
     rest = np.delete(np.arange(64), np.asarray(found.q).argmax())
-    inside = rest[(np.asarray(found.q)[rest] > 1e-9) & (bend[rest] < -1e-3)]
+    inside = rest[(np.asarray(found.q)[rest] > 1e-9) & (curvature[rest] < -1e-3)]
     scores = np.asarray(pair.text_quality(p))[inside]
     w, b = np.polyfit(scores, slope[inside], 1)
     assert w < 0
