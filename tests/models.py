@@ -248,6 +248,21 @@ EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)
 # -- texts --------------------------------------------------------------------------
 
 
+# Spaces of one and of several lengths, and every order that their texts have.
+SPACES = {
+    "4^3": qd.TextSpace(4, 3),
+    "2^5": qd.TextSpace(2, 5),
+    "3^1": qd.TextSpace(3, 1),
+    "1^4": qd.TextSpace(1, 4),
+    "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
+    "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
+}
+SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
+CASES = [
+    (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
+]
+
+
 def sentences(space):
     return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
 

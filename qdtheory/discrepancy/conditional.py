@@ -35,7 +35,7 @@ from qdtheory.solvers.interior_point import (
     tangent_at,
 )
 from qdtheory.solvers.regularized_argmax import require_concave
-from qdtheory.theory.frontier import NEAREST_WEIGHT, maximise
+from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CLOSED, NOISE
 
@@ -214,14 +214,11 @@ def average_discrepancy(
     most_diverse = possible / possible.sum(axis=1, keepdims=True)
     least = float(_average_diversity(pair, p, weights))
 
-    def weight(alpha: float) -> float:
-        return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
-
     def model(alpha: float) -> tuple[np.ndarray, float]:
         """The optimum at alpha, and its diversity in excess of P's."""
         q = most_diverse  # the limit at alpha = 0
         if alpha > 0:
-            q = np.asarray(_optima(pair.g, scores, weight(alpha)))
+            q = np.asarray(_optima(pair.g, scores, weight_of(alpha)))
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
@@ -233,7 +230,8 @@ def average_discrepancy(
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if model(middle)[1] >= 0 else (low, middle)
     q, _ = model(low)
-    gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / weight(low)
+    w = weight_of(low)
+    gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / w
     heights = [
         tangent_bound(pair.g, u, price, x) for u, x in zip(scores, q, strict=True)
     ]
@@ -241,7 +239,7 @@ def average_discrepancy(
     quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
     bound = float(weights @ heights) - paid - quality
     bound += rounding(p.size) * (abs(paid) + float(np.abs(heights).max()))
-    return ConditionalDiscrepancy(gain, jnp.asarray(q), max(bound, gain), weight(low))
+    return ConditionalDiscrepancy(gain, jnp.asarray(q), max(bound, gain), w)
 
 
 def pooled_discrepancy(

@@ -11,7 +11,7 @@ independent of the solvers) matches it.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,7 @@ from qdtheory.theory.frontier import (
     require_solved,
     saturation_weight_of,
     score_gaps,
+    weight_of,
 )
 from qdtheory.world.numbers import (
     CERTIFIED,
@@ -417,13 +418,10 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
     unit = chord_height(g) / posed.spread
     scaled = jnp.asarray((scores - scores.max()) * unit)
 
-    def weight(alpha):
-        return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
-
     def model(alpha):
         if alpha == 0:
             return inner
-        return np.asarray(maximise(g, scaled, weight(alpha))[0])
+        return np.asarray(maximise(g, scaled, weight_of(alpha))[0])
 
     def excess(alpha):
         return posed.diversity(model(alpha)) - posed.real_diversity
@@ -432,11 +430,11 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
         return posed.p, NEAREST_WEIGHT
     lowest = float(saturation_weight_of(g, scaled))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
-    alpha = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
+    alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
     q = model(alpha)
     require_solved(jnp.abs(q.sum() - 1))
     # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
-    return q / q.sum(), weight(alpha) * unit
+    return q / q.sum(), weight_of(alpha) * unit
 
 
 # --- Concave diversity --------------------------------------------------------------

@@ -398,6 +398,22 @@ def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
     return residual
 
 
+def weight_of(alpha: float) -> float:
+    r"""Weight of the Pareto-optimum that maximises $\alpha U + (1 - \alpha) V$.
+
+    Args:
+        alpha: the share of quality, in (0, 1].
+
+    Returns:
+        $w = \alpha / (\alpha - 1)$, at most the largest float below 0.
+
+    Example:
+        >>> weight_of(0.75), weight_of(1.0)
+        (-3.0, -inf)
+    """
+    return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
+
+
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
 def maximise(

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import counted, draw, positive, power, shares_of_texts
+from models import (
+    CASES,
+    SPACES,
+    SPACES_OF_ONE_LENGTH,
+    counted,
+    draw,
+    positive,
+    power,
+    shares_of_texts,
+)
 
 import qdtheory as qd
 
@@ -17,19 +26,6 @@ SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
 # Calls that are not compiled take a few milliseconds each.
 few_examples = settings(max_examples=30)
-
-SPACES = {
-    "4^3": qd.TextSpace(4, 3),
-    "2^5": qd.TextSpace(2, 5),
-    "3^1": qd.TextSpace(3, 1),
-    "1^4": qd.TextSpace(1, 4),
-    "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
-    "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
-}
-SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
-CASES = [
-    (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
-]
 
 
 # -- the map ------------------------------------------------------------------------

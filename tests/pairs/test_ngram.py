@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from models import counted, draw, positive
+from models import CASES, SPACES, SPACES_OF_ONE_LENGTH, counted, draw, positive
 from scipy.linalg import null_space
 
 import qdtheory as qd
@@ -18,20 +18,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 few_examples = settings(max_examples=30)
 
 SPACE = qd.TextSpace(4, 3)
-SPACES = {
-    "4^3": qd.TextSpace(4, 3),
-    "2^5": qd.TextSpace(2, 5),
-    "3^1": qd.TextSpace(3, 1),
-    "1^4": qd.TextSpace(1, 4),
-    "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
-    "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
-}
 ONE_LENGTH = [name for name, space in SPACES.items() if len(space.lengths) == 1]
-SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
 SMALL = [(qd.TextSpace(2, 3), n) for n in (1, 2, 3)] + [(qd.TextSpace(3, 2), 1)]
-CASES = [
-    (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
-]
 
 
 @pytest.mark.claim("N2.8")
