@@ -42,8 +42,9 @@ def search(pair: qd.BleuPair, p: np.ndarray) -> qd.Search:
 
 def report(sigma: float, seed: int, took: float, found: qd.Interval) -> None:
     print(
-        f"sigma {sigma:g}, seed {seed}: QDisc in [{found.lower:.7f}, "
-        f"{found.upper:.7f}], width {found.upper - found.lower:.1e}, {took:.2f} s",
+        f"sigma {sigma:g}, seed {seed}: QDisc in [{found.qdisc:.7f}, "
+        f"{found.upper_bound:.7f}], width {found.upper_bound - found.qdisc:.1e}, "
+        f"{took:.2f} s",
         flush=True,
     )
 
@@ -58,7 +59,7 @@ def tails() -> None:
             took, found = seconds(qd.bleu_1_interval, pair, p)
             report(sigma, seed, took, found)
             times.append(took)
-            widths.append(found.upper - found.lower)
+            widths.append(found.upper_bound - found.qdisc)
     print(
         f"BLEU-1, two references: {len(times)} oracles, widest interval "
         f"{max(widths):.1e} (bar 1e-5), slowest {max(times):.2f} s (bar 5 s), "
@@ -80,8 +81,8 @@ def quadratic() -> None:
             searches.append(search_time)
             intervals.append(took)
             scores = np.asarray(pair.text_quality(p))
-            if bounds_meet(found.lower, found.upper, scores):
-                shortfalls.append(1 - float(searched.gain) / found.upper)
+            if bounds_meet(found.qdisc, found.upper_bound, scores):
+                shortfalls.append(1 - float(searched.gain) / found.upper_bound)
     reached = sum(shortfall <= 1e-4 for shortfall in shortfalls)
     print(
         f"BLEU-2, one reference: {len(shortfalls)} of {len(intervals)} intervals "
@@ -99,10 +100,10 @@ def separable() -> None:
         p = oracle(seed, 1.0)
         took, found = seconds(qd.separable_interval, pair, p)
         exact = qd.quality_discrepancy(pair, p).qdisc
-        assert found.lower - 1e-9 <= exact <= found.upper
+        assert found.qdisc - 1e-9 <= exact <= found.upper_bound
         report(1.0, seed, took, found)
         times.append(took)
-        widths.append(found.upper - found.lower)
+        widths.append(found.upper_bound - found.qdisc)
     print(
         f"separable, 1,001 candidates: {len(times)} oracles, median width "
         f"{np.median(widths):.1e}, widest {max(widths):.1e} (bar 1e-6), median "

@@ -26,6 +26,7 @@ from .discrepancy.conditional import (
     pooled_diversity as pooled_diversity,
     transport_bound as transport_bound,
 )
+from .discrepancy.gain import Gain as Gain
 from .discrepancy.quality import Discrepancy as Discrepancy
 from .metrics.bleu import (
     estimate_bleu as estimate_bleu,

@@ -220,8 +220,8 @@ def test_other_oracles_share_the_trends(seed):
     for num_candidates in (3, 6, 31, 101):
         pair = qd.BleuPair(SPACE, 1, 2, num_candidates - 1)
         found = qd.bleu_1_interval(pair, p, tolerance=1e-4)
-        lows.append(found.lower)
-        ups.append(found.upper)
+        lows.append(found.qdisc)
+        ups.append(found.upper_bound)
     assert (np.array(lows[1:]) > np.array(ups[:-1])).all()
 
 

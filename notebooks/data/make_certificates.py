@@ -35,8 +35,8 @@ def interval(pair: qd.BleuPair, p, found: qd.Discrepancy) -> qd.Interval:
     tolerance = RELATIVE_WIDTH * found.qdisc / float(np.ptp(pair.text_quality(p)))
     bounds = qd.cubic_interval(pair, p, found.q, tolerance, MAX_STEPS)
     shown = qd.cubic_bound(pair, p, bounds.certificate)
-    if shown != bounds.upper:
-        raise RuntimeError(f"the certificate shows {shown}, not {bounds.upper}")
+    if shown != bounds.upper_bound:
+        raise RuntimeError(f"the certificate shows {shown}, not {bounds.upper_bound}")
     return bounds
 
 
@@ -45,8 +45,8 @@ def values(p, order: int) -> list[str]:
     pair = qd.BleuPair(SPACE, order, NUM_REFERENCES, NUM_REFERENCES)
     found = qd.quality_discrepancy(pair, p)
     bounds, size = interval(pair, p, found), found.quality_range
-    gains = outwards(bounds.lower, bounds.upper)
-    rates = outwards(bounds.lower / size, bounds.upper / size)
+    gains = outwards(bounds.qdisc, bounds.upper_bound)
+    rates = outwards(bounds.qdisc / size, bounds.upper_bound / size)
     return [*gains, f"{size:.9g}", *rates, str(bounds.steps)]
 
 

@@ -163,11 +163,11 @@ def bounded(name: str, setting: Setting, seed: int) -> dict:
     tolerance = TOLERANCE if p.size <= FEW else COARSE
     scores = np.asarray(pair.text_quality(p))
     found = qd.bleu_1_interval(pair, p, tolerance=tolerance / np.ptp(scores))
-    row = {"qdisc": found.lower, "upper_bound": found.upper}
+    row = {"qdisc": found.qdisc, "upper_bound": found.upper_bound}
     if setting.candidates <= setting.vocab_size + 1:
         tokens = space_of(setting).tokens
         repeats = (tokens == tokens[:, :1]).all(axis=1)
-        row["drate"] = found.lower / float(scores.max() - scores[repeats].mean())
+        row["drate"] = found.qdisc / float(scores.max() - scores[repeats].mean())
     return row
 
 

@@ -137,19 +137,19 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
-    if bounds.lower > gain + MARGIN * posed.spread:
-        gain, q = bounds.lower, bounds.q
+    if bounds.qdisc > gain + MARGIN * posed.spread:
+        gain, q = bounds.qdisc, bounds.q
         reason += " A local search improved on it."
     else:
         dominated_in = found.dominated_in
     gain, error = max(gain, 0.0), score_error(posed.pair, posed.p)
-    met = bounds_meet(gain, bounds.upper, posed.scores, error)
+    met = bounds_meet(gain, bounds.upper_bound, posed.scores, error)
     return replace(
         found,
         qdisc=gain,
         q=q,
         dominated_in=dominated_in,
-        upper_bound=bounds.upper,
+        upper_bound=bounds.upper_bound,
         status="certified" if met else "lower_bound",
         reason=f"{reason} Bounded by {method}.",
     )

@@ -74,7 +74,7 @@ class CubicCertificate:
 
 @dataclass(frozen=True)
 class CubicInterval(Interval):
-    """Lower and upper bound on QDisc, with a certificate of the upper bound.
+    """An interval that holds QDisc, with a certificate of its upper bound.
 
     Attributes:
         certificate: input of `cubic_bound`.
@@ -117,9 +117,9 @@ def cubic_interval(
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
         >>> p = np.array([0.4, 0.3, 0.2, 0.1])
         >>> found = cubic_interval(pair, p)
-        >>> found.upper - found.lower <= 1e-6
+        >>> found.upper_bound - found.qdisc <= 1e-6
         True
-        >>> cubic_bound(pair, p, found.certificate) == found.upper
+        >>> cubic_bound(pair, p, found.certificate) == found.upper_bound
         True
     """
     _require_cubic(pair)
@@ -182,7 +182,7 @@ def admm_interval(
     # By the theorem the bound is the certificate's, or the gain that it takes as known.
     upper = max(upper, certificate.floor)
     found = checked_interval(lower, upper, q, steps, unit)
-    return CubicInterval(lower, found.upper, found.q, steps, certificate)
+    return CubicInterval(lower, found.upper_bound, found.q, steps, certificate)
 
 
 def cubic_bound(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
+from qdtheory.discrepancy.gain import Gain
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.posed import Posed, pose
 from qdtheory.world.distributions import check_distribution
@@ -18,19 +19,16 @@ PENALTY = 1e5
 
 
 @dataclass(frozen=True)
-class Interval:
-    """Lower and upper bound on QDisc.
+class Interval(Gain):
+    """An interval that holds QDisc, with V(q) >= V(p) as evaluated in 64 bits.
 
     Attributes:
-        lower: the gain in quality of `q`, at least 0.
-        upper: upper bound on the gain of models with V(Q) >= V(P).
-        q: a model with V(q) >= V(p) as evaluated in 64 bits, shape (N,).
+        qdisc: as in `Gain`.
+        upper_bound: as in `Gain`.
+        q: as in `Gain`, shape (N,).
         steps: number of boxes split, or of solver iterations.
     """
 
-    lower: float
-    upper: float
-    q: Float[Array, " texts"]
     steps: int
 
 

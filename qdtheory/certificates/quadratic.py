@@ -60,7 +60,7 @@ def quadratic_interval(
         >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
         >>> p = np.array([0.2, 0.5, 0.3])
         >>> found = quadratic_interval(KernelPair(kernel), p)
-        >>> found.upper - found.lower <= 1e-6
+        >>> found.upper_bound - found.qdisc <= 1e-6
         True
     """
     if not is_quadratic(pair):

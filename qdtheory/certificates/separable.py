@@ -304,7 +304,7 @@ def separable_interval(
         >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
         >>> pair = SeparablePair(Expression("x"), two_peaks)
         >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
-        >>> found.upper - found.lower <= 1e-6
+        >>> found.upper_bound - found.qdisc <= 1e-6
         True
     """
     separable = separable_form(pair)

@@ -74,7 +74,7 @@ def bleu_1_interval(
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
         >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
         >>> found = bleu_1_interval(pair, p)
-        >>> found.upper - found.lower <= 1e-6
+        >>> found.upper_bound - found.qdisc <= 1e-6
         True
     """
     if not has_tails(pair):

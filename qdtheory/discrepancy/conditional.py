@@ -23,6 +23,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.discrepancy.concave_convex import values_of
+from qdtheory.discrepancy.gain import Gain
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.posed import Posed
@@ -157,21 +158,18 @@ def pooled_diversity(
 
 # --- Discrepancies ------------------------------------------------------------------
 @dataclass(frozen=True)
-class ConditionalDiscrepancy:
+class ConditionalDiscrepancy(Gain):
     """The quality that a conditional model can gain over P at no loss of diversity.
 
     Attributes:
-        qdisc: the gain of `q`, at least 0.
+        qdisc: as in `Gain`.
+        upper_bound: as in `Gain`, up to rounding.
         q: a model, shape (conditions, texts), as diverse as P up to rounding.
-        upper_bound: upper bound on the gain, up to rounding.
         w: the multiplier common to all conditions, dV/dU along the frontier at `q`; 0
             if P maximises diversity, minus infinity or close to it if q maximises
             quality.
     """
 
-    qdisc: float
-    q: Float[Array, "conditions texts"]
-    upper_bound: float
     w: float
 
 
@@ -222,7 +220,7 @@ def average_discrepancy(
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
-        return ConditionalDiscrepancy(0.0, jnp.asarray(p), 0.0, 0.0)
+        return ConditionalDiscrepancy(0.0, 0.0, jnp.asarray(p), 0.0)
     low, high = 0.0, 1.0
     if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
@@ -239,7 +237,7 @@ def average_discrepancy(
     quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
     bound = float(weights @ heights) - paid - quality
     bound += rounding(p.size) * (abs(paid) + float(np.abs(heights).max()))
-    return ConditionalDiscrepancy(gain, jnp.asarray(q), max(bound, gain), w)
+    return ConditionalDiscrepancy(gain, max(bound, gain), jnp.asarray(q), w)
 
 
 def pooled_discrepancy(
@@ -259,7 +257,7 @@ def pooled_discrepancy(
         weights: P(c), positive.
 
     Returns:
-        The discrepancy; at least `transport_bound(pair, p, weights).gain`.
+        The discrepancy; at least `transport_bound(pair, p, weights).qdisc`.
 
     Raises:
         ValueError: bad distributions, g not strictly concave, or a quality that is
@@ -288,7 +286,7 @@ def pooled_discrepancy(
     if unit == 0 or most - real <= NOISE * abs(values_of(pair.g, weights @ p)[0]).sum():
         # Only one pooled distribution is left.
         plan = transport_bound(pair, p, weights)
-        return ConditionalDiscrepancy(plan.gain, plan.q, plan.upper_bound, 0.0)
+        return ConditionalDiscrepancy(plan.qdisc, plan.upper_bound, plan.q, 0.0)
 
     best, gain, upper, price = p, 0.0, np.inf, np.inf
     rows, columns = _sums(*p.shape)
@@ -306,27 +304,24 @@ def pooled_discrepancy(
             best, gain = q, found
         if upper - gain <= CLOSED * unit:
             break
-    return ConditionalDiscrepancy(gain, jnp.asarray(best), max(upper, gain), -1 / price)
+    return ConditionalDiscrepancy(gain, max(upper, gain), jnp.asarray(best), -1 / price)
 
 
 @dataclass(frozen=True)
-class Transport:
+class Transport(Gain):
     r"""The optimal assignment of the texts of a pooled distribution to the conditions.
 
     Attributes:
-        gain: the quality gained over P, at least 0.
+        qdisc: as in `Gain`.
+        upper_bound: upper bound on the gain of models with that pooled distribution.
         q: the model, shape (conditions, texts), with the pooled distribution of P,
             to 1e-10.
-        upper_bound: upper bound on the gain of models with that pooled distribution.
         condition_potentials: $a_c$, shape (conditions,).
         text_potentials: $b_x$, shape (texts,), of mean 0 under the pooled
             distribution. $r_{cx} \le a_c + b_x$ everywhere, with equality on the
             support of `q`, and on that of P if the gain is 0.
     """
 
-    gain: float
-    q: Float[Array, "conditions texts"]
-    upper_bound: float
     condition_potentials: Float[Array, " conditions"]
     text_potentials: Float[Array, " texts"]
 
@@ -364,7 +359,7 @@ def transport_bound(
         >>> from qdtheory.pairs.named import CR_NRR
         >>> p = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
         >>> plan = transport_bound(CR_NRR, p, np.array([0.5, 0.5]))
-        >>> print(f"{plan.gain:.4f}")
+        >>> print(f"{plan.qdisc:.4f}")
         0.0600
         >>> bool(abs(plan.q.mean(axis=0) - p.mean(axis=0)).max() < 1e-12)
         True
@@ -393,9 +388,9 @@ def transport_bound(
     real = float(conditional_quality(pair, p, p, weights))
     gain = max(_gain(q, p, weights, scores), 0.0)
     return Transport(
-        gain=gain,
-        q=jnp.asarray(q),
+        qdisc=gain,
         upper_bound=max(float(weights @ condition_potentials) - real, gain),
+        q=jnp.asarray(q),
         condition_potentials=jnp.asarray(condition_potentials),
         text_potentials=jnp.asarray(text_potentials),
     )

@@ -25,6 +25,7 @@ from qdtheory.discrepancy.concave_convex import (
     most_diverse_model,
     values_of,
 )
+from qdtheory.discrepancy.gain import Gain
 from qdtheory.discrepancy.weak_duality import (
     concave_convex_bound,
     rounding,
@@ -94,22 +95,22 @@ def bounds_meet(
 
 
 @dataclass(frozen=True)
-class Discrepancy:
+class Discrepancy(Gain):
     r"""How far P is from Pareto-optimal, and the model that shows it.
 
     Attributes:
-        qdisc: U(Q) - U(P) of the best Q with V(Q) >= V(P), at least 0.
-        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
-            1 only if the most diverse model itself beats P in quality.
+        qdisc: as in `Gain`: U(Q) - U(P) of the best Q with V(Q) >= V(P).
+        upper_bound: as in `Gain`.
         q: the maximiser Q, shape (N,); if only diversity can be gained, the model
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
             maximises V, up to rounding.
+        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
+            1 only if the most diverse model itself beats P in quality.
         status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
             the range of the texts' scores, or the rounding error of quality;
             "certified": the dual of a convex problem or `qdtheory.certify` shows it to
             within 1e-5 of that range; "lower_bound": the best model found. What a
             bound assumes of g or V is stated in `reason`.
-        upper_bound: upper bound on QDisc; infinite if none is known.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).
@@ -126,11 +127,8 @@ class Discrepancy:
         p: the real distribution that this result is for, shape (N,).
     """
 
-    qdisc: float
     drate: float | None = field(init=False)
-    q: Float[Array, " texts"]
     status: Literal["exact", "certified", "lower_bound"]
-    upper_bound: float
     quality_range: float
     most_diverse: Float[Array, " texts"]
     dominated_in: Literal["quality", "diversity"] | None

@@ -34,7 +34,7 @@ def test_certify_bounds_and_improves():
     found = qd.certify(pair, p, blind(pair, p, 0.5))
     bounds = bleu_1_interval(pair, p)
     assert found.status == "certified"
-    assert (found.qdisc, found.upper_bound) == (bounds.lower, bounds.upper)
+    assert (found.qdisc, found.upper_bound) == (bounds.qdisc, bounds.upper_bound)
     assert found.drate == pytest.approx(2 * found.qdisc, rel=1e-15)
     assert found.dominated_in == "quality"
     assert found.reason.endswith("improved on it. Bounded by branch and bound.")

@@ -107,10 +107,10 @@ def test_false_proofs_are_refused(as_a_user):
     found = qd.cubic_interval(pair, p)
     good = found.certificate
     shown = qd.cubic_bound(pair, p, good)
-    assert found.lower <= shown
+    assert found.qdisc <= shown
     # Of the entry's 6 terms and of what makes the matrices surely semidefinite.
     assert 0 <= shown - largest_entry(pair, p, good) <= 1e-10
-    gap = 2 * (shown - found.lower) + 1e-3
+    gap = 2 * (shown - found.qdisc) + 1e-3
     for name in ("grams", "gram"):
         # The sum of such a matrix's entries is negative.
         matrices = getattr(good, name)
@@ -118,7 +118,7 @@ def test_false_proofs_are_refused(as_a_user):
         with pytest.raises(ValueError, match="must be positive semidefinite"):
             qd.cubic_bound(pair, p, bad)
     lying = dataclasses.replace(good, grams=good.grams - gap)
-    assert largest_entry(pair, p, lying) < found.lower
+    assert largest_entry(pair, p, lying) < found.qdisc
     # A skew part adds nothing to Q'SQ.
     skew = rng.normal(size=good.grams.shape)
     skew = dataclasses.replace(good, grams=good.grams + skew - skew.transpose(0, 2, 1))
@@ -137,13 +137,13 @@ def test_the_interval_closes_on_the_search(seed):
     pair = qd.BleuPair(space, 2, 2, 2)
     p = oracle(space, seed, sigma=2.0)
     found = qd.cubic_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
-    assert 0 <= found.upper - found.lower <= 1e-6
-    assert qd.cubic_bound(pair, p, found.certificate) == found.upper
+    assert_attained(pair, p, found.q, found.qdisc)
+    assert 0 <= found.upper_bound - found.qdisc <= 1e-6
+    assert qd.cubic_bound(pair, p, found.certificate) == found.upper_bound
     searched = qd.quality_discrepancy(pair, p).qdisc
-    assert searched <= found.upper
+    assert searched <= found.upper_bound
     # The search stops at a relative 1e-6 or so of gains of some percent.
-    assert searched >= found.lower - 1e-6
+    assert searched >= found.qdisc - 1e-6
 
 
 def test_the_cubic_bounds_what_is_solved_otherwise():
@@ -151,15 +151,15 @@ def test_the_cubic_bounds_what_is_solved_otherwise():
     space = qd.TextSpace(3, 2)
     pair, p = qd.BleuPair(space, 1, 2, 2), oracle(space, 1, sigma=2.0)
     tails, cubic = qd.bleu_1_interval(pair, p), qd.cubic_interval(pair, p)
-    assert max(tails.lower, cubic.lower) <= min(tails.upper, cubic.upper)
-    assert cubic.upper - cubic.lower <= 1e-6
+    assert max(tails.qdisc, cubic.qdisc) <= min(tails.upper_bound, cubic.upper_bound)
+    assert cubic.upper_bound - cubic.qdisc <= 1e-6
     space = qd.TextSpace(2, 2)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 1, sigma=2.0)
     exact = qd.quality_discrepancy(pair, p)
     assert exact.status == "exact"
     found = qd.cubic_interval(pair, p)
     # Both sides evaluate U(P) and V(P), with rounding.
-    assert found.lower - 1e-12 <= exact.qdisc <= found.upper + 1e-12
+    assert found.qdisc - 1e-12 <= exact.qdisc <= found.upper_bound + 1e-12
 
 
 @pytest.mark.claim("N17.24")
@@ -198,9 +198,9 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     # From P, with no search: far from closed, and right all the same.
     found = qd.cubic_interval(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
     assert found.steps == STEPS_BETWEEN_CHECKS
-    assert found.lower <= float(row["upper"])
-    assert float(row["lower"]) <= found.upper < 1
-    assert qd.cubic_bound(pair, p, found.certificate) == found.upper
+    assert found.qdisc <= float(row["upper"])
+    assert float(row["lower"]) <= found.upper_bound < 1
+    assert qd.cubic_bound(pair, p, found.certificate) == found.upper_bound
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -241,8 +241,8 @@ def test_the_solver_keeps_what_it_says():
 def test_one_text_gains_nothing():
     pair = qd.BleuPair(qd.TextSpace(1, 2), 2, 2, 2)
     found = qd.cubic_interval(pair, np.ones(1))
-    assert (found.lower, found.steps) == (0, 0)
-    assert 0 <= found.upper <= 1e-12
+    assert (found.qdisc, found.steps) == (0, 0)
+    assert 0 <= found.upper_bound <= 1e-12
 
 
 def test_certify_takes_two_self_references():
@@ -299,7 +299,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     )
     truth = max(floor, largest)
     # Not even with what the matrices lack, were they to lack nothing.
-    assert truth <= Fraction(found.upper) <= truth + Fraction(1e-9)
+    assert truth <= Fraction(found.upper_bound) <= truth + Fraction(1e-9)
 
 
 def is_semidefinite(matrix):

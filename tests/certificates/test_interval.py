@@ -30,6 +30,6 @@ def test_scores_in_units_lose_nothing():
 def test_a_bound_below_the_gain_is_rounding_or_an_error():
     p = np.array([0.5, 0.5])
     found = checked_interval(1.0, 1.0 - 1e-12, p, 3, unit=1.0)
-    assert (found.lower, found.upper, found.steps) == (1.0, 1.0, 3)
+    assert (found.qdisc, found.upper_bound, found.steps) == (1.0, 1.0, 3)
     with pytest.raises(RuntimeError, match="more than the bound"):
         checked_interval(1.0, 0.99, p, 3, unit=1.0)

@@ -70,14 +70,14 @@ def test_quadratic_interval_agrees_with_a_grid(seed):
     pair = qd.KernelPair(kernel)
     p = rng.dirichlet(np.ones(3))
     found = quadratic_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
+    assert_attained(pair, p, found.q, found.qdisc)
     steps = 500
     grid = mixtures(3, steps)
     spent = np.einsum("qi,ij,qj->q", grid, kernel, grid)
     best = ((grid - p) @ kernel @ p)[spent <= p @ kernel @ p].max(initial=0)
-    assert best <= found.upper
+    assert best <= found.upper_bound
     # Rounding to the grid, and back into the constraint, moves a few steps.
-    assert abs(best - found.lower) <= 5 / steps
+    assert abs(best - found.qdisc) <= 5 / steps
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -88,10 +88,10 @@ def test_membership_is_solved_exactly(seed):
     exact = qd.quality_discrepancy(qd.single_token_bleu_pair(3, 1), p).qdisc
     found = quadratic_interval(qd.BleuPair(space, 3, 3, 1), p)
     # Clarabel stops at 1e-8, relatively; the local search 1e-9 inside.
-    assert exact == pytest.approx(found.lower, abs=1e-7)
-    assert exact == pytest.approx(found.upper, abs=1e-7)
-    assert found.lower <= exact + 1e-14
-    assert found.upper >= exact - 1e-14
+    assert exact == pytest.approx(found.qdisc, abs=1e-7)
+    assert exact == pytest.approx(found.upper_bound, abs=1e-7)
+    assert found.qdisc <= exact + 1e-14
+    assert found.upper_bound >= exact - 1e-14
 
 
 def test_branch_and_bound_agrees_with_the_relaxation():
@@ -100,16 +100,16 @@ def test_branch_and_bound_agrees_with_the_relaxation():
     for seed in range(3):
         p = oracle(space, seed, sigma=2.0)
         tails, relaxation = bleu_1_interval(pair, p), quadratic_interval(pair, p)
-        assert relaxation.upper - relaxation.lower <= 1e-7
-        assert tails.lower <= relaxation.upper
-        assert relaxation.lower <= tails.upper
+        assert relaxation.upper_bound - relaxation.qdisc <= 1e-7
+        assert tails.qdisc <= relaxation.upper_bound
+        assert relaxation.qdisc <= tails.upper_bound
 
 
 def test_a_semidefinite_kernel_admits_no_gain():
     space = qd.TextSpace(3, 2)
     p = oracle(space, 0, sigma=1.0)
     found = quadratic_interval(qd.BleuPair(space, 1, 1, 1), p)
-    assert found.lower <= found.upper <= 1e-7
+    assert found.qdisc <= found.upper_bound <= 1e-7
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -119,9 +119,9 @@ def test_bleu_2_with_one_reference_is_beaten_at_every_oracle(seed):
     pair = qd.BleuPair(space, 2, 1, 1)
     p = oracle(space, seed, sigma=1.0)
     found = quadratic_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
-    assert found.lower > 1e-3
-    assert found.upper - found.lower <= 0.02 * found.lower
+    assert_attained(pair, p, found.q, found.qdisc)
+    assert found.qdisc > 1e-3
+    assert found.upper_bound - found.qdisc <= 0.02 * found.qdisc
 
 
 def test_quadratic_interval_says_what_it_takes(as_a_user, monkeypatch):
@@ -172,8 +172,8 @@ def test_a_semidefinite_program_without_a_solution_leaves_a_loose_bound(
     found = quadratic_interval(qd.KernelPair(kernel), p)
     scores = kernel @ p
     assert found.steps == 0
-    assert 0 <= found.lower <= best.upper
-    assert best.upper <= found.upper <= scores.max() - scores @ p + 1e-12
+    assert 0 <= found.qdisc <= best.upper_bound
+    assert best.upper_bound <= found.upper_bound <= scores.max() - scores @ p + 1e-12
 
 
 def random_kernel(rng, size):
@@ -242,6 +242,6 @@ def test_the_whole_quadratic_interval_is_rounded_up(seed, monkeypatch):
     least = min(u)
     truth = exact_quadratic_bound((u - least) / unit, k, spent, price / unit, root)
     truth = unit * truth + least - u @ real
-    assert Fraction(found.upper) >= truth
+    assert Fraction(found.upper_bound) >= truth
     rounding = 1e-10 * float(unit) + 1e-14 * np.abs(kernel).max()
-    assert found.upper <= float(truth) + rounding
+    assert found.upper_bound <= float(truth) + rounding

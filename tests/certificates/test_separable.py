@@ -171,12 +171,12 @@ def test_intervals_close_and_hold_what_a_grid_finds(text):
     p = np.random.default_rng(1).dirichlet(np.ones(4))
     pair = qd.SeparablePair(CR, g)
     found = separable_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
-    assert found.upper - found.lower <= 1e-6
+    assert_attained(pair, p, found.q, found.qdisc)
+    assert found.upper_bound - found.qdisc <= 1e-6
     best = ((grid - p) @ p)[diversity >= float(pair.diversity(p))].max()
-    assert best <= found.upper
+    assert best <= found.upper_bound
     # Some point of the grid is within two steps of the best model.
-    assert best >= found.lower - 4 / steps
+    assert best >= found.qdisc - 4 / steps
 
 
 @pytest.mark.claim("N17.6")
@@ -187,8 +187,8 @@ def test_the_interval_holds_the_exact_value_of_texts_of_one_token(k, concentrati
     found = separable_interval(pair, p)
     exact = qd.quality_discrepancy(pair, p).qdisc
     # Both sides evaluate U(P) and V(P), with rounding.
-    assert found.lower - 1e-9 <= exact <= found.upper + 1e-12
-    assert found.upper - found.lower <= 1e-6
+    assert found.qdisc - 1e-9 <= exact <= found.upper_bound + 1e-12
+    assert found.upper_bound - found.qdisc <= 1e-6
 
 
 @pytest.mark.claim("N17.7")
@@ -197,9 +197,9 @@ def test_a_thousand_candidates_and_64_texts_close():
     p = oracle(qd.TextSpace(4, 3), 0, sigma=1.0)
     exact = qd.quality_discrepancy(pair, p)
     found = separable_interval(pair, p, start=exact.q)
-    assert_attained(pair, p, found.q, found.lower)
-    assert found.upper - found.lower <= 1e-6
-    assert found.lower - 1e-9 <= exact.qdisc <= found.upper + 1e-12
+    assert_attained(pair, p, found.q, found.qdisc)
+    assert found.upper_bound - found.qdisc <= 1e-6
+    assert found.qdisc - 1e-9 <= exact.qdisc <= found.upper_bound + 1e-12
     assert found.steps <= 2
 
 
@@ -207,8 +207,8 @@ def test_zeros_ties_and_extreme_distributions():
     g = qd.single_token_bleu_pair(1, 10).g
     for p in (np.eye(5)[2], np.full(5, 0.2), np.ones(1)):
         found = separable_interval(qd.SeparablePair(CR, g), p)
-        assert found.lower == 0
-        assert found.upper <= 1e-8
+        assert found.qdisc == 0
+        assert found.upper_bound <= 1e-8
     for f, p in (
         (LL, np.array([0.5, 0.3, 0.2, 0, 0])),  # scores of -inf
         (CR, np.array([0.3, 0.3, 0.2, 0.2, 0])),
@@ -217,8 +217,8 @@ def test_zeros_ties_and_extreme_distributions():
         found = separable_interval(pair, p)
         assert np.asarray(found.q)[p == 0].max() <= (0 if f is LL else 1)
         exact = qd.quality_discrepancy(pair, p).qdisc
-        assert found.lower - 1e-8 <= exact <= found.upper + 1e-12
-        assert found.upper - found.lower <= 1e-6
+        assert found.qdisc - 1e-8 <= exact <= found.upper_bound + 1e-12
+        assert found.upper_bound - found.qdisc <= 1e-6
 
 
 def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
@@ -228,8 +228,8 @@ def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
     for splits in (0, 1):
         wide = separable_interval(pair, p, max_splits=splits)
         assert wide.steps == min(splits, narrow.steps)
-        assert wide.lower - 1e-9 <= narrow.upper
-        assert wide.upper >= narrow.lower
+        assert wide.qdisc - 1e-9 <= narrow.upper_bound
+        assert wide.upper_bound >= narrow.qdisc
 
 
 def test_certify_bounds_what_a_search_found():
@@ -312,7 +312,7 @@ def test_the_bounds_of_a_sphere(seed):
             )
             bounds = (
                 qd.quality_discrepancy(pairs[0], p).upper_bound,
-                qd.separable_interval(pairs[1], p).upper,
+                qd.separable_interval(pairs[1], p).upper_bound,
             )
             for bound in bounds:
                 assert mpmath.mpf(bound) >= gain * unit - abs(gain) * unit * 1e-14

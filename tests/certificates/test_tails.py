@@ -65,10 +65,10 @@ def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
     exact = qd.quality_discrepancy(qd.single_token_bleu_pair(n, k), p).qdisc
     pair = qd.BleuPair(qd.TextSpace(size, 1), 1, n, k)
     found = bleu_1_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
+    assert_attained(pair, p, found.q, found.qdisc)
     # Both sides evaluate U(P) and V(P), with rounding.
-    assert found.lower - 1e-12 <= exact <= found.upper + 1e-12
-    assert found.upper - found.lower <= 1e-6
+    assert found.qdisc - 1e-12 <= exact <= found.upper_bound + 1e-12
+    assert found.upper_bound - found.qdisc <= 1e-6
 
 
 @pytest.mark.slow
@@ -89,12 +89,12 @@ def test_bleu_1_interval_agrees_with_a_grid(length, references, steps):
         gains = (grid - p) @ np.asarray(pair.text_quality(p))
         best = gains[diversity >= float(pair.diversity(p))].max()
         found = bleu_1_interval(pair, p)
-        assert_attained(pair, p, found.q, found.lower)
-        assert found.upper - found.lower <= 1e-6
-        assert best <= found.upper
+        assert_attained(pair, p, found.q, found.qdisc)
+        assert found.upper_bound - found.qdisc <= 1e-6
+        assert best <= found.upper_bound
         # The best model is within a step of the grid in each of its probabilities,
         # some of them spent on feasibility; scores are in [0, 1].
-        assert best >= found.lower - 2 * length / steps
+        assert best >= found.qdisc - 2 * length / steps
 
 
 def test_two_references_over_two_words_and_two_tokens_are_compatible():
@@ -103,7 +103,7 @@ def test_two_references_over_two_words_and_two_tokens_are_compatible():
     for seed in range(5):
         p = np.random.default_rng(seed).dirichlet(np.ones(4))
         found = bleu_1_interval(pair, p)
-        assert found.lower <= found.upper <= 1e-6
+        assert found.qdisc <= found.upper_bound <= 1e-6
 
 
 @pytest.mark.slow
@@ -114,9 +114,9 @@ def test_bleu_1_with_two_references_is_certified(seed):
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, seed, sigma=(0.5, 1.0, 2.0)[seed % 3])
     found = bleu_1_interval(pair, p)
-    assert_attained(pair, p, found.q, found.lower)
-    assert found.lower > 1e-4
-    assert found.upper - found.lower <= 1e-6
+    assert_attained(pair, p, found.q, found.qdisc)
+    assert found.qdisc > 1e-4
+    assert found.upper_bound - found.qdisc <= 1e-6
     assert found.steps < 100
 
 
@@ -131,7 +131,7 @@ def test_bleu_1_interval_of_extreme_distributions_is_0():
     ):
         found = bleu_1_interval(qd.BleuPair(texts, 1, 2, 2), p)
         # What is added for rounding: some hundred roundings of scores of 1.
-        assert 0 <= found.lower <= found.upper <= 1e-12
+        assert 0 <= found.qdisc <= found.upper_bound <= 1e-12
 
 
 def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
@@ -142,9 +142,9 @@ def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
     for splits in (0, 1, 4):
         wide = bleu_1_interval(pair, p, max_splits=splits)
         assert wide.steps == splits
-        assert wide.upper - wide.lower > 1e-6
-        assert wide.lower <= narrow.upper
-        assert wide.upper >= narrow.lower
+        assert wide.upper_bound - wide.qdisc > 1e-6
+        assert wide.qdisc <= narrow.upper_bound
+        assert wide.upper_bound >= narrow.qdisc
 
 
 def test_a_start_is_taken_up():
@@ -153,7 +153,7 @@ def test_a_start_is_taken_up():
     p = oracle(space, 1, sigma=1.0)
     known = bleu_1_interval(pair, p)
     found = bleu_1_interval(pair, p, start=known.q, max_splits=0)
-    assert found.lower == pytest.approx(known.lower, abs=1e-15)
+    assert found.qdisc == pytest.approx(known.qdisc, abs=1e-15)
 
 
 def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
@@ -173,8 +173,8 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
 
     monkeypatch.setattr(scipy.optimize, "linprog", lie)
     found = bleu_1_interval(pair, p, max_splits=10)
-    assert found.upper >= honest.lower
-    assert found.upper > honest.upper
+    assert found.upper_bound >= honest.qdisc
+    assert found.upper_bound > honest.upper_bound
 
 
 def test_bleu_1_says_what_it_takes(as_a_user):
@@ -209,11 +209,11 @@ def test_a_linear_program_without_a_solution_leaves_a_loose_bound(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Nothing())
     found = bleu_1_interval(pair, p, max_splits=3)
     scores = np.asarray(pair.text_quality(p))
-    assert best.lower <= found.upper <= scores.max() - scores @ p + 1e-12
+    assert best.qdisc <= found.upper_bound <= scores.max() - scores @ p + 1e-12
     found = qd.separable_interval(
         qd.SeparablePair(qd.CR, qd.Expression("-x**3")), p, max_splits=3
     )
-    assert 0 <= found.lower <= found.upper <= p.max() - p @ p + 1e-12
+    assert 0 <= found.qdisc <= found.upper_bound <= p.max() - p @ p + 1e-12
 
 
 # --- Exact arithmetic ---------------------------------------------------------------
@@ -317,4 +317,4 @@ def test_branch_and_bound_never_falls_below_a_model():
             model = exact(q) / sum(exact(q))
             spent = [x @ exact_bleu(pair, x, 5)[0] for x in (model, real)]
             if spent[0] <= spent[1]:
-                assert scores @ (model - real) <= Fraction(found.upper)
+                assert scores @ (model - real) <= Fraction(found.upper_bound)

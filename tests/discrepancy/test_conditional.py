@@ -238,7 +238,7 @@ def test_transport_is_the_best_assignment_of_twelve_units():
         cost = rewards[owner][:, texts]
         best = cost[linear_sum_assignment(cost, maximize=True)].sum()
         by_hand = (best - (counts * rewards).sum()) / 12
-        assert plan.gain == pytest.approx(by_hand, abs=1e-14)
+        assert plan.qdisc == pytest.approx(by_hand, abs=1e-14)
         assert plan.upper_bound == pytest.approx(by_hand, abs=1e-14)
 
 
@@ -249,7 +249,7 @@ def test_transport_of_two_conditions_is_sorting():
             plan, rewards = qd.transport_bound(pair, p, weights), rewards_of(pair, p)
             start = weights @ (p * rewards).sum(axis=1)
             by_hand = by_sorting(rewards, weights @ p, weights) - start
-            assert plan.gain == pytest.approx(by_hand, abs=1e-14)
+            assert plan.qdisc == pytest.approx(by_hand, abs=1e-14)
             slack = plan.condition_potentials[:, None] + plan.text_potentials - rewards
             assert slack.min() >= -1e-14
             assert abs(slack[plan.q > 0]).max() <= 1e-12
@@ -265,7 +265,7 @@ def test_the_best_exchange_of_two_texts_gains_under_dependence_only():
             for c, d, x, y in product(range(3), range(3), range(4), range(4)):
                 gain = rewards[d, x] + rewards[c, y] - rewards[c, x] - rewards[d, y]
                 best = max(best, gain * min(mass[c, x], mass[d, y]))
-            assert 0 < best <= qd.transport_bound(pair, p, weights).gain + 1e-15
+            assert 0 < best <= qd.transport_bound(pair, p, weights).qdisc + 1e-15
         pool = np.tile(weights @ p, (3, 1))
         assert qd.transport_bound(qd.LL_SE, pool, weights).upper_bound <= 1e-14
 
@@ -283,7 +283,7 @@ def test_pooled_discrepancy_is_that_of_a_conic_solver(pair):
         by_solver = by_cvxpy(pair, p, weights, pooled=True)
         assert found.qdisc == pytest.approx(by_solver, abs=2e-6)  # Clarabel's 1e-8
         assert found.upper_bound - found.qdisc <= 1e-9
-        assert qd.transport_bound(pair, p, weights).gain <= found.qdisc + 1e-12
+        assert qd.transport_bound(pair, p, weights).qdisc <= found.qdisc + 1e-12
         gain = gain_of(pair, found.q, p, weights)
         assert gain == pytest.approx(found.qdisc, abs=1e-14)
         v, least = (qd.pooled_diversity(pair, q, weights) for q in (found.q, p))
@@ -308,7 +308,7 @@ def test_the_gain_grows_in_proportion_to_little_dependence():
         nearly = pool + t * (p - pool)
         for pair, slope in ((qd.CR_NRR, 1), (qd.LL_SE, 1 / pool)):
             rate = by_sorting(slope * (p - pool), pool, weights)
-            gain = qd.transport_bound(pair, nearly, weights).gain
+            gain = qd.transport_bound(pair, nearly, weights).qdisc
             # The next term is of order t, with second derivatives of up to 1 / p^2.
             assert gain / t == pytest.approx(rate, rel=1e-2)
 
@@ -422,8 +422,8 @@ def test_no_metric_of_the_pool_sees_the_best_coupling():
     weights = np.array([0.5, 0.3, 0.2])
     for pair in (qd.LL_SE, qd.BleuPair(SPACE, 2, 2, 2), qd.NgramPair(SPACE, 2)):
         plan = qd.transport_bound(pair, p, weights)
-        assert plan.gain > 1e-3
-        assert gain_of(pair, plan.q, p, weights) == pytest.approx(plan.gain, abs=1e-14)
+        assert plan.qdisc > 1e-3
+        assert gain_of(pair, plan.q, p, weights) == pytest.approx(plan.qdisc, abs=1e-14)
         # The potentials, against the quality of each text alone.
         alone = np.array([[pair.quality(x, row) for x in np.eye(8)] for row in p])
         slack = plan.condition_potentials[:, None] + plan.text_potentials - alone

@@ -29,5 +29,5 @@ def test_a_local_search_that_fails_leaves_the_start(monkeypatch):
     p = np.array([0.3, 0.3, 0.4])
     monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Lost())
     found = quadratic_interval(qd.KernelPair(kernel), p)
-    assert found.lower == 0
+    assert found.qdisc == 0
     assert found.q.tolist() == p.tolist()

@@ -1,0 +1,21 @@
+"""What every result on QDisc holds: a gain, the model that attains it, and a bound."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Array, Float
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A gain in quality over P at no loss of diversity, between its two bounds.
+
+    Attributes:
+        qdisc: the gain of `q`, at least 0: a lower bound on QDisc.
+        upper_bound: upper bound on the gain of every such model; infinite if none is
+            known.
+        q: the model, shape (N,), or (conditions, texts) for conditional generation.
+    """
+
+    qdisc: float
+    upper_bound: float
+    q: Float[Array, "..."]
