@@ -1,6 +1,9 @@
 # `make book` and `make test` do their own set-up: Python >= 3.11 and make are enough.
 # Everything runs as `python -m tool`, so that a path with spaces is no trouble.
 
+# Without bytecode every process compiles the library and its tests anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON := .venv/bin/python
 UV := $(PYTHON) -m uv pip
 NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)

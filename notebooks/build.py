@@ -22,9 +22,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
+from threading import current_thread
 
 import freshness
 import jupytext
@@ -49,6 +51,7 @@ RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
 # loose cell may take another way.
 GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 CELL_SECONDS = 600
+KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
 UNBUILT = "do not hold the cells of their sources: build them"
@@ -150,9 +153,7 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     }
 
 
-def execute(
-    book: NotebookNode, target: Path, cache: Path, progress: Callable[[], None]
-) -> list[str]:
+def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
     """Run a notebook in its own folder; its outputs are put into its cells.
 
     Returns:
@@ -168,7 +169,6 @@ def execute(
         record_timing=False,
         coalesce_streams=True,  # where a stream is cut depends on the clock
         extra_arguments=["--log-level=ERROR"],
-        on_cell_complete=lambda **_: progress(),
     )
     target.parent.mkdir(exist_ok=True)
     book.cells.append(new_code_cell(freshness.LOADED))
@@ -306,29 +306,52 @@ def bring_up_to_date(
 ) -> bool:
     """Execute, compare, and write where something differs; tell if all is well."""
     start = time.monotonic()
-    print(f"{target.parent.name}/{target.stem} ", end="", flush=True)
+    name = f"{target.parent.name}/{target.stem}"
     freshness.note_of(target, folder).unlink(missing_ok=True)
     try:
-        loaded = execute(
-            book, target, cache, progress=lambda: print(".", end="", flush=True)
-        )
+        loaded = execute(book, target, cache)
     except CellError as error:
-        print(f" failed\n{error}", flush=True)
+        print(f"{name} failed\n{error}", flush=True)
         return False
     if target.exists():
         found = differences(nbformat.read(target, as_version=4), book)
     else:
         found = ["not built before"]
     verdict = "unchanged" if not found else "differs" if check else "written"
-    print(f" {verdict} ({time.monotonic() - start:.0f} s)", flush=True)
-    for difference in found:
-        print(f"  {difference}")
+    took = f"{time.monotonic() - start:.0f} s"
+    lines = [f"{name} {verdict} ({took})", *(f"  {line}" for line in found)]
+    print("\n".join(lines), flush=True)  # at once: others print beside it
     if found and not check:
         nbformat.write(book, target)
     well = not (found and check)
     if well:
         freshness.note(target, loaded, folder)
     return well
+
+
+def bring_all_up_to_date(
+    sources: Iterable[dict[Path, NotebookNode]], folder: Path, *, check: bool
+) -> bool:
+    """Bring the notebooks of some sources up to date at a time; tell if all is well."""
+    cache = Path(
+        os.environ.get("JAX_COMPILATION_CACHE_DIR", folder.parent / ".jax_cache/main")
+    )
+
+    def of_one(books: dict[Path, NotebookNode]) -> bool:
+        # A cache of its own: JAX writes entries in place, where a kernel that runs at
+        # the same time would read them half written.
+        own = cache / current_thread().name
+        well = [
+            bring_up_to_date(book, target, folder, own, check=check)
+            for target, book in books.items()
+        ]
+        return all(well)
+
+    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, KERNELS), "kernel")
+    try:
+        return all([*pool.map(of_one, sources)])
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def content(book: NotebookNode) -> list[tuple[str, str, set[str]]]:
@@ -381,26 +404,17 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     if unknown := [name for name in chosen if name not in sources]:
         parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
 
-    # One cache a process, which names its own: JAX writes entries in place, where a
-    # kernel that runs at the same time would read them half written.
-    cache = Path(
-        os.environ.get("JAX_COMPILATION_CACHE_DIR", folder.parent / ".jax_cache/main")
-    )
-    books = {}
-    for name in chosen:
-        books |= notebooks(sources[name], folder)
+    books = [notebooks(sources[name], folder) for name in chosen]
+    targets = {target: book for of_one in books for target, book in of_one.items()}
     if options.stale:
-        well = [name_the_stale(books, folder)]
+        well = name_the_stale(targets, folder)
     else:
-        well = [
-            bring_up_to_date(book, target, folder, cache, check=options.check)
-            for target, book in books.items()
-        ]
+        well = bring_all_up_to_date(books, folder, check=options.check)
     if not options.names:
-        for path in orphans(books.keys(), folder):
+        for path in orphans(targets.keys(), folder):
             print(f"{path.relative_to(folder)} has no source in src/: delete it")
-            well.append(False)
-    return 0 if all(well) else 1
+            well = False
+    return 0 if well else 1
 
 
 if __name__ == "__main__":
