@@ -4,13 +4,15 @@ Arguments are in mathematical order: `kl_divergence(a, b)` is KL(a || b). Zeros 
 handled exactly: $0 \log 0 = 0$, and divergences may be infinite.
 """
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.world.distributions import check_distributions
+from qdtheory.world.distributions import Number, check_distributions
 
 
+@jax.jit
 def _log_ratio(a: Array, b: Array) -> Array:
     """log(a / b) of positive numbers.
 
@@ -22,12 +24,14 @@ def _log_ratio(a: Array, b: Array) -> Array:
     return jnp.where(close, jnp.log1p(small), jnp.log(a) - jnp.log(b))
 
 
+@jax.jit
 def _positive(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Mask where both are positive, and both arrays with 1 elsewhere."""
     inside = (a > 0) & (b > 0)
     return inside, jnp.where(inside, a, 1.0), jnp.where(inside, b, 1.0)
 
 
+@jax.jit
 def _kl_terms(a: Array, b: Array) -> Array:
     r"""$a \log(a / b) - a + b \ge 0$, elementwise; their sum is KL(a || b)."""
     inside, a1, b1 = _positive(a, b)
@@ -35,6 +39,7 @@ def _kl_terms(a: Array, b: Array) -> Array:
     return jnp.where(inside, a1 * _log_ratio(a1, b1) - (a1 - b1), edge)
 
 
+@jax.jit
 def _sqrt(a: Array) -> Array:
     """Square root with derivative 0 instead of infinity at 0."""
     positive = a > 0
@@ -133,8 +138,11 @@ def renyi_divergence(
     a, b = check_distributions(a=a, b=b)
     if not 0 < order < jnp.inf:
         raise ValueError(f"order must be positive and finite, got {order}")
-    if order == 1:
-        return _kl_terms(a, b).sum()
+    return _kl_terms(a, b).sum() if order == 1 else _renyi(a, b, order)
+
+
+@jax.jit
+def _renyi(a: Array, b: Array, order: Number) -> Array:
     inside, a1, b1 = _positive(a, b)
     log_ratio, difference = _log_ratio(a1, b1), a1 - b1
     logs = jnp.where(inside, order * log_ratio + jnp.log(b1), -jnp.inf)
@@ -174,6 +182,11 @@ def cross_entropy(
         0.693147
     """
     a, b = check_distributions(a=a, b=b)
+    return _cross_entropy(a, b)
+
+
+@jax.jit
+def _cross_entropy(a: Array, b: Array) -> Array:
     # A text of probability 0 on both sides contributes 0, with derivative 0.
     unknown = (a == 0) & (b == 0)
     return -(a * jnp.log(jnp.where(unknown, 1.0, b))).sum()
@@ -252,7 +265,12 @@ def hellinger_distance(
         1.0
     """
     a, b = check_distributions(a=a, b=b)
-    return _sqrt(((_sqrt(a) - _sqrt(b)) ** 2).sum() / 2)
+    return _sqrt(_squared_hellinger(a, b))
+
+
+@jax.jit
+def _squared_hellinger(a: Array, b: Array) -> Array:
+    return ((_sqrt(a) - _sqrt(b)) ** 2).sum() / 2
 
 
 def bhattacharyya_distance(
@@ -282,12 +300,17 @@ def bhattacharyya_distance(
         0.9659258263
     """
     a, b = check_distributions(a=a, b=b)
+    return _bhattacharyya(a, b)
+
+
+@jax.jit
+def _bhattacharyya(a: Array, b: Array) -> Array:
     coefficient = (_sqrt(a) * _sqrt(b)).sum()
     # 1 minus the coefficient is the squared Hellinger distance, which keeps the
     # digits of close distributions that the coefficient itself has lost; far apart
     # it is the other way round. Both sides of `where` are finite.
     close = coefficient > 0.5
-    squared = jnp.where(close, hellinger_distance(a, b) ** 2, 0.5)
+    squared = jnp.where(close, _squared_hellinger(a, b), 0.5)
     far = jnp.where(close | (coefficient == 0), 1.0, coefficient)
     distance = jnp.where(close, -jnp.log1p(-squared), -jnp.log(far))
     return jnp.where(coefficient == 0, jnp.inf, distance)

@@ -145,6 +145,7 @@ def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
     return jnp.asarray(scores)
 
 
+@jax.jit
 def expected_score(
     q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:

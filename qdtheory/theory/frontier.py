@@ -303,15 +303,16 @@ def frontier_slopes(
         raise ValueError(f"w must be finite and below 0, got {w}")
     scores = _scores(pair, p)
     weight = jnp.asarray(w, dtype=float)
-    q, _ = maximise(pair.g, scores, weight)
-    still = jnp.zeros_like(scores)
-    q_slope, b_slope = _implicit(pair.g, q, weight, scores, still, 1.0)
-    marginal = jax.vmap(jax.grad(pair.g))(q)
-    return FrontierSlopes(
-        quality=expected_score(q_slope, scores),
-        diversity=jnp.where(q > 0, marginal * q_slope, 0.0).sum(),
-        b=b_slope,
-    )
+    return FrontierSlopes(*_slopes(pair.g, scores, weight))
+
+
+@partial(jax.jit, static_argnums=0)
+def _slopes(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array, Array]:
+    q, _ = maximise(g, scores, w)
+    q_slope, b_slope = _implicit(g, q, w, scores, jnp.zeros_like(scores), 1.0)
+    marginal = jax.vmap(jax.grad(g))(q)
+    diversity = jnp.where(q > 0, marginal * q_slope, 0.0).sum()
+    return expected_score(q_slope, scores), diversity, b_slope
 
 
 def kkt_residual(
@@ -344,10 +345,14 @@ def kkt_residual(
     """
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
+    return _violation(pair.g, scores, q, optimum.w, optimum.b)
+
+
+@partial(jax.jit, static_argnums=0)
+def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -> Array:
     # Where Q_i is 0, the slope at the smallest positive float stands for g'(0).
-    slopes = jax.vmap(jax.grad(pair.g))(jnp.where(q > 0, q, LEAST_PROBABILITY))
-    line = jnp.where(optimum.w == 0, 0.0, optimum.w * scores) + optimum.b
-    gaps = slopes - line
+    slopes = jax.vmap(jax.grad(g))(jnp.where(q > 0, q, LEAST_PROBABILITY))
+    gaps = slopes - jnp.where(w == 0, 0.0, w * scores) - b
     stationarity = jnp.where(q > 0, jnp.abs(gaps), jnp.maximum(gaps, 0.0)).max()
     return jnp.maximum(stationarity, jnp.abs(q.sum() - 1))
 
@@ -367,12 +372,13 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
     require_concave(pair.g)
     scores = pair.text_quality(p)
     if not isinstance(scores, Tracer):
-        if bool((jnp.isnan(scores) | (scores == jnp.inf)).any()):
+        values = np.asarray(scores)
+        if (np.isnan(values) | (values == np.inf)).any():
             raise ValueError(
                 "every text needs a score that is finite or -inf; the pair's quality "
                 "gives NaN or +inf at this p"
             )
-        if bool((scores == -jnp.inf).all()):
+        if (values == -np.inf).all():
             raise ValueError("every text has score -inf, so no quality is finite")
     return scores
 
@@ -459,6 +465,7 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
     return weight * (line_dot + b_dot), b_dot
 
 
+@jax.jit
 def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
     """Gap from the greatest score to each score; 0 for differences due to rounding.
 
@@ -534,6 +541,7 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
     return jnp.where(itself, 1.0, (w - nodes) / apart).prod(axis=1) @ values
 
 
+@partial(jax.jit, static_argnums=0)
 def saturation_weight_of(
     g: ScalarFunction, scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
@@ -552,6 +560,7 @@ def saturation_weight_of(
     return jnp.where(jnp.isinf(least), jnp.nan, fall / least)
 
 
+@partial(jax.jit, static_argnums=2)
 def _weight_grid(scores: Array, lowest: Array, num_points: int) -> Array:
     alpha_end = jnp.where(jnp.isfinite(lowest), lowest / (lowest - 1), 1.0)
     jump = (scores == -jnp.inf).any()

@@ -186,6 +186,11 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
             raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
         if values.max() == 0:
             raise ValueError("weights are all zero; at least one must be positive")
+    return _divided_by_sum(weights)
+
+
+@jax.jit
+def _divided_by_sum(weights: Array) -> Array:
     # Rescale weights near either end of the floating-point range first, so that
     # neither their sum nor the reciprocal of the largest overflows.
     largest = weights.max()
@@ -223,6 +228,11 @@ def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"
     p = check_distribution(p)
     if not isinstance(beta, Tracer) and not 0 <= beta < np.inf:
         raise ValueError(f"beta must be finite and nonnegative, got {beta}")
+    return _tempered(p, beta)
+
+
+@jax.jit
+def _tempered(p: Array, beta: Number) -> Array:
     support = p > 0
     log_p = jnp.log(jnp.where(support, p, 1.0))
     return jax.nn.softmax(jnp.where(support, beta * log_p, -jnp.inf))
@@ -271,7 +281,12 @@ def entropy(p: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
         >>> float(entropy(np.array([0.5, 0.5])).round(6))
         0.693147
     """
-    return entr(check_distribution(p)).sum()
+    return _entropy(check_distribution(p))
+
+
+@jax.jit
+def _entropy(p: Array) -> Array:
+    return entr(p).sum()
 
 
 def sample(

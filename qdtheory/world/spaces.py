@@ -7,9 +7,10 @@ texts. n-grams are numbered in the same way, 0 .. |V|^n - 1.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -232,6 +233,7 @@ class TextSpace:
         return pool_to_distribution(self.ngrams(n), q, self.vocab_size**n)
 
 
+@partial(jax.jit, static_argnums=2)
 def pool_counts(
     ngrams: Int[ArrayLike, "texts positions"],
     q: Float[ArrayLike, " texts"],
