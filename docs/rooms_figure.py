@@ -21,7 +21,7 @@ TOP = ("text", "plotting", "exercises", "commands")
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "qdtheory").rglob("*.py"))
-    if path.stem != "__init__"
+    if path.stem not in ("__init__", "__main__")
 }
 
 

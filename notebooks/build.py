@@ -12,6 +12,7 @@ and those that read a file which changed since are named.
 """
 
 import argparse
+import asyncio
 import base64
 import io
 import json
@@ -181,7 +182,8 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
         )
         environment = kernel_environment(cache, ipython)
         try:
-            client.execute(cwd=str(target.parent), env=environment)
+            # Not `execute`, which leaves an event loop open in each thread.
+            asyncio.run(client.async_execute(cwd=str(target.parent), env=environment))
         except CellExecutionError as error:
             raise CellError(ANSI.sub("", error.traceback).strip()) from None
         except (CellTimeoutError, DeadKernelError) as error:

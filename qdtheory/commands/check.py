@@ -16,9 +16,9 @@ from qdtheory.commands.inputs import (
     RealFile,
     chosen_pair,
     count_texts,
-    print_json,
     read_distribution,
 )
+from qdtheory.commands.outputs import print_json
 from qdtheory.solvers.progress import progress
 
 
@@ -33,6 +33,12 @@ def check(
     ] = None,
     length: Annotated[int | None, typer.Option(help="Tokens in a text.")] = None,
     p: RealFile = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code", help="Exit with 2 if incompatible, 3 if undecided."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Can the real distribution be beaten in both quality and diversity?
@@ -68,6 +74,8 @@ def check(
         print_json({"pair": chosen.name, **asdict(verdict)})
     else:
         _print_verdict(chosen.name, verdict)
+    if exit_code:
+        raise typer.Exit({True: 0, False: 2, None: 3}[verdict.compatible])
 
 
 def _print_verdict(name: str, verdict) -> None:

@@ -36,7 +36,15 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """Looks up the named pairs when its help is shown."""
+    """Takes an option once, and looks up the named pairs when its help is shown."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for option in order:
+            if option.param_type_name == "option" and order.count(option) > 1:
+                raise UsageError(f"Option {option.opts[0]!r} is given twice", ctx)
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -49,12 +57,17 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-app = typer.Typer(cls=Commands, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Commands,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
-        print(version("qdtheory"))
+        names = {"qdtheory": "qdtheory", "JAX": "jax", "NumPy": "numpy"}
+        print(", ".join(f"{name} {version(names[name])}" for name in names))
         raise typer.Exit
     return wanted
 
@@ -73,6 +86,3 @@ def main(
 
 for command in (evaluate, check, qdisc):
     app.command(cls=Command)(command)
-
-if __name__ == "__main__":
-    app()

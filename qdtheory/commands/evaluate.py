@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands.errors import fail
+from qdtheory.commands.outputs import print_table
 from qdtheory.solvers.progress import progress
 
 
@@ -42,7 +43,7 @@ def evaluate(
         Path, typer.Option(help="Real text, one sentence a line.", metavar="FILE")
     ],
     max_order: Annotated[
-        int, typer.Option(help="Highest order n of n-grams.", min=1)
+        int, typer.Option(help="Highest order n of n-grams.", min=1, max=100)
     ] = 4,
     smoothing: Annotated[
         Smoothing, typer.Option(help="BLEU: counts of 0 stay, or become 0.1.")
@@ -165,7 +166,7 @@ def _print(found, files: dict[str, Any], skipped: bool) -> None:
         rows = zip(scores.value, scores.low, scores.high, strict=True)
         for metric, row in zip(found.metrics, rows, strict=True):
             table.add_row(metric, *map(_shown, row))
-        console.print(table)
+        print_table(table)
     notes = ["Higher is better, but lower for Self-BLEU and CND."]
     if min(found.sizes.values()) < NUM_GROUPS:
         notes.append(f"With fewer than {NUM_GROUPS} sentences the intervals are rough.")

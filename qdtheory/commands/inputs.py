@@ -1,7 +1,6 @@
 """Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import typer
 from qdtheory.commands.errors import fail
 
 MAX_TEXTS = 10**6
+MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
 # Stands for the names of the pairs in a help text, which only the help looks up.
 PAIRS = "{pairs}"
 
@@ -44,13 +44,6 @@ RealFile = Annotated[
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def print_json(report: dict[str, Any]) -> None:
-    """Print a report as JSON, which knows no arrays and no infinity."""
-    text = json.dumps(report, default=lambda array: array.tolist())
-    plain = json.loads(text, parse_constant=lambda _: None)
-    print(json.dumps(plain, indent=2))
 
 
 def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> Any:
@@ -113,6 +106,8 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
         fail("give --p, or both --vocab-size and --length, or none of them")
     if vocab_size < 1 or length < 1:
         fail("--vocab-size and --length are at least 1")
+    if length > MAX_LENGTH:
+        fail(f"--length is at most {MAX_LENGTH}, got {length}")
     # The full power of two large numbers would take hours.
     num_texts = vocab_size ** min(length, MAX_TEXTS.bit_length())
     if num_texts > MAX_TEXTS:

@@ -1,6 +1,7 @@
 """The command qdisc: how far a real distribution is from Pareto-optimal."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +19,9 @@ from qdtheory.commands.inputs import (
     RealFile,
     chosen_pair,
     count_texts,
-    print_json,
     read_distribution,
 )
+from qdtheory.commands.outputs import print_json, print_table
 from qdtheory.solvers.progress import progress
 
 AnyPairName = Annotated[
@@ -29,23 +30,40 @@ AnyPairName = Annotated[
 ]
 
 
-def _count(text: str) -> Any:
-    return typer.Option(help=text, min=1)
+MANY = 10**9
+OF_BLEU = ("references", "self_references")
+OF_TEXTS = ("vocab_size", "length")
+OF_ORACLES = ("sigma", "hidden_size", "seeds")
+
+
+def _count(text: str, most: int | None = None) -> Any:
+    return typer.Option(help=text, min=1, max=most)
+
+
+def _refuse_idle(context: typer.Context, names: Sequence[str], why: str) -> None:
+    """Fail if an option is given that would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            fail(f"--{name.replace('_', '-')} has no effect {why}; leave it out")
 
 
 def qdisc(
+    context: typer.Context,
     f: FormulaF = None,
     g: FormulaG = None,
     pair: AnyPairName = None,
     quality: OwnQuality = None,
     diversity: OwnDiversity = None,
-    references: Annotated[int, _count("BLEU: references n of a text.")] = 2,
-    self_references: Annotated[int, _count("Self-BLEU: other texts k of Q.")] = 2,
+    references: Annotated[int, _count("BLEU: references n of a text.", MANY)] = 2,
+    self_references: Annotated[int, _count("Self-BLEU: other texts k of Q.", MANY)] = 2,
     vocab_size: Annotated[int, _count("Tokens in the vocabulary of the texts.")] = 4,
     length: Annotated[int, _count("Tokens in a text.")] = 3,
     sigma: Annotated[float, typer.Option(help="Spread of an oracle's weights.")] = 1.0,
-    hidden_size: Annotated[int, _count("Hidden, embedding size of an oracle.")] = 32,
-    seeds: Annotated[int, _count("LSTM oracles, of the seeds 0, 1, ...")] = 1,
+    hidden_size: Annotated[
+        int, _count("Hidden, embedding size of an oracle.", 4096)
+    ] = 32,
+    seeds: Annotated[int, _count("LSTM oracles, of the seeds 0, 1, ...", 10**6)] = 1,
     p: RealFile = None,
     certified: Annotated[
         bool, typer.Option("--certify", help="Bound what a search found.")
@@ -62,16 +80,23 @@ def qdisc(
 
     Example: qdtheory qdisc --pair BLEU-2 --sigma 0.5 --seeds 3
     """
+    of_bleu = pair is not None and pair.upper().startswith("BLEU-")
+    if not of_bleu:
+        _refuse_idle(context, OF_BLEU, "on a pair that is not BLEU-1, BLEU-2, ...")
+    if p is not None:
+        _refuse_idle(context, OF_ORACLES, "beside --p")
+        if not of_bleu:
+            _refuse_idle(context, OF_TEXTS, "beside --p")
+    count_texts(vocab_size, length, None)
     import jax
 
     jax.config.update("jax_enable_x64", True)
     from qdtheory import TextSpace
 
-    count_texts(vocab_size, length, None)
     space = TextSpace(vocab_size, length)
     rows = _real_distributions(p, space, sigma, hidden_size, seeds)
     real = next(iter(rows.values()))
-    if pair is None or not pair.upper().startswith("BLEU-"):
+    if not of_bleu:
         chosen = chosen_pair(f, g, pair, quality, diversity, real, real.size)
     else:
         if real.size != space.num_texts:
@@ -79,7 +104,7 @@ def qdisc(
                 f"{p}: {real.size} probabilities, expected one for each of the "
                 f"{vocab_size}**{length} = {space.num_texts} texts"
             )
-        chosen = _bleu_pair(pair, space, references, self_references)
+        chosen = _bleu_pair(str(pair), space, references, self_references)
     results = _discrepancies(chosen, rows, certified)
     if as_json:
         print_json(_discrepancy_report(chosen.name, results))
@@ -148,10 +173,10 @@ def _discrepancy_report(pair: str, results: dict[str, Any]) -> dict:
 def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
     from statistics import median
 
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("real P", title=pair)
+    table = Table("real P", title=Text(pair))
     for name in ("QDisc", "DRate", "at most", "status"):
         table.add_column(name, justify="right")
 
@@ -159,13 +184,17 @@ def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
         return "-" if value is None or not math.isfinite(value) else f"{value:.6g}"
 
     for name, found in results.items():
-        values = (found.qdisc, found.drate, found.upper_bound)
-        table.add_row(name, *map(show, values), found.status)
+        # What is not in quality is a gain by rounding.
+        some = found.dominated_in == "quality"
+        gains = (x if some else x and 0.0 for x in (found.qdisc, found.drate))
+        table.add_row(name, *map(show, (*gains, found.upper_bound)), found.status)
     if len(results) > 1:
         rates = [found.drate for found in results.values() if found.drate is not None]
         middle = median(found.qdisc for found in results.values())
         table.add_row("median", show(middle), show(median(rates)) if rates else "-")
-    console = Console(highlight=False)
-    console.print(table)
-    for reason in dict.fromkeys(found.reason for found in [*results.values()][:3]):
-        console.print(reason, markup=False)
+    print_table(table)
+    reasons = [found.reason for found in [*results.values()][:3]]
+    if any((found.drate or 0) > 1 for found in results.values()):
+        reasons.append("DRate exceeds 1: the most diverse model beats P in quality.")
+    for reason in dict.fromkeys(reasons):
+        print(reason)

@@ -77,8 +77,11 @@ class Posed:
 
     @cached_property
     def real_diversity(self) -> float:
-        """V(P), which models have to attain."""
-        return self.diversity(self.p)
+        """V(P), which models have to attain; it is checked to be a number."""
+        diversity = self.diversity(self.p)
+        if np.isnan(diversity):
+            raise ValueError("the diversity of P itself is NaN; V(P) must be a number")
+        return diversity
 
     def quality(self, q: Float[ArrayLike, " texts"]) -> float:
         """U(Q; P) of a model."""

@@ -163,6 +163,8 @@ def search_posed(
             raise ValueError(
                 f"the quality of P itself must be finite, got {at.real_quality}"
             )
+        if isinstance(pair, FunctionPair):
+            _require_slopes(at)
     batch = jnp.stack([jnp.asarray(at.p) for at in posed])
     if method == "ascent":
         return _search_rows(pair, batch, key, num_starts)
@@ -178,6 +180,21 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
     if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
         pair = FunctionPair(pair.quality, pair.diversity)
     return pair, jax.random.key(0) if key is None else key
+
+
+def _require_slopes(at: Posed) -> None:
+    """Raise for a metric in steps, which no search by gradients can climb."""
+    n, metrics = at.p.size, {"diversity": at.pair.diversity}
+    metrics["quality"] = lambda q: at.pair.quality(q, at.p)
+    models = [at.p, (at.p + 1 / n) / 2, np.full(n, 1 / n), np.eye(n)[at.p.argmax()]]
+    for name, metric in metrics.items():
+        slopes = [jax.grad(metric)(jnp.asarray(q)) for q in models[:2]]
+        if not np.any(slopes) and np.ptp([float(metric(q)) for q in models]) > 0:
+            raise ValueError(
+                f"the {name} has gradient 0 at P and beside it, but is not constant: a "
+                "metric in steps, such as a count or a rounded number, cannot be "
+                "searched by gradients; give a smooth one"
+            )
 
 
 def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:

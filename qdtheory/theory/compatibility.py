@@ -9,6 +9,7 @@ differentiable pair, the two gradients at P often suffice to find a model that b
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NoReturn
 
 import numpy as np
 from jaxtyping import ArrayLike, Float
@@ -91,6 +92,13 @@ class Verdict:
     divergence: str | None = None
     residual: float | None = None
     witness: Witness | None = None
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: an undecided verdict is neither true nor false."""
+        raise TypeError(
+            "a verdict has three values; write verdict.compatible is True, is False "
+            "(beaten) or is None (undecided)"
+        )
 
 
 def check_compatibility(

@@ -267,7 +267,11 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
     norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
     if norm_u <= CENTRED * norms[0] or norm_v <= CENTRED * norms[1]:
-        return Finding("A gradient vanishes, which leaves it open")
+        which = metrics.names[int(norm_u > CENTRED * norms[0])]
+        return Finding(
+            f"{which} vanishes, as at an extremum or of a metric in steps, which "
+            "leaves it open"
+        )
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
     if gap > ANTIPARALLEL_TOLERANCE:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import jax
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +16,9 @@ def test_help_and_version():
     def shown(*arguments):
         return CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "80"}).stdout
 
-    assert shown("--version") == f"{qd.__version__}\n"
+    versions = f"JAX {jax.__version__}, NumPy {np.__version__}"
+    assert shown("--version") == f"qdtheory {qd.__version__}, {versions}\n"
+    assert shown("-h") == shown("--help")
     assert "evaluate" in shown("--help")
     example = "Example: qdtheory evaluate model.txt other.txt.gz --references"
     assert example in shown("evaluate", "--help")
@@ -42,6 +46,10 @@ assert not heavy, heavy
         (["evaluate"], "Missing argument 'candidates'; see qdtheory evaluate --help"),
         (["evaluate", "one.txt"], "Missing option '--references'"),
         (["judge"], "No such command 'judge'; see qdtheory --help"),
+        (["check", "--f", "x", "--f", "x"], "Option '--f' is given twice"),
+        (["qdisc", "--references", "9" * 20], "Invalid value for '--references'"),
+        (["qdisc", "--hidden-size", "1000000"], "Invalid value for '--hidden-size'"),
+        (["evaluate", "--max-order", "99999999"], "Invalid value for '--max-order'"),
     ],
 )
 def test_a_wrong_option_gets_one_line(arguments, message):

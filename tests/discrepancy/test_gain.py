@@ -6,7 +6,7 @@ from models import assert_attained
 
 import qdtheory as qd
 
-SPACE = qd.TextSpace(vocab_size=2, length=2)
+SPACE = qd.TextSpace(vocab_size=2, lengths=2)
 P = np.array([0.4, 0.3, 0.2, 0.1])
 ROWS, WEIGHTS = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), np.array([0.5, 0.5])
 

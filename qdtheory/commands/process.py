@@ -1,0 +1,104 @@
+"""How the process of a command begins and ends: what the script and `-m` call."""
+
+import errno
+import os
+import signal
+import socket
+import sys
+from threading import Thread
+from typing import NoReturn
+
+INTERRUPTED = 130
+# What a device that takes no output answers; files of one's own have names.
+UNWRITABLE = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)
+
+
+def main() -> NoReturn:
+    """Run the command, and tell every error that nothing foresaw in one line.
+
+    With QDTHEORY_DEBUG=1 such an error shows its traceback.
+    """
+    end_at_interrupts()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        # A name that the terminal's encoding lacks is shown escaped.
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore
+    sys.exit(_flushed(_status()))
+
+
+def _status() -> int:
+    """Exit status of the command, once it has run."""
+    try:
+        from qdtheory.commands.cli import app
+
+        app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        if os.environ.get("QDTHEORY_DEBUG"):
+            raise
+        if not isinstance(error, BrokenPipeError):
+            _complain(error)
+        return 1
+    return 0
+
+
+def _complain(error: Exception) -> None:
+    # Late, as all imports here: until `main` runs, Ctrl-C shows a traceback.
+    from qdtheory.commands.errors import complain
+
+    complain(_told(error))
+
+
+def _told(error: Exception) -> str:
+    """An unforeseen error in one line."""
+    match error:
+        case MemoryError():
+            return "there is not enough memory for this; ask for less at a time"
+        case OSError(filename=None, errno=number) if number in UNWRITABLE:
+            return f"standard output: {error.strerror}"
+        case OSError(filename=name):
+            return f"{name}: {error.strerror}" if name else f"{error.strerror or error}"
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said:.300}; QDTHEORY_DEBUG=1 shows where"
+
+
+def _flushed(status: int) -> int:
+    """Write what is left of the output; the status, 1 if it cannot be written."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        # The interpreter tries again as it ends, and would complain a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if status == 0 and not isinstance(error, BrokenPipeError):
+            _complain(error)
+        return status or 1
+    return status
+
+
+def end_at_interrupts() -> None:
+    """End the process at Ctrl-C, at once and with one line.
+
+    XLA compiles and computes in threads of its own. After a KeyboardInterrupt they go
+    on, with a client that the interpreter destroys as it ends: it dies of a
+    segmentation fault, or after seconds. Python's own handlers, too, wait for the
+    compiler to return. So a thread is told by the signal itself, and ends the process
+    without the interpreter's clean-up; what the commands write to files is whole
+    before it has its name.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # ignored by whoever started the command, as nohup does
+    receiving, sending = socket.socketpair()
+    sending.setblocking(False)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.set_wakeup_fd(sending.fileno())
+    Thread(target=_end, args=(receiving, sending), daemon=True).start()
+
+
+def _end(receiving: socket.socket, _open: socket.socket) -> None:
+    """Wait for the signal, and end the process."""
+    receiving.recv(1)
+    # A progress bar may be drawn, with the cursor hidden.
+    clean = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""
+    os.write(2, f"{clean}qdtheory: interrupted\n".encode())
+    os._exit(INTERRUPTED)

@@ -1,0 +1,30 @@
+"""Tables keep every digit, and JSON knows no infinity."""
+
+import json
+
+import numpy as np
+import pytest
+from rich.table import Table
+
+from qdtheory.commands.outputs import print_json, print_table
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "200"])
+def test_a_number_keeps_its_exponent_on_any_terminal(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    table = Table("metric", "value", "low", "high")
+    table.add_row("CND-4", "7.2209e-06", "-1.2345e-301", "9.87654e+15")
+    print_table(table)
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "CND" in line)
+    assert row.split("│")[1:-1] == [
+        " CND-4  ",
+        " 7.2209e-06 ",
+        " -1.2345e-301 ",
+        " 9.87654e+15 ",
+    ]
+
+
+def test_json_of_arrays_and_infinity(capsys):
+    print_json({"q": np.array([0.5, 0.5]), "range": np.inf, "none": np.nan})
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"q": [0.5, 0.5], "range": None, "none": None}
