@@ -106,12 +106,12 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
         fail("give --p, or both --vocab-size and --length, or none of them")
     if vocab_size < 1 or length < 1:
         fail("--vocab-size and --length are at least 1")
-    if length > MAX_LENGTH:
-        fail(f"--length is at most {MAX_LENGTH}, got {length}")
     # The full power of two large numbers would take hours.
     num_texts = vocab_size ** min(length, MAX_TEXTS.bit_length())
     if num_texts > MAX_TEXTS:
         fail(f"{vocab_size}**{length} texts are too many; at most {MAX_TEXTS}")
+    if length > MAX_LENGTH:
+        fail(f"--length is at most {MAX_LENGTH}, got {length}")
     return num_texts
 
 

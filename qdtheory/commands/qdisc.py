@@ -1,7 +1,6 @@
 """The command qdisc: how far a real distribution is from Pareto-optimal."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,39 +30,46 @@ AnyPairName = Annotated[
 
 
 MANY = 10**9
-OF_BLEU = ("references", "self_references")
-OF_TEXTS = ("vocab_size", "length")
-OF_ORACLES = ("sigma", "hidden_size", "seeds")
 
 
-def _count(text: str, most: int | None = None) -> Any:
-    return typer.Option(help=text, min=1, max=most)
+def _count(text: str, default: int, most: int | None = None) -> Any:
+    # None stands for the default, as a given option that does nothing is refused.
+    return typer.Option(help=text, min=1, max=most, show_default=str(default))
 
 
-def _refuse_idle(context: typer.Context, names: Sequence[str], why: str) -> None:
+def _refuse_idle(why: str, **options: float | None) -> None:
     """Fail if an option is given that would do nothing."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+    for name, value in options.items():
+        if value is not None:
             fail(f"--{name.replace('_', '-')} has no effect {why}; leave it out")
 
 
 def qdisc(
-    context: typer.Context,
     f: FormulaF = None,
     g: FormulaG = None,
     pair: AnyPairName = None,
     quality: OwnQuality = None,
     diversity: OwnDiversity = None,
-    references: Annotated[int, _count("BLEU: references n of a text.", MANY)] = 2,
-    self_references: Annotated[int, _count("Self-BLEU: other texts k of Q.", MANY)] = 2,
-    vocab_size: Annotated[int, _count("Tokens in the vocabulary of the texts.")] = 4,
-    length: Annotated[int, _count("Tokens in a text.")] = 3,
-    sigma: Annotated[float, typer.Option(help="Spread of an oracle's weights.")] = 1.0,
+    references: Annotated[
+        int | None, _count("BLEU: references n of a text.", 2, MANY)
+    ] = None,
+    self_references: Annotated[
+        int | None, _count("Self-BLEU: other texts k of Q.", 2, MANY)
+    ] = None,
+    vocab_size: Annotated[
+        int | None, _count("Tokens in the vocabulary of the texts.", 4)
+    ] = None,
+    length: Annotated[int | None, _count("Tokens in a text.", 3)] = None,
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="Spread of an oracle's weights.", show_default="1"),
+    ] = None,
     hidden_size: Annotated[
-        int, _count("Hidden, embedding size of an oracle.", 4096)
-    ] = 32,
-    seeds: Annotated[int, _count("LSTM oracles, of the seeds 0, 1, ...", 10**6)] = 1,
+        int | None, _count("Hidden, embedding size of an oracle.", 32, 4096)
+    ] = None,
+    seeds: Annotated[
+        int | None, _count("LSTM oracles, of the seeds 0, 1, ...", 1, 10**6)
+    ] = None,
     p: RealFile = None,
     certified: Annotated[
         bool, typer.Option("--certify", help="Bound what a search found.")
@@ -82,11 +88,16 @@ def qdisc(
     """
     of_bleu = pair is not None and pair.upper().startswith("BLEU-")
     if not of_bleu:
-        _refuse_idle(context, OF_BLEU, "on a pair that is not BLEU-1, BLEU-2, ...")
+        _refuse_idle(
+            "on a pair that is not BLEU-1, BLEU-2, ...",
+            references=references,
+            self_references=self_references,
+        )
     if p is not None:
-        _refuse_idle(context, OF_ORACLES, "beside --p")
+        _refuse_idle("beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds)
         if not of_bleu:
-            _refuse_idle(context, OF_TEXTS, "beside --p")
+            _refuse_idle("beside --p", vocab_size=vocab_size, length=length)
+    vocab_size, length = vocab_size or 4, length or 3
     count_texts(vocab_size, length, None)
     import jax
 
@@ -94,7 +105,8 @@ def qdisc(
     from qdtheory import TextSpace
 
     space = TextSpace(vocab_size, length)
-    rows = _real_distributions(p, space, sigma, hidden_size, seeds)
+    spread = 1.0 if sigma is None else sigma
+    rows = _real_distributions(p, space, spread, hidden_size or 32, seeds or 1)
     real = next(iter(rows.values()))
     if not of_bleu:
         chosen = chosen_pair(f, g, pair, quality, diversity, real, real.size)
@@ -104,7 +116,7 @@ def qdisc(
                 f"{p}: {real.size} probabilities, expected one for each of the "
                 f"{vocab_size}**{length} = {space.num_texts} texts"
             )
-        chosen = _bleu_pair(str(pair), space, references, self_references)
+        chosen = _bleu_pair(str(pair), space, references or 2, self_references or 2)
     results = _discrepancies(chosen, rows, certified)
     if as_json:
         print_json(_discrepancy_report(chosen.name, results))

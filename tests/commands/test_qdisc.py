@@ -124,3 +124,34 @@ def test_bad_input_is_one_line(folder, as_a_user, arguments, message):
     assert answer.stdout == ""
     assert message in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pair", "LL-NRR", "--references", "3"), "--references has no effect on a"),
+        (("--pair", "LL-NRR", "--self-references", "2"), "--self-references has no"),
+        (("--pair", "LL-NRR", "--p", "four.npy", "--seeds", "1"), "--seeds has no"),
+        (("--pair", "LL-NRR", "--p", "four.npy", "--sigma", "1"), "--sigma has no"),
+        (("--pair", "CR-SE", "--p", "four.npy", "--length", "2"), "--length has no"),
+        (("--pair", "BLEU-1", "--vocab-size", "1", "--length", "999"), "--length is"),
+    ],
+)
+def test_an_option_that_does_nothing_is_refused(folder, arguments, message):
+    answer = call(*arguments)
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    assert answer.stderr.startswith(f"qdtheory: {message}")
+
+
+def test_a_gain_by_rounding_is_shown_as_none(folder):
+    answer = call("--pair", "LL-SE", "--p", "four.npy")
+    assert " 0 │     0 │" in answer.stdout
+
+
+def test_a_rate_above_1_is_explained(folder):
+    Path("flat.txt").write_text("0.35\n0.34\n0.31\n")
+    pair = ("--f", "-(x - 0.33)**2", "--g", "-x**2")
+    answer = call(*pair, "--p", "flat.txt")
+    assert ("DRate exceeds 1" in answer.stdout) == (
+        (results(*pair, "--p", "flat.txt")[0]["drate"] or 0) > 1
+    )
