@@ -122,7 +122,7 @@ def _formula_pair(f: str, g: str):
     try:
         return SeparablePair(Expression(f), Expression(g), f"f = {f}, g = {g}")
     except ValueError as error:
-        fail(f"{error}; a power is x**2" if "^" in f + g else str(error))
+        fail(str(error))
 
 
 def _named_pair(name: str):

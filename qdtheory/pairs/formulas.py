@@ -20,6 +20,16 @@ from qdtheory.pairs.jets import Jet, jet_functions
 # The variable "x", an exact number, or the name of an operation with its operands.
 Tree = str | Fraction | tuple
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
+# What people write, and what to write here.
+HABITS = {
+    r"\^|[\u00b2\u00b3]": "a power is x**2",
+    r"\bln\b": "the natural logarithm is log(x)",
+    r"\blog(2|10)\b": "log(x)/log(2) is the logarithm to base 2",
+    r"(?<!\w)[\d.]+\s*[x(]|\)\s*[\dx(]": "a product is 2*x",
+    r"X": "the variable is x",
+    r"\bpi\b": "pi is 3.141592653589793",
+    r"\be\b": "e is exp(1)",
+}
 # Bits of a ball's midpoint: 77 digits.
 PRECISION = 256
 FUNCTIONS = ("log", "exp", "sqrt")
@@ -266,13 +276,13 @@ def _parse(text: str) -> Tree:
             f"an expression has at most {MAX_CHARACTERS} characters, got {len(text)}"
         )
     if not (text.isascii() and text.isprintable()) or "#" in text:
-        raise ValueError(f"a character of {text!a} is not allowed; {ALLOWED}")
+        raise _refused(f"a character of {text!a} is not allowed", text)
     text = text.strip()
     try:
         with warnings.catch_warnings(action="ignore"):  # of literals such as 1if
             node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{text!r} is not an expression; {ALLOWED}") from None
+        raise _refused(f"{text!r} is not an expression", text) from None
     size = sum(isinstance(part, ast.expr) for part in ast.walk(node))
     if size > MAX_NODES:
         raise ValueError(f"an expression has at most {MAX_NODES} terms, got {size}")
@@ -283,6 +293,12 @@ def _parse(text: str) -> Tree:
             f"got {power} in {text}"
         )
     return tree
+
+
+def _refused(why: str, text: str) -> ValueError:
+    """The error, with what to write instead where a habit is known."""
+    hints = (hint for habit, hint in HABITS.items() if re.search(habit, text))
+    return ValueError("; ".join([why, ALLOWED, *hints]))
 
 
 def _read(node: ast.expr, text: str) -> Tree:
@@ -305,7 +321,7 @@ def _read(node: ast.expr, text: str) -> Tree:
         case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
             tree = (name, _read(argument, text))
         case _:
-            raise ValueError(f"{piece} is not allowed in an expression; {ALLOWED}")
+            raise _refused(f"{piece} is not allowed in an expression", piece)
     if "x" not in _parts(tree) and not _is_finite(tree):
         raise ValueError(f"{piece} is not a finite real number")
     return tree

@@ -202,3 +202,26 @@ def test_drawn_expressions_have_pythons_and_sympys_value(text, x):
     assert low <= value <= high
     assert low <= float(expression(x)) <= high
     assert low <= float(expression.symbolic(X).subs(X, sympy.Rational(x))) <= high
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("x^2", "a power is x**2"),
+        ("x\u00b2", "a power is x**2"),
+        ("ln(x)", "the natural logarithm is log(x)"),
+        ("log2(x)", "log(x)/log(2) is the logarithm to base 2"),
+        ("2x", "a product is 2*x"),
+        ("-x(1 - x)", None),
+        ("X", "the variable is x"),
+        ("x*pi", "pi is 3.141592653589793"),
+        ("e**x", "e is exp(1)"),
+        ("sin(x)", None),
+    ],
+)
+def test_a_habit_gets_its_hint(text, hint):
+    with pytest.raises(ValueError, match="use x, numbers, log") as refused:
+        Expression(text)
+    assert str(refused.value).partition("parentheses")[2] == (
+        f"; {hint}" if hint else ""
+    )

@@ -339,3 +339,31 @@ def test_the_reason_counts_starts_before_the_polish():
     assert near in found.reason
     found = qd.quality_discrepancy(qd.CR_NRR, p, method="ascent")
     assert found.reason == "A search of 192 starts; none gained quality."
+
+
+@pytest.mark.parametrize("name", ["quality", "diversity"])
+def test_a_metric_in_steps_is_refused(name):
+    def steps(q, p=None):
+        return (q > 0.15).sum().astype(float)
+
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    pairs = {
+        "quality": qd.FunctionPair(steps, qd.LL_NRR.diversity),
+        "diversity": qd.FunctionPair(qd.LL_NRR.quality, steps),
+    }
+    with pytest.raises(ValueError, match=f"the {name} has gradient 0 at P"):
+        qd.quality_discrepancy(pairs[name], p)
+
+
+def test_a_constant_diversity_bars_no_model():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    pair = qd.FunctionPair(qd.LL_NRR.quality, lambda q: 0 * q.sum())
+    found = qd.quality_discrepancy(pair, p)
+    best = np.log(0.4) - p @ np.log(p)
+    assert found.qdisc == pytest.approx(best, rel=1e-6)
+
+
+def test_a_diversity_that_is_nan_at_p_is_refused():
+    pair = qd.FunctionPair(qd.LL_NRR.quality, lambda q: jnp.log(-q[0]))
+    with pytest.raises(ValueError, match="the diversity of P itself is NaN"):
+        qd.quality_discrepancy(pair, np.array([0.6, 0.4]))

@@ -685,3 +685,10 @@ def test_kernels_whose_eigenvalues_are_zero(scale):
     assert check_compatibility(qd.KernelPair(scale * np.eye(5))).compatible
     ring = np.stack([np.roll([1, 0.9, 0.1, 0.9], k) for k in range(4)])
     assert check_compatibility(qd.KernelPair(scale * ring)).compatible is False
+
+
+@pytest.mark.parametrize("pair", [qd.CR_NRR, qd.LL_NRR])
+def test_a_verdict_is_no_truth_value(pair):
+    verdict = qd.check_compatibility(pair)
+    with pytest.raises(TypeError, match=r"write verdict\.compatible is True"):
+        bool(verdict)
