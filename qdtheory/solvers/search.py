@@ -163,8 +163,7 @@ def search_posed(
             raise ValueError(
                 f"the quality of P itself must be finite, got {at.real_quality}"
             )
-        if isinstance(pair, FunctionPair):
-            _require_slopes(at)
+        _require_slopes(pair, at.p)
     batch = jnp.stack([jnp.asarray(at.p) for at in posed])
     if method == "ascent":
         return _search_rows(pair, batch, key, num_starts)
@@ -182,17 +181,20 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
     return pair, jax.random.key(0) if key is None else key
 
 
-def _require_slopes(at: Posed) -> None:
-    """Raise for a metric in steps, which no search by gradients can climb."""
-    n, metrics = at.p.size, {"diversity": at.pair.diversity}
-    metrics["quality"] = lambda q: at.pair.quality(q, at.p)
-    models = [at.p, (at.p + 1 / n) / 2, np.full(n, 1 / n), np.eye(n)[at.p.argmax()]]
-    for name, metric in metrics.items():
-        slopes = [jax.grad(metric)(jnp.asarray(q)) for q in models[:2]]
-        if not np.any(slopes) and np.ptp([float(metric(q)) for q in models]) > 0:
+def _require_slopes(pair: Pair, p: np.ndarray) -> None:
+    """Raise for code that is constant or in steps, where gradients show no way."""
+    if not isinstance(pair, FunctionPair):
+        return
+    slanted = np.arange(1.0, p.size + 1)  # unlike P, the maximum of nothing symmetric
+    models = jnp.stack([p, (p + slanted / slanted.sum()) / 2])
+    for name, metric in (
+        ("quality", partial(_quality, pair, jnp.asarray(p))),
+        ("diversity", pair.diversity),
+    ):
+        if not any(jax.grad(metric)(q).any() for q in models):
             raise ValueError(
-                f"the {name} has gradient 0 at P and beside it, but is not constant: a "
-                "metric in steps, such as a count or a rounded number, cannot be "
+                f"the {name} has gradient 0 at P and beside it: a metric that is "
+                "constant or in steps, such as a count or a rounded number, cannot be "
                 "searched by gradients; give a smooth one"
             )
 

@@ -342,25 +342,25 @@ def test_the_reason_counts_starts_before_the_polish():
 
 
 @pytest.mark.parametrize("name", ["quality", "diversity"])
-def test_a_metric_in_steps_is_refused(name):
-    def steps(q, p=None):
-        return (q > 0.15).sum().astype(float)
-
+@pytest.mark.parametrize(
+    "metric",
+    [lambda q, p=None: (q > 0.15).sum().astype(float), lambda q, p=None: 0 * q.sum()],
+    ids=["in steps", "constant"],
+)
+def test_a_metric_without_slopes_is_refused(name, metric):
     p = np.array([0.4, 0.3, 0.2, 0.1])
     pairs = {
-        "quality": qd.FunctionPair(steps, qd.LL_NRR.diversity),
-        "diversity": qd.FunctionPair(qd.LL_NRR.quality, steps),
+        "quality": qd.FunctionPair(metric, qd.LL_NRR.diversity),
+        "diversity": qd.FunctionPair(qd.LL_NRR.quality, metric),
     }
     with pytest.raises(ValueError, match=f"the {name} has gradient 0 at P"):
         qd.quality_discrepancy(pairs[name], p)
 
 
-def test_a_constant_diversity_bars_no_model():
-    p = np.array([0.4, 0.3, 0.2, 0.1])
-    pair = qd.FunctionPair(qd.LL_NRR.quality, lambda q: 0 * q.sum())
-    found = qd.quality_discrepancy(pair, p)
-    best = np.log(0.4) - p @ np.log(p)
-    assert found.qdisc == pytest.approx(best, rel=1e-6)
+def test_a_real_distribution_of_greatest_diversity_is_searched():
+    uniform = np.full(4, 0.25)
+    pair = qd.FunctionPair(lambda q, p: q[0], lambda q: -((q - 0.25) ** 2).sum())
+    assert qd.quality_discrepancy(pair, uniform).qdisc == 0
 
 
 def test_a_diversity_that_is_nan_at_p_is_refused():
