@@ -55,6 +55,14 @@ def evaluate(
     empty: Annotated[
         Empty, typer.Option(help="Lines without a token: score them, or skip them.")
     ] = Empty.keep,
+    field: Annotated[
+        str | None,
+        typer.Option(help="JSON Lines: the field of the sentence.", metavar="NAME"),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(help="CSV or TSV: the column of the sentence.", metavar="NAME"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -63,8 +71,9 @@ def evaluate(
     higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
     and NRR: lower is better. Each comes with a 95 % interval over the sentences.
 
-    Files are UTF-8, plain or gzip, split at white space. An empty line is a text
-    that the model wrote: it has BLEU 0.
+    Files are UTF-8, plain or gzip, split at white space; of JSON Lines, CSV and TSV
+    name the field or column. An empty line is a text that the model wrote: it has
+    BLEU 0.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
@@ -75,8 +84,8 @@ def evaluate(
         fail(f"{min(repeated)}: given more than once")
     steps_a_file = 1 + 1 + report.NUM_GROUPS
     with progress(1 + len(candidates) * steps_a_file) as step:
-        real = _read(references, step)
-        corpora = {str(path): _read(path, step) for path in candidates}
+        real = _read(references, step, field, column)
+        corpora = {str(path): _read(path, step, field, column) for path in candidates}
         try:
             found = report.evaluate(
                 corpora,
@@ -100,12 +109,14 @@ def evaluate(
         _print(found, files, skipped)
 
 
-def _read(path: Path, step: Callable[[str], None]) -> Any:
+def _read(
+    path: Path, step: Callable[[str], None], field: str | None, column: str | None
+) -> Any:
     from qdtheory.text import read_corpus
 
     step(f"Reading {path}")
     try:
-        return read_corpus(path)
+        return read_corpus(path, field=field, column=column)
     except OSError as error:
         fail(f"{path}: {error.strerror or error}")
     except ValueError as error:

@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias, get_args, overload
 import numpy as np
 from jaxtyping import Int
 
+from qdtheory.text.formats import sentences
+
 Token: TypeAlias = str | int | np.integer
 Tokenizer: TypeAlias = Literal["whitespace"] | Callable[[str], Sequence[Token]]
 Empty: TypeAlias = Literal["keep", "skip"]
@@ -178,6 +180,9 @@ def read_corpus(
     path: str | PathLike[str],
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
+    *,
+    field: str | None = None,
+    column: str | None = None,
 ) -> Corpus:
     r"""Read a corpus from a UTF-8 file, plain or gzip, with one sentence per line.
 
@@ -189,6 +194,8 @@ def read_corpus(
         path: the file.
         tokenizer: "whitespace" (`str.split`), or a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
+        field: for JSON Lines, the field of each line's object that holds the sentence.
+        column: for CSV or TSV with a header, the column that holds it.
 
     Returns:
         The corpus.
@@ -196,8 +203,9 @@ def read_corpus(
     Raises:
         OSError: the file cannot be opened.
         TypeError: the tokenizer does not return a list of tokens.
-        ValueError: the file is empty, not UTF-8 text or broken gzip (the message names
-            file and line), or `tokenizer` or `empty` is unknown.
+        ValueError: the file is empty, not UTF-8 text or broken gzip, its lines look
+            like JSON or a table, or a record lacks the field or column (the message
+            names file and line); or `tokenizer` or `empty` is unknown.
 
     Example:
         >>> import tempfile
@@ -211,9 +219,10 @@ def read_corpus(
         raise ValueError(
             f'tokenizer: expected "whitespace" or a function, got {tokenizer!r}'
         )
+    texts = sentences(_lines(Path(path)), str(path), field, column)
     corpus = _build(
         _checked(split(line), "tokenizer, line", number)
-        for number, line in enumerate(_lines(Path(path)), start=1)
+        for number, line in enumerate(texts, start=1)
     )
     if not corpus.num_tokens:
         found = "no line has a token" if len(corpus) else "the file is empty"
@@ -369,6 +378,8 @@ def _token_lists(texts) -> Iterator[Sequence[Token]]:
             f"{type(texts).__name__}"
         )
     strings = bool(texts) and isinstance(texts[0], str)
+    if not strings:
+        _refuse_sentences_as_tokens(texts[:20])
     for index, text in enumerate(texts):
         if isinstance(text, str) != strings:
             raise TypeError(
@@ -376,6 +387,19 @@ def _token_lists(texts) -> Iterator[Sequence[Token]]:
                 f"{type(texts[0]).__name__}: give strings or token lists, not both"
             )
         yield text.split() if strings else _checked(text, "text", index)
+
+
+def _refuse_sentences_as_tokens(texts) -> None:
+    """Raise for lists of sentences, the shape of references in other packages."""
+    inner = [t for text in texts if isinstance(text, list | tuple) for t in text]
+    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
+    if 2 * spaced > len(inner):
+        raise TypeError(
+            f"expected a list of strings or of token lists, but tokens hold spaces, "
+            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
+            "sacrebleu? Here all candidates share one list of references; join them "
+            "into it"
+        )
 
 
 def _checked(tokens, what: str, number: int) -> Sequence[Token]:

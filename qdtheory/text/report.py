@@ -23,6 +23,8 @@ from qdtheory.text.ngrams import (
 )
 
 NUM_GROUPS = 20
+# Share of sentences that stand in the references too, from which a report warns.
+MOSTLY = 0.5
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = {
     "BLEU": (0, 1),
@@ -131,8 +133,9 @@ def evaluate(
 
     Raises:
         TypeError: see `as_corpus`.
-        ValueError: no candidates, fewer than 3 sentences, or bad input to a metric,
-            with the candidate's name prefixed.
+        ValueError: no candidates, fewer than 3 sentences, no token that is in the
+            references too, or bad input to a metric, with the candidate's name
+            prefixed.
 
     Example:
         >>> texts = ["a b c", "a c", "b c a"] * 10
@@ -150,7 +153,7 @@ def evaluate(
     metrics = every_metric(real, max_order, smoothing, estimator)
     ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
     bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
-    scores, sizes, without = {}, {}, {}
+    scores, sizes, without, copied, known = {}, {}, {}, {}, set(real)
     for name, texts in candidates.items():
 
         def counted(corpus: Corpus, name=name) -> np.ndarray:
@@ -159,6 +162,8 @@ def evaluate(
 
         try:
             corpus = as_corpus(texts, empty)
+            _require_common_token(corpus, real)
+            copied[name] = sum(map(known.__contains__, corpus)) / len(corpus)
             sizes[name] = len(corpus)
             without[name] = corpus.empty_lines + corpus.num_empty
             scores[name] = _interval(counted, corpus, level, bounds)
@@ -171,7 +176,7 @@ def evaluate(
         empty=without,
         num_references=len(real),
         num_empty_references=real.empty_lines + real.num_empty,
-        warnings=_warnings(sizes, estimator),
+        warnings=(*_warnings(sizes, estimator), *_copies(copied)),
         pairs=PAIRS,
         methods=_methods(
             sizes, len(real), max_order, smoothing, estimator, level, tokenizer
@@ -240,6 +245,29 @@ def _interval(metric, corpus: Corpus, level: float, bounds) -> ConfidenceInterva
     groups = min(NUM_GROUPS, len(corpus))
     return jackknife_interval(
         metric, corpus, level=level, num_groups=groups, bounds=bounds
+    )
+
+
+def _require_common_token(corpus: Corpus, real: Corpus) -> None:
+    """Raise for texts that cannot have been split as the references were."""
+    if not {*corpus.vocabulary} & {*real.vocabulary}:
+        ours, theirs = (
+            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
+            for side in (corpus, real)
+        )
+        raise ValueError(
+            f"no token is in the references too: expected both to be split alike, got "
+            f"{ours} here and {theirs} there"
+        )
+
+
+def _copies(copied: dict[str, float]) -> tuple[str, ...]:
+    """Warnings of candidates that repeat most references."""
+    return tuple(
+        f"{share:.0%} of the sentences of {name} stand in the references: what is "
+        "measured is copying, if these are not held out"
+        for name, share in copied.items()
+        if share > MOSTLY
     )
 
 

@@ -66,7 +66,7 @@ def test_json_holds_the_numbers_of_the_library(folder):
     assert shown["methods"] == expected.methods
     assert shown["pairs"] == list(expected.pairs)
     assert shown["warnings"] == list(expected.warnings)
-    assert len(shown["warnings"]) == 1
+    assert len(shown["warnings"]) == 2  # unequal sizes, and sentences of the references
 
 
 def test_empty_lines_can_be_skipped(folder):
@@ -215,3 +215,27 @@ def test_installed_command(folder):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
+
+
+def test_json_lines_and_tables_are_read_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["a b c", "b c d", "c d e", "d e, f"]
+    Path("t.txt").write_text("\n".join(lines))
+    records = [json.dumps({"id": i, "text": line}) for i, line in enumerate(lines)]
+    Path("t.jsonl").write_text("\n".join(records))
+    Path("t.csv").write_text("text,id\n" + "".join(f'"{x}",1\n' for x in lines))
+
+    def metrics(name, *options):
+        call = ["evaluate", name, "--references", name, "--max-order", "2", "--json"]
+        answer = CliRunner().invoke(cli.app, [*call, *options])
+        assert answer.exit_code == 0, answer.stderr
+        return json.loads(answer.stdout)["candidates"][0]["metrics"]
+
+    plain = metrics("t.txt")
+    assert metrics("t.jsonl", "--field", "text") == plain
+    assert metrics("t.csv", "--column", "text") == plain
+    refused = CliRunner().invoke(
+        cli.app, ["evaluate", "t.csv", "--references", "t.txt"]
+    )
+    assert refused.exit_code == 1
+    assert "--column NAME" in refused.stderr

@@ -44,7 +44,11 @@ def folder(tmp_path, monkeypatch):
 def test_an_interrupt_ends_it_at_once_with_one_line(folder, name, seconds):
     seconds *= random.Random(f"{name} {seconds}").uniform(0.8, 1.2)
     with subprocess.Popen(
-        [*COMMAND, *SLOW[name]], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, *SLOW[name]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell that runs the tests in its background has them ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
         try:
             running.wait(seconds)

@@ -327,3 +327,19 @@ def test_imdb_sizes_with_all_sentences():
     rule = {"min_count": 50, "rare": "unk", "max_unknown": 4, "min_length": 5}
     prepared = prepare(imdb(None), **rule, max_length=40)
     assert (len(prepared), prepared.vocab_size) == (246_891, 7_315)
+
+
+@pytest.mark.parametrize(
+    "references",
+    [
+        [["the cat sat on it", "a cat sat there"]],
+        [("the cat sat", "a cat"), ("a dog ran", "the dog")],
+    ],
+)
+def test_lists_of_references_are_not_lists_of_tokens(references):
+    with pytest.raises(TypeError, match="share one list of references"):
+        as_corpus(references)
+
+
+def test_a_token_of_two_words_is_a_token():
+    assert as_corpus([["New York", "is", "big"]]).vocab_size == 3

@@ -72,7 +72,7 @@ def test_unequal_sizes_get_a_warning(found):
         "differs (model 60, half 30): compare samples of one size",
     )
     plug_in = {"max_order": 1, "estimator": "plug-in"}
-    equal = evaluate({"a": MODEL, "b": REAL}, REAL, **plug_in)
+    equal = evaluate({"a": MODEL, "b": MODEL[::-1]}, REAL, **plug_in)
     assert equal.warnings == ()
     unequal = evaluate({"a": MODEL, "b": REAL[:40]}, REAL, **plug_in)
     assert unequal.warnings[0].startswith(
@@ -180,3 +180,21 @@ def test_the_page_on_reporting_shows_the_line_that_is_printed():
     texts = ["a b c d", "b c d a", "c d a b", "d a b c"]
     found = evaluate({"held_out.txt": texts * 500}, texts * 1000)
     assert found.methods.replace(version("qdtheory"), "VERSION") in shown
+
+
+def test_texts_split_otherwise_than_the_references_are_refused():
+    real = ["the cat sat", "a dog ran", "the end"] * 3
+    ours = [[1, 2, 3], [4, 5], [6, 7]]
+    with pytest.raises(ValueError, match=r"m: no token is in the ref.*\(int\)"):
+        evaluate({"m": ours}, real, max_order=1)
+
+
+@pytest.mark.parametrize(
+    ("copied", "warned"), [(0, False), (5, False), (6, True), (10, True)]
+)
+def test_most_sentences_from_the_references_are_told(copied, warned):
+    real = [f"a b c{i} d" for i in range(10)]
+    ours = [*real[:copied], *(f"b a e{i} c{i}" for i in range(10 - copied))]
+    found = evaluate({"ours": ours}, real, max_order=1)
+    told = f"{copied * 10}% of the sentences of ours stand in the references"
+    assert any(line.startswith(told) for line in found.warnings) == warned
