@@ -182,16 +182,16 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
 
 
 def _require_slopes(pair: Pair, p: np.ndarray) -> None:
-    """Raise for code that is constant or in steps, where gradients show no way."""
+    """Raise for code in steps, or of constant diversity: gradients show no way."""
     if not isinstance(pair, FunctionPair):
         return
     slanted = np.arange(1.0, p.size + 1)  # unlike P, the maximum of nothing symmetric
-    models = jnp.stack([p, (p + slanted / slanted.sum()) / 2])
-    for name, metric in (
-        ("quality", partial(_quality, pair, jnp.asarray(p))),
-        ("diversity", pair.diversity),
-    ):
-        if not any(jax.grad(metric)(q).any() for q in models):
+    models = jnp.stack([p, (p + slanted / slanted.sum()) / 2, *np.eye(p.size)[:2]])
+    quality = partial(_quality, pair, jnp.asarray(p))
+    for name, metric in (("quality", quality), ("diversity", pair.diversity)):
+        if any(jax.grad(metric)(q).any() for q in models[:2]):
+            continue
+        if name == "diversity" or np.ptp([float(metric(q)) for q in models]) > 0:
             raise ValueError(
                 f"the {name} has gradient 0 at P and beside it: a metric that is "
                 "constant or in steps, such as a count or a rounded number, cannot be "

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from typing import Any
 
 SHOWN = 20  # lines that tell a format
 
@@ -68,7 +69,7 @@ def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
     return chain(first, lines)
 
 
-def _record(line: str) -> object:
+def _record(line: str) -> Any:
     """What a line holds if it is JSON, else None; numbers alone are words."""
     try:
         return json.loads(line) if line.lstrip()[:1] in "{[" else None

@@ -162,11 +162,11 @@ def evaluate(
 
         try:
             corpus = as_corpus(texts, empty)
-            _require_common_token(corpus, real)
             copied[name] = sum(map(known.__contains__, corpus)) / len(corpus)
             sizes[name] = len(corpus)
             without[name] = corpus.empty_lines + corpus.num_empty
             scores[name] = _interval(counted, corpus, level, bounds)
+            _require_common_token(corpus, real)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return Report(

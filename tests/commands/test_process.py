@@ -13,6 +13,12 @@ import pytest
 from qdtheory.commands import process
 
 COMMAND = [sys.executable, "-m", "qdtheory"]
+# A shell that runs the tests in its background has them ignore interrupts.
+INTERRUPTIBLE = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 SEARCH = ("qdisc", "--pair", "BLEU-2", "--seeds", "3")
 SLOW = {
     "search": SEARCH,
@@ -44,11 +50,9 @@ def folder(tmp_path, monkeypatch):
 def test_an_interrupt_ends_it_at_once_with_one_line(folder, name, seconds):
     seconds *= random.Random(f"{name} {seconds}").uniform(0.8, 1.2)
     with subprocess.Popen(
-        [*COMMAND, *SLOW[name]],
+        [sys.executable, "-c", INTERRUPTIBLE, *COMMAND[1:], *SLOW[name]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A shell that runs the tests in its background has them ignore interrupts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
         try:
             running.wait(seconds)

@@ -341,11 +341,17 @@ def test_the_reason_counts_starts_before_the_polish():
     assert found.reason == "A search of 192 starts; none gained quality."
 
 
-@pytest.mark.parametrize("name", ["quality", "diversity"])
+def in_steps(q, p=None):
+    return (q > 0.15).sum().astype(float)
+
+
 @pytest.mark.parametrize(
-    "metric",
-    [lambda q, p=None: (q > 0.15).sum().astype(float), lambda q, p=None: 0 * q.sum()],
-    ids=["in steps", "constant"],
+    ("name", "metric"),
+    [
+        ("quality", in_steps),
+        ("diversity", in_steps),
+        ("diversity", lambda q: 0 * q.sum()),
+    ],
 )
 def test_a_metric_without_slopes_is_refused(name, metric):
     p = np.array([0.4, 0.3, 0.2, 0.1])
