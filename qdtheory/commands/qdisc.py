@@ -27,9 +27,10 @@ AnyPairName = Annotated[
     str | None,
     typer.Option(help=f"A named pair: {PAIRS}; BLEU-1, BLEU-2, ...", metavar="NAME"),
 ]
-
-
 MANY = 10**9
+REFERENCES = SELF_REFERENCES = 2
+VOCAB_SIZE, LENGTH = 4, 3
+SIGMA, HIDDEN_SIZE, SEEDS = 1.0, 32, 1
 
 
 def _count(text: str, default: int, most: int | None = None) -> Any:
@@ -51,24 +52,24 @@ def qdisc(
     quality: OwnQuality = None,
     diversity: OwnDiversity = None,
     references: Annotated[
-        int | None, _count("BLEU: references n of a text.", 2, MANY)
+        int | None, _count("BLEU: references n of a text.", REFERENCES, MANY)
     ] = None,
     self_references: Annotated[
-        int | None, _count("Self-BLEU: other texts k of Q.", 2, MANY)
+        int | None, _count("Self-BLEU: other texts k of Q.", SELF_REFERENCES, MANY)
     ] = None,
     vocab_size: Annotated[
-        int | None, _count("Tokens in the vocabulary of the texts.", 4)
+        int | None, _count("Tokens in the vocabulary of the texts.", VOCAB_SIZE)
     ] = None,
-    length: Annotated[int | None, _count("Tokens in a text.", 3)] = None,
+    length: Annotated[int | None, _count("Tokens in a text.", LENGTH)] = None,
     sigma: Annotated[
         float | None,
-        typer.Option(help="Spread of an oracle's weights.", show_default="1"),
+        typer.Option(help="Spread of an oracle's weights.", show_default=f"{SIGMA:g}"),
     ] = None,
     hidden_size: Annotated[
-        int | None, _count("Hidden, embedding size of an oracle.", 32, 4096)
+        int | None, _count("Hidden, embedding size of an oracle.", HIDDEN_SIZE, 4096)
     ] = None,
     seeds: Annotated[
-        int | None, _count("LSTM oracles, of the seeds 0, 1, ...", 1, 10**6)
+        int | None, _count("LSTM oracles, of the seeds 0, 1, ...", SEEDS, 10**6)
     ] = None,
     p: RealFile = None,
     certified: Annotated[
@@ -97,7 +98,7 @@ def qdisc(
         _refuse_idle("beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds)
         if not of_bleu:
             _refuse_idle("beside --p", vocab_size=vocab_size, length=length)
-    vocab_size, length = vocab_size or 4, length or 3
+    vocab_size, length = vocab_size or VOCAB_SIZE, length or LENGTH
     count_texts(vocab_size, length, None)
     import jax
 
@@ -105,8 +106,9 @@ def qdisc(
     from qdtheory import TextSpace
 
     space = TextSpace(vocab_size, length)
-    spread = 1.0 if sigma is None else sigma
-    rows = _real_distributions(p, space, spread, hidden_size or 32, seeds or 1)
+    spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
+    size, number = hidden_size or HIDDEN_SIZE, seeds or SEEDS
+    rows = _real_distributions(p, space, spread, size, number)
     real = next(iter(rows.values()))
     if not of_bleu:
         chosen = chosen_pair(f, g, pair, quality, diversity, real, real.size)
@@ -116,7 +118,8 @@ def qdisc(
                 f"{p}: {real.size} probabilities, expected one for each of the "
                 f"{vocab_size}**{length} = {space.num_texts} texts"
             )
-        chosen = _bleu_pair(str(pair), space, references or 2, self_references or 2)
+        numbers = references or REFERENCES, self_references or SELF_REFERENCES
+        chosen = _bleu_pair(str(pair), space, *numbers)
     results = _discrepancies(chosen, rows, certified)
     if as_json:
         print_json(_discrepancy_report(chosen.name, results))

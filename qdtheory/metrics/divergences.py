@@ -12,7 +12,6 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.world.distributions import Number, check_distributions
 
 
-@jax.jit
 def _log_ratio(a: Array, b: Array) -> Array:
     """log(a / b) of positive numbers.
 
@@ -24,7 +23,6 @@ def _log_ratio(a: Array, b: Array) -> Array:
     return jnp.where(close, jnp.log1p(small), jnp.log(a) - jnp.log(b))
 
 
-@jax.jit
 def _positive(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Mask where both are positive, and both arrays with 1 elsewhere."""
     inside = (a > 0) & (b > 0)

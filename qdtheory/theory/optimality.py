@@ -265,13 +265,13 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         raise ValueError("U or V is not finite at P, where the tests need them")
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    norms = [float(np.linalg.norm(gradient)) for gradient in gradients]
-    if norm_u <= CENTRED * norms[0] or norm_v <= CENTRED * norms[1]:
-        which = metrics.names[int(norm_u > CENTRED * norms[0])]
-        return Finding(
-            f"{which} vanishes, as at an extremum or of a metric in steps, which "
-            "leaves it open"
-        )
+    sides = zip(metrics.names, (norm_u, norm_v), gradients, strict=True)
+    for name, norm, gradient in sides:
+        if norm <= CENTRED * float(np.linalg.norm(gradient)):
+            return Finding(
+                f"{name} vanishes, as at an extremum or of a metric in steps, which "
+                "leaves it open"
+            )
     # 1 + cosine, without the cancellation of a sum with -1.
     gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
     if gap > ANTIPARALLEL_TOLERANCE:

@@ -19,9 +19,8 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-SEARCH = ("qdisc", "--pair", "BLEU-2", "--seeds", "3")
 SLOW = {
-    "search": SEARCH,
+    "search": ("qdisc", "--pair", "BLEU-2", "--seeds", "3"),
     "exact": ("qdisc", "--pair", "LL-NRR", "--seeds", "200"),
     "check": ("check", "--f", "log(x)**3", "--g", "-x**2 + sqrt(x)"),
     "evaluate": ("evaluate", "text.txt", "--references", "other.txt"),
