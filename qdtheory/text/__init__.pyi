@@ -10,11 +10,17 @@ from .corpus import (
     Corpus as Corpus,
     Removed as Removed,
     as_corpus as as_corpus,
-    prepare as prepare,
     read_corpus as read_corpus,
 )
 from .datasets import imdb as imdb
+from .draws import (
+    distinct_k as distinct_k,
+    pass_at_k as pass_at_k,
+    semantic_entropy as semantic_entropy,
+    utility_k as utility_k,
+)
 from .embeddings import embed as embed
+from .evaluation import evaluate as evaluate
 from .frechet import frechet_distance as frechet_distance
 from .intervals import (
     ConfidenceInterval as ConfidenceInterval,
@@ -48,4 +54,19 @@ from .noise import (
     noise_discrepancy as noise_discrepancy,
     noise_family as noise_family,
 )
-from .report import Report as Report, evaluate as evaluate
+from .paired import (
+    Rouge as Rouge,
+    paired_bleu as paired_bleu,
+    paired_bleu_scores as paired_bleu_scores,
+    rouge as rouge,
+    rouge_scores as rouge_scores,
+)
+from .preprocessing import prepare as prepare
+from .repetition import (
+    compression_ratio as compression_ratio,
+    ngram_diversity as ngram_diversity,
+    pairwise_rouge_l as pairwise_rouge_l,
+    self_repetition as self_repetition,
+)
+from .report import Report as Report
+from .vendi import vendi_score as vendi_score

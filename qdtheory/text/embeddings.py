@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from qdtheory.text.corpus import Texts, as_corpus
+from qdtheory.world.packages import required
 
 Weights: TypeAlias = dict[str, Array]
 
@@ -138,14 +139,9 @@ def _normalize(x: Array, weights: Weights, name: str) -> Array:
 @cache
 def _model() -> tuple[Any, Weights, Weights]:
     """Load the tokenizer, the embedding weights, and the stacked layer weights."""
-    try:
+    with required("a sentence embedding", "embeddings"):
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"sentence embeddings need the package {error.name}: "
-            "pip install 'qdtheory[embeddings]'"
-        ) from None
     folder = _path()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()

@@ -1,12 +1,17 @@
-"""Sentences in the lines of a file: plain text, JSON Lines, CSV or TSV."""
+"""Sentences of a file: one a line, or in JSON Lines, CSV, TSV or Parquet."""
 
 import csv
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from io import BytesIO
+from itertools import chain, count, islice
 from typing import Any
 
+from qdtheory.text.files import MAX_BYTES, shown, too_large
+from qdtheory.world.packages import required
+
 SHOWN = 20  # lines that tell a format
+ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
 
 
 def sentences(
@@ -21,11 +26,12 @@ def sentences(
         lines: lines of the file, without their ends.
         path: its name in error messages.
         field: name of the field that holds the sentence, of a file with a JSON object
-            on each line; blank lines are passed over.
+            on each line; blank lines are passed over. A file that does not begin with
+            JSON is read as text: beside a model's records references are often plain.
         column: name of the column, of a file of comma- or tab-separated values with a
             header.
 
-    Yields:
+    Returns:
         The sentences.
 
     Raises:
@@ -39,13 +45,84 @@ def sentences(
         >>> list(sentences(["id,text", '1,"a, b"'], "model.csv", column="text"))
         ['a, b']
     """
-    if field is not None and column is not None:
-        raise ValueError("give a field (JSON Lines) or a column (CSV), not both")
+    _refuse_two_names(field, column)
     if field is not None:
-        return _fields(lines, path, field)
+        lines = iter(lines)
+        first = [*islice(lines, SHOWN)]
+        lines = chain(first, lines)
+        if any(map(_opens_record, first)):
+            return _fields(lines, path, field)
     if column is not None:
         return _cells(lines, path, column)
     return _plain(lines, path)
+
+
+def is_parquet(held: BytesIO) -> bool:
+    """Tell a Parquet file by its first bytes.
+
+    Args:
+        held: the file.
+
+    Returns:
+        Whether it is one.
+    """
+    return held.getbuffer()[:4] == b"PAR1"
+
+
+def parquet_sentences(
+    held: BytesIO, path: str, field: str | None = None, column: str | None = None
+) -> Iterator[str]:
+    """Read the sentences of a column of a Parquet file.
+
+    Args:
+        held: the file.
+        path: its name in error messages.
+        field: must be None.
+        column: name of the column.
+
+    Yields:
+        The sentences.
+
+    Raises:
+        ValueError: no column or a field is named, the file is broken, larger than
+            1 GiB when unpacked, or has no such column of strings.
+        ModuleNotFoundError: pyarrow is missing.
+    """
+    _refuse_two_names(field, column)
+    with required(f"{path}: reading Parquet", "parquet"):
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    try:
+        table = ParquetFile(held)
+        names = table.schema_arrow.names
+        if column is None or column not in names:
+            said = "a Parquet file" if column is None else f"no column {column!r}"
+            raise ValueError(
+                f"{path}: {said}; name the column that holds the sentence "
+                f"(column=NAME); there are: {', '.join(map(shown, names)) or 'none'}"
+            )
+        yield from _parquet_cells(table, path, column)
+    # Broken files get Python's own errors too.
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: the Parquet file is broken: {error}") from None
+
+
+def _parquet_cells(table: Any, path: str, column: str) -> Iterator[str]:
+    size, numbers = 0, count(1)
+    for batch in table.iter_batches(columns=[column]):
+        for text in batch.column(0).to_pylist():
+            where = f"{path}, row {next(numbers)}"
+            yield _string({column: text}, column, where, "column")
+        size += batch.nbytes
+        if size > MAX_BYTES:
+            raise too_large(path)
+
+
+def _refuse_two_names(field: str | None, column: str | None) -> None:
+    if field is not None and column is not None:
+        raise ValueError(
+            "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
+        )
 
 
 def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
@@ -57,22 +134,33 @@ def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
         hint = next((k for k in keys if isinstance(records[0][k], str)), "NAME")
         raise ValueError(
             f"{path}, line 1: JSON, where one sentence a line is expected; name the "
-            f"field that holds the sentence (--field {hint})"
+            f"field that holds the sentence (field={hint})"
         )
-    tabs = {line.count("\t") for line in first if line}
-    named = path.removesuffix(".gz").endswith((".csv", ".tsv"))
+    if _opens_record("".join(first)):
+        first += lines  # one document over several lines is told by its end
+        if _record("\n".join(first)) is not None:
+            raise ValueError(
+                f"{path}, line 1: one JSON document, where one sentence a line is "
+                f"expected; {ONE_A_LINE}"
+            )
+    tabs = {line.count("\t") for line in first[:SHOWN] if line}
+    named = path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
     if named or (len(first) > 1 and len(tabs) == 1 and tabs != {0}):
         raise ValueError(
             f"{path}, line 1: a table, where one sentence a line is expected; name the "
-            "column that holds the sentence (--column NAME)"
+            "column that holds the sentence (column=NAME)"
         )
     return chain(first, lines)
+
+
+def _opens_record(line: str) -> bool:
+    return line.lstrip().startswith(("{", "["))
 
 
 def _record(line: str) -> Any:
     """What a line holds if it is JSON, else None; numbers alone are words."""
     try:
-        return json.loads(line) if line.lstrip()[:1] in "{[" else None
+        return json.loads(line) if _opens_record(line) else None
     except (ValueError, RecursionError):
         return None
 
@@ -85,9 +173,14 @@ def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise ValueError(f"{where}: expected a JSON object, got no JSON") from None
+            raise ValueError(
+                f"{where}: expected a JSON object on each line, got "
+                f"{line.strip():.40}; {ONE_A_LINE}"
+            ) from None
         if not isinstance(record, dict):
-            raise ValueError(f"{where}: expected a JSON object, got {line.strip():.40}")
+            raise ValueError(
+                f"{where}: expected a JSON object on each line, got {line.strip():.40}"
+            )
         yield _string(record, field, where, "field")
 
 
@@ -103,14 +196,17 @@ def _cells(lines: Iterable[str], path: str, column: str) -> Iterator[str]:
             where = f"{path}, line {table.line_num}"
             yield _string(row, column, where, "column")
     except csv.Error as error:
-        raise ValueError(f"{path}, line {table.line_num}: {error}") from None
+        raise ValueError(
+            f"{path}, line {table.line_num}: {error}; is a quote left open?"
+        ) from None
 
 
 def _string(record: dict, name: str, where: str, what: str) -> str:
     if name not in record:
-        there = ", ".join(str(key) for key in record) or "none"
+        there = ", ".join(shown(str(key)) for key in record) or "none"
         raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
     if not isinstance(record[name], str):
-        kind = type(record[name]).__name__
-        raise ValueError(f"{where}: {what} {name!r} is no string but a {kind}")
+        raise ValueError(
+            f"{where}: {what} {name!r}: expected a string, got {record[name]!r:.40}"
+        )
     return record[name]

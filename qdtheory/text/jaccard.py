@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.text.corpus import Texts, as_corpus
+from qdtheory.text.defaults import MAX_ORDER
 from qdtheory.text.ngrams import Countable, check_order, ngram_counts, shared_ngrams
 
 
@@ -43,7 +44,7 @@ def jaccard_index(candidates: Countable, references: Countable, n: int) -> float
 
 
 def ms_jaccard(
-    candidates: Texts, references: Texts, max_order: int = 4
+    candidates: Texts, references: Texts, max_order: int = MAX_ORDER
 ) -> Float[np.ndarray, " orders"]:
     r"""Geometric means of the Jaccard indices of orders 1 to n.
 

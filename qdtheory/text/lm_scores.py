@@ -8,7 +8,6 @@ seeds: training noise can change a reverse score by more than its interval.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from statistics import NormalDist
@@ -19,16 +18,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
+from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.world.language_models import LSTMLanguageModel
+from qdtheory.world.records import Record
 
 UNKNOWN = "<unk>"
-LEVEL = 0.95
 ROWS = 256
 
 
-@dataclass(frozen=True, eq=False)
-class FittedModel:
+class FittedModel(Record):
     """A language model of a corpus, made by `fit_language_model`.
 
     Attributes:
@@ -46,8 +45,7 @@ class FittedModel:
     held_out: float
 
 
-@dataclass(frozen=True)
-class LanguageModelScore:
+class LanguageModelScore(Record):
     """Cross-entropy of texts under a fitted model, in nats; lower is better.
 
     The 95 % intervals are over the texts, for the given fitted model.

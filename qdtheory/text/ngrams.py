@@ -3,8 +3,9 @@ r"""Coverage, repetition and their divergence on the n-grams of corpora.
 The exact wing's functions of the same names take the n-gram distributions of a whole
 space. The plug-in estimator uses the frequencies of a sample. Their squared norm is
 biased upwards, because n-grams of one sentence are not independent draws; omitting the
-pairs within one sentence removes the excess. Let sentence s have count vector $c_s$,
-$T_s$ n-grams in total and weight $w_s$ on each; with $x_s = w_s c_s$, $m_s = w_s T_s$:
+pairs within one sentence, as is the default, removes the excess. Let sentence s have
+count vector $c_s$, $T_s$ n-grams in total and weight $w_s$ on each; with
+$x_s = w_s c_s$, $m_s = w_s T_s$:
 
 $\hat q = \sum_s x_s / \sum_s m_s$ and
 $\sum_{s \ne s'} x_s \cdot x_{s'} / \sum_{s \ne s'} m_s m_{s'}
@@ -27,6 +28,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.defaults import ESTIMATOR
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +139,7 @@ def coverage_rate(
     candidates: Countable,
     references: Countable,
     n: int,
-    estimator: Estimator = "plug-in",
+    estimator: Estimator = ESTIMATOR,
 ) -> float:
     r"""Coverage rate, a quality: probability that two n-grams, one per side, are equal.
 
@@ -147,7 +149,7 @@ def coverage_rate(
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         references: real text in the same form.
         n: the order, at least 1.
-        estimator: "plug-in" or "pairs", which coincide here as the two n-grams come
+        estimator: "pairs" or "plug-in", which coincide here as the two n-grams come
             from different sentences: unbiased for the pooled law if all sentences have
             equally many n-grams, otherwise with bias of order 1/S for S sentences.
             "sentence-pairs": always unbiased for the sentence-averaged law.
@@ -179,7 +181,7 @@ def coverage_rate(
 
 
 def negative_repetition_rate(
-    candidates: Countable, n: int, estimator: Estimator = "plug-in"
+    candidates: Countable, n: int, estimator: Estimator = ESTIMATOR
 ) -> float:
     r"""Negative repetition rate, a diversity: minus P(two candidate n-grams are equal).
 
@@ -188,11 +190,12 @@ def negative_repetition_rate(
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         n: the order, at least 1.
-        estimator: "plug-in": the frequencies of S sentences, with downward bias of
-            order 1/S. "pairs": only n-grams of different sentences, unbiased for the
+        estimator: "pairs": only n-grams of different sentences, unbiased for the
             pooled law if all sentences have equally many n-grams, otherwise with a
-            smaller bias of order 1/S. "sentence-pairs": the same with equal weight
-            on each sentence, always unbiased for the sentence-averaged law.
+            bias of order 1/S for S sentences. "sentence-pairs": the same with equal
+            weight on each sentence, always unbiased for the sentence-averaged law.
+            "plug-in": the frequencies of all, as in the paper, with a larger downward
+            bias of order 1/S.
 
     Returns:
         A number in [-1, 0]; 0 only for the pair estimators.
@@ -209,9 +212,9 @@ def negative_repetition_rate(
 
     Example:
         >>> negative_repetition_rate(["a b", "a c"], 1)
-        -0.375
-        >>> negative_repetition_rate(["a b", "a c"], 1, estimator="pairs")
         -0.25
+        >>> negative_repetition_rate(["a b", "a c"], 1, estimator="plug-in")
+        -0.375
     """
     (table,) = _tables(n, estimator, candidates)
     q = _frequencies(table, estimator)
@@ -222,7 +225,7 @@ def cnd(
     candidates: Countable,
     references: Countable,
     n: int,
-    estimator: Estimator = "plug-in",
+    estimator: Estimator = ESTIMATOR,
 ) -> float:
     r"""Squared distance of the n-gram frequencies, the divergence of CR and NRR.
 
@@ -233,10 +236,10 @@ def cnd(
         candidates: a `Corpus`, list of strings, list of token lists, or table.
         references: real text in the same form.
         n: the order, at least 1.
-        estimator: the estimator of $NRR_n$ on both sides. "plug-in" has upward bias of
-            order 1/S; the others, U-statistics of the MMD, can be negative, and are
-            unbiased if those of $NRR_n$ are and the candidates are independent of the
-            references.
+        estimator: the estimator of $NRR_n$ on both sides. "pairs" and "sentence-pairs",
+            U-statistics of the MMD, can be negative, and are unbiased if those of
+            $NRR_n$ are and the candidates are independent of the references. "plug-in"
+            has upward bias of order 1/S.
 
     Returns:
         For the plug-in estimator a number in [0, 2], 0 iff the frequencies are equal.
@@ -251,10 +254,10 @@ def cnd(
     Claims: N10.3, N10.5, N12.7, N12.8, N12.10.
 
     Example:
-        >>> cnd(["a b", "a c"], ["a b", "a c"], 2), cnd(["a a"], ["b b"], 1)
-        (0.0, 2.0)
-        >>> cnd(["a b", "a c"], ["a b", "a c"], 2, estimator="pairs")
-        -1.0
+        >>> cnd(["a a", "a"], ["b b", "b"], 1), cnd(["a", "b"], ["a", "b"], 1)
+        (2.0, -1.0)
+        >>> cnd(["a", "b"], ["a", "b"], 1, estimator="plug-in")
+        0.0
     """
     ours, theirs = _tables(n, estimator, candidates, references)
     rows, others = shared_ngrams(ours, theirs)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.ngrams import Countable, ngram_counts
+from qdtheory.world.records import Record
 
 Quality: TypeAlias = Callable[[Corpus, Corpus], float]
 Diversity: TypeAlias = Callable[[Corpus], float]
@@ -44,8 +45,7 @@ class NoiseFamily:
         return f"NoiseFamily({len(self.shares)} shares of {self.corpora[0]})"
 
 
-@dataclass(frozen=True)
-class NoiseDiscrepancy:
+class NoiseDiscrepancy(Record):
     """Result of `noise_discrepancy`: the noise curve, and real text for comparison.
 
     Attributes:
@@ -119,6 +119,7 @@ def add_noise(
         np.concatenate([corpus.tokens, noise]),
         np.concatenate([corpus.offsets, corpus.num_tokens + ends]),
         corpus.vocabulary,
+        tokenizer=corpus.tokenizer,
     )
     return both[np.arange(size) + size * is_hit]
 

@@ -1,52 +1,38 @@
-"""Report of all metrics of several candidates, with intervals and warnings."""
+"""Metrics of several candidates side by side: as tables, records and one line."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
-from qdtheory.metrics.bleu_formula import Smoothing
-from qdtheory.text.bleu import bleu, prepare_references, self_bleu
-from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
-from qdtheory.text.intervals import ConfidenceInterval, jackknife_interval
-from qdtheory.text.jaccard import geometric_means, jaccard_index
-from qdtheory.text.ngrams import (
-    Estimator,
-    cnd,
-    coverage_rate,
-    distinct,
-    negative_repetition_rate,
-    ngram_counts,
+from qdtheory.text.intervals import ConfidenceInterval
+from qdtheory.text.tables import (
+    BEST,
+    Cell,
+    csv_table,
+    latex_table,
+    markdown_table,
+    plain_table,
 )
+from qdtheory.world.packages import required
+from qdtheory.world.records import Record, plain
 
-NUM_GROUPS = 20
-# Share of sentences that stand in the references too, from which a report warns.
-MOSTLY = 0.5
-# Range of each metric. Without within-sentence pairs, CND can be negative.
-RANGES = {
-    "BLEU": (0, 1),
-    "Self-BLEU": (0, 1),
-    "CR": (0, 1),
-    "NRR": (-1, 0),
-    "CND": (-2, 2),
-    "distinct": (0, 1),
-    "MS-Jaccard": (0, 1),
-}
-KINDS = tuple(RANGES)
-PAIRS = (
-    "CR and NRR are divergence-compatible: no text has more of both than text with "
-    "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
-    "n-grams only: CND of 0 does not mean equal texts.",
-    "BLEU and Self-BLEU are not: other text can be better in both than real text. "
-    "Better in both does not mean closer to the references' distribution.",
-)
+LOWER = ("Self-BLEU", "CND")  # all other metrics are better if they are higher
+# The mark of a value that cannot be told from the best.
+ALIKE = "="
+KEYS = ("value", "low", "high", "standard_error")
+COLUMNS = ("candidate", "metric", *KEYS)
+# Metrics of at most 1 in size are rounded to about this.
+ROUNDING = 1e-15
+# Numbers from here on are shown without an exponent.
+SMALL = 1e-3
+Entry = TypeVar("Entry")
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Record):
     """Metrics of candidates against one set of references.
 
     Attributes:
@@ -72,18 +58,110 @@ class Report:
     pairs: tuple[str, ...]
     methods: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON-serialisable lists and dictionaries."""
-        keys = ("value", "low", "high", "standard_error")
-        candidates = {}
-        for name, scores in self.scores.items():
-            rows = np.transpose([getattr(scores, key) for key in keys]).tolist()
-            entries = (dict(zip(keys, row)) for row in rows)
-            candidates[name] = {
+    def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
+        """Return the intervals of one candidate, by metric."""
+        scores = Named("candidate", self.scores)[name]
+        rows = np.transpose(_numbers(scores)).tolist()
+        intervals = (ConfidenceInterval(*row) for row in rows)
+        return Named("metric", zip(self.metrics, intervals, strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __str__(self) -> str:
+        return self.to_text(get_terminal_size().columns)
+
+    def to_text(self, width: int = 80) -> str:
+        """Lay out the table of all metrics for a terminal, with legend and warnings.
+
+        Args:
+            width: number of characters in a line. Candidates that do not fit side by
+                side go in blocks; no number is cut.
+
+        Returns:
+            The lines.
+        """
+        table = plain_table(self.metrics, self._cells(), width)
+        return "\n".join([table, "", fill(self._legend(), width), *self.warnings])
+
+    def to_markdown(self) -> str:
+        """Lay out the table in Markdown, with the best values in bold.
+
+        Returns:
+            The lines.
+        """
+        table = markdown_table(self.metrics, self._cells())
+        return f"{table}\n\n{self._legend('Bold')}"
+
+    def to_latex(self) -> str:
+        """Lay out the table as LaTeX's tabular, with the best values in bold.
+
+        Returns:
+            The lines, the legend as a comment among them.
+        """
+        return f"% {self._legend('Bold')}\n{latex_table(self.metrics, self._cells())}"
+
+    def to_csv(self) -> str:
+        """Write a row for each metric of each candidate, as in `to_frame`.
+
+        Returns:
+            The lines, the names of the columns first.
+        """
+        return csv_table([COLUMNS, *self._rows()])
+
+    def to_frame(self) -> Any:
+        """Make a data frame of pandas in long form, a row for each candidate's metric.
+
+        A table with candidates side by side is
+        `frame.pivot(index="metric", columns="candidate", values="value")`.
+
+        Returns:
+            A frame with the columns candidate, metric, value, low, high and
+            standard_error.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        with required("a data frame", extra=None):
+            import pandas as pd
+        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def _rows(self) -> list[tuple]:
+        return [
+            (name, metric, *_numbers(interval))
+            for name in self
+            for metric, interval in self[name].items()
+        ]
+
+    def _cells(self) -> dict[str, list[Cell]]:
+        """Each candidate's intervals, with a mark for the best and its like."""
+        scores = [self[name] for name in self]
+        lines = []
+        for metric in self.metrics:
+            lower = metric.rpartition("-")[0] in LOWER
+            lines.append(_marked([found[metric] for found in scores], lower))
+        columns = zip(*lines, strict=True)
+        return dict(zip(self, map(list, columns), strict=True))
+
+    def _legend(self, best: str = BEST) -> str:
+        marks = f"; {best}: the best; {ALIKE}: its interval overlaps that of the best"
+        return (
+            "Higher is better, but lower for Self-BLEU and CND; ±: half the interval"
+            f"{marks * (len(self.scores) > 1)}."
+        )
+
+    def _plain(self) -> dict[str, Any]:
+        candidates = {
+            name: {
                 "sentences": self.sizes[name],
                 "empty": self.empty[name],
-                "metrics": dict(zip(self.metrics, entries)),
+                "metrics": plain(self[name]),
             }
+            for name in self
+        }
         return {
             "references": self.num_references,
             "empty_references": self.num_empty_references,
@@ -94,220 +172,56 @@ class Report:
         }
 
 
-def evaluate(
-    candidates: Mapping[str, Texts],
-    references: Texts,
-    max_order: int = 4,
-    smoothing: Smoothing = "epsilon",
-    estimator: Estimator = "pairs",
-    level: float = 0.95,
-    tokenizer: str = "white space",
-    step: Callable[[str], None] = lambda text: None,
-    empty: Empty = "keep",
-) -> Report:
-    """Compute all metrics of candidates against references, with intervals.
-
-    The intervals are jackknife intervals over 20 groups of the candidates' sentences,
-    or over single sentences if there are fewer, for fixed references, clipped to the
-    metric's range.
-
-    An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
-    and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
-    not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
-    brevity penalty, and a sentence for MS-Jaccard.
+class Named(dict[str, Entry]):
+    """A dictionary that tells its names when asked for another.
 
     Args:
-        candidates: texts by name.
-        references: real text, the same for all candidates.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
-        estimator: estimator of CR, NRR and CND; "pairs" does not depend on the sample
-            size.
-        level: coverage probability of the intervals.
-        tokenizer: name of the tokenizer, for the line for a paper.
-        step: called with a description before each of up to 21 steps per candidate.
-        empty: "keep" or "skip" empty sentences, on both sides.
-
-    Returns:
-        The report.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: no candidates, fewer than 3 sentences, no token that is in the
-            references too, or bad input to a metric, with the candidate's name
-            prefixed.
-
-    Example:
-        >>> texts = ["a b c", "a c", "b c a"] * 10
-        >>> found = evaluate({"ours": texts}, texts, max_order=2)
-        >>> dict(zip(found.metrics, found.scores["ours"].value.round(3).tolist()))
-        ... # doctest: +NORMALIZE_WHITESPACE
-        {'BLEU-1': 1.0, 'BLEU-2': 1.0, 'Self-BLEU-1': 1.0, 'Self-BLEU-2': 1.0,
-         'CR-1': 0.344, 'CR-2': 0.28, 'NRR-1': -0.343, 'NRR-2': -0.27,
-         'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
-         'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
+        kind: what its names are of.
+        entries: as of a dictionary.
     """
-    if not candidates:
-        raise ValueError("expected at least one set of candidates, got none")
-    real = as_corpus(references, empty)
-    metrics = every_metric(real, max_order, smoothing, estimator)
-    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
-    bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
-    scores, sizes, without, copied, known = {}, {}, {}, {}, set(real)
-    for name, texts in candidates.items():
 
-        def counted(corpus: Corpus, name=name) -> np.ndarray:
-            step(f"Measuring {name}")
-            return metrics(corpus).ravel()
+    def __init__(self, kind: str, entries: Any):
+        super().__init__(entries)
+        self.kind = kind
 
-        try:
-            corpus = as_corpus(texts, empty)
-            copied[name] = sum(map(known.__contains__, corpus)) / len(corpus)
-            sizes[name] = len(corpus)
-            without[name] = corpus.empty_lines + corpus.num_empty
-            scores[name] = _interval(counted, corpus, level, bounds)
-            _require_common_token(corpus, real)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    return Report(
-        metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
-        scores=scores,
-        sizes=sizes,
-        empty=without,
-        num_references=len(real),
-        num_empty_references=real.empty_lines + real.num_empty,
-        warnings=(*_warnings(sizes, estimator), *_copies(copied)),
-        pairs=PAIRS,
-        methods=_methods(
-            sizes, len(real), max_order, smoothing, estimator, level, tokenizer
-        )
-        + _empties(without, real.empty_lines + real.num_empty, empty),
-    )
+    def __missing__(self, name: str) -> Entry:
+        there = ", ".join(self)
+        raise KeyError(f"no {self.kind} is called {name!r}; there are {there}")
 
 
-def every_metric(
-    references: Texts,
-    max_order: int = 4,
-    smoothing: Smoothing = "epsilon",
-    estimator: Estimator = "pairs",
-) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function that computes all metrics, counting the references once.
-
-    Args:
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
-        estimator: estimator of CR, NRR and CND.
-
-    Returns:
-        A function from candidates to an array with a row for each of `KINDS` and a
-        column for each order.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus` and `ngram_counts`.
-
-    Example:
-        >>> metrics = every_metric(["a b", "a c"], max_order=2)
-        >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
-        [1.0, 1.0]
-    """
-    real = as_corpus(references)
-    known = prepare_references(real, max_order)
-    orders = range(1, max_order + 1)
-    tables = [ngram_counts(real, n) for n in orders]
-
-    def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        counts = [ngram_counts(corpus, n) for n in orders]
-        both = list(zip(counts, tables, orders, strict=True))
-        return np.array(
-            [
-                bleu(corpus, known, max_order, smoothing),
-                self_bleu(corpus, max_order, smoothing),
-                [coverage_rate(*sides, estimator) for sides in both],
-                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
-                [cnd(*sides, estimator) for sides in both],
-                [distinct(q, n) for q, _, n in both],
-                geometric_means([jaccard_index(*sides) for sides in both]),
-            ]
-        )
-
-    return metrics
+def _numbers(interval: ConfidenceInterval) -> list:
+    return [getattr(interval, key) for key in KEYS]
 
 
-def _interval(metric, corpus: Corpus, level: float, bounds) -> ConfidenceInterval:
-    """Jackknife interval over groups of the candidates' sentences."""
-    if len(corpus) < 3:
-        raise ValueError(
-            "Self-BLEU compares sentences with each other: expected at least 3 for its "
-            f"interval, got {len(corpus)}"
-        )
-    groups = min(NUM_GROUPS, len(corpus))
-    return jackknife_interval(
-        metric, corpus, level=level, num_groups=groups, bounds=bounds
-    )
+def _marked(intervals: Sequence[ConfidenceInterval], lower: bool) -> list[Cell]:
+    """Show the intervals of one metric, and mark the best if there are several."""
+    best = (min if lower else max)(intervals, key=lambda i: i.value)
+
+    def mark(i: ConfidenceInterval) -> str:
+        if len(intervals) == 1:
+            return ""
+        if abs(i.value - best.value) <= ROUNDING:
+            return BEST
+        return ALIKE if i.low <= best.high and best.low <= i.high else ""
+
+    return [(_shown(i), mark(i)) for i in intervals]
 
 
-def _require_common_token(corpus: Corpus, real: Corpus) -> None:
-    """Raise for texts that cannot have been split as the references were."""
-    if not {*corpus.vocabulary} & {*real.vocabulary}:
-        ours, theirs = (
-            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
-            for side in (corpus, real)
-        )
-        raise ValueError(
-            f"no token is in the references too: expected both to be split alike, got "
-            f"{ours} here and {theirs} there"
-        )
+def _shown(interval: ConfidenceInterval) -> str:
+    """A value and half its interval, to a digit of this, or two if the first is 1."""
+    value, low, high, _ = _numbers(interval)
+    half = max(value - low, high - value)  # an end can be clipped to the range
+    if half <= ROUNDING:
+        return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
+    digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))
+
+    def shown(x: float) -> str:
+        if max(abs(value), half) >= SMALL:
+            return f"{x:z.{max(digits, 0)}f}"
+        return f"{x:.{max(_exponent(x) + digits, 0)}e}" if abs(x) > ROUNDING else "0"
+
+    return f"{shown(value)} ±{shown(half)}"
 
 
-def _copies(copied: dict[str, float]) -> tuple[str, ...]:
-    """Warnings of candidates that repeat most references."""
-    return tuple(
-        f"{share:.0%} of the sentences of {name} stand in the references: what is "
-        "measured is copying, if these are not held out"
-        for name, share in copied.items()
-        if share > MOSTLY
-    )
-
-
-def _warnings(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:
-    if len(set(sizes.values())) == 1:
-        return ()
-    kinds = "Self-BLEU, distinct and MS-Jaccard"
-    if estimator == "plug-in":
-        kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
-    numbers = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-    return (
-        f"{kinds} depend on the number of sentences, which differs ({numbers}): "
-        "compare samples of one size",
-    )
-
-
-def _methods(sizes, num_references, max_order, smoothing, estimator, level, tokenizer):
-    numbers = sorted(set(sizes.values()))
-    many = f"{numbers[0]:,}"
-    if len(numbers) > 1:
-        many += f" to {numbers[-1]:,}"
-    smoothed = "no smoothing" if smoothing is None else "zero counts set to 0.1"
-    rates = {
-        "plug-in": "pooled frequencies",
-        "pairs": "n-grams of different sentences",
-        "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
-    }[estimator]
-    return (
-        f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
-        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
-        f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
-        f"references; tokens by {tokenizer}; {level:.0%} jackknife intervals over the "
-        f"candidates; qdtheory {version('qdtheory')}"
-    )
-
-
-def _empties(candidates: dict[str, int], references: int, empty: Empty) -> str:
-    """Describe the number and treatment of empty sentences, if there are any."""
-    if not references and not any(candidates.values()):
-        return ""
-    counts = ", ".join(f"{name} {number:,}" for name, number in candidates.items())
-    done = "scored, with BLEU 0" if empty == "keep" else "skipped"
-    return f"; empty sentences {done}: {counts}, references {references:,}"
+def _exponent(x: float) -> int:
+    return math.floor(math.log10(abs(x)))

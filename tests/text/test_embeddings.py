@@ -73,7 +73,7 @@ def test_batches_hold_every_sentence_once_and_few_pieces(lengths):
 @pytest.mark.parametrize("package", ["tokenizers", "safetensors.numpy"])
 def test_says_how_to_install_the_extra(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModuleNotFoundError, match=r"'qdtheory\[embeddings\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r'"qdtheory\[embeddings\]"'):
         embeddings._model.__wrapped__()
 
 

@@ -82,9 +82,13 @@ def test_arrays_entry_by_entry(interval):
     texts = as_corpus(["a b c", "b a", "c c a", "a a"] * 10)
     options = {"num_resamples": 20} if interval is bootstrap_interval else {}
     references = prepare_references(["a b", "c a a"], 2)
-    both = interval(lambda c: bleu(c, references, 2), texts, **options)
+    both = interval(lambda c: bleu(c, references, 2, smoothing=None), texts, **options)
     for order in (0, 1):
-        one = interval(lambda c, n=order: bleu(c, references, 2)[n], texts, **options)
+        one = interval(
+            lambda c, n=order: bleu(c, references, 2, smoothing=None)[n],
+            texts,
+            **options,
+        )
         for name in ("value", "low", "high", "standard_error"):
             expected = getattr(one, name)  # NumPy sums arrays in another order
             assert getattr(both, name)[order] == pytest.approx(expected, rel=1e-12)
@@ -133,9 +137,11 @@ def test_both_cover_bleu_with_fixed_references(oracle):
     references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
 
     def metric(corpus):
-        return bleu(corpus, references, 2)[1]
+        return bleu(corpus, references, 2, smoothing=None)[1]
 
-    expected = q @ bleu_scores(space.tokens.tolist(), references, 2)[:, 1]
+    expected = (
+        q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
+    )
     corpora = list(draws(oracle, 100))
     low, high = AROUND
     assert low <= coverage(jackknife_interval, metric, expected, corpora) <= high
@@ -153,7 +159,7 @@ def test_jackknife_covers_the_expected_plug_in(oracle):
     expected = -(mean @ mean) - spread / 60
     found = coverage(
         jackknife_interval,
-        lambda c: negative_repetition_rate(c, 1),
+        lambda c: negative_repetition_rate(c, 1, "plug-in"),
         expected,
         draws(oracle, 100),
     )
@@ -165,7 +171,7 @@ def test_only_the_jackknife_covers_self_bleu(oracle):
     """Resampled sentences find themselves; without a sentence nothing is repeated."""
 
     def metric(corpus):
-        return self_bleu(corpus, 4)[3]
+        return self_bleu(corpus, 4, smoothing=None)[3]
 
     # Its error is a twentieth of one sample's.
     expected = np.mean([metric(corpus) for corpus in draws(oracle, 400, seed=2)])

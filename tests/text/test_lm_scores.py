@@ -222,7 +222,7 @@ def test_training_is_an_extra():
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "pip install 'qdtheory[train]'" in found.stdout
+    assert 'pip install "qdtheory[train]"' in found.stdout
 
 
 SOME = ["a b"] * 20

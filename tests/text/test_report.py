@@ -1,61 +1,21 @@
-"""The report: each metric on its own, its warnings and its line."""
+"""The report: its tables, names and rows."""
 
+import csv
+import io
 import json
-from importlib.metadata import version
-from pathlib import Path
+import re
+import sys
 
 import numpy as np
 import pytest
 
-from qdtheory.text import (
-    as_corpus,
-    bleu,
-    cnd,
-    coverage_rate,
-    distinct,
-    jackknife_interval,
-    ms_jaccard,
-    negative_repetition_rate,
-    self_bleu,
-)
-from qdtheory.text.report import RANGES, evaluate
-
-RNG = np.random.default_rng(0)
-REAL, MODEL = (
-    [RNG.integers(6, size=size).tolist() for size in RNG.integers(2, 9, 60)]
-    for _ in range(2)
-)
-
-
-@pytest.fixture(scope="module")
-def found():
-    return evaluate({"model": MODEL, "half": MODEL[:30]}, REAL, max_order=2)
-
-
-def test_values_and_intervals_are_those_of_each_metric(found):
-    metrics = {
-        "BLEU": lambda c, n: bleu(c, REAL, n, "epsilon")[n - 1],
-        "Self-BLEU": lambda c, n: self_bleu(c, n, "epsilon")[n - 1],
-        "CR": lambda c, n: coverage_rate(c, REAL, n, "pairs"),
-        "NRR": lambda c, n: negative_repetition_rate(c, n, "pairs"),
-        "CND": lambda c, n: cnd(c, REAL, n, "pairs"),
-        "distinct": distinct,
-        "MS-Jaccard": lambda c, n: ms_jaccard(c, REAL, n)[n - 1],
-    }
-    assert found.metrics == tuple(f"{name}-{n}" for name in metrics for n in (1, 2))
-    scores = found.scores["half"]
-    for position, (name, n) in enumerate((m, n) for m in metrics for n in (1, 2)):
-        expected = jackknife_interval(
-            lambda c, m=metrics[name], n=n: m(c, n), MODEL[:30], bounds=RANGES[name]
-        )
-        for name in ("value", "low", "high", "standard_error"):
-            assert getattr(scores, name)[position] == pytest.approx(
-                getattr(expected, name), rel=1e-12
-            )
+from qdtheory.text.evaluation import RANGES
+from qdtheory.text.intervals import ConfidenceInterval
+from qdtheory.text.report import COLUMNS, LOWER, Report, _shown
 
 
 def test_json(found):
-    report = json.loads(json.dumps(found.as_dict()))
+    report = json.loads(found.to_json())
     assert report["references"] == 60
     assert report["candidates"]["half"]["sentences"] == 30
     entry = report["candidates"]["model"]["metrics"]["CND-2"]
@@ -66,135 +26,122 @@ def test_json(found):
     assert report["methods"] == found.methods
 
 
-def test_unequal_sizes_get_a_warning(found):
-    assert found.warnings == (
-        "Self-BLEU, distinct and MS-Jaccard depend on the number of sentences, which "
-        "differs (model 60, half 30): compare samples of one size",
-    )
-    plug_in = {"max_order": 1, "estimator": "plug-in"}
-    equal = evaluate({"a": MODEL, "b": MODEL[::-1]}, REAL, **plug_in)
-    assert equal.warnings == ()
-    unequal = evaluate({"a": MODEL, "b": REAL[:40]}, REAL, **plug_in)
-    assert unequal.warnings[0].startswith(
-        "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
-    )
+# --- what a report looks like -----------------------------------------------------
 
 
-def test_the_line_for_a_paper(found):
-    assert found.methods == (
-        "BLEU and Self-BLEU (orders 1 to 2, means of sentence scores, zero counts set "
-        "to 0.1, Self-BLEU leave-one-out), CR, NRR and CND (n-grams of different "
-        "sentences), distinct and MS-Jaccard of 30 to 60 sentences against 60 "
-        "references; tokens by white space; 95% jackknife intervals over the "
-        f"candidates; qdtheory {version('qdtheory')}"
-    )
-
-
-EMPTY = [*MODEL[:25], [], [], *MODEL[25:50], []]
-
-
-def test_empty_texts_are_scored_and_counted():
-    found = evaluate({"model": EMPTY, "full": MODEL[:53]}, [*REAL, []], 2)
-    assert found.sizes == {"model": 53, "full": 53}
-    assert found.empty == {"model": 3, "full": 0}
-    assert (found.num_references, found.num_empty_references) == (61, 1)
-    assert found.methods.endswith(
-        "; empty sentences scored, with BLEU 0: model 3, full 0, references 1"
-    )
-    value = dict(zip(found.metrics, found.scores["model"].value, strict=True))
-    rest = evaluate({"model": EMPTY}, [*REAL, []], 2, empty="skip")
-    other = dict(zip(rest.metrics, rest.scores["model"].value, strict=True))
-    for n in (1, 2):
-        # Zeros in the mean of 53; nothing in the counts of n-grams.
-        assert value[f"BLEU-{n}"] < other[f"BLEU-{n}"]
-        assert value[f"Self-BLEU-{n}"] < other[f"Self-BLEU-{n}"]
-        for name in ("CR", "NRR", "CND", "distinct"):
-            assert value[f"{name}-{n}"] == other[f"{name}-{n}"]
-        assert value[f"MS-Jaccard-{n}"] != other[f"MS-Jaccard-{n}"]
-    entry = found.as_dict()
-    assert entry["candidates"]["model"]["empty"] == 3
-    assert entry["empty_references"] == 1
-
-
-def test_skipping_gives_the_numbers_of_the_texts_that_are_left():
-    rest = evaluate({"model": EMPTY}, [[], *REAL], 2, empty="skip")
-    clean = evaluate({"model": MODEL[:50]}, REAL, 2)
+def test_an_interval_is_found_by_its_names(found):
+    position = found.metrics.index("CND-2")
+    interval, scores = found["half"]["CND-2"], found.scores["half"]
     for name in ("value", "low", "high", "standard_error"):
-        assert (
-            getattr(rest.scores["model"], name).tolist()
-            == getattr(clean.scores["model"], name).tolist()
-        )
-    assert rest.sizes == clean.sizes == {"model": 50}
-    assert rest.empty == {"model": 3}
-    assert rest.num_empty_references == 1
-    assert rest.methods == (
-        f"{clean.methods}; empty sentences skipped: model 3, references 1"
+        assert type(getattr(interval, name)) is float
+        assert getattr(interval, name) == getattr(scores, name)[position]
+    assert list(found) == ["model", "half"]
+    assert tuple(found["model"]) == found.metrics
+    with pytest.raises(KeyError, match=r"no candidate is called 'x'; .* model, half"):
+        found["x"]
+    with pytest.raises(KeyError, match=r"no metric is called 'BLEU'; .* BLEU-1,"):
+        found["model"]["BLEU"]
+
+
+def test_rows_are_those_of_the_frame_and_of_csv(found):
+    frame = found.to_frame()
+    assert tuple(frame.columns) == COLUMNS
+    assert len(frame) == 2 * len(found.metrics)
+    wide = frame.pivot(index="metric", columns="candidate", values="value")
+    rows = [*csv.DictReader(io.StringIO(found.to_csv()))]
+    assert len(rows) == len(frame)
+    for row in rows:
+        interval = found[row["candidate"]][row["metric"]]
+        for name in ("value", "low", "high", "standard_error"):
+            assert float(row[name]) == getattr(interval, name)
+        assert wide[row["candidate"]][row["metric"]] == interval.value
+
+
+def test_without_pandas_a_frame_names_what_to_install(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pandas: pip install pandas$"):
+        found.to_frame()
+
+
+def hand_made(**intervals):
+    """A report of one metric from (value, low, high) by candidate, and its marks."""
+    scores = {
+        name: ConfidenceInterval(*np.array([*numbers, 0.1])[:, None])
+        for name, numbers in intervals.items()
+    }
+    sizes = dict.fromkeys(scores, 9)
+    return lambda metric: Report(
+        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so"
     )
 
 
-@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
-def test_intervals_end_where_the_range_of_a_metric_does(estimator):
-    texts = ["a b", "a b", "c d e", "a b", "a"]
-    found = evaluate({"few": texts}, ["a b", "a b", "b a"], 2, estimator=estimator)
-    low, high = found.scores["few"].low, found.scores["few"].high
-    lowest = {"NRR": -1, "CND": 0 if estimator == "plug-in" else -2}
-    highest = {"NRR": 0, "CND": 2}
-    cut = 0
-    for name, a, b in zip(found.metrics, low, high, strict=True):
-        kind = name[: name.rindex("-")]
-        ends = lowest.get(kind, 0), highest.get(kind, 1)
-        assert ends[0] <= a <= b <= ends[1]
-        cut += (a == ends[0]) + (b == ends[1])
-    assert cut >= 5
+def marks(report):
+    line = report.to_text(200).splitlines()[1]
+    return re.findall(r"±\S+(?: ([*=]))?", line)
 
 
-def test_few_sentences_and_steps():
-    steps = []
-    found = evaluate({"few": ["a b", "b a", "a b"]}, ["a b"] * 2, 1, step=steps.append)
-    assert steps == ["Measuring few"] * 4  # three groups, then all of them
-    assert found.sizes == {"few": 3}
+@pytest.mark.parametrize("kind", RANGES)
+def test_the_best_and_what_cannot_be_told_from_it_are_marked(kind):
+    report = hand_made(
+        low=(0.1, 0.05, 0.15),
+        near=(0.18, 0.14, 0.22),
+        touching=(0.25, 0.22, 0.28),
+        high=(0.3, 0.28, 0.32),
+    )
+    expected = ["*", "=", "", ""] if kind in LOWER else ["", "", "=", "*"]
+    assert marks(report(f"{kind}-2")) == expected
+
+
+def test_equal_values_are_best_together_and_one_alone_is_not_marked():
+    report = hand_made(a=(0.3, 0.3, 0.3), b=(0.3 + 1e-17, 0.2, 0.4), c=(0, 0, 0))
+    assert marks(report("CR-1")) == ["*", "*", ""]
+    alone = hand_made(a=(0.3, 0.2, 0.4))("CR-1")
+    assert marks(alone) == [""]
+    assert "the best" not in alone.to_text()
+    assert "the best" in report("CR-1").to_text()
+    assert report("CR-1").to_text().endswith("\ncareful")
 
 
 @pytest.mark.parametrize(
-    ("candidates", "options", "message"),
+    ("numbers", "shown"),
     [
-        ({}, {}, "at least one set of candidates"),
-        ({"one.txt": ["a b"]}, {}, "^one.txt: Self-BLEU .* at least 3 .*, got 1"),
-        ({"x": [""]}, {}, "^x: expected at least one sentence with a token"),
-        ({"x": ["", " ", "\t"]}, {}, "^x: expected at least one sentence with a"),
-        ({"x": ["a b"] * 4}, {"empty": "drop"}, 'empty: expected "keep" or "skip"'),
-        ({"x": ["a"] * 4}, {}, "^x: no sentence has 2 tokens"),
-        ({"x": ["a", "a b", "b a", "a"]}, {}, "^x: pairs need .* two sentences"),
-        ({"x": as_corpus(MODEL)}, {"level": 2}, "^x: level: expected"),
+        ((0.31234, 0.30434, 0.32034), "0.312 ±0.008"),
+        ((0.31234, 0.29934, 0.32534), "0.312 ±0.013"),
+        ((0.98, 0.94, 1), "0.98 ±0.04"),  # clipped above, or below
+        ((0.02, 0, 0.06), "0.02 ±0.04"),
+        ((-2.3456e-6, -4.3456e-6, -0.3456e-6), "-2e-06 ±2e-06"),
+        ((7.2209e-6, 7.1e-6, 7.3418e-6), "7.22e-06 ±1.2e-07"),
+        ((1e-20, 0, 1e-20), "0 ±0"),
+        ((1, 1, 1), "1 ±0"),
+        ((1 / 3, 1 / 3, 1 / 3), "0.3333 ±0"),
+        ((-0.0001, -0.3, 0.3), "0.0 ±0.3"),
+        ((0, -4e-5, 4e-5), "0 ±4e-05"),
+        ((-1.5, -2, 3), "-2 ±4"),
     ],
 )
-def test_bad_input(as_a_user, candidates, options, message):
-    with pytest.raises(ValueError, match=message):
-        evaluate(candidates, REAL, 2, **options)
+def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
+    assert _shown(ConfidenceInterval(*map(float, numbers), 0.1)) == shown
 
 
-@pytest.mark.usefixtures("as_a_user")
-def test_the_page_on_reporting_shows_the_line_that_is_printed():
-    page = (Path(__file__).parents[2] / "docs/what_to_report.md").read_text()
-    shown = " ".join(page.replace("\n>", "\n").split())
-    texts = ["a b c d", "b c d a", "c d a b", "d a b c"]
-    found = evaluate({"held_out.txt": texts * 500}, texts * 1000)
-    assert found.methods.replace(version("qdtheory"), "VERSION") in shown
+def test_the_table_has_candidates_side_by_side(found):
+    lines = found.to_text(80).splitlines()
+    assert lines[0].split() == ["model", "half"]
+    assert [line.split()[0] for line in lines[1:15]] == list(found.metrics)
+    assert str(found) == found.to_text(80)
+    assert len(repr(found).splitlines()) == 1
+    assert found._repr_markdown_() == found.to_markdown()
 
 
-def test_texts_split_otherwise_than_the_references_are_refused():
-    real = ["the cat sat", "a dog ran", "the end"] * 3
-    ours = [[1, 2, 3], [4, 5], [6, 7]]
-    with pytest.raises(ValueError, match=r"m: no token is in the ref.*\(int\)"):
-        evaluate({"m": ours}, real, max_order=1)
-
-
-@pytest.mark.parametrize(
-    ("copied", "warned"), [(0, False), (5, False), (6, True), (10, True)]
-)
-def test_most_sentences_from_the_references_are_told(copied, warned):
-    real = [f"a b c{i} d" for i in range(10)]
-    ours = [*real[:copied], *(f"b a e{i} c{i}" for i in range(10 - copied))]
-    found = evaluate({"ours": ours}, real, max_order=1)
-    told = f"{copied * 10}% of the sentences of ours stand in the references"
-    assert any(line.startswith(told) for line in found.warnings) == warned
+def test_markdown_and_latex_can_be_pasted():
+    report = hand_made(**{"a_b|c*": (0.3, 0.29, 0.31), "50%&$#": (2e-4, 1e-4, 3e-4)})
+    heads, _, row, _, legend = report("CR-1").to_markdown().splitlines()
+    assert heads == r"|  | a\_b\|c\* | 50%\&\$\# |"
+    assert row == "| CR-1 | **0.300** ±0.010 | 2.0e-04 ±1.0e-04 |"
+    assert legend.startswith("Higher is better, but lower for Self-BLEU and CND; ±:")
+    comment, *lines = report("CR-1").to_latex().splitlines()
+    assert comment == f"% {legend}"
+    assert r" & a\_b|c* & 50\%\&\$\# \\" in lines
+    assert (
+        r"CR-1 & $\mathbf{0.300} \pm 0.010$ & $2.0 \cdot 10^{-4} \pm "
+        r"1.0 \cdot 10^{-4}$ \\"
+    ) in lines

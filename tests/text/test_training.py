@@ -230,7 +230,6 @@ def test_more_epochs_continue_a_finished_training(tmp_path):
 HANG = """
 import os, sys, time
 import jax
-jax.config.update("jax_enable_x64", True)
 from tests.text import test_training as here
 
 calls = []

@@ -1,0 +1,127 @@
+"""Whether metrics of several texts can be compared: what is refused or warned of."""
+
+import numpy as np
+
+from qdtheory.text.corpus import Corpus
+from qdtheory.text.ngrams import Estimator, check_order
+
+# Share of sentences that stand in the references too, from which a report warns.
+MOSTLY = 0.5
+
+
+def require_comparable(
+    corpus: Corpus, real: Corpus, max_order: int, estimator: Estimator
+) -> None:
+    """Raise for texts whose metrics mean nothing against these references.
+
+    Args:
+        corpus: the texts.
+        real: the references.
+        max_order: highest order of the n-grams.
+        estimator: estimator of CR, NRR and CND.
+
+    Raises:
+        ValueError: fewer than 3 sentences, no n-gram of the highest order in enough of
+            them, or texts split in another way than the references.
+    """
+    if len(corpus) < 3:
+        raise ValueError(
+            "Self-BLEU compares sentences with each other: expected at least 3 for its "
+            f"interval, got {len(corpus)}"
+        )
+    require_ngrams(corpus, max_order, estimator)
+    _require_one_tokenizer(corpus, real)
+    _require_common_token(corpus, real)
+
+
+def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None:
+    """Raise for texts that are too short or too few for the highest order."""
+    check_order(max_order, "max_order")
+    needed = 1 if estimator == "plug-in" else 2
+    # By descending length; a sentence that is not there has no token.
+    longest, *others = [*sorted(corpus.lengths.tolist(), reverse=True), 0]
+    highest = [longest, *others][needed - 1]
+    if highest >= max_order:
+        return
+    hint = f"max_order={highest} is the most here" if highest else "give more text"
+    if _unsplit(corpus):
+        hint = 'text without spaces between words? tokenizer="characters" splits it'
+    if longest < max_order:
+        raise ValueError(
+            f"no sentence has {max_order} tokens: the longest has {longest}; {hint}"
+        )
+    raise ValueError(
+        f"pairs need at least two sentences with {max_order} tokens, got one; {hint}, "
+        'or take estimator="plug-in"'
+    )
+
+
+def _unsplit(corpus: Corpus) -> bool:
+    """Tell whether nearly every sentence is one long token: text without spaces."""
+    single = np.flatnonzero(corpus.lengths == 1)
+    written = len(corpus) - corpus.num_empty
+    if corpus.tokenizer is None or len(single) < 0.9 * written:
+        return False
+    sizes = np.array([len(str(token)) for token in corpus.vocabulary])
+    return bool(sizes[corpus.tokens[corpus.offsets[single]]].mean() > 4)
+
+
+def warn_of_unsplit(corpora: dict[str, Corpus]) -> tuple[str, ...]:
+    """Warnings of texts that white space does not split into words."""
+    return tuple(
+        f"nearly every sentence of {name} is one token; split text without spaces "
+        'between words with tokenizer="characters"'
+        for name, corpus in corpora.items()
+        if _unsplit(corpus)
+    )
+
+
+def _require_one_tokenizer(corpus: Corpus, real: Corpus) -> None:
+    """Raise for texts that were split in another way than the references."""
+    ours, theirs = corpus.tokenizer, real.tokenizer
+    if ours and theirs and ours != theirs:
+        raise ValueError(
+            f"split by {ours}, and the references by {theirs}: split both alike"
+        )
+
+
+def _require_common_token(corpus: Corpus, real: Corpus) -> None:
+    """Raise for texts that cannot have been split as the references were."""
+    if not {*corpus.vocabulary} & {*real.vocabulary}:
+        ours, theirs = (
+            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
+            for side in (corpus, real)
+        )
+        raise ValueError(
+            f"no token is in the references too: expected both to be split alike, got "
+            f"{ours} here and {theirs} there"
+        )
+
+
+def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
+    """Warnings of candidates that repeat most references."""
+    known = set(real)
+    copied = {
+        name: sum(map(known.__contains__, corpus)) / len(corpus)
+        for name, corpus in corpora.items()
+    }
+    return tuple(
+        f"{share:.0%} of the sentences of {name} stand in the references: what is "
+        "measured is copying, if these are not held out"
+        for name, share in copied.items()
+        if share > MOSTLY
+    )
+
+
+def warn_of_sizes(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:
+    """Warnings of samples whose metrics depend on their different sizes."""
+    if len(set(sizes.values())) == 1:
+        return ()
+    kinds = "Self-BLEU, distinct and MS-Jaccard"
+    if estimator == "plug-in":
+        kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
+    numbers = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+    return (
+        f"{kinds} depend on the number of sentences, which differs ({numbers}): "
+        "compare samples of one size",
+    )

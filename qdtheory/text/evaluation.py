@@ -1,0 +1,252 @@
+"""All metrics of several candidates, with intervals and how they were made."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.text.bleu import bleu, prepare_references, self_bleu
+from qdtheory.text.comparability import (
+    require_comparable,
+    require_ngrams,
+    warn_of_copies,
+    warn_of_sizes,
+    warn_of_unsplit,
+)
+from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
+from qdtheory.text.defaults import (
+    ESTIMATOR,
+    LEVEL,
+    MAX_ORDER,
+    NUM_GROUPS,
+    SMOOTHING,
+)
+from qdtheory.text.intervals import jackknife_interval
+from qdtheory.text.jaccard import geometric_means, jaccard_index
+from qdtheory.text.ngrams import (
+    Estimator,
+    cnd,
+    coverage_rate,
+    distinct,
+    negative_repetition_rate,
+    ngram_counts,
+)
+from qdtheory.text.report import Report
+from qdtheory.text.tokenizers import Tokenizer
+from qdtheory.world.packages import versions
+
+# Range of each metric. Without within-sentence pairs, CND can be negative.
+RANGES = {
+    "BLEU": (0, 1),
+    "Self-BLEU": (0, 1),
+    "CR": (0, 1),
+    "NRR": (-1, 0),
+    "CND": (-2, 2),
+    "distinct": (0, 1),
+    "MS-Jaccard": (0, 1),
+}
+KINDS = tuple(RANGES)
+PAIRS = (
+    "CR and NRR are divergence-compatible: no text has more of both than text with "
+    "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
+    "n-grams only: CND of 0 does not mean equal texts.",
+    "BLEU and Self-BLEU are not: other text can be better in both than real text. "
+    "Better in both does not mean closer to the references' distribution.",
+)
+
+
+def evaluate(
+    candidates: Mapping[str, Texts],
+    references: Texts,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
+    estimator: Estimator = ESTIMATOR,
+    level: float = LEVEL,
+    tokenizer: Tokenizer = "whitespace",
+    step: Callable[[str], None] = lambda text: None,
+    empty: Empty = "keep",
+    lowercase: bool = False,
+) -> Report:
+    """Compute all metrics of candidates against references, with intervals.
+
+    The intervals are jackknife intervals over 20 groups of the candidates' sentences,
+    or over single sentences if there are fewer, for fixed references, clipped to the
+    metric's range.
+
+    An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
+    and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
+    not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
+    brevity penalty, and a sentence for MS-Jaccard.
+
+    Args:
+        candidates: texts by name.
+        references: real text, the same for all candidates.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
+        estimator: estimator of CR, NRR and CND; "pairs" does not depend on the sample
+            size.
+        level: coverage probability of the intervals.
+        tokenizer: how strings are split, see `as_corpus`.
+        step: called with a description before each of up to 21 steps per candidate.
+        empty: "keep" or "skip" empty sentences, on both sides.
+        lowercase: lower-case strings before they are split.
+
+    Returns:
+        The report.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: no candidates, fewer than 3 sentences, no token that is in the
+            references too, or bad input to a metric, with the candidate's name
+            prefixed.
+
+    Example:
+        >>> texts = ["a b c", "a c", "b c a"] * 10
+        >>> found = evaluate({"ours": texts}, texts, max_order=2)
+        >>> dict(zip(found.metrics, found.scores["ours"].value.round(3).tolist()))
+        ... # doctest: +NORMALIZE_WHITESPACE
+        {'BLEU-1': 1.0, 'BLEU-2': 1.0, 'Self-BLEU-1': 1.0, 'Self-BLEU-2': 1.0,
+         'CR-1': 0.344, 'CR-2': 0.28, 'NRR-1': -0.343, 'NRR-2': -0.27,
+         'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
+         'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
+    """
+    if not candidates:
+        raise ValueError("expected at least one set of candidates, got none")
+    real = as_corpus(references, empty, tokenizer, lowercase)
+    require_ngrams(real, max_order, estimator)
+    corpora: dict[str, Corpus] = {}
+    for name, texts in candidates.items():
+        with _named(name):
+            corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
+            require_comparable(corpora[name], real, max_order, estimator)
+    metrics = every_metric(real, max_order, smoothing, estimator)
+    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
+    bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
+    scores = {}
+    for name, corpus in corpora.items():
+
+        def counted(corpus: Corpus, name=name) -> np.ndarray:
+            step(f"Measuring {name}")
+            return metrics(corpus).ravel()
+
+        with _named(name):
+            groups = min(NUM_GROUPS, len(corpus))
+            scores[name] = jackknife_interval(
+                counted, corpus, level=level, num_groups=groups, bounds=bounds
+            )
+    sizes = {name: len(corpus) for name, corpus in corpora.items()}
+    without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
+    return Report(
+        metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
+        scores=scores,
+        sizes=sizes,
+        empty=without,
+        num_references=len(real),
+        num_empty_references=_num_empty(real),
+        warnings=(
+            *warn_of_sizes(sizes, estimator),
+            *warn_of_copies(corpora, real),
+            *warn_of_unsplit({"the references": real} | corpora),
+        ),
+        pairs=PAIRS,
+        methods=_methods(
+            sizes, len(real), max_order, smoothing, estimator, level, real.tokenizer
+        )
+        + _empties(without, _num_empty(real), empty),
+    )
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say in errors whose texts they are about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _num_empty(corpus: Corpus) -> int:
+    """Number of sentences without a token, skipped or kept."""
+    return corpus.empty_lines + corpus.num_empty
+
+
+def every_metric(
+    references: Texts,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
+    estimator: Estimator = ESTIMATOR,
+) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
+    """Build a function that computes all metrics, counting the references once.
+
+    Args:
+        references: real text.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
+        estimator: estimator of CR, NRR and CND.
+
+    Returns:
+        A function from candidates to an array with a row for each of `KINDS` and a
+        column for each order.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus` and `ngram_counts`.
+
+    Example:
+        >>> metrics = every_metric(["a b", "a c"], max_order=2)
+        >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
+        [1.0, 1.0]
+    """
+    real = as_corpus(references)
+    known = prepare_references(real, max_order)
+    orders = range(1, max_order + 1)
+    tables = [ngram_counts(real, n) for n in orders]
+
+    def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
+        counts = [ngram_counts(corpus, n) for n in orders]
+        both = list(zip(counts, tables, orders, strict=True))
+        return np.array(
+            [
+                bleu(corpus, known, max_order, smoothing),
+                self_bleu(corpus, max_order, smoothing),
+                [coverage_rate(*sides, estimator) for sides in both],
+                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
+                [cnd(*sides, estimator) for sides in both],
+                [distinct(q, n) for q, _, n in both],
+                geometric_means([jaccard_index(*sides) for sides in both]),
+            ]
+        )
+
+    return metrics
+
+
+def _methods(sizes, num_references, max_order, smoothing, estimator, level, tokenizer):
+    numbers = sorted(set(sizes.values()))
+    many = f"{numbers[0]:,}"
+    if len(numbers) > 1:
+        many += f" to {numbers[-1]:,}"
+    by = f"by {tokenizer}" if tokenizer else "as they came"
+    smoothed = "no smoothing" if smoothing is None else "zero counts set to 0.1"
+    rates = {
+        "plug-in": "pooled frequencies",
+        "pairs": "n-grams of different sentences",
+        "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
+    }[estimator]
+    return (
+        f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
+        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
+        f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
+        f"references; tokens {by}; {level:.0%} jackknife intervals over the "
+        f"candidates; {versions()}"
+    )
+
+
+def _empties(candidates: dict[str, int], references: int, empty: Empty) -> str:
+    """Describe the number and treatment of empty sentences, if there are any."""
+    if not references and not any(candidates.values()):
+        return ""
+    counts = ", ".join(f"{name} {number:,}" for name, number in candidates.items())
+    done = "scored, with BLEU 0" if empty == "keep" else "skipped"
+    return f"; empty sentences {done}: {counts}, references {references:,}"

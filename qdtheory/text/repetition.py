@@ -1,0 +1,197 @@
+"""How much a sample repeats itself: n-grams, subsequences and compression."""
+
+import zlib
+from collections.abc import Iterator
+from math import log2
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.defaults import MAX_ORDER
+from qdtheory.text.ngrams import Countable, check_order, distinct, ngram_counts
+
+WORD = 64  # bits of a machine word
+Method: TypeAlias = Literal["lz78", "gzip"]
+
+
+def ngram_diversity(candidates: Texts, max_order: int = MAX_ORDER) -> float:
+    """N-gram diversity, the sum of Distinct-1 to Distinct-n.
+
+    Decreases with sample size, as Distinct-n does: only compare samples of equal size.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists.
+        max_order: n, at least 1.
+
+    Returns:
+        A number in (0, n].
+
+    Raises:
+        TypeError: see `distinct`.
+        ValueError: see `distinct`.
+
+    References:
+        Padmakumar and He 2024; Shaib et al. 2024, whose code also counts n-grams that
+        run from one text into the next.
+
+    Claims: N25.18.
+
+    Example:
+        >>> ngram_diversity(["a b a b", "b a"], 2)
+        0.8333333333333333
+    """
+    check_order(max_order, "max_order")
+    corpus = as_corpus(candidates)
+    return sum(distinct(corpus, n) for n in range(1, max_order + 1))
+
+
+def self_repetition(candidates: Countable, n: int = MAX_ORDER) -> float:
+    r"""Self-repetition score, how many n-grams of a text the other texts contain.
+
+    The mean over texts x of $\log(1 + \sum_g (d_g - 1))$, where g runs over the
+    distinct n-grams of x and $d_g$ texts contain g. Increases with sample size.
+
+    Args:
+        candidates: a `Corpus`, list of strings, list of token lists, or table.
+        n: the order, at least 1.
+
+    Returns:
+        Nats, at least 0; a text of fewer than n tokens adds 0.
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `ngram_counts`.
+
+    References:
+        Salkar et al. 2022; Shaib et al. 2024.
+
+    Claims: N25.18.
+
+    Example:
+        >>> round(self_repetition(["a b c", "a b d"], 2), 6)
+        0.693147
+    """
+    table = ngram_counts(candidates, n)
+    row, sentence, _ = table.by_sentence
+    texts = np.bincount(row)
+    others = np.bincount(sentence, texts[row] - 1, len(table.corpus))
+    return float(np.log1p(others).mean())
+
+
+def compression_ratio(candidates: Texts, method: Method = "lz78") -> float:
+    r"""Compression ratio of a sample; the higher, the more it repeats itself.
+
+    "lz78": $\log_2 |V|$ bits a token, with |V| the number of different tokens, over
+    those of LZ78's code of all sentences one after another. "gzip": bytes of the
+    sentences, joined by spaces, over those of zlib at level 9 without gzip's header.
+    Increases with sample size.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists.
+        method: "lz78" or "gzip".
+
+    Returns:
+        A positive number; of lz78 0 if there is one token only.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; or an unknown method.
+
+    References:
+        Ziv and Lempel 1978; Shaib et al. 2024, whose code compresses twice.
+
+    Claims: N25.19.
+
+    Example:
+        >>> [round(compression_ratio(["a b"] * n), 4) for n in (4, 90)]
+        [0.6154, 1.44]
+    """
+    if method not in get_args(Method):
+        raise ValueError(f'method: expected "lz78" or "gzip", got {method!r}')
+    corpus = as_corpus(candidates)
+    if method == "gzip":
+        plain = " ".join(" ".join(map(str, text)) for text in corpus).encode()
+        return len(plain) / len(zlib.compress(plain, 9))
+    from qdtheory.metrics.compression import lz78_bits, lz78_phrases  # needs JAX
+
+    _, tokens = np.unique(corpus.tokens, return_inverse=True)
+    size = int(tokens.max()) + 1
+    bits = lz78_bits(lz78_phrases(tokens.tolist()), size)
+    return len(tokens) * log2(size) / bits
+
+
+def pairwise_rouge_l(candidates: Texts) -> float:
+    r"""Mean ROUGE-L of two different sentences, also called homogenization.
+
+    $2\,LCS / (a + b)$ for sentences of a and b tokens, averaged over all pairs:
+    unbiased for the expectation over two draws, so it does not depend on sample size.
+    Lengths of common subsequences come 64 tokens at a time from the carries of one
+    addition.
+
+    Args:
+        candidates: a `Corpus`, list of strings or list of token lists.
+
+    Returns:
+        A number in [0, 1]; an empty sentence has 0 with any other.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`; or fewer than two sentences.
+
+    References:
+        Lin 2004; Crochemore et al. 2001 for the addition.
+
+    Claims: N25.14.
+
+    Example:
+        >>> round(pairwise_rouge_l(["a b c", "a c", "d"]), 6)
+        0.266667
+    """
+    corpus = as_corpus(candidates)
+    if len(corpus) < 2:
+        raise ValueError("expected at least two sentences, got one")
+    order = np.argsort(-corpus.lengths, kind="stable")
+    corpus = corpus[order]
+    lengths = corpus.lengths.astype(float)
+    total = 0.0
+    for i, common in enumerate(_common(corpus)):
+        both = lengths[i] + lengths[i + 1 :]
+        total += (2 * common / np.where(both > 0, both, 1)).sum()
+    return float(2 * total / (len(corpus) * (len(corpus) - 1)))
+
+
+def _common(corpus: Corpus) -> Iterator[np.ndarray]:
+    """For each sentence the LCS with those after it; the longest sentence is first."""
+    lengths, offsets, tokens = corpus.lengths, corpus.offsets, corpus.tokens
+    # Column t: token t of every sentence that has one, which are the first ones.
+    reach = [int((lengths > t).sum()) for t in range(lengths[0])]
+    columns = [tokens[offsets[:size] + t] for t, size in enumerate(reach)]
+    for i in range(len(corpus) - 1):
+        own = tokens[offsets[i] : offsets[i + 1]]
+        words = -(-len(own) // WORD)
+        masks = np.zeros((words, corpus.vocab_size), np.uint64)
+        place = np.arange(len(own))
+        bits = np.uint64(1) << (place % WORD).astype(np.uint64)
+        np.bitwise_or.at(masks, (place // WORD, own), bits)
+        full = np.full(words, np.uint64(2**64 - 1))
+        if len(own) % WORD:
+            full[-1] = np.uint64(2 ** (len(own) % WORD) - 1)
+        state = np.full((words, len(corpus) - i - 1), np.uint64(2**64 - 1))
+        for column in columns:
+            if len(column) <= i + 1:
+                break
+            _advance(state[:, : len(column) - i - 1], masks[:, column[i + 1 :]])
+        yield np.bitwise_count(~state & full[:, None]).sum(axis=0)
+
+
+def _advance(state: np.ndarray, match: np.ndarray) -> None:
+    """Take in one token of each sentence: V becomes (V + (V & M)) | (V & ~M)."""
+    carry = np.zeros(state.shape[1], np.uint64)
+    for v, m in zip(state, match):
+        u = v & m
+        total = v + u
+        overflow = total < v
+        total += carry
+        carry = (overflow | (total < carry)).astype(np.uint64)
+        np.bitwise_or(total, v & ~m, out=v)

@@ -1,0 +1,206 @@
+"""Tables as text: plain to a width, in Markdown, LaTeX and CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import TypeAlias
+from unicodedata import east_asian_width
+
+# A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
+# another, or none.
+Cell: TypeAlias = tuple[str, str]
+BEST = "*"
+GAP = 2
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
+_LATEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def plain_table(
+    rows: Sequence[str], columns: Mapping[str, Sequence[Cell]], width: int
+) -> str:
+    """Lay out a table for a terminal, without cutting a number.
+
+    Columns that do not fit side by side go in blocks. The cells of one that does not
+    fit alone stand below the names of their rows.
+
+    Args:
+        rows: names of the rows.
+        columns: cells by the name of their column.
+        width: number of characters in a line, which longer words and names exceed.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> columns = {"a": [("0.51 ±0.02", "*")], "b": [("0.4 ±0.1", "")]}
+        >>> print(plain_table(["CR-1"], columns, 40))
+              a             b
+        CR-1  0.51 ±0.02 *  0.4 ±0.1
+        >>> print(plain_table(["CR-1"], columns, 9))
+        a
+        CR-1
+          0.51
+          ±0.02 *
+        <BLANKLINE>
+        b
+        CR-1
+          0.4
+          ±0.1
+    """
+    names = _padded(["", *rows])
+    left = _width(names[0])
+    blocks: list[list[str]] = []
+    room = 0
+    for name, cells in columns.items():
+        shown = [f"{text} {mark}".rstrip() for text, mark in cells]
+        if left + GAP + max(map(_width, shown)) > width:
+            blocks.append([printable(name), *_stacked(rows, shown, width)])
+            room = 0
+            continue
+        column = _padded([printable(name), *shown])
+        need = GAP + _width(column[0])
+        if need > room:
+            blocks.append(names)
+            room = width - left
+        blocks[-1] = [f"{a}{' ' * GAP}{b}" for a, b in zip(blocks[-1], column)]
+        room -= need
+    lines = ([line.rstrip() for line in block] for block in blocks)
+    return "\n\n".join(map("\n".join, lines))
+
+
+def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
+    r"""Lay out a table in Markdown, with the best numbers in bold.
+
+    Args:
+        rows: names of the rows.
+        columns: cells by the name of their column.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> print(markdown_table(["CR-1"], {"a_1": [("0.51 ±0.02", "*")]}))
+        |  | a\_1 |
+        | --- | --- |
+        | CR-1 | **0.51** ±0.02 |
+    """
+
+    def shown(text: str, mark: str) -> str:
+        value, blank, rest = text.partition(" ")
+        best = f"**{value}**{blank}{rest}"
+        return best if mark == BEST else f"{text} {mark}".rstrip()
+
+    lines = [["", *(_MARKDOWN.sub(r"\\\1", printable(name)) for name in columns)]]
+    lines.append(["---"] * len(lines[0]))
+    lines += _lines(rows, columns, shown)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
+    r"""Lay out a table in LaTeX, which needs no package, with the best numbers in bold.
+
+    Args:
+        rows: names of the rows.
+        columns: cells by the name of their column.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> print(latex_table(["CND-4"], {"a_1": [("2.1e-06 ±1e-07", "=")]}))
+        \begin{tabular}{ll}
+        \hline
+         & a\_1 \\
+        \hline
+        CND-4 & $2.1 \cdot 10^{-6} \pm 1 \cdot 10^{-7}$ = \\
+        \hline
+        \end{tabular}
+    """
+
+    def number(text: str) -> str:
+        digits, _, power = text.partition("e")
+        return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
+
+    def shown(text: str, mark: str) -> str:
+        value, half = map(number, text.split(" ±"))
+        best = rf"$\mathbf{{{value}}} \pm {half}$"
+        return best if mark == BEST else rf"${value} \pm {half}$ {mark}".rstrip()
+
+    heads = ["".join(_LATEX.get(c, c) for c in printable(name)) for name in columns]
+    body = [f"{' & '.join(line)} \\\\" for line in _lines(rows, columns, shown)]
+    rule = r"\hline"
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{'l' * (1 + len(heads))}}}",
+            *(rule, f"{' & '.join(['', *heads])} \\\\", rule, *body, rule),
+            r"\end{tabular}",
+        ]
+    )
+
+
+def csv_table(lines: Iterable[Sequence[object]]) -> str:
+    """Write rows as CSV, each in a line.
+
+    Args:
+        lines: the rows, the names of the columns first.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> print(csv_table([("candidate", "value"), ("a,b", 0.5)]))
+        candidate,value
+        "a,b",0.5
+    """
+    text = io.StringIO()
+    shown = ([printable(str(entry)) for entry in line] for line in lines)
+    csv.writer(text, lineterminator="\n").writerows(shown)
+    return text.getvalue().rstrip("\n")
+
+
+def printable(name: str) -> str:
+    r"""Escape what cannot be seen, such as a newline in a file's name.
+
+    Args:
+        name: any text.
+
+    Returns:
+        The text in one line.
+
+    Example:
+        >>> print(printable("été\t1"))
+        été\t1
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def _lines(rows, columns, shown) -> list[list[str]]:
+    cells = zip(*columns.values(), strict=True)
+    pairs = zip(rows, cells, strict=True)
+    return [[name, *(shown(*cell) for cell in line)] for name, line in pairs]
+
+
+def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
+    """Names of the rows, each above its cell."""
+    lines = []
+    for name, cell in zip(rows, cells, strict=True):
+        room = max(width - GAP, 1)
+        parts = wrap(cell, room, break_long_words=False, break_on_hyphens=False)
+        lines += [name, *(f"{' ' * GAP}{part}" for part in parts)]
+    return lines
+
+
+def _padded(texts: Sequence[str]) -> list[str]:
+    longest = max(map(_width, texts))
+    return [text + " " * (longest - _width(text)) for text in texts]
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(1 + (east_asian_width(char) in "WF") for char in text)

@@ -1,0 +1,138 @@
+"""Records: frozen dataclasses that print short, compare by value and turn into JSON."""
+
+import json
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, dataclass_transform
+
+import numpy as np
+
+# Arrays of at most so many entries are shown in full, and strings of so many letters.
+FEW, LONG = 4, 72
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+@dataclass(frozen=True, eq=False, repr=False)
+class Record:
+    """Makes a frozen dataclass of each subclass.
+
+    Records are equal if they are of one class and hold equal values; NaN equals NaN.
+    A large array is shown by its size.
+
+    Example:
+        >>> class Found(Record):
+        ...     quality: float
+        ...     q: np.ndarray
+        >>> found = Found(1 / 3, np.full(64, 1 / 64))
+        >>> found
+        Found(quality=0.333333, q=<64 numbers>)
+        >>> found == Found(1 / 3, np.full(64, 1 / 64))
+        True
+        >>> Found(np.inf, np.array([0.5, 0.5])).to_json()
+        '{"quality": null, "q": [0.5, 0.5]}'
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{part.name}={_short(value)}"
+            for part in fields(self)
+            if part.repr
+            and ((value := getattr(self, part.name)) is not None or part.default)
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other) if type(other) is type(self) else NotImplemented
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Write the record as JSON.
+
+        Args:
+            indent: number of spaces by which each level is indented; None: one line.
+
+        Returns:
+            An object with an entry for each attribute. A pair is given by its name,
+            and what JSON lacks, infinity and NaN, by null.
+        """
+        return json.dumps(plain(self), indent=indent, allow_nan=False)
+
+    def _plain(self) -> dict[str, Any]:
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into lists, dictionaries, strings and numbers, as JSON has them.
+
+    Args:
+        value: a record, an array, a number, or a container of these.
+
+    Returns:
+        The same for JSON: None for infinity and NaN, and for anything without an
+        equivalent its name.
+
+    Example:
+        >>> plain({"drate": np.float64(np.nan), "converged": np.array([True, False])})
+        {'drate': None, 'converged': [True, False]}
+    """
+    match value:
+        case Record():
+            return value._plain()
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return float(value) if math.isfinite(value) else None
+        case dict():
+            return {str(key): plain(entry) for key, entry in value.items()}
+        case tuple() | list():
+            return [plain(entry) for entry in value]
+    if hasattr(value, "__array__"):
+        return plain(np.asarray(value).tolist())
+    return getattr(value, "name", None) or str(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; what cannot be compared is not."""
+    if one is other:
+        return True
+    match one, other:
+        case (dict(), dict()):
+            keys = one.keys()
+            return keys == other.keys() and all(_same(one[k], other[k]) for k in keys)
+        case (tuple() | list(), tuple() | list()):
+            return len(one) == len(other) and all(map(_same, one, other))
+    if any(isinstance(x, float | complex) or hasattr(x, "shape") for x in (one, other)):
+        try:
+            return np.array_equal(one, other, equal_nan=True)
+        except TypeError:  # None, or an array that JAX traces
+            return False
+    if is_dataclass(one) and type(one) is type(other):
+        compared = (part.name for part in fields(one) if part.compare)
+        return all(_same(getattr(one, k), getattr(other, k)) for k in compared)
+    return bool(one == other)
+
+
+def _short(value: Any) -> str:
+    """A value in a few words."""
+    match value:
+        case str():
+            return repr(value if len(value) <= LONG else f"{value[: LONG - 3]}...")
+        case float():
+            return f"{value:.6g}"
+        case dict():
+            return f"<{', '.join(map(str, value))}>"
+        case tuple() | list():
+            parts = ", ".join(map(_short, value[:FEW]))
+            return f"[{parts}, ... {len(value)}]" if len(value) > FEW else f"[{parts}]"
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return repr(value)
+    if hasattr(value, "__array__") and math.prod(shape) <= FEW:
+        try:
+            return _short(np.asarray(value).tolist())
+        except TypeError:  # an array that JAX traces has no values
+            pass
+    kind = "booleans" if value.dtype == bool else "numbers"
+    return f"<{' x '.join(map(str, shape)) or '1'} {kind}>"

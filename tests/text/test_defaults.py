@@ -1,0 +1,114 @@
+"""One set of defaults: functions, `evaluate` and the command give the same numbers."""
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from qdtheory import text
+from qdtheory.commands import cli
+from qdtheory.commands.evaluate import evaluate as command
+from qdtheory.text import evaluation
+
+FUNCTIONS = {
+    name: inspect.signature(found).parameters
+    for name in dir(text)
+    if inspect.isfunction(found := getattr(text, name))
+} | {
+    "every_metric": inspect.signature(evaluation.every_metric).parameters,
+    "command": inspect.signature(command).parameters,
+}
+EVERYTHING = {"evaluate", "every_metric", "command"}
+OF_BLEU = {
+    "bleu",
+    "bleu_scores",
+    "self_bleu",
+    "self_bleu_scores",
+    "paired_bleu",
+    "paired_bleu_scores",
+}
+OF_ORDERS = OF_BLEU | {
+    "prepare_references",
+    "ms_jaccard",
+    "ngram_diversity",
+    "rouge",
+    "rouge_scores",
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "taken_by"),
+    [
+        ("smoothing", EVERYTHING | OF_BLEU),
+        (
+            "estimator",
+            EVERYTHING | {"coverage_rate", "negative_repetition_rate", "cnd"},
+        ),
+        ("max_order", EVERYTHING | OF_ORDERS),
+        ("level", {"evaluate", "jackknife_interval", "bootstrap_interval"}),
+        ("empty", {"evaluate", "command", "as_corpus", "read_corpus"}),
+    ],
+)
+def test_a_setting_has_one_default_wherever_it_occurs(setting, taken_by):
+    defaults = {
+        name: parameters[setting].default
+        for name, parameters in FUNCTIONS.items()
+        if setting in parameters
+    }
+    assert defaults == dict.fromkeys(taken_by, defaults["evaluate"])
+
+
+RNG = np.random.default_rng(0)
+REAL, MODEL = (
+    [" ".join(RNG.choice([*"abcdef"], size)) for size in RNG.integers(2, 9, 60)]
+    for _ in range(2)
+)
+
+
+def of_functions(candidates, references):
+    """Every metric by its own function, with nothing but texts and orders given."""
+    orders = range(1, 5)
+    return {
+        "BLEU": text.bleu(candidates, references),
+        "Self-BLEU": text.self_bleu(candidates),
+        "CR": [text.coverage_rate(candidates, references, n) for n in orders],
+        "NRR": [text.negative_repetition_rate(candidates, n) for n in orders],
+        "CND": [text.cnd(candidates, references, n) for n in orders],
+        "distinct": [text.distinct(candidates, n) for n in orders],
+        "MS-Jaccard": text.ms_jaccard(candidates, references),
+    }
+
+
+def test_functions_evaluate_and_command_give_the_same_numbers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.txt").write_text("\n".join(MODEL) + "\n")
+    Path("real.txt").write_text("\n".join(REAL) + "\n")
+    arguments = "evaluate", "model.txt", "--references", "real.txt", "--json"
+    printed = json.loads(CliRunner().invoke(cli.app, arguments).stdout)
+    (of_command,) = printed["candidates"]
+    found = text.evaluate({"model": MODEL}, REAL)
+    own = of_functions(MODEL, REAL)
+    expected = {
+        f"{kind}-{n}": value
+        for kind, values in own.items()
+        for n, value in enumerate(values, start=1)
+    }
+    value, error = (
+        dict(zip(found.metrics, np.asarray(x), strict=True))
+        for x in (found.scores["model"].value, found.scores["model"].standard_error)
+    )
+    assert value == expected
+    assert {k: v["value"] for k, v in of_command["metrics"].items()} == expected
+    # Means over the sentences, and the same groups of the jackknife.
+    assert text.bleu_scores(MODEL, REAL).mean(axis=0).tolist() == own["BLEU"].tolist()
+    interval = text.jackknife_interval(lambda c: text.bleu(c, REAL), MODEL)
+    of_report = [error[f"BLEU-{n}"] for n in range(1, 5)]
+    assert interval.standard_error == pytest.approx(of_report, rel=1e-12)
+
+
+def test_smoothing_and_the_estimator_matter_to_these_texts():
+    assert text.bleu(MODEL, REAL)[3] > text.bleu(MODEL, REAL, smoothing=None)[3] > 0
+    assert text.cnd(MODEL, REAL, 2) < text.cnd(MODEL, REAL, 2, "plug-in")

@@ -1,0 +1,101 @@
+"""Estimators of k draws: their exact expectations over all samples of 2 to 6."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+
+import qdtheory as qd
+from qdtheory import text
+
+Q = np.array([0.6, 0.3, 0.1])
+UTILITIES = np.array([1.0, 5.0, 9.0])
+
+
+def expectation(n, estimate):
+    """The exact mean of a function of n labels drawn from Q."""
+    samples = product(range(3), repeat=n)
+    return sum(Q[list(s)].prod() * estimate(list(s)) for s in samples)
+
+
+@pytest.mark.claim("N25.4")
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_distinct_k_is_unbiased(n):
+    for k in range(1, n + 1):
+        found = expectation(n, lambda s, k=k: text.distinct_k(s, k))
+        assert found == pytest.approx(float(qd.distinct_k(Q, k)), abs=1e-12)
+
+
+@pytest.mark.claim("N25.5")
+@pytest.mark.parametrize("n", [2, 4])
+def test_utility_k_is_unbiased(n):
+    for k, patience in product(range(1, n + 1), (0.0, 0.8, 1.0)):
+        found = expectation(
+            n,
+            lambda s, k=k, x=patience: text.utility_k(s, UTILITIES[s], k, x),
+        )
+        expected = float(qd.utility_k(Q, UTILITIES, k, patience))
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.claim("N25.6")
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_pass_at_k_is_unbiased(n):
+    for k in range(1, n + 1):
+        found = expectation(n, lambda s, k=k: text.pass_at_k(n, s.count(1), k))
+        assert found == pytest.approx(1 - (1 - Q[1]) ** k, abs=1e-12)
+
+
+def test_they_are_means_over_subsets_and_over_orders():
+    sample, k = list("aababc"), 4
+    subsets = [len(set(s)) for s in combinations(sample, k)]
+    assert text.distinct_k(sample, k) == pytest.approx(np.mean(subsets))
+    worth = {"a": 1.0, "b": 3.0, "c": 4.0}
+    weights = 0.7 ** np.arange(k)
+    means = [
+        sum(
+            w * worth[c] * (c not in order[:i])
+            for i, (w, c) in enumerate(zip(weights, order))
+        )
+        for order in permutations(sample, k)
+    ]
+    found = text.utility_k(sample, [worth[c] for c in sample], k, 0.7)
+    assert found == pytest.approx(np.mean(means) / weights.sum())
+
+
+def test_classes_are_labels_sentences_or_a_corpus():
+    sentences = ["a b", "a b", "c"]
+    expected = text.distinct_k([0, 0, 1], 2)
+    for classes in (sentences, [s.split() for s in sentences], np.array([0, 0, 1])):
+        assert text.distinct_k(classes, 2) == expected
+    corpus = text.as_corpus(sentences)
+    assert text.distinct_k(corpus, 2) == expected
+    found = text.jackknife_interval(
+        lambda c: text.distinct_k(c, 2), sentences * 10, num_groups=5
+    )
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.claim("N25.16")
+def test_semantic_entropy_is_biased_downwards_by_half_the_classes_over_n():
+    bias = expectation(6, text.semantic_entropy) - float(qd.entropy(Q))
+    assert -1.6 * 2 / 12 < bias < -0.5 * 2 / 12
+    assert text.semantic_entropy(["x"]) == 0
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: text.distinct_k("abc", 2), TypeError, "a single string"),
+        (lambda: text.distinct_k([], 2), ValueError, "at least one sample"),
+        (lambda: text.distinct_k([1, 2], 3), ValueError, "at most 2, the number"),
+        (lambda: text.distinct_k([1, 2], 0), ValueError, "from 1 on, got 0"),
+        (lambda: text.utility_k([1, 2], [1.0], 2), ValueError, "one a sample"),
+        (lambda: text.utility_k([1], [1.0], 1, 2), ValueError, "patience"),
+        (lambda: text.pass_at_k(5, [6], 2), ValueError, "from 0 to num_samples"),
+    ],
+)
+def test_bad_input_is_refused(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
