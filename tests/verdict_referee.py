@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from fractions import Fraction
 
-import jax
 import mpmath
 import numpy as np
 import sympy
@@ -115,5 +114,4 @@ def referee(seed):
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_enable_x64", True)
     print(dict(Counter(referee(seed) for seed in range(int(sys.argv[1])))))

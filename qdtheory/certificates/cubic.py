@@ -39,6 +39,7 @@ from qdtheory.pairs.forms import bleu_error, is_cubic, name_of
 from qdtheory.pairs.posed import Posed, pose
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS, TINY
+from qdtheory.world.records import Record
 
 # A step diagonalises N matrices of size N x N, .05 s at 64 texts; memory grows as N^3.
 MAX_TEXTS = 64
@@ -55,8 +56,7 @@ MAX_NEWTON = 50
 MAX_SHIFTS = 64
 
 
-@dataclass(frozen=True)
-class CubicCertificate:
+class CubicCertificate(Record):
     r"""Certificate of the upper bound that `cubic_bound` computes.
 
     Attributes:
@@ -72,7 +72,6 @@ class CubicCertificate:
     floor: float
 
 
-@dataclass(frozen=True)
 class CubicInterval(Interval):
     """An interval that holds QDisc, with a certificate of its upper bound.
 

@@ -18,7 +18,6 @@ from qdtheory.world.numbers import CONTRADICTION, EPS
 PENALTY = 1e5
 
 
-@dataclass(frozen=True)
 class Interval(Gain):
     """An interval that holds QDisc, with V(q) >= V(p) as evaluated in 64 bits.
 

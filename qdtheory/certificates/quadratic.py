@@ -30,6 +30,7 @@ from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.posed import Posed
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS
+from qdtheory.world.packages import required
 
 # The semidefinite program has N^2 / 2 variables and as many constraints, so time grows
 # as N^6: 64 texts take some ten seconds, 128 some ten minutes.
@@ -134,13 +135,8 @@ def _relaxed(
     scores: np.ndarray, kernel: np.ndarray, budget: float
 ) -> tuple[float, np.ndarray, int]:
     """Upper bound on scores . q if q'Kq <= budget; 2 X; the number of iterations."""
-    try:
+    with required("this certificate", "certify"):
         import cvxpy as cp  # late: an extra, and slow to import
-    except ImportError as error:
-        raise ImportError(
-            "this certificate needs cvxpy; install it with "
-            "pip install 'qdtheory[certify]'"
-        ) from error
 
     n = scores.size
     bound, price = cp.Variable(), cp.Variable(nonneg=True)

@@ -56,7 +56,8 @@ def inflection_point(g: ScalarFunction) -> float:
     x, slopes = slopes_of(g)
     least = int(slopes.argmin())
     noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
-    wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
+    with np.errstate(invalid="ignore"):  # slopes may overflow near 0
+        wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
     # Above c rounding may hide the increase, as for (1 - x)**1000; below c, g' must be
     # invertible. Points below 1e-3 are too close to decide.
     flat = (wrong_way >= -noise)[64:least]

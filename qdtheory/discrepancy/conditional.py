@@ -12,7 +12,6 @@ $\sum_{c,x} \pi_{cx} (r_{cx} - b_x) \le \sum_c P(c) \max_x (r_{cx} - b_x)$, with
 $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -157,7 +156,6 @@ def pooled_diversity(
 
 
 # --- Discrepancies ------------------------------------------------------------------
-@dataclass(frozen=True)
 class ConditionalDiscrepancy(Gain):
     """The quality that a conditional model can gain over P at no loss of diversity.
 
@@ -307,7 +305,6 @@ def pooled_discrepancy(
     return ConditionalDiscrepancy(gain, max(upper, gain), jnp.asarray(best), -1 / price)
 
 
-@dataclass(frozen=True)
 class Transport(Gain):
     r"""The optimal assignment of the texts of a pooled distribution to the conditions.
 
@@ -370,8 +367,13 @@ def transport_bound(
     scores = _finite_scores(pair, p)
     pooled, possible = weights @ p, np.isfinite(scores)
     rows, columns = _sums(*p.shape)
+    # The part that all conditions share moves no text, but would hide the rest of
+    # nearly equal conditions from the solver's tolerances.
+    values = np.where(possible, scores, 0.0)
+    values -= (shared := weights @ values)
+    unit = np.abs(values).max() or 1.0
     found = linprog(
-        -np.where(possible, scores, 0.0).ravel(),
+        -(values / unit).ravel(),
         A_eq=np.vstack([rows, columns]),
         b_eq=np.concatenate([weights, pooled]),
         bounds=[(0, None if x else 0) for x in possible.ravel()],
@@ -381,7 +383,7 @@ def transport_bound(
         raise RuntimeError(f"the linear program was not solved: {found.message}")
     q = np.maximum(found.x, 0).reshape(p.shape)
     q /= q.sum(axis=1, keepdims=True)
-    text_potentials = -found.eqlin.marginals[len(p) :]
+    text_potentials = shared - unit * found.eqlin.marginals[len(p) :]
     text_potentials -= pooled @ text_potentials
     # The smallest feasible potentials given these: the bound holds for any.
     condition_potentials = (scores - text_potentials).max(axis=1)

@@ -1,12 +1,11 @@
 """What every result on QDisc holds: a gain, the model that attains it, and a bound."""
 
-from dataclasses import dataclass
-
 from jaxtyping import Array, Float
 
+from qdtheory.world.records import Record
 
-@dataclass(frozen=True)
-class Gain:
+
+class Gain(Record):
     """A gain in quality over P at no loss of diversity, between its two bounds.
 
     Attributes:

@@ -10,7 +10,7 @@ A result is called exact if an upper bound by weak duality (`weak_duality`,
 independent of the solvers) matches it.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import jax
@@ -94,7 +94,6 @@ def bounds_meet(
     return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
 
 
-@dataclass(frozen=True)
 class Discrepancy(Gain):
     r"""How far P is from Pareto-optimal, and the model that shows it.
 

@@ -1,16 +1,20 @@
 """What a pair of metrics is, and the pairs made of functions or of scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.scalar_functions import ScalarFunction, value_at_zero
+from qdtheory.pairs.scalar_functions import (
+    ScalarFunction,
+    scalar_function,
+    value_at_zero,
+)
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC, TINY
 
@@ -51,22 +55,46 @@ class FunctionPair:
     name: str = field(default="quality-diversity", metadata=STATIC)
 
 
+def set_fields(self: object, **fields: object) -> None:
+    """Set the fields of a frozen dataclass in its own `__init__`.
+
+    Args:
+        self: the new object.
+        **fields: the values by name.
+    """
+    for name, value in fields.items():
+        object.__setattr__(self, name, value)
+
+
+def known_to_jax(pair: Pair) -> Any:
+    """Return the pair as one that compiled functions take as an argument."""
+    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
+        return FunctionPair(pair.quality, pair.diversity)
+    return pair
+
+
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class LinearPair:
     r"""Linear quality, separable diversity: $U = \phi(P) \cdot Q$, $V = \sum_i g(Q_i)$.
 
     This is the form that Theorem 2 requires.
 
     Args:
-        scores: $\phi$, maps a distribution, shape (N,), to the score of each text,
-            shape (N,); JAX-traceable. A score may be $-\infty$.
-        g: a scalar function on [0, 1] that JAX can trace.
+        scores: $\phi$: the score of each text as numbers, shape (N,), such as a
+            scorer's; or a function that maps a distribution, shape (N,), to them. A
+            score may be $-\infty$.
+        g: a scalar function on [0, 1]: a formula in x, the name of one, or code that
+            JAX can trace.
         name: display name.
 
+    Raises:
+        TypeError: the scores are neither numbers nor a function, or JAX cannot trace g.
+        ValueError: the scores are not one vector, one is NaN or $+\infty$, or g is a
+            text that is neither a formula nor a name.
+
     Example:
-        >>> from qdtheory import SE
-        >>> pair = LinearPair(lambda p: jnp.arange(2.0), SE, "index-SE")
+        >>> pair = LinearPair([0.0, 1.0], "SE")
         >>> float(pair.quality(np.array([0.25, 0.75]), np.array([0.5, 0.5])))
         0.75
     """
@@ -74,6 +102,15 @@ class LinearPair:
     scores: Callable[[Array], Array] = field(metadata=STATIC)
     g: ScalarFunction = field(metadata=STATIC)
     name: str = field(default="scores-diversity", metadata=STATIC)
+
+    def __init__(
+        self,
+        scores: Callable[[Array], Array] | Sequence[int | float] | np.ndarray | Array,
+        g: ScalarFunction | str,
+        name: str = "scores-diversity",
+    ) -> None:
+        read = scores if callable(scores) else given_scores(scores)
+        set_fields(self, scores=read, g=scalar_function(g, "g"), name=name)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         r"""Return the score $\phi_i(P)$ of each text.
@@ -121,6 +158,61 @@ class LinearPair:
             ValueError: `q` is not a distribution.
         """
         return total_diversity(self.g, check_distribution(q, "q"))
+
+
+@dataclass(frozen=True)
+class GivenScores:
+    """Scores that are the same for every P; made by `given_scores`.
+
+    Attributes:
+        data: the float64 numbers as bytes, as pairs are keys of compiled functions.
+    """
+
+    data: bytes
+
+    def __call__(self, p: Float[ArrayLike, " texts"]) -> Array:
+        """Return the scores, whatever `p` is."""
+        return jnp.asarray(np.frombuffer(self.data))
+
+    def __repr__(self) -> str:
+        return f"<{len(self.data) // 8} scores>"
+
+
+def given_scores(scores: ArrayLike | Sequence[int | float]) -> GivenScores:
+    """Check scores given as numbers.
+
+    Args:
+        scores: one number a text, shape (N,), finite or minus infinity.
+
+    Returns:
+        A function that returns them for any P.
+
+    Raises:
+        TypeError: they are not numbers.
+        ValueError: they are not one vector, or one is NaN or plus infinity.
+
+    Example:
+        >>> given_scores([0.5, 1])(np.ones(2) / 2).tolist()
+        [0.5, 1.0]
+    """
+    try:
+        values = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "scores: expected one number a text, or a function of p that gives them, "
+            f"got {scores!r:.60}"
+        ) from None
+    if values.ndim != 1 or not values.size:
+        raise ValueError(
+            f"scores: expected one number a text, shape (N,), got shape {values.shape}"
+        )
+    bad = np.flatnonzero(~(values < np.inf))
+    if bad.size:
+        raise ValueError(
+            f"scores: expected numbers or minus infinity, got {values[bad[0]]} for "
+            f"text {bad[0]}"
+        )
+    return GivenScores(values.tobytes())
 
 
 def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:

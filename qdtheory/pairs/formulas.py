@@ -1,4 +1,4 @@
-"""Formulas in one variable x, parsed from text that is never executed."""
+"""Formulas in one variable, parsed from text that is never executed."""
 
 import ast
 import math
@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.jets import Jet, jet_functions
+from qdtheory.world import precision  # noqa: F401  JAX's 64-bit mode
 
 # The variable "x", an exact number, or the name of an operation with its operands.
 Tree = str | Fraction | tuple
@@ -58,11 +59,19 @@ MAX_NUMBER = 10**6
 # Powers within powers multiply, and a computer algebra system may expand them.
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
+# Of a number that is computed, exactly, before a formula is used.
+MAX_BITS = 512
+SPECIAL_VALUES = {
+    ("sqrt", Fraction(0)): Fraction(0),
+    ("sqrt", Fraction(1)): Fraction(1),
+    ("log", Fraction(1)): Fraction(0),
+    ("exp", Fraction(0)): Fraction(1),
+}
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of x given as text, for JAX and for SymPy.
+    """A function of one variable given as text, for JAX and for SymPy.
 
     The text is read by an allow-list and never run. Two expressions are equal if
     their texts are.
@@ -72,6 +81,7 @@ class Expression:
             characters and 80 terms. Numbers are at most 1,000,000 in size. The
             exponent of a power is a number of size at most 32, with a denominator
             of at most 1,000; powers within powers multiply.
+        letter: what the variable is called in the text, instead of x.
 
     Raises:
         TypeError: `text` is not a string.
@@ -90,10 +100,11 @@ log, exp, sqrt, + - * / ** and parentheses
     """
 
     text: str
+    letter: str = field(default="x", repr=False)
     _tree: Tree = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_tree", _parse(self.text))
+        object.__setattr__(self, "_tree", _parse(self.text, self.letter))
 
     @property
     def __name__(self) -> str:
@@ -268,7 +279,7 @@ def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
                 yield operands[-1], name != "/"
 
 
-def _parse(text: str) -> Tree:
+def _parse(text: str, letter: str) -> Tree:
     if not isinstance(text, str):
         raise TypeError(f"an expression is a string, got a {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
@@ -276,17 +287,17 @@ def _parse(text: str) -> Tree:
             f"an expression has at most {MAX_CHARACTERS} characters, got {len(text)}"
         )
     if not (text.isascii() and text.isprintable()) or "#" in text:
-        raise _refused(f"a character of {text!a} is not allowed", text)
+        raise _refused(f"a character of {text!a} is not allowed", text, letter)
     text = text.strip()
     try:
         with warnings.catch_warnings(action="ignore"):  # of literals such as 1if
             node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _refused(f"{text!r} is not an expression", text) from None
+        raise _refused(f"{text!r} is not an expression", text, letter) from None
     size = sum(isinstance(part, ast.expr) for part in ast.walk(node))
     if size > MAX_NODES:
         raise ValueError(f"an expression has at most {MAX_NODES} terms, got {size}")
-    tree = _read(node, text)
+    tree = _read(node, text, letter)
     if (power := _power(tree)) > MAX_POWER:
         raise ValueError(
             f"powers are at most {MAX_POWER}, multiplied where they are nested, "
@@ -295,17 +306,19 @@ def _parse(text: str) -> Tree:
     return tree
 
 
-def _refused(why: str, text: str) -> ValueError:
+def _refused(why: str, text: str, letter: str) -> ValueError:
     """The error, with what to write instead where a habit is known."""
-    hints = (hint for habit, hint in HABITS.items() if re.search(habit, text))
-    return ValueError("; ".join([why, ALLOWED, *hints]))
+    written = text.translate(str.maketrans(letter + letter.swapcase(), "xX"))
+    hints = (hint for habit, hint in HABITS.items() if re.search(habit, written))
+    said = (re.sub(r"\bx\b", letter, part) for part in (ALLOWED, *hints))
+    return ValueError("; ".join([why, *said]))
 
 
-def _read(node: ast.expr, text: str) -> Tree:
+def _read(node: ast.expr, text: str, letter: str) -> Tree:
     """Translate a syntax tree, rejecting nodes outside the allow-list."""
     piece = text[node.col_offset : node.end_col_offset]
     match node:
-        case ast.Name("x"):
+        case ast.Name(name) if name == letter:
             return "x"
         case ast.Constant() if NUMBER.fullmatch(piece):
             tree = Fraction(piece)
@@ -313,22 +326,39 @@ def _read(node: ast.expr, text: str) -> Tree:
                 raise ValueError(f"numbers are at most {MAX_NUMBER}, got {piece}")
             return tree
         case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
-            tree = (OPERATORS[type(op)], _read(operand, text))
+            tree = (OPERATORS[type(op)], _read(operand, text, letter))
         case ast.BinOp(base, ast.Pow(), exponent):
-            tree = ("**", _read(base, text), _exponent(exponent, text))
+            root = _read(base, text, letter)
+            tree = ("**", root, _exponent(exponent, text, letter))
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
-            tree = (OPERATORS[type(op)], _read(left, text), _read(right, text))
+            operands = (_read(part, text, letter) for part in (left, right))
+            tree = (OPERATORS[type(op)], *operands)
         case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
-            tree = (name, _read(argument, text))
+            tree = (name, _read(argument, text, letter))
         case _:
-            raise _refused(f"{piece} is not allowed in an expression", piece)
+            raise _refused(f"{piece} is not allowed in an expression", piece, letter)
     if "x" not in _parts(tree) and not _is_finite(tree):
         raise ValueError(f"{piece} is not a finite real number")
+    return _folded(tree)
+
+
+def _folded(tree: Tree) -> Tree:
+    """Compute with numbers exactly, as sqrt(0.3 - 0.3) has no enclosure but at 0."""
+    if not isinstance(tree, tuple):
+        return tree
+    name, *operands = tree
+    if tree in SPECIAL_VALUES:
+        return SPECIAL_VALUES[tree]
+    rational = name in ARITHMETIC or (name == "**" and operands[1].denominator == 1)
+    if rational and all(isinstance(part, Fraction) for part in operands):
+        exact = _evaluate(tree, None, Fraction, {})
+        if max(map(int.bit_length, exact.as_integer_ratio())) <= MAX_BITS:
+            return exact
     return tree
 
 
-def _exponent(node: ast.expr, text: str) -> Fraction:
-    tree = _read(node, text)
+def _exponent(node: ast.expr, text: str, letter: str) -> Fraction:
+    tree = _read(node, text, letter)
     operations = {part for part in _parts(tree) if isinstance(part, str)}
     if operations <= ARITHMETIC.keys():
         exponent = _evaluate(tree, None, Fraction, {})

@@ -35,6 +35,29 @@ def named_pairs() -> dict[str, SeparablePair]:
     return {pair.name: pair for pair in pairs}
 
 
+def named_pair(name: str) -> SeparablePair:
+    """Find a named pair, in capitals or not.
+
+    Args:
+        name: such as "LL-SE".
+
+    Returns:
+        The pair.
+
+    Raises:
+        ValueError: there is no such pair; the message has the names.
+
+    Example:
+        >>> named_pair("ll-se") == LL_SE
+        True
+    """
+    pairs = named_pairs()
+    for known, pair in pairs.items():
+        if known.upper() == name.upper():
+            return pair
+    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}")
+
+
 @lru_cache(maxsize=64)
 def single_token_bleu_pair(
     num_references: int, num_self_references: int
@@ -76,3 +99,43 @@ def single_token_bleu_pair(
         SingleTokenSelfBleu(num_self_references),
         name=f"BLEU-NSBLEU, {num_references} and {num_self_references} references",
     )
+
+
+@lru_cache(maxsize=64)
+def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
+    r"""NoveltyBench's distinct_k with the quality that fits it, or another one.
+
+    $g(x) = 1 - (1 - x)^k$ and $f(x) = 1 - (1 - x)^n$: V is the expected number of
+    different outcomes in k draws from Q, U the chance that a draw from Q is among n
+    from P. As $g'' = -k f'$ for n = k - 1 only, the pair is compatible with exactly
+    k - 1 references; k = 2 is CR-NRR up to a constant.
+
+    Args:
+        k: number of draws, at least 2: for k = 1 the diversity is 1 for every model.
+        num_references: n, at least 1; k - 1 by default.
+
+    Returns:
+        The pair.
+
+    Raises:
+        ValueError: k is below 2, or n below 1.
+
+    References:
+        Zhang et al. 2025 (NoveltyBench) for the diversity; the quality is ours.
+
+    Claims: N25.1, N25.2.
+
+    Example:
+        >>> pair = distinct_k_pair(10)
+        >>> pair.name
+        'distinct_10 and 9 references'
+        >>> float(pair.f(0.5)) == 1 - 0.5**9, float(pair.g(0.5)) == 1 - 0.5**10
+        (True, True)
+    """
+    if k < 2:
+        raise ValueError(f"k must be at least 2, got {k}")
+    n = k - 1 if num_references is None else num_references
+    if n < 1:
+        raise ValueError(f"num_references must be at least 1, got {n}")
+    name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
+    return SeparablePair(SingleTokenBleu(n), SingleTokenBleu(k), name)

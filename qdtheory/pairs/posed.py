@@ -24,6 +24,7 @@ from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.tracing import require_traceable, require_values
 from qdtheory.world.distributions import check_distribution
 
 
@@ -119,7 +120,8 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
         The pair with `p` as a NumPy array.
 
     Raises:
-        TypeError: `p` is not a NumPy or JAX array of float64.
+        TypeError: `p` is not a NumPy or JAX array of float64, is traced by a caller's
+            `jax.jit`, or JAX cannot trace the pair's functions.
         ValueError: `p` is not a distribution.
 
     Example:
@@ -130,7 +132,32 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
         >>> posed.gain(np.array([0.5, 0.5]))
         -0.125
     """
-    return Posed(pair, np.asarray(check_distribution(p)))
+    require_values(p)
+    p = np.asarray(check_distribution(p))
+    require_traceable_pair(pair, p)
+    return Posed(pair, p)
+
+
+def require_traceable_pair(pair: Any, p: Float[np.ndarray, " texts"]) -> None:
+    """Raise unless JAX can trace the functions of a user that a pair calls.
+
+    Args:
+        pair: any pair.
+        p: a distribution to try them at, shape (N,).
+
+    Raises:
+        TypeError: see `require_traceable`.
+    """
+    match pair:
+        case SeparablePair() | LinearPair():
+            pass  # checked when the pair is made
+        case BleuPair() | KernelPair() | NgramPair():
+            pass  # the library's own
+        case ConcavePair():
+            require_traceable(pair.diversity, p, name="diversity(q)")
+        case _:
+            require_traceable(pair.quality, p, p, name="quality(q, p)")
+            require_traceable(pair.diversity, p, name="diversity(q)")
 
 
 # Compiled, so that the pairs' own checks see no values.

@@ -18,6 +18,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.tracing import require_traceable
 
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
@@ -76,6 +77,37 @@ def formula_of(h: ScalarFunction) -> Expression | None:
     if isinstance(h, Expression):
         return h
     return h.formula if isinstance(h, Family) else _FORMULAS.get(h)
+
+
+def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
+    """Read a scalar function: the name of one, a formula in x, or code.
+
+    Args:
+        h: a name in `QUALITIES` or `DIVERSITIES`, the text of an `Expression`, or a
+            function.
+        name: its name in error messages.
+
+    Returns:
+        The function.
+
+    Raises:
+        TypeError: it is neither text nor a function, or JAX cannot trace the function
+            to one real number.
+        ValueError: the text is neither a name nor an expression.
+
+    Example:
+        >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
+        (Expression(text='-x**2'), True)
+    """
+    if isinstance(h, str):
+        return (QUALITIES | DIVERSITIES).get(h) or Expression(h)
+    if not callable(h):
+        raise TypeError(
+            f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
+        )
+    if formula_of(h) is None:
+        require_traceable(h, np.array(0.5), name=name)
+    return h
 
 
 def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:

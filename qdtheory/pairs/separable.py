@@ -5,22 +5,31 @@ from dataclasses import dataclass, field
 import jax
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.base import LinearPair
-from qdtheory.pairs.scalar_functions import ScalarFunction, evaluate
+from qdtheory.pairs.base import LinearPair, set_fields
+from qdtheory.pairs.formulas import Expression
+from qdtheory.pairs.scalar_functions import (
+    ScalarFunction,
+    evaluate,
+    scalar_function,
+)
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SeparablePair:
     r"""Separable pair of Li et al.: $U = \sum_i Q_i f(P_i)$, $V = \sum_i g(Q_i)$.
 
     Args:
-        f: a scalar function on [0, 1] that JAX can trace, applied to P; it may be
-            $-\infty$ at 0.
-        g: a scalar function on [0, 1] that JAX can trace, applied to Q.
-        name: display name; the names of f and g by default.
+        f: a scalar function on [0, 1], applied to P: a formula in x ("log(x)"), the
+            name of one ("LL"), or code that JAX can trace; it may be $-\infty$ at 0.
+        g: a scalar function on [0, 1], applied to Q, likewise.
+        name: display name; made of f and g by default.
+
+    Raises:
+        TypeError: JAX cannot trace f or g to one real number.
+        ValueError: a text is neither a formula nor a name; see `Expression`.
 
     References:
         Li et al. 2020, section 3.1.
@@ -29,20 +38,22 @@ class SeparablePair:
 
     Example:
         >>> import numpy as np
-        >>> from qdtheory.pairs.scalar_functions import CR, NRR
-        >>> pair = SeparablePair(CR, NRR)
+        >>> pair = SeparablePair("x", "-x**2")
         >>> pair.name, float(pair.quality(np.array([1.0, 0]), np.array([0.75, 0.25])))
-        ('CR-NRR', 0.75)
+        ('f = x, g = -x**2', 0.75)
+        >>> SeparablePair("CR", "NRR").name
+        'CR-NRR'
     """
 
     f: ScalarFunction = field(metadata=STATIC)
     g: ScalarFunction = field(metadata=STATIC)
     name: str = field(default="", metadata=STATIC)
 
-    def __post_init__(self) -> None:
-        if not self.name:
-            names = [getattr(h, "__name__", type(h).__name__) for h in (self.f, self.g)]
-            object.__setattr__(self, "name", "-".join(names))
+    def __init__(
+        self, f: ScalarFunction | str, g: ScalarFunction | str, name: str = ""
+    ) -> None:
+        f, g = scalar_function(f, "f"), scalar_function(g, "g")
+        set_fields(self, f=f, g=g, name=name or _name_of(f, g))
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         """Return the score f(P_i) of each text; see `LinearPair.text_quality`."""
@@ -51,3 +62,10 @@ class SeparablePair:
     # Shared by all pairs with scores and a separable diversity.
     quality = LinearPair.quality
     diversity = LinearPair.diversity
+
+
+def _name_of(f: ScalarFunction, g: ScalarFunction) -> str:
+    names = [getattr(h, "__name__", type(h).__name__) for h in (f, g)]
+    if isinstance(f, Expression) or isinstance(g, Expression):
+        return "f = {}, g = {}".format(*names)
+    return "-".join(names)

@@ -190,7 +190,7 @@ def most_diverse(face: Face) -> Tangent:
     """
     n = len(face.texts)
     best = start = face.tangent(np.full(n, 1 / n))
-    _require_semidefinite(start)
+    require_semidefinite(start)
     unit = max(float(np.ptp(start.slope)), EPS * start.size)
     for at, _ in follow_path(face.program(np.zeros(n), -np.inf), start, unit):
         if at.ends.max() - at.value < best.ends.max() - best.value:
@@ -265,7 +265,7 @@ def best_model(
     least = min(value, top.value - RELAXED * top.size)
     between = real + top.x
     start = face.tangent(between / between.sum())
-    _require_semidefinite(start)
+    require_semidefinite(start)
     unit = float(np.ptp(gains))
     best, gain, upper, price = real, 0.0, float(gains.max()), 0.0
     tangent = None
@@ -285,7 +285,15 @@ def best_model(
     return Optimum(face.model(best), upper, price, tangent)
 
 
-def _require_semidefinite(at: Tangent) -> None:
+def require_semidefinite(at: Tangent) -> None:
+    """Raise unless V curves downwards in every direction at a model.
+
+    Args:
+        at: the tangent there.
+
+    Raises:
+        ValueError: V is convex in some direction.
+    """
     scale = max(float(np.abs(at.hessian).max()), at.size)
     if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
         raise ValueError(
@@ -356,7 +364,7 @@ class Program:
         parts = np.column_stack([slope, at.slope, self.rows.T])
         _, solved, failed = solve(np.diag(z / at.x) + curvature + across, parts)
         if failed:
-            _require_semidefinite(at)
+            require_semidefinite(at)
             return None
         steps, normal = solved[:, :2], solved[:, 2:]
         steps -= normal @ np.linalg.solve(self.rows @ normal, self.rows @ steps)

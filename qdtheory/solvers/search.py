@@ -2,22 +2,12 @@ r"""Search for models that gain quality at no loss of diversity, for any pair.
 
 Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ for a differentiable pair. The
 result satisfies the constraint in 64 bits, so its gain is a lower bound on QDisc.
-
-Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
-the gradients of U and V minus their means under Q, and rate r,
-$\log Q$ moves by $r (u + \eta v)$ with $\eta = \max(0, [(V(P) - V(Q)) / r -
-Cov_Q(u, v)] / Var_Q(v))$, the least price of diversity that keeps the constraint to
-first order. A step that lowers the merit function $U - c \max(0, V(P) - V(Q))$, with c
-twice the greatest price so far, is rejected and r halved.
-
-BLEU has many local optima, so starts are evolved: each round crosses the best models of
-the previous round and multiplies the texts' probabilities by noise.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Literal
 
@@ -26,35 +16,39 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
-from qdtheory.pairs.base import FunctionPair, Pair
-from qdtheory.pairs.concave import Functional
+from qdtheory.pairs.base import FunctionPair, Pair, known_to_jax
 from qdtheory.pairs.posed import Posed, pose
+from qdtheory.solvers.mirror_ascent import (
+    BEST,
+    MOST_DIVERSE,
+    NUM_POLISHED,
+    NUM_ROUNDS,
+    NUM_STARTS,
+    NUM_STEPS,
+    POLISH_STEPS,
+    UNBOUNDED,
+    greatest_quality,
+    optimality_gap,
+    problem_of,
+    quality_of,
+    solve,
+)
+from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
 from qdtheory.solvers.progress import progress
-from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS, NOISE, STATIC
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import STATIC
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 
-NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
-NUM_POLISHED, POLISH_STEPS = 4, 1000
-# A lower bound on diversity that every model satisfies.
-UNBOUNDED = -1e30
-# Floor of log-probabilities, from which a text can still regain mass.
-LEAST_LOG_Q = float(np.log(1e-12))
-# Weights of quality and diversity. A small weight on quality breaks ties among models
-# of equal diversity.
-BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
 # Relative difference below which gains agree.
 AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
-# Relative difference of equal diversities: rounding of a sum of some hundred terms.
-SAME = 64 * EPS
-SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 Method = Literal["ascent", "penalty"]
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Search:
+class Search(Record):
     r"""The result of a search for one real distribution, or for a batch.
 
     Attributes:
@@ -163,6 +157,7 @@ def search_posed(
             raise ValueError(
                 f"the quality of P itself must be finite, got {at.real_quality}"
             )
+        _ = at.real_diversity  # raises if it is NaN, which has no slopes either
         _require_slopes(pair, at.p)
     batch = jnp.stack([jnp.asarray(at.p) for at in posed])
     if method == "ascent":
@@ -176,9 +171,7 @@ def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
         raise ValueError(
             f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
         )
-    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
-        pair = FunctionPair(pair.quality, pair.diversity)
-    return pair, jax.random.key(0) if key is None else key
+    return known_to_jax(pair), jax.random.key(0) if key is None else key
 
 
 def _require_slopes(pair: Pair, p: np.ndarray) -> None:
@@ -187,7 +180,7 @@ def _require_slopes(pair: Pair, p: np.ndarray) -> None:
         return
     slanted = np.arange(1.0, p.size + 1)  # unlike P, the maximum of nothing symmetric
     models = jnp.stack([p, (p + slanted / slanted.sum()) / 2, *np.eye(p.size)[:2]])
-    quality = partial(_quality, pair, jnp.asarray(p))
+    quality = partial(quality_of, pair, jnp.asarray(p))
     for name, metric in (("quality", quality), ("diversity", pair.diversity)):
         if any(jax.grad(metric)(q).any() for q in models[:2]):
             continue
@@ -225,9 +218,9 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
 
     def task(inside, given):
         weights, least, key = given
-        problem = _problem(pair, p, weights, least)
+        problem = problem_of(pair, p, weights, least)
         parents = jnp.concatenate([_landmarks(pair, p), inside[None]])
-        population, best, values = _solve(problem, inside, parents, key, num_starts)
+        population, best, values = solve(problem, inside, parents, key, num_starts)
         return population[0], (population[0], best, values)
 
     uniform = _landmarks(pair, p)[1]
@@ -251,17 +244,13 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     )
 
 
-def _quality(pair: Pair, p: Array, q: Array) -> Array:
-    return pair.quality(q, p)
-
-
 def _landmarks(pair: Pair, p: Array) -> Array:
     """P, the uniform distribution and the best text alone.
 
     Self-BLEU with many references is best where one text stands out.
     """
     texts, allowed = jnp.eye(p.size), _allowed(pair, p)
-    best_text = texts[jax.vmap(partial(_quality, pair, p))(texts).argmax()]
+    best_text = texts[jax.vmap(partial(quality_of, pair, p))(texts).argmax()]
     return jnp.stack([p, allowed / allowed.sum(), best_text])
 
 
@@ -269,6 +258,38 @@ def _allowed(pair: Pair, p: Array) -> Array:
     """Mask of the texts of finite score; models of finite quality use no others."""
     uniform = jnp.full(p.shape, 1 / p.size)
     return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
+
+
+def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
+    return jnp.where(gain > 0, q, p), jnp.maximum(gain, 0.0)
+
+
+@jax.jit
+def _penalty_batch(pair: Pair, p: Array) -> Search:
+    return jax.vmap(partial(_penalty_one, pair))(p)
+
+
+def _penalty_one(pair: Pair, p: Array) -> Search:
+    def unbounded(q):
+        return jnp.full((), jnp.inf)
+
+    most_diverse, values = iterates(pair.diversity, unbounded, p)
+    most_diverse = most_diverse[values.max(axis=1).argmax()]
+    models, values = penalised(pair, p)
+    best = values.max(axis=1).argmax()
+    q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
+    return _report(
+        pair,
+        p,
+        q,
+        gain,
+        most_diverse,
+        num_agreeing=jnp.ones((), int),
+        num_agreeing_diverse=jnp.ones((), int),
+        num_starts=len(LEARNING_RATES),
+        num_steps=SGD_STEPS,
+        learning_rate=jnp.array(LEARNING_RATES)[best],
+    )
 
 
 # --- The frontier --------------------------------------------------------------------
@@ -314,23 +335,28 @@ def _frontier(
 ) -> tuple[Array, Array, Array]:
     first, *keys = jax.random.split(key, num_points)
     landmarks = _landmarks(pair, p)
-    most_diverse = _problem(pair, p, MOST_DIVERSE, UNBOUNDED)
-    start, _, _ = _solve(most_diverse, landmarks[1], landmarks, first, num_starts)
+    most_diverse = problem_of(pair, p, MOST_DIVERSE, UNBOUNDED)
+    start, _, _ = solve(most_diverse, landmarks[1], landmarks, first, num_starts)
     top, end = start[0], landmarks[2]
     levels = jnp.linspace(pair.diversity(top), pair.diversity(end), num_points)[1:]
 
     def descend(population, given):
         least, key = given
         parents = jnp.concatenate([population[:NUM_POLISHED], landmarks])
-        population, _, _ = _solve(
-            _problem(pair, p, BEST, least), top, parents, key, num_starts, num_rounds=1
+        population, _, _ = solve(
+            problem_of(pair, p, BEST, least),
+            top,
+            parents,
+            key,
+            num_starts,
+            num_rounds=1,
         )
         return population, population[0]
 
     _, models = jax.lax.scan(descend, start, (levels, jnp.stack(keys)))
     # A model found at a higher level of diversity may have higher quality.
     models = jnp.concatenate([top[None], models])
-    quality = jax.vmap(partial(_quality, pair, p))(models)
+    quality = jax.vmap(partial(quality_of, pair, p))(models)
     best = jax.lax.associative_scan(
         lambda i, j: jnp.where(quality[i] >= quality[j], i, j), jnp.arange(num_points)
     )
@@ -338,287 +364,8 @@ def _frontier(
     # At the end the price is 0, as quality is maximal; at the start it is infinite, as
     # diversity is maximal.
     least = jax.vmap(pair.diversity)(models).at[-1].set(UNBOUNDED)
-    gaps, prices = jax.vmap(partial(_optimality, pair, p))(models, least)
+    gaps, prices = jax.vmap(partial(optimality_gap, pair, p))(models, least)
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
-
-
-# --- Ascent ------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Problem:
-    """Maximise a weighted sum of quality and diversity s.t. diversity >= `least`."""
-
-    quality: Functional
-    diversity: Functional
-    weights: Array
-    least: Array | float
-
-    def objective(self, q: Array) -> Array:
-        u, v = self.weights
-        return u * self.quality(q) + v * self.diversity(q)
-
-    def surplus(self, q: Array) -> Array:
-        return self.diversity(q) - self.least
-
-
-def _problem(
-    pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
-) -> _Problem:
-    quality = partial(_quality, pair, p)
-    return _Problem(quality, pair.diversity, jnp.asarray(weights), least)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class _Point:
-    """A model, with objective u, constraint surplus s, and their centred gradients."""
-
-    log_q: Array
-    q: Array
-    u: Array
-    s: Array
-    du: Array
-    ds: Array
-
-    def price(self, change: Array | float) -> Array:
-        """The price at which du + price ds changes the surplus at this rate."""
-        cov, var = self.q @ (self.du * self.ds), self.q @ self.ds**2
-        return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
-
-
-def _point(problem: _Problem, log_q: Array) -> _Point:
-    log_q = jax.nn.log_softmax(log_q)
-    log_q = jnp.where(jnp.isneginf(log_q), log_q, jnp.maximum(log_q, LEAST_LOG_Q))
-    q = jax.nn.softmax(log_q)
-    u, du = jax.value_and_grad(problem.quality)(q)
-    v, dv = jax.value_and_grad(problem.diversity)(q)
-    # A text of probability 0 stays at 0, for any slope.
-    du, dv = (jnp.where(q > 0, slope, 0.0) for slope in (du, dv))
-    du, dv = du - q @ du, dv - q @ dv
-    a, b = problem.weights
-    return _Point(log_q, q, a * u + b * v, v - problem.least, a * du + b * dv, dv)
-
-
-def _ascend(problem: _Problem, start: Array, num_steps: int) -> Array:
-    """Run constrained mirror ascent from one start."""
-
-    def step(state, _):
-        now, log_q, rate, scale, penalty = state
-        new = _point(problem, log_q)
-        change = new.u - now.u
-        change += penalty * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
-        good = (change >= 0) | jnp.isneginf(now.u)
-        now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
-        # A clipped move is not evidence on the rate; once halved, it must be below the
-        # clipping threshold.
-        rate = jnp.where(
-            good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
-        )
-        penalty = jnp.maximum(penalty, 2 * now.price(0.0))
-        move = rate * (now.du + now.price(-now.s / rate) * now.ds)
-        scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e
-        log_q = now.log_q + jnp.maximum(scale * move, -5.0)
-        return (now, log_q, rate, scale, penalty), None
-
-    # Initial point worse than any model, so that the first step moves to the start.
-    none, log_q = jnp.zeros_like(start), jnp.log(start)
-    nowhere = _Point(none, none, jnp.array(-jnp.inf), jnp.array(0.0), none, none)
-    state = (nowhere, log_q, 1.0, 0.0, 0.0)
-    (end, *_), _ = jax.lax.scan(step, state, length=num_steps + 1)
-    return end.q
-
-
-def _solve(
-    problem: _Problem,
-    inside: Array,
-    parents: Array,
-    key: Array,
-    num_starts: int,
-    num_rounds: int = NUM_ROUNDS,
-) -> tuple[Array, Array, Array]:
-    """Run the search; return the population, best first, its value, and all values.
-
-    Args:
-        problem: the problem.
-        inside: a feasible model.
-        parents: models to start from; the result is at least as good as each.
-        key: JAX random key of the starts.
-        num_starts: number of starts in each round.
-        num_rounds: number of rounds.
-    """
-
-    def climbed(starts, num_steps):
-        return jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
-
-    def repaired(models):
-        return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
-
-    bred, values = _evolve(
-        lambda starts: repaired(climbed(starts, NUM_STEPS)),
-        key,
-        parents,
-        num_starts,
-        num_rounds,
-    )
-    polished = climbed(bred[:NUM_POLISHED], POLISH_STEPS)
-    finals, worth = repaired(jnp.concatenate([polished, parents]))
-    population = bred.at[0].set(finals[worth.argmax()])
-    return population, worth.max(), values
-
-
-def _evolve(
-    improve: Callable[[Array], tuple[Array, Array]],
-    key: Array,
-    parents: Array,
-    num_starts: int,
-    num_rounds: int,
-) -> tuple[Array, Array]:
-    """Evolve; return the best models of all rounds, best first, and all values."""
-    population = parents[jnp.arange(num_starts) % len(parents)]
-
-    def breed(state, round_key):
-        q, values = state
-        new, value = improve(_children(round_key, q[: num_starts // 4], num_starts))
-        value = jnp.where(jnp.isnan(value), -jnp.inf, value)
-        q, values = jnp.concatenate([q, new]), jnp.append(values, value)
-        best = jnp.argsort(-values)[:num_starts]
-        return (q[best], values[best]), value
-
-    start = (population, jnp.full(num_starts, -jnp.inf))
-    (q, _), values = jax.lax.scan(breed, start, jax.random.split(key, num_rounds))
-    return q, values
-
-
-def _children(key: Array, parents: Array, num: int) -> Array:
-    """Mixtures of two parents each, times noise; the first parent unchanged."""
-    which, weight, noise = jax.random.split(key, 3)
-    a, b = parents[jax.random.randint(which, (2, num), 0, len(parents))]
-    share = jax.random.uniform(weight, (num, 1))
-    children = share * a + (1 - share) * b
-    children *= jax.random.exponential(noise, children.shape)
-    allowed = (parents > 0).any(axis=0)
-    children = 0.99 * children / children.sum(axis=1, keepdims=True)
-    children += 0.01 * allowed / allowed.sum()
-    return children.at[0].set(parents[0])
-
-
-def _repaired(problem: _Problem, inside: Array, q: Array) -> tuple[Array, Array]:
-    """Mix the model with a feasible one until feasible; return it and its objective."""
-    shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
-    mixed = (1 - shares) * q + shares * inside
-    # With a margin, so that another order of summation stays feasible.
-    feasible = jax.vmap(problem.surplus)(mixed) >= NOISE
-    q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
-    return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
-
-
-def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
-    return jnp.where(gain > 0, q, p), jnp.maximum(gain, 0.0)
-
-
-# --- The paper's method --------------------------------------------------------------
-def penalty_curve(
-    pair: Pair, p: Float[ArrayLike, " texts"]
-) -> Float[Array, "rates steps"]:
-    """Gain in quality along the iterates of the paper's method.
-
-    Args:
-        pair: any differentiable pair.
-        p: the real distribution, shape (N,).
-
-    Returns:
-        For each of the learning rates 0.1, 1 and 10 and each of 5,000 steps
-        U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
-
-    Raises:
-        ValueError: `p` is not a distribution.
-
-    References:
-        Li et al. 2020, appendix G.1, figure 5.
-
-    Example:
-        >>> from qdtheory.pairs.named import LL_NRR
-        >>> gains = penalty_curve(LL_NRR, np.array([0.6, 0.3, 0.1]))
-        >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
-        (3, 5000) 0.0134
-    """
-    require_x64()
-    pair, _ = _prepared(pair, NUM_STARTS, None)
-    p = check_distribution(p)
-    _, values = _penalised(pair, p)
-    gains = values - pair.quality(p, p)
-    return jnp.where(gains > 0, gains, jnp.nan)
-
-
-@jax.jit
-def _penalty_batch(pair: Pair, p: Array) -> Search:
-    return jax.vmap(partial(_penalty_one, pair))(p)
-
-
-def _penalty_one(pair: Pair, p: Array) -> Search:
-    def unbounded(q):
-        return jnp.full((), jnp.inf)
-
-    most_diverse, values = _iterates(pair.diversity, unbounded, p)
-    most_diverse = most_diverse[values.max(axis=1).argmax()]
-    models, values = _penalised(pair, p)
-    best = values.max(axis=1).argmax()
-    q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
-    return _report(
-        pair,
-        p,
-        q,
-        gain,
-        most_diverse,
-        num_agreeing=jnp.ones((), int),
-        num_agreeing_diverse=jnp.ones((), int),
-        num_starts=len(LEARNING_RATES),
-        num_steps=SGD_STEPS,
-        learning_rate=jnp.array(LEARNING_RATES)[best],
-    )
-
-
-@jax.jit
-def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
-    least = pair.diversity(p)
-
-    def surplus(q):
-        # The first Q is P: rounding must not decide on which side of the constraint.
-        surplus = pair.diversity(q) - least
-        tie = jnp.abs(surplus) <= SAME * jnp.abs(least)
-        return surplus - jnp.where(tie, jax.lax.stop_gradient(surplus), 0.0)
-
-    return _iterates(partial(_quality, pair, p), surplus, p)
-
-
-def _iterates(
-    objective: Functional, surplus: Functional, p: Array
-) -> tuple[Array, Array]:
-    """Run SGD with momentum at each of the learning rates.
-
-    Returns the best feasible iterates, shape (rates, N), and the objective at all
-    iterates, shape (rates, steps), minus infinity if infeasible.
-    """
-
-    def loss(logits):
-        q = jax.nn.softmax(logits)
-        u, s = objective(q), surplus(q)
-        value = jnp.where((s > 0) & ~jnp.isnan(u), u, -jnp.inf)
-        return PENALTY * jnp.maximum(0.0, -s) - u, (q, value)
-
-    def descend(rate):
-        def step(state, _):
-            logits, velocity, best, most = state
-            slope, (q, value) = jax.grad(loss, has_aux=True)(logits)
-            best = jnp.where(value > most, q, best)
-            velocity = MOMENTUM * velocity + jnp.where(p > 0, slope, 0.0)
-            state = logits - rate * velocity, velocity, best, most.clip(value)
-            return state, value
-
-        start = (jnp.log(p), jnp.zeros_like(p), p, jnp.full((), -jnp.inf))
-        (_, _, best, _), values = jax.lax.scan(step, start, length=SGD_STEPS)
-        return best, values
-
-    return jax.vmap(descend)(jnp.array(LEARNING_RATES))
 
 
 # --- The report --------------------------------------------------------------------
@@ -626,10 +373,10 @@ def _report(
     pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:
     """Report a model with its diagnostics; `numbers` are those of the method."""
-    greatest = _greatest_quality(pair, p)
+    greatest = greatest_quality(pair, p)
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
-    residual, _ = _optimality(pair, p, q, pair.diversity(p))
+    residual, _ = optimality_gap(pair, p, q, pair.diversity(p))
     return Search(
         q=q,
         gain=gain,
@@ -639,22 +386,3 @@ def _report(
         converged=residual <= converged_at,
         **numbers,
     )
-
-
-def _optimality(pair: Pair, p: Array, q: Array, least: Array) -> tuple[Array, Array]:
-    """First-order optimality gap of a model, and the price of diversity there."""
-    problem = _problem(pair, p, BEST, least)
-    end = _point(problem, jnp.log(q))
-    # If the constraint is inactive, the price is 0.
-    price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
-    return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
-
-
-def _greatest_quality(pair: Pair, p: Array) -> Array:
-    """Greatest quality of single texts and, unless U is linear in Q, of an ascent."""
-    greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
-    if hasattr(pair, "text_quality"):
-        return greatest
-    free = _problem(pair, p, BEST, UNBOUNDED)
-    q = _ascend(free, p, POLISH_STEPS)
-    return jnp.maximum(greatest, pair.quality(q, p))

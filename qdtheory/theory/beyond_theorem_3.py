@@ -37,6 +37,13 @@ def keeps_order_with_one_text(f: Expression) -> bool:
     there is one at most: where $\Phi$ does not fall at first, it rises to the end. A Q
     of no less quality than P has less diversity. ∎
 
+    For finite f(0) and f'(0) the last condition, as $\ge 0$, is necessary too if no P
+    of any number of texts is to be beaten. With texts of x, nearly 1 - x, and m that
+    share the rest, $-f'(x)$ may not exceed the least of $\sum_{i > 1} f'(Q_i) d_i^2$
+    for $d_1 = -1$, which tends to $(f(x) - z)^2 / \psi(1 - x)$ as m grows.
+
+    Claims: N25.24.
+
     Args:
         f: a formula, smooth on (0, 1).
 

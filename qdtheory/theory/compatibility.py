@@ -7,22 +7,29 @@ differentiable pair, the two gradients at P often suffice to find a model that b
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import NoReturn
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.base import Pair
+from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.clusters import ClusterPair
+from qdtheory.pairs.forms import quadratic_form, separable_form
 from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.tracing import require_traceable, require_values
+from qdtheory.pairs.vendi import VendiPair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
     orders_three_texts,
     orders_two_texts,
 )
+from qdtheory.theory.bleu_settings import compatible_setting, is_classified
 from qdtheory.theory.domains import check_smooth
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
@@ -48,7 +55,9 @@ from qdtheory.theory.theorem_3 import (
     read_functions,
 )
 from qdtheory.theory.witness import Witness
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
@@ -64,8 +73,7 @@ THEOREM = (
 )
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Record):
     r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
@@ -101,6 +109,18 @@ class Verdict:
         )
 
 
+VENDI = Verdict(
+    True,
+    "Klein's inequality: U + V at P exceeds that at Q by the quantum relative entropy "
+    "of their density matrices, which is at least 0. Up to rounding, the kernel is "
+    "positive semidefinite with ones on the diagonal.",
+    w0=-1.0,
+    alpha=1 / 2,
+    psi="(1/2) U + (1/2) V",
+    divergence="quantum_relative_entropy(Q, P, kernel) / 2",
+)
+
+
 def check_compatibility(
     pair: Pair,
     p: Float[ArrayLike, " texts"] | None = None,
@@ -117,7 +137,9 @@ def check_compatibility(
     (0, 1), and the gains of a witness are proved to be positive. For functions given
     as code, the result is a witness, with gains above the rounding error of their
     precision, or "no deviation found", unless `stated` adds to it. Kernel pairs are
-    decided by the signs of the kernel's eigenvalues. Any other differentiable pair is
+    decided by the signs of the kernel's eigenvalues, a `ClusterPair` on its classes,
+    BLEU by the classification of `bleu_settings`, with a witness where it is beaten,
+    and a `VendiPair` is compatible. Any other differentiable pair is
     tested at `p`, or at random interior P of `num_texts` texts, by the first-order
     test and then the second-order test. A pair is never called compatible merely
     because the tests found nothing.
@@ -137,6 +159,7 @@ def check_compatibility(
         The verdict with its reason; "incompatible" always comes with a witness.
 
     Raises:
+        TypeError: `p` is traced by a caller's `jax.jit`, or JAX cannot trace the pair.
         ValueError: `p` is not a distribution or has zeros, its size is not
             `num_texts` or the kernel's, a pair that is neither separable nor a kernel
             comes without both, `stated` is unknown, or the pair is undefined or not
@@ -156,6 +179,7 @@ def check_compatibility(
         False
     """
     require_x64()
+    require_values(p)
     if p is not None:
         p = np.asarray(check_distribution(p, "p", num_texts))
         if float(p.min()) == 0:
@@ -172,11 +196,20 @@ def check_compatibility(
         return _check_separable(read_functions(pair), p, num_texts, stated)
     if isinstance(pair, KernelPair):
         return _check_kernel(pair.kernel, p, num_texts)
+    if isinstance(pair, VendiPair):
+        return VENDI
+    if isinstance(pair, ClusterPair):
+        return _check_clusters(pair, p, num_texts)
+    if isinstance(pair, BleuPair):
+        return _check_bleu(pair, p, num_texts)
     if num_texts is None:
         raise ValueError(
             "a pair that is neither separable nor of a kernel is tested at some P; "
             "pass p or num_texts"
         )
+    trial = np.full(num_texts, 1 / num_texts) if p is None else p
+    require_traceable(pair.quality, trial, trial, name="quality(q, p)")
+    require_traceable(pair.diversity, trial, name="diversity(q)")
     metrics = metrics_of(pair, stated_concave=stated == "concave")
     return _check_at_points(metrics, p, random_points(num_texts))
 
@@ -247,7 +280,10 @@ def _check_code(
 def _explained(verdict: Verdict, why: str, num_texts: int | None) -> Verdict:
     """Add to a verdict from points why Theorem 3 does not decide it."""
     if num_texts not in (2, 3):
-        why += " With 2 or 3 texts more pairs are compatible than it says."
+        why += (
+            " With exactly 2 or 3 texts the pair may still be compatible; ask with "
+            "that number of texts."
+        )
     return replace(verdict, reason=f"{verdict.reason} {why}")
 
 
@@ -331,9 +367,7 @@ def _fitted(fit: Fit, stated: bool) -> Verdict:
 def _check_kernel(
     kernel: ArrayLike, p: np.ndarray | None, num_texts: int | None
 ) -> Verdict:
-    size = len(np.asarray(kernel))
-    if num_texts not in (None, size):
-        raise ValueError(f"the kernel is of {size} texts, got {num_texts}")
+    _require_size(num_texts, len(np.asarray(kernel)), "the kernel is of")
     found = kernel_criterion(kernel)
     if found.compatible and (doubt := rounding_doubt(kernel, found)):
         return Verdict(None, f"{NO_DEVIATION}: {found.reason} {doubt}")
@@ -353,6 +387,54 @@ def _check_kernel(
         return Verdict(None, f"{found.reason} Near the given P no model beats it.")
     reason = f"{found.reason} The given P is dominated."
     return Verdict(False, reason, witness=witness)
+
+
+# --- Pairs on classes, and BLEU -----------------------------------------------------
+def _check_clusters(
+    pair: ClusterPair, p: np.ndarray | None, num_texts: int | None
+) -> Verdict:
+    """Decide the pair of the classes, and spread a witness over their texts."""
+    _require_size(num_texts, len(pair.classes), "the classes are of")
+    classes = np.array(pair.classes)
+    real = None if p is None else np.bincount(classes, p)
+    verdict = check_compatibility(pair.pair, real, num_texts=pair.num_classes)
+    reason = f"On the classes: {verdict.reason}"
+    if (found := verdict.witness) is None:
+        return replace(verdict, reason=reason)
+    # Mass is shared within a class as by the given P.
+    within = np.ones(classes.size) if p is None else p
+    share = within / np.bincount(classes, within)[classes]
+    real, model = (
+        jnp.asarray(np.asarray(x)[classes] * share) for x in (found.p, found.q)
+    )
+    witness = Witness(real, model, found.quality_gain, found.diversity_gain)
+    return replace(verdict, reason=reason, witness=witness)
+
+
+def _check_bleu(pair: BleuPair, p: np.ndarray | None, num_texts: int | None) -> Verdict:
+    """Decide BLEU and Self-BLEU by its classification, with a witness if beaten."""
+    size = pair.space.num_texts
+    _require_size(num_texts, size, "the space has")
+    form = separable_form(pair)
+    if isinstance(form, SeparablePair):
+        return check_compatibility(form, p, num_texts=size)
+    if (reason := compatible_setting(pair)) is not None:
+        k = float(pair.num_self_references)
+        return Verdict(
+            True,
+            reason,
+            w0=-2 / k,
+            alpha=2 / (2 + k),
+            psi=f"({2 / (2 + k):.6g}) U + ({k / (2 + k):.6g}) V",
+        )
+    if is_classified(pair) and pair.num_references == pair.num_self_references == 1:
+        return _check_kernel(quadratic_form(pair)[0], p, size)
+    return _check_at_points(metrics_of(pair), p, random_points(size))
+
+
+def _require_size(num_texts: int | None, size: int, what: str) -> None:
+    if num_texts not in (None, size):
+        raise ValueError(f"{what} {size} texts, got {num_texts}")
 
 
 # --- Any pair: the optimality conditions at some P ---------------------------------
@@ -381,6 +463,8 @@ def _check_at_points(
             reason = f"{found.text} at a P of {p.size} texts."
             return Verdict(False, reason, residual=found.gap, witness=found.witness)
         kinds.append(found.text)
+    if not kinds:
+        return Verdict(None, f"{otherwise}: float64 overflows at every P tried.")
     return Verdict(
         None,
         f"{otherwise}: no witness at {len(kinds)} P, likely and random ones, which "

@@ -1,18 +1,16 @@
 """Which of many models beat another in quality and diversity at once."""
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Real
 
-from qdtheory.world.distributions import require_x64
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Dominance:
+class Dominance(Record):
     """Whether one model dominates another, in each of the senses of Definition 1.
 
     Attributes:

@@ -6,7 +6,7 @@ $g'(Q_i) = w \phi_i + b$ on the support and $g'(0) \le w \phi_i + b$ off it. All
 functions use one solver, `regularized_argmax.py`, with one method per kind of g.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal, TypeGuard
 
@@ -29,6 +29,7 @@ from qdtheory.solvers.regularized_argmax import (
 from qdtheory.solvers.search import search_frontier
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
+from qdtheory.world.records import Record
 
 # The largest weight below 0, where the frontier continues after a jump.
 NEAREST_WEIGHT = -TINY
@@ -42,8 +43,7 @@ NUM_NODES = 4
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ParetoOptimum:
+class ParetoOptimum(Record):
     r"""One point of the frontier; a batch of points under `jax.vmap`.
 
     Attributes:
@@ -64,8 +64,7 @@ class ParetoOptimum:
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ParetoFrontier:
+class ParetoFrontier(Record):
     r"""Points of the frontier, from the most diverse to the highest quality.
 
     Attributes:
@@ -93,8 +92,7 @@ class ParetoFrontier:
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FrontierSlopes:
+class FrontierSlopes(Record):
     """Derivatives with respect to w at a frontier point; diversity / quality = w.
 
     Attributes:

@@ -7,8 +7,6 @@ number of negative eigenvalues of K on zero-sum vectors: with none, never; with 
 more, always; with one, a cone condition decides (`kernel_criterion`).
 """
 
-from dataclasses import dataclass
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
@@ -16,15 +14,16 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.pairs.kernel import check_kernel
 from qdtheory.solvers.directions import least_direction
 from qdtheory.theory.witness import Witness
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, NOISE
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.
 MAX_ELIMINATED = 32
 
 
-@dataclass(frozen=True)
-class KernelCriterion:
+class KernelCriterion(Record):
     """Whether a kernel pair is compatible, by the exact criterion.
 
     Attributes:

@@ -51,6 +51,11 @@ def likely_points(
     rng = np.random.default_rng(1)
     for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
         yield from _around(float(wrong[i]), num_texts, rng)
+        if wrong[i] > 0.5 and num_texts > 3:
+            # The least that two texts of one sum leave to the others, see
+            # `keeps_order_with_one_text`.
+            both = [float(wrong[i]), 0.99 * (1 - float(wrong[i]))]
+            yield _with_texts(both, num_texts, rng)
     points = random_points(num_texts)
     if functions.formulas is not None:
         yield from islice(points, NUM_FIRST)

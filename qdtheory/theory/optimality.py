@@ -345,8 +345,13 @@ def _best_step(
         return None
     for t in SMALL_STEPS:
         q = p + t * d + t**2 * e / 2
-        if q.min() > 0 and (gains := metrics.gains(p, q / q.sum())).min() > 0:
+        if q.min() <= 0:
+            continue
+        gains = metrics.gains(p, q / q.sum())
+        if gains.min() > 0:
             return _witness(p, q / q.sum(), gains)
+        if np.isnan(gains).any():
+            break  # a formula without an enclosure here has none for shorter steps
     return None
 
 

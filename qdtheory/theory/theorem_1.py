@@ -1,18 +1,16 @@
 """Theorem 1: the more probable a text, the better it scores and the less it adds."""
 
-from dataclasses import dataclass
-
 import jax
 import numpy as np
 
 from qdtheory.pairs.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.world.distributions import require_x64
 from qdtheory.world.numbers import NOISE
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 
 
-@dataclass(frozen=True)
-class Rationality:
+class Rationality(Record):
     """Whether a separable pair satisfies the rationality conditions of Theorem 1.
 
     Attributes:

@@ -37,6 +37,8 @@ EXACT_POINTS = [Fraction(n, 1000) for n in (137, 414, 691, 953)]
 RESIDUAL_TOLERANCE = 1e-9
 # Longer divergences are easier to read in terms of F and f.
 MAX_READABLE = 12
+# Numbers of this size, and the inverses of these, are no simple fractions.
+HUGE = 10**60
 
 
 @dataclass(frozen=True)
@@ -329,6 +331,9 @@ def _exact(number: Any) -> Any:
     digits = number.evalf(60)
     if number.is_Rational or not digits.is_Float:
         return number
+    size = abs(digits)
+    if size > HUGE or size * HUGE < 1:  # as a fraction it could fill the memory
+        return sympy.expand_log(number)
     digits = Fraction(str(digits))
     simple = digits.limit_denominator(10**6)
     if abs(digits - simple) < Fraction(1, 10**50):

@@ -1,12 +1,11 @@
 """A model that beats P in quality and diversity: the proof of a refutation."""
 
-from dataclasses import dataclass
-
 from jaxtyping import Array, Float
 
+from qdtheory.world.records import Record
 
-@dataclass(frozen=True)
-class Witness:
+
+class Witness(Record):
     """A distribution that beats the real one in both metrics.
 
     For formulas both gains are proved to be positive in 77-digit ball arithmetic, for

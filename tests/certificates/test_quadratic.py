@@ -138,7 +138,7 @@ def test_quadratic_interval_says_what_it_takes(as_a_user, monkeypatch):
     with pytest.raises(ValueError, match="start must be nonnegative"):
         quadratic_interval(pair, p, start=np.array([-0.5, 0.5, 0.5, 0.5]))
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r"pip install 'qdtheory\[certify\]'"):
+    with pytest.raises(ImportError, match=r'pip install "qdtheory\[certify\]"'):
         quadratic_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
 
 

@@ -435,3 +435,60 @@ def test_ll_is_minus_the_reverse_cross_entropy(q, p):
     nll = entropy(q) + entropy(q, p)
     assert float(qd.LL_SE.quality(q, p)) == pytest.approx(-nll, abs=1e-12)
     assert float(qd.cross_entropy(q, p)) == pytest.approx(nll, abs=1e-12)
+
+
+@pytest.mark.claim("N25.1")
+@pytest.mark.claim("N25.2")
+def test_distinct_k_fits_exactly_k_minus_1_references():
+    rng = np.random.default_rng(0)
+    q, p = rng.dirichlet(np.ones(6), 2)
+    pair = qd.distinct_k_pair(10)
+    assert float(pair.diversity(q)) == pytest.approx(float(qd.distinct_k(q, 10)))
+    assert float(pair.quality(q, p)) == pytest.approx(q @ (1 - (1 - p) ** 9))
+    verdict = qd.check_compatibility(pair)
+    assert verdict.compatible is True
+    assert verdict.exact == {"w0": "-10", "b0": "10", "alpha": "10/11"}
+    for k, n in ((10, 10), (10, 8), (3, 1)):
+        assert qd.check_compatibility(qd.distinct_k_pair(k, n)).compatible is False
+
+
+def test_distinct_2_is_coverage_and_repetition():
+    q, p = np.random.default_rng(1).dirichlet(np.ones(6), 2)
+    pair = qd.distinct_k_pair(2)
+    assert float(pair.quality(q, p)) == pytest.approx(float(qd.coverage_rate(q, p)))
+    nrr = qd.negative_repetition_rate(q)
+    assert float(pair.diversity(q)) == pytest.approx(float(nrr) + 2)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("numbers", [(1,), (5, 0)])
+def test_distinct_k_needs_two_draws_and_a_reference(numbers):
+    with pytest.raises(ValueError, match="must be at least"):
+        qd.distinct_k_pair(*numbers)
+
+
+@pytest.mark.claim("N25.3")
+def test_another_number_of_references_lets_a_model_win():
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    for n in (1, 5, 9, 30):
+        pair = qd.distinct_k_pair(10, n)
+        scores = 1 - (1 - p) ** n
+
+        def spare(q, p=p):
+            return ((1 - p) ** 10 - (1 - q) ** 10).sum()
+
+        found = minimize(
+            lambda q, s=scores: -q @ s,
+            (p + 0.25) / 2,
+            jac=lambda q, s=scores: -s,
+            bounds=[(0, 1)] * 4,
+            constraints=[
+                {"type": "eq", "fun": lambda q: q.sum() - 1},
+                {"type": "ineq", "fun": spare},
+            ],
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        gain = float(found.x @ scores - p @ scores)
+        assert qd.quality_discrepancy(pair, p).qdisc == pytest.approx(gain, abs=1e-7)
+        assert (gain > 1e-6) == (n != 9)

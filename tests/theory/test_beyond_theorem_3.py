@@ -15,6 +15,7 @@ from verdict_referee import beaten
 
 import qdtheory as qd
 from qdtheory.pairs.scalar_functions import formula_of
+from qdtheory.theory.beyond_theorem_3 import keeps_order_with_one_text
 from qdtheory.theory.compatibility import check_compatibility
 
 THIRD = 1 / 3
@@ -298,3 +299,40 @@ def test_no_p_is_beaten_although_f_falls(f, g, num_texts):
         gain_v = pair.g.value(np.maximum(models, 1e-300)).sum(1) - pair.g.value(p).sum()
         assert not ((gain_u > 1e-12) & (gain_v > 1e-12)).any()
     assert beaten(pair.f, pair.g, num_texts, rng) is None
+
+
+@pytest.mark.claim("N25.24")
+def test_the_condition_is_necessary_for_many_texts():
+    # One text at x, one near 1 - x, and m that share the rest.
+    for c, x in ((1.1, 0.97), (1.3, 0.9)):
+        f, slope = (lambda t, c=c: t - c * t**4), (lambda t, c=c: 1 - 4 * c * t**3)
+        assert slope(1 - x) * f(x) ** 2 + slope(x) * f(1 - x) ** 2 < 0
+        p = np.array([x, 1 - x - 1e-3, *[1e-5] * 100])
+        normals = np.stack([np.ones(p.size), f(p)])
+        plane = np.linalg.svd(normals)[2][2:]
+        # V + eta U has Hessian -f'(P): a direction of gain is one of negative slope.
+        assert np.linalg.eigvalsh(plane * slope(p) @ plane.T)[0] < -1e-3
+        assert slope(0.5) > 0
+
+
+@pytest.mark.claim("N25.24")
+def test_the_condition_is_proved_up_to_its_end():
+    for f, holds in (
+        ("x - x**2", True),
+        ("x - 0.9*x**4", True),
+        ("x - 1.1*x**4", False),
+    ):
+        assert keeps_order_with_one_text(qd.Expression(f)) is holds
+
+
+@pytest.mark.claim("N25.24")
+def test_no_model_beats_any_p_in_x_minus_x_squared():
+    rng = np.random.default_rng(0)
+    for size in (3, 4, 7):
+        reals = rng.dirichlet(np.full(size, 0.4), 30)
+        models = rng.dirichlet(np.full(size, 0.4), 2000)
+        for p in reals:
+            gain = (models - p) @ (p - p**2)
+            rise = (models**3 / 3 - models**2 / 2).sum(axis=1)
+            rise -= (p**3 / 3 - p**2 / 2).sum()
+            assert not ((gain > 0) & (rise > 0)).any()

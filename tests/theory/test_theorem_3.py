@@ -702,3 +702,19 @@ def test_fit_reports_the_deviation():
     assert fit.violation is None
     assert fit_theorem_3(log, repetition).residual > 0.1
     assert fit_theorem_3(flat, repetition).residual == np.inf
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "compatible"),
+    [
+        ("exp(x)", "exp(exp(x)*10**7)", None),
+        ("exp(1e-3**-2.5 * x**-2.5)", "log(x)", None),
+        ("exp(x)", "-exp(x + 1000)", True),
+        ("exp(x)", "-exp(x - 1000)", True),
+    ],
+)
+def test_numbers_beyond_all_fractions_take_no_time(f, g, compatible):
+    found = qd.check(f, g)
+    assert found.compatible is compatible
+    if compatible is None:
+        assert "overflows" in found.reason

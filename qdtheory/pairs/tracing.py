@@ -1,0 +1,83 @@
+"""Can JAX trace what a user gives as code, and is an argument traced already?"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Float
+
+
+def require_values(p: Any, name: str = "p") -> None:
+    """Raise if an array is traced, so that its values cannot be followed.
+
+    Args:
+        p: an array.
+        name: its name in the error message.
+
+    Raises:
+        TypeError: the call is inside `jax.jit`, `jax.vmap` or `jax.grad`.
+    """
+    if isinstance(p, Tracer):
+        raise TypeError(
+            f"{name} is traced, but its values decide what is done next: call this "
+            "outside jax.jit, jax.vmap and jax.grad"
+        )
+
+
+def require_traceable(
+    function: Callable, *arguments: Float[np.ndarray, "..."], name: str
+) -> None:
+    """Raise unless JAX can trace a function to one number, and differentiate it twice.
+
+    Args:
+        function: a function of arrays, to be differentiated in the first.
+        arguments: values to try it at.
+        name: its name in error messages.
+
+    Raises:
+        TypeError: it works on numbers but not on JAX's traced arrays, or returns
+            something other than one real number. An error that it raises on numbers
+            too is passed on.
+
+    Example:
+        >>> import math
+        >>> require_traceable(math.log, np.array(0.5), name="f")
+        Traceback (most recent call last):
+            ...
+        TypeError: JAX cannot trace f (ConcretizationTypeError): write it with \
+jax.numpy, without float(), sets or conditions on values; scores that other code \
+computed go into LinearPair(scores, g)
+    """
+
+    # In a function of its own: JAX keeps weak references, which built-ins lack.
+    def of_first(x):
+        return function(x, *arguments[1:])
+
+    def twice_differentiated(x):
+        return jax.jvp(jax.grad(of_first), (x,), (x,))
+
+    try:
+        found = jax.eval_shape(of_first, arguments[0])
+        if _is_number(found):
+            jax.eval_shape(twice_differentiated, arguments[0])
+    except Exception as error:
+        function(*arguments)
+        raise TypeError(
+            f"JAX cannot trace {name} ({type(error).__name__}): write it with "
+            "jax.numpy, without float(), sets or conditions on values; scores that "
+            "other code computed go into LinearPair(scores, g)"
+        ) from None
+    if not _is_number(found):
+        shape, dtype = (getattr(found, x, None) for x in ("shape", "dtype"))
+        got = type(found).__name__ if shape is None else f"shape {shape} of {dtype}"
+        raise TypeError(f"{name} must return one real number, got {got}")
+
+
+def _is_number(shaped: Any) -> bool:
+    """Whether a result of `jax.eval_shape` is one real number."""
+    if getattr(shaped, "shape", None) != ():
+        return False
+    return jnp.issubdtype(shaped.dtype, jnp.floating)

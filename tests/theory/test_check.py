@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+import qdtheory as qd
+
+P = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("pair", "compatible"),
+    [
+        (("LL-SE",), True),
+        (("log(x)", "-x**2"), False),
+        (("x", lambda x: -(x**2)), None),  # code is never proved
+        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), False),
+        ((P, "-x**2"), True),  # the scores of CR-NRR at this P
+    ],
+)
+def test_every_form_of_a_pair_is_judged(as_a_user, pair, compatible):
+    assert qd.check(*pair, p=P).compatible is compatible
+
+
+def test_it_is_the_verdict_on_the_pair():
+    assert qd.check("x", "-x**2", num_texts=4) == qd.check_compatibility(qd.CR_NRR)
+
+
+def test_what_the_caller_states_is_passed_on(as_a_user):
+    found = qd.check(lambda x: x, lambda x: -(x**2), stated="matched")
+    assert found.compatible
+    assert "stated by the caller" in found.reason
