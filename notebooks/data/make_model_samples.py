@@ -23,7 +23,8 @@ from tables import corpora, versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.report import KINDS, NUM_GROUPS, every_metric
+from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.evaluation import KINDS, every_metric
 
 ORDERS = (1, 2, 3, 4, 5)
 MODELS = {

@@ -18,7 +18,7 @@ from tables import versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.report import KINDS, every_metric
+from qdtheory.text.evaluation import KINDS, every_metric
 
 SIZE = 1000
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

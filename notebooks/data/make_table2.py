@@ -67,8 +67,10 @@ def read(folder: Path, corpus: str) -> Corpus:
 def metrics(pair: str, references: Corpus) -> Callable[[int], tuple]:
     """Quality and diversity of each order; all orders of BLEU are computed at once."""
     known = text.prepare_references(references, max(ORDERS))
-    bleu = cache(lambda corpus: text.bleu(corpus, known, max(ORDERS)))
-    self_bleu = cache(lambda corpus: text.self_bleu(corpus, max(ORDERS)))
+    bleu = cache(lambda corpus: text.bleu(corpus, known, max(ORDERS), smoothing=None))
+    self_bleu = cache(
+        lambda corpus: text.self_bleu(corpus, max(ORDERS), smoothing=None)
+    )
 
     def of_order(n: int) -> tuple:
         if pair == "BS":
@@ -79,7 +81,7 @@ def metrics(pair: str, references: Corpus) -> Callable[[int], tuple]:
         table = text.ngram_counts(references, n)  # counted once for all shares
         return (
             lambda candidates, _: text.coverage_rate(candidates, table, n),
-            lambda candidates: text.negative_repetition_rate(candidates, n),
+            lambda candidates: text.negative_repetition_rate(candidates, n, "plug-in"),
         )
 
     return of_order
@@ -88,7 +90,7 @@ def metrics(pair: str, references: Corpus) -> Callable[[int], tuple]:
 def spread(corpus: Corpus, n: int) -> float:
     """tr Cov of a sentence's n-gram frequencies: S times the bias of plug-in NRR."""
     pairs = text.negative_repetition_rate(corpus, n, estimator="pairs")
-    return len(corpus) * (pairs - text.negative_repetition_rate(corpus, n))
+    return len(corpus) * (pairs - text.negative_repetition_rate(corpus, n, "plug-in"))
 
 
 def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:

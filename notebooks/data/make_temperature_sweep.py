@@ -49,16 +49,16 @@ def rows(
 ) -> Iterator[list]:
     """All metrics of one temperature; CR and NRR again without a group of sentences."""
     top = max(ORDERS)
-    bleu = text.bleu(candidates, references, top)
-    self_bleu = text.self_bleu(candidates, top)
+    bleu = text.bleu(candidates, references, top, smoothing=None)
+    self_bleu = text.self_bleu(candidates, top, smoothing=None)
     for n in ORDERS:
         ours, theirs = (text.ngram_counts(x, n) for x in (candidates, references))
         yield [
             *(temperature, n, "", len(candidates), candidates.lengths.mean()),
             text.coverage_rate(ours, theirs, n),
-            text.negative_repetition_rate(ours, n),
+            text.negative_repetition_rate(ours, n, "plug-in"),
             text.negative_repetition_rate(ours, n, "pairs"),
-            text.cnd(ours, theirs, n),
+            text.cnd(ours, theirs, n, "plug-in"),
             text.cnd(ours, theirs, n, "pairs"),
             *(bleu[n - 1], self_bleu[n - 1]),
         ]

@@ -1,0 +1,460 @@
+r"""Adversarial generators of text as objectives of `train`, with exact expectations.
+
+Each rewards texts, or tokens, and the model ascends
+$\sum_x Q(x) \sum_t R_t(x)\,\nabla \log q(x_t \mid x_{<t})$ with the rewards held fixed.
+`Sampled` puts the shares of a batch in place of $Q(x)$ and keeps everything else, so
+that the noise of the published algorithms can be had too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.generators.discriminators import Discriminator, OptimalDiscriminator
+from qdtheory.generators.policy_gradient import (
+    completion_values,
+    policy_gradient,
+    prefix_law,
+    token_policy_gradient,
+)
+from qdtheory.world.distributions import check_distribution, check_positive
+from qdtheory.world.spaces import TextSpace
+
+# Nodes of the integral over s in `expected_share`, over log s.
+NODES = 256
+OPTIMAL = OptimalDiscriminator()
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    r"""Ascends $\sum_x P(x) \log Q(x)$.
+
+    Claims: N22.1, N22.3, N22.10.
+
+    Example:
+        >>> from qdtheory.generators import LogitTable
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> table, p = LogitTable(jnp.zeros(2)), jnp.array([0.75, 0.25])
+        >>> MaximumLikelihood().ascent((), table, space, p)[0].logits.tolist()
+        [0.25, -0.25]
+    """
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return an empty state."""
+        del model, space, p
+        return ()
+
+    def ascent(
+        self, state: Any, model: Any, space: TextSpace, p: Array
+    ) -> tuple[Any, Any]:
+        """Return the gradient."""
+        q, pull = jax.vjp(lambda m: m.probabilities(space), model)
+        return pull(jnp.where(p > 0, p / q, 0.0))[0], state
+
+
+class Adversarial:
+    """What the objectives below share: a field made of rewards, exact or sampled."""
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return an empty state."""
+        del model, space, p
+        return ()
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Return a reward for each text, or text and position, and the new state.
+
+        `law` is what texts are averaged over: the model's, or the shares of a batch.
+        """
+        raise NotImplementedError
+
+    def ascent(
+        self,
+        state: Any,
+        model: Any,
+        space: TextSpace,
+        p: Array,
+        law: Array | None = None,
+    ) -> tuple[Any, Any]:
+        """Return the mean step over the model's texts, or over those of a batch."""
+        q = model.probabilities(space)
+        if law is None:
+            rewards, state = self.rewards(state, model, q, space, p)
+        else:
+            rewards, state = self.rewards(state, model, law, space, p)
+            rewards = rewards * (law / q).reshape(-1, *(rewards.ndim - 1) * [1])
+        field = policy_gradient if rewards.ndim == 1 else token_policy_gradient
+        return field(model, space, rewards), state
+
+
+@dataclass(frozen=True)
+class SeqGAN(Adversarial):
+    r"""SeqGAN-reinforce: every token earns the D of its text.
+
+    With the optimal discriminator the step ascends $-\mathrm{KL}(P, M)$, where
+    M = (P + Q)/2; so does SeqGAN with roll-outs by the model itself.
+
+    Args:
+        discriminator: of texts.
+        lag: the share of its old weights that the roll-out model keeps at each step,
+            $\theta' \leftarrow \lambda \theta' + (1 - \lambda)\,\theta$, in [0, 1);
+            .8 in SeqGAN. None for completions by the model itself.
+
+    Raises:
+        ValueError: `lag` is out of range.
+
+    References:
+        Yu et al. 2017; Semeniuta et al. 2018, section 3.2.
+
+    Claims: N22.1, N22.2, N22.3, N22.9, N22.10.
+    """
+
+    discriminator: Discriminator = OPTIMAL
+    lag: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.lag is not None:
+            _check_share(lag=self.lag)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return the discriminator's state and the roll-out model."""
+        del p
+        return self.discriminator.start(space, 1), None if self.lag is None else model
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Judge texts; where roll-outs lag, average over their completions."""
+        del law
+        inner, behind = state
+        logits, inner = _of_texts(self.discriminator, inner, model, space, p)
+        rewards = jax.nn.sigmoid(logits)
+        if (lag := self.lag) is not None:
+            behind = jax.tree.map(
+                lambda old, new: lag * old + (1 - lag) * new, behind, model
+            )
+            rewards = completion_values(space, rewards, behind.probabilities(space))
+        return rewards, (inner, behind)
+
+
+@dataclass(frozen=True)
+class SeqGANStep(Adversarial):
+    r"""SeqGAN-step: token t earns $R_t = D(x_{\le t}) + \gamma R_{t+1}$.
+
+    With optimal discriminators and $\gamma = 1$ the step ascends
+    $-\sum_l \mathrm{KL}(P_l, M_l)$; with $\gamma < 1$ it is no gradient.
+
+    Args:
+        gamma: the discount, in [0, 1].
+        discriminator: of prefixes.
+
+    Raises:
+        ValueError: `gamma` is out of range.
+
+    References:
+        Semeniuta et al. 2018, section 3.2.
+
+    Claims: N22.2.
+    """
+
+    gamma: float = 1.0
+    discriminator: Discriminator = OPTIMAL
+
+    def __post_init__(self) -> None:
+        check_discount(self.gamma)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return the discriminator's state."""
+        del model, p
+        return self.discriminator.start(space, space.max_length)
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Judge prefixes and sum what follows."""
+        del law
+        q, p = (prefix_law(space, x) for x in (model.probabilities(space), p))
+        logits, state = self.discriminator.logits(state, q, p, space)
+        return discounted_returns(jax.nn.sigmoid(logits), self.gamma), state
+
+
+@dataclass(frozen=True)
+class MaliGAN(Adversarial):
+    r"""Texts earn D/(1 - D), divided by the sum over their batch.
+
+    In the population, with the optimal discriminator, this is maximum likelihood.
+
+    Args:
+        batch_size: m, for the mean over all batches of m texts; None for the
+            population. A `Sampled` MaliGAN takes its own batches.
+        discriminator: of texts.
+
+    Raises:
+        ValueError: `batch_size` is below 1.
+
+    References:
+        Che et al. 2017.
+
+    Claims: N22.1, N22.4, N22.5.
+    """
+
+    batch_size: int | None = None
+    discriminator: Discriminator = OPTIMAL
+
+    def __post_init__(self) -> None:
+        if self.batch_size is not None:
+            check_positive(batch_size=self.batch_size)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return the discriminator's state."""
+        del model, p
+        return self.discriminator.start(space, 1)
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Normalise the weights of importance sampling."""
+        logits, state = _of_texts(self.discriminator, state, model, space, p)
+        weights = jnp.exp(logits)
+        if self.batch_size is None:
+            total = law @ weights  # 0 if no text of a batch is real
+            return jnp.where(total > 0, weights / total, 0.0), state
+        shares = expected_share(weights, law, self.batch_size - 1)
+        return self.batch_size * shares, state
+
+
+@dataclass(frozen=True)
+class RankGAN(Adversarial):
+    r"""Texts earn their chance to rank first among rivals, $w_i / (w_i + \sum_j w_j)$.
+
+    The best ranker of one real text among rivals by the model has $w = P / Q$. With a
+    cosine for its score, $w \in [e^{-\gamma}, e^\gamma]$: the best one in this range is
+    found by Hunter's iteration, cut off there.
+
+    Args:
+        bound: $\gamma$, positive; None for scores without a bound.
+        num_rivals: texts by the model that each one is compared with, at least 1.
+        num_steps: of the iteration, from the last weights on.
+
+    Raises:
+        ValueError: a number is out of range.
+
+    References:
+        Lin et al. 2017; Hunter 2004, *MM algorithms for generalized Bradley-Terry
+        models*.
+
+    Claims: N22.5, N22.6.
+    """
+
+    bound: float | None = None
+    num_rivals: int = 1
+    num_steps: int = 20
+
+    def __post_init__(self) -> None:
+        check_positive(num_rivals=self.num_rivals, num_steps=self.num_steps)
+        if self.bound is not None and not 0 < self.bound < jnp.inf:
+            raise ValueError(f"bound must be positive, got {self.bound}")
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return weights of 1: no text is better than another."""
+        del model, space
+        return jnp.ones_like(p)
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Train the ranker, then rank texts among rivals from the law."""
+        q = model.probabilities(space)
+        weights = p / q
+        if self.bound is not None:
+            weights = _bounded_ranks(state, q, p, self.bound, self.num_steps)
+        return expected_share(weights, law, self.num_rivals), weights
+
+
+@dataclass(frozen=True)
+class CoT(Adversarial):
+    r"""Token t earns the gain in likelihood by a mediator M, which knows P and Q.
+
+    That is $\log M(x_t \mid x_{<t}) - \log q(x_t \mid x_{<t})$; the best mediator is
+    (P + Q)/2. With the gains of later tokens the step ascends $-2\,\mathrm{JS}(P, Q)$;
+    CoT leaves them out.
+
+    Args:
+        future: whether a token earns what it leads to.
+
+    References:
+        Lu et al. 2019.
+
+    Claims: N22.2.
+    """
+
+    future: bool = False
+
+    def rewards(
+        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """Compare the mediator with the model, token by token."""
+        del law
+        q = model.probabilities(space)
+        mediator, own = (prefix_law(space, x) for x in ((p + q) / 2, q))
+        gain = jnp.diff(jnp.log(mediator / own), axis=1, prepend=0.0)
+        return (discounted_returns(gain, 1.0) if self.future else gain), state
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The step of another objective on a batch of the model's texts.
+
+    Discriminators stay exact: the noise is the generator's.
+
+    Args:
+        objective: one of the above, with texts by the model.
+        batch_size: texts in a batch, at least 1.
+        seed: of the batches. Models mapped by `jax.vmap` draw different ones.
+
+    Raises:
+        ValueError: `batch_size` is below 1.
+
+    Claims: N22.7.
+    """
+
+    objective: Adversarial
+    batch_size: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive(batch_size=self.batch_size)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return a random key, made of the seed and the model, and the inner state."""
+        total = sum(leaf.sum() for leaf in jax.tree.leaves(model))
+        bits = jax.lax.bitcast_convert_type(jnp.asarray(total, float), jnp.uint32)
+        key = jax.random.fold_in(jax.random.key(self.seed), bits[0])
+        return key, self.objective.start(model, space, p)
+
+    def ascent(
+        self, state: Any, model: Any, space: TextSpace, p: Array
+    ) -> tuple[Any, Any]:
+        """Draw a batch and take its step."""
+        (key, inner), q = state, model.probabilities(space)
+        key, now = jax.random.split(key)
+        texts = jax.random.categorical(now, jnp.log(q), shape=(self.batch_size,))
+        law = jnp.bincount(texts, length=space.num_texts) / self.batch_size
+        ascent, inner = self.objective.ascent(inner, model, space, p, law)
+        return ascent, (key, inner)
+
+
+def expected_share(
+    weights: Float[ArrayLike, " texts"],
+    q: Float[ArrayLike, " texts"],
+    num_rivals: int,
+) -> Float[Array, " texts"]:
+    r"""Mean of $w_i / (w_i + w_{j_1} + \dots + w_{j_c})$ over rivals drawn from q.
+
+    Since $1/S = \int_0^\infty e^{-sS}\,ds$, it is
+    $\int_0^\infty w_i e^{-s w_i} (\sum_j q_j e^{-s w_j})^c\,ds$: for any number of
+    rivals a sum over nodes of log s.
+
+    Args:
+        weights: w of each text, nonnegative, shape (N,).
+        q: distribution that rivals are drawn from, shape (N,).
+        num_rivals: c, at least 0.
+
+    Returns:
+        Means, shape (N,), to about 1e-12 if positive weights differ by factors of at
+        most $10^{20}$. Of weight 0 the mean is 0.
+
+    Raises:
+        ValueError: `q` is not a distribution, or a weight or the number is negative.
+
+    Claims: N22.4.
+
+    Example:
+        >>> expected_share(jnp.array([2.0, 1.0]), jnp.array([0.5, 0.5]), 1).round(12)
+        Array([0.58333333, 0.41666667], dtype=float64)
+    """
+    q = check_distribution(q, "q")
+    if num_rivals < 0:
+        raise ValueError(f"num_rivals must be at least 0, got {num_rivals}")
+    weights = jnp.asarray(weights, float)
+    logs = jnp.log(weights)
+    lightest = jnp.where(weights > 0, logs, jnp.inf).min()
+    # The integrand falls like s below the first and like exp(-e^4) above the second.
+    first, last = -logs.max() - 36, 4 - lightest
+    t = jnp.linspace(first, last, NODES)
+    fading = jnp.exp(-jnp.exp(t)[:, None] * weights)
+    integrand = (
+        jnp.exp(t)[:, None] * weights * fading * ((fading @ q) ** num_rivals)[:, None]
+    )
+    return integrand.sum(axis=0) * (last - first) / (NODES - 1)
+
+
+def discounted_returns(
+    rewards: Float[ArrayLike, "texts positions"], gamma: float
+) -> Float[Array, "texts positions"]:
+    r"""Sum what a token and those after it earn, $R_t = r_t + \gamma R_{t+1}$.
+
+    Args:
+        rewards: r of each text and position.
+        gamma: the discount, in [0, 1].
+
+    Returns:
+        R of each text and position.
+
+    Raises:
+        ValueError: `gamma` is out of range.
+
+    Example:
+        >>> discounted_returns(jnp.array([[1.0, 2.0, 4.0]]), 0.5).tolist()
+        [[3.0, 4.0, 4.0]]
+    """
+    check_discount(gamma)
+    rewards = jnp.asarray(rewards, float)
+    gaps = jnp.arange(rewards.shape[1]) - jnp.arange(rewards.shape[1])[:, None]
+    later = jnp.where(gaps >= 0, jnp.asarray(gamma, float) ** jnp.maximum(gaps, 0), 0)
+    return rewards @ later.T
+
+
+def _of_texts(
+    discriminator: Discriminator, state: Any, model: Any, space: TextSpace, p: Array
+) -> tuple[Array, Any]:
+    """Judge whole texts."""
+    q = model.probabilities(space)
+    logits, state = discriminator.logits(state, q[:, None], p[:, None], space)
+    return logits[:, 0], state
+
+
+def _bounded_ranks(
+    weights: Array, q: Array, p: Array, bound: float, num_steps: int
+) -> Array:
+    """Raise the likelihood of real texts beating rivals, within a box."""
+    pairs = p[:, None] * q + q[:, None] * p
+
+    def step(_: Array, weights: Array) -> Array:
+        losses = (pairs / (weights[:, None] + weights)).sum(axis=1)
+        return jnp.clip(p / losses, jnp.exp(-bound), jnp.exp(bound))
+
+    return jax.lax.fori_loop(0, num_steps, step, weights)
+
+
+def _check_share(**shares: float) -> None:
+    for name, share in shares.items():
+        if not 0 <= share < 1:
+            raise ValueError(f"{name} must be at least 0 and below 1, got {share}")
+
+
+def check_discount(gamma: float) -> None:
+    """Raise unless a discount lies in [0, 1].
+
+    Args:
+        gamma: the discount.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma must be between 0 and 1, got {gamma}")

@@ -1,0 +1,260 @@
+r"""What autoencoders are trained for: a bound on the likelihood, or codes that match.
+
+Each objective is a frozen set of numbers with `start` and `ascent`, for `train`. The
+texts that it averages over are those of the distribution that `train` shows it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.generators.autoencoders import Autoencoder
+from qdtheory.generators.transport import sorted_plan
+from qdtheory.world.spaces import TextSpace
+
+
+@dataclass(frozen=True)
+class Elbo:
+    r"""The objective of a VAE, $\mathrm{E} \log p(x | z) - \beta\,\mathrm{KL}$.
+
+    Args:
+        kl_weight: β, at least 0; 1 is the bound on the log-likelihood.
+        keep: probability that the decoder sees a token, in (0, 1]: word dropout.
+        bag_weight: weight of the bag of words, at least 0; 1 in VAE-bow.
+        annealing: number of steps over which β rises from 0 to its value.
+
+    Raises:
+        ValueError: a number is out of range.
+
+    References:
+        Kingma and Welling 2014; Bowman et al. 2016, for annealing and word dropout;
+        Zhao, Zhao and Eskénazi 2017, for the bag of words; Cífka et al. 2018, section
+        3.1.
+
+    Claims: N23.3, N23.5.
+
+    Example:
+        >>> Elbo(keep=1.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: keep must lie in (0, 1], got 1.5
+    """
+
+    kl_weight: int | float = 1.0
+    keep: int | float = 1.0
+    bag_weight: int | float = 0.0
+    annealing: int = 0
+
+    def __post_init__(self) -> None:
+        _check_keep(self.keep)
+        _check_nonnegative(
+            kl_weight=self.kl_weight,
+            bag_weight=self.bag_weight,
+            annealing=self.annealing,
+        )
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Array:
+        """Count the steps, for annealing."""
+        _check_noisy(model, "a VAE")
+        return jnp.zeros(())
+
+    def ascent(
+        self, state: Array, model: Autoencoder, space: TextSpace, p: Array
+    ) -> tuple[Autoencoder, Array]:
+        """The gradient of the objective."""
+        risen = jnp.minimum(1.0, (state + 1) / max(self.annealing, 1))
+        return jax.grad(self.value)(model, space, p, risen), state + 1
+
+    def value(
+        self,
+        model: Autoencoder,
+        space: TextSpace,
+        p: Float[ArrayLike, " texts"],
+        risen: ArrayLike = 1.0,
+    ) -> Float[Array, ""]:
+        """The objective.
+
+        Args:
+            model: a VAE.
+            space: the texts.
+            p: their distribution.
+            risen: the share of the KL weight that annealing has reached.
+
+        Returns:
+            Nats per text.
+        """
+        codes, log_q = model.prior_codes(), model.log_posterior()
+        gain = model.log_decoded(space, codes, self.keep)
+        if self.bag_weight:
+            gain = gain + self.bag_weight * model.log_bag(space, codes)
+        loss = self.kl_weight * risen * (log_q - jnp.log(model.grid.weights))
+        return jnp.asarray(p) @ (jnp.exp(log_q) * (gain.T - loss)).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class MatchedCodes:
+    r"""The objective of adversarial autoencoders, and of plain ones if the weight is 0.
+
+    $\mathrm{E} \log p(x | z) + \lambda\,\mathrm{E} \log D(z)$ with a discriminator of
+    codes and prior that is optimal at each step, $D = p / (p + q)$ with the mean
+    posterior q. Held fixed, it makes the encoder ascend
+    $-2 \lambda\,\mathrm{KL}(M, p)$, $M = (p + q) / 2$.
+
+    Codes without noise are points, which an optimal discriminator always tells from a
+    prior with a density: the Jensen-Shannon divergence is log 2 whatever the encoder
+    does. Here the discriminator sees them through noise of a given resolution.
+
+    Args:
+        weight: λ, at least 0; 20 in the paper.
+        keep: probability that the decoder sees a token, in (0, 1].
+        resolution: the noise that codes without noise are seen through, positive.
+
+    Raises:
+        ValueError: a number is out of range.
+
+    References:
+        Makhzani et al. 2015; Cífka et al. 2018, sections 3.2 and 4.
+
+    Claims: N23.7, N23.8.
+
+    Example:
+        >>> MatchedCodes(weight=0.0)
+        MatchedCodes(weight=0.0, keep=1.0, resolution=0.3)
+    """
+
+    weight: int | float = 20.0
+    keep: int | float = 1.0
+    resolution: int | float = 0.3
+
+    def __post_init__(self) -> None:
+        _check_keep(self.keep)
+        _check_nonnegative(weight=self.weight)
+        if not 0 < self.resolution < np.inf:
+            raise ValueError(f"resolution must be positive, got {self.resolution}")
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
+        """Remember nothing: the discriminator is optimal at each step."""
+        _check_autoencoder(model)
+        if model.generator is not None:
+            raise ValueError(
+                "the prior is fixed here; draw a model without a learned one"
+            )
+        return ()
+
+    def ascent(
+        self, state: tuple[()], model: Autoencoder, space: TextSpace, p: Array
+    ) -> tuple[Autoencoder, tuple[()]]:
+        """The gradient with the discriminator held fixed."""
+        return jax.grad(self._value)(model, space, p), state
+
+    def _value(self, model: Autoencoder, space: TextSpace, p: Array) -> Array:
+        if model.log_sigma is None:
+            likelihood = _read(model, space, p, self.keep)
+            log_q = model.log_posterior(self.resolution) if self.weight else None
+        else:
+            log_q = model.log_posterior()
+            decoded = model.log_decoded(space, model.prior_codes(), self.keep)
+            likelihood = p @ (jnp.exp(log_q) * decoded.T).sum(axis=1)
+        if not self.weight or log_q is None:
+            return likelihood
+        w, q = jnp.asarray(model.grid.weights), p @ jnp.exp(log_q)
+        log_d = jax.lax.stop_gradient(jnp.log(w) - jnp.log(w + q))
+        return likelihood + self.weight * q @ log_d
+
+
+@dataclass(frozen=True)
+class TransportedCodes:
+    r"""The objective of an ARAE: likelihood, and a learned prior near the codes.
+
+    $\mathrm{E} \log p(x | \mu(x)) - \lambda\,W_1$, with the Wasserstein distance of the
+    codes, weighted by P, and the nodes of the grid where the generator moves them. The
+    critic is optimal: on a line the plan is that of sorting, and encoder and generator
+    follow its gradient.
+
+    Args:
+        weight: λ, at least 0.
+        keep: probability that the decoder sees a token, in (0, 1].
+
+    Raises:
+        ValueError: a number is out of range.
+
+    References:
+        Zhao et al. 2018 (ARAE); Cífka et al. 2018, section 4.
+
+    Claims: N23.9.
+
+    Example:
+        >>> TransportedCodes(weight=-1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: weight must be finite and at least 0, got -1.0
+    """
+
+    weight: int | float = 1.0
+    keep: int | float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_keep(self.keep)
+        _check_nonnegative(weight=self.weight)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
+        """Remember nothing: the critic is optimal at each step."""
+        _check_autoencoder(model)
+        if model.generator is None or model.log_sigma is not None:
+            raise ValueError(
+                "an ARAE has a learned prior and codes without noise; draw the model "
+                "with learned_prior=True and without sigma"
+            )
+        if model.grid.nodes.shape[1] > 1:
+            raise ValueError(
+                "codes must lie on a line, where transport is sorting; got "
+                f"{model.grid.nodes.shape[1]} dimensions"
+            )
+        return ()
+
+    def ascent(
+        self, state: tuple[()], model: Autoencoder, space: TextSpace, p: Array
+    ) -> tuple[Autoencoder, tuple[()]]:
+        """The gradient of the objective."""
+        return jax.grad(self._value)(model, space, p), state
+
+    def _value(self, model: Autoencoder, space: TextSpace, p: Array) -> Array:
+        x, y = model.text_codes()[:, 0], model.prior_codes()[:, 0]
+        fixed = jax.lax.stop_gradient((x, y))
+        plan = sorted_plan(fixed[0], p, fixed[1], model.grid.weights)
+        distance = (plan * jnp.abs(x[:, None] - y)).sum()
+        return _read(model, space, p, self.keep) - self.weight * distance
+
+
+def _read(model: Autoencoder, space: TextSpace, p: Array, keep: float) -> Array:
+    """The mean log-likelihood of texts given their codes without noise."""
+    return p @ jnp.diagonal(model.log_decoded(space, model.text_codes(), keep))
+
+
+def _check_autoencoder(model: Any) -> None:
+    if not isinstance(model, Autoencoder):
+        raise TypeError(f"expected an Autoencoder, got a {type(model).__name__}")
+
+
+def _check_noisy(model: Any, what: str) -> None:
+    _check_autoencoder(model)
+    if model.log_sigma is None or model.generator is not None:
+        raise ValueError(
+            f"{what} has noisy codes and a fixed prior; draw the model with a sigma "
+            "and without a learned prior"
+        )
+
+
+def _check_keep(keep: float) -> None:
+    if not 0 < keep <= 1:
+        raise ValueError(f"keep must lie in (0, 1], got {keep}")
+
+
+def _check_nonnegative(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not 0 <= number < np.inf:
+            raise ValueError(f"{name} must be finite and at least 0, got {number}")

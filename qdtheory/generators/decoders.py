@@ -1,0 +1,554 @@
+r"""Decoders: the exact distribution that each makes of a language model.
+
+A decoder changes the law of the next token after every prefix; the texts' distribution
+is the product of the changed laws. Truncations set some tokens to 0 and divide by what
+is left. Their order, ties and thresholds are those of Hugging Face transformers
+(generation/logits_process.py), in float64: equal probabilities share one fate except
+under `TopP`, which breaks ties by a sort. Several decoders are a tuple, applied in its
+order, each to the law that the one before left; transformers' order is Temperature,
+TopK, TopP, MinP, Typical, Epsilon, Eta.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import ArrayLike, Bool, Float
+
+from qdtheory.generators.alignment import best_of_n
+from qdtheory.generators.policy_gradient import check_model
+from qdtheory.generators.tables import Model
+from qdtheory.world.distributions import check_positive
+from qdtheory.world.numbers import EPS
+from qdtheory.world.spaces import TextSpace
+
+Laws = Float[np.ndarray, "*prefixes vocab"]
+
+
+@runtime_checkable
+class TokenDecoder(Protocol):
+    """A change of the law of the next token."""
+
+    def __call__(self, laws: Laws) -> Laws:
+        """Return the changed laws, one a row."""
+        ...
+
+
+@dataclass(frozen=True)
+class Temperature:
+    r"""Token temperature: each probability to the power $1/t$, normalised.
+
+    Args:
+        t: positive and finite; below 1 it sharpens. For 0 take `Greedy`.
+
+    Claims: N24.4, N24.5.
+
+    Example:
+        >>> Temperature(0.5)(np.array([0.6, 0.2, 0.2])).round(3).tolist()
+        [0.818, 0.091, 0.091]
+    """
+
+    t: int | float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.t < np.inf:
+            raise ValueError(
+                f"t must be positive and finite, got {self.t}; for 0 take Greedy()"
+            )
+
+    def __call__(self, laws: Laws) -> Laws:
+        """Return the tempered laws, one a row."""
+        laws = np.asarray(laws, float)
+        return _normalised((laws / laws.max(axis=-1, keepdims=True)) ** (1 / self.t))
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Always the most probable token; of several, the first.
+
+    Example:
+        >>> Greedy()(np.array([0.2, 0.4, 0.4])).tolist()
+        [0.0, 1.0, 0.0]
+    """
+
+    def __call__(self, laws: Laws) -> Laws:
+        """Return a point mass a row."""
+        laws = np.asarray(laws, float)
+        return np.eye(laws.shape[-1])[laws.argmax(axis=-1)]
+
+
+class _Truncation:
+    """Keeps some tokens in proportion."""
+
+    min_tokens_to_keep: int
+
+    def __post_init__(self) -> None:
+        check_positive(min_tokens_to_keep=self.min_tokens_to_keep)
+
+    def __call__(self, laws: Laws) -> Laws:
+        """Return the truncated laws, one a row."""
+        laws = np.asarray(laws, float)
+        return _normalised(np.where(self.keeps(laws), laws, 0.0))
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TopK(_Truncation):
+    """The k most probable tokens, and all that tie with the last of them.
+
+    Args:
+        k: at least 1; more than the vocabulary is all of it.
+        min_tokens_to_keep: replaces a smaller k.
+
+    References:
+        Fan et al. 2018; transformers, TopKLogitsWarper.
+
+    Example:
+        >>> TopK(1)(np.array([0.2, 0.4, 0.4])).tolist()
+        [0.0, 0.5, 0.5]
+    """
+
+    k: int
+    min_tokens_to_keep: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(k=self.k)
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        return laws >= _kth_greatest(laws, max(self.k, self.min_tokens_to_keep))
+
+
+@dataclass(frozen=True)
+class TopP(_Truncation):
+    """Nucleus sampling: the fewest most probable tokens that hold a mass.
+
+    From the least probable on, tokens go while their sum is at most 1 - mass. Of equal
+    ones the first go first.
+
+    Args:
+        mass: in [0, 1]; at 1 all tokens stay, at 0 the last of the most probable.
+        min_tokens_to_keep: so many of the most probable stay.
+
+    References:
+        Holtzman et al. 2020; transformers, TopPLogitsWarper.
+
+    Example:
+        >>> TopP(0.75)(np.array([0.5, 0.25, 0.25])).round(3).tolist()
+        [0.667, 0.0, 0.333]
+    """
+
+    mass: int | float
+    min_tokens_to_keep: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_share("mass", self.mass)
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        order = np.argsort(laws, axis=-1, kind="stable")
+        total = np.take_along_axis(laws, order, axis=-1).cumsum(axis=-1)
+        kept = total > 1 - self.mass
+        kept[..., -self.min_tokens_to_keep :] = True
+        return _unsorted(kept, order)
+
+
+@dataclass(frozen=True)
+class MinP(_Truncation):
+    """Tokens of at least a share of the greatest probability.
+
+    Args:
+        share: in [0, 1]; at 1 the most probable tokens stay.
+        min_tokens_to_keep: so many of the most probable stay; of equal ones the first.
+
+    References:
+        Nguyen et al. 2025; transformers, MinPLogitsWarper.
+
+    Example:
+        >>> MinP(0.5)(np.array([0.5, 0.25, 0.125, 0.125])).round(3).tolist()
+        [0.667, 0.333, 0.0, 0.0]
+    """
+
+    share: int | float
+    min_tokens_to_keep: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_share("share", self.share)
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        order = np.argsort(-laws, axis=-1, kind="stable")
+        first = np.arange(laws.shape[-1]) < self.min_tokens_to_keep
+        first = np.broadcast_to(first, laws.shape)
+        return (laws >= self.share * _kth_greatest(laws, 1)) | _unsorted(first, order)
+
+
+@dataclass(frozen=True)
+class Typical(_Truncation):
+    r"""Tokens whose surprise $-\log q$ is closest to its mean, until they hold a mass.
+
+    All that are as close as the last one stay, so the most probable token may go.
+
+    Args:
+        mass: in (0, 1).
+        min_tokens_to_keep: so many of the closest stay; of equally close ones the
+            first.
+
+    References:
+        Meister et al. 2023; transformers, TypicalLogitsWarper.
+
+    Example:
+        >>> Typical(0.2)(np.array([0.5, 0.25, 0.125, 0.125])).tolist()
+        [0.0, 1.0, 0.0, 0.0]
+    """
+
+    mass: float
+    min_tokens_to_keep: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_cutoff("mass", self.mass)
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        surprise = _surprise(laws)
+        distance = np.abs(surprise - _entropy(laws))
+        order = np.argsort(distance, axis=-1, kind="stable")
+        total = np.take_along_axis(laws, order, axis=-1).cumsum(axis=-1)
+        last = (total < self.mass).sum(axis=-1, keepdims=True)
+        last = np.minimum(last, laws.shape[-1] - 1)
+        ranked = np.take_along_axis(distance, order, axis=-1)
+        kept = ranked <= np.take_along_axis(ranked, last, axis=-1)
+        kept[..., : self.min_tokens_to_keep] = True
+        return _unsorted(kept, order)
+
+
+@dataclass(frozen=True)
+class Epsilon(_Truncation):
+    """Tokens of at least a probability; if there are none, the most probable.
+
+    Args:
+        cutoff: epsilon, in (0, 1).
+        min_tokens_to_keep: so many of the most probable stay, and what ties with them.
+
+    References:
+        Hewitt et al. 2022; transformers, EpsilonLogitsWarper.
+
+    Example:
+        >>> Epsilon(0.2)(np.array([0.6, 0.2, 0.1, 0.1])).round(3).tolist()
+        [0.75, 0.25, 0.0, 0.0]
+    """
+
+    cutoff: float
+    min_tokens_to_keep: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_cutoff("cutoff", self.cutoff)
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        least = self._threshold(laws)
+        return (laws >= least) | (laws >= _kth_greatest(laws, self.min_tokens_to_keep))
+
+    def _threshold(self, laws: Laws) -> Laws | float:
+        return self.cutoff
+
+
+@dataclass(frozen=True)
+class Eta(Epsilon):
+    r"""As `Epsilon`, with the cutoff $\min(\epsilon, \sqrt\epsilon\, e^{-H})$.
+
+    H is the entropy of the next token, so that a flat law is cut less.
+
+    Args:
+        cutoff: epsilon, in (0, 1).
+        min_tokens_to_keep: as for `Epsilon`.
+
+    References:
+        Hewitt et al. 2022; transformers, EtaLogitsWarper.
+
+    Example:
+        >>> Eta(0.2)(np.full(8, 0.125)).tolist() == [0.125] * 8
+        True
+    """
+
+    def _threshold(self, laws: Laws) -> Laws | float:
+        flat = np.sqrt(self.cutoff) * np.exp(-_entropy(laws))
+        return np.minimum(self.cutoff, flat)
+
+
+@dataclass(frozen=True)
+class Beam:
+    r"""Beam search: the most probable text that it finds, with certainty.
+
+    Each step keeps the `width` best prefixes. A text that ends among the `width` best
+    candidates is finished; the greatest length ends all. The finished texts compete by
+    $\log Q$ divided by the number of tokens, the end included, to the power of
+    `length_penalty`. Nothing stops the search early.
+
+    Args:
+        width: number of prefixes kept, at least 1.
+        length_penalty: 0 for the probability itself; texts of one length do not
+            depend on it.
+
+    References:
+        transformers, `_beam_search` in generation/utils.py, with early_stopping
+        "never" and a length penalty of 1 by default.
+
+    Claims: N24.10.
+
+    Example:
+        >>> p = np.array([0.3, 0.3, 0.4, 0.0])
+        >>> decode(p, TextSpace(vocab_size=2, lengths=2), Beam(1)).tolist()
+        [1.0, 0.0, 0.0, 0.0]
+        >>> decode(p, TextSpace(vocab_size=2, lengths=2), Beam(2)).tolist()
+        [0.0, 0.0, 1.0, 0.0]
+    """
+
+    width: int
+    length_penalty: int | float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive(width=self.width)
+
+
+@dataclass(frozen=True, eq=False)
+class BestOf:
+    """The best of n texts drawn, by scores; see `best_of_n`.
+
+    Args:
+        n: number of texts drawn, at least 1.
+        scores: of each text, shape (num_texts,).
+    """
+
+    n: int
+    scores: Float[ArrayLike, " texts"]
+
+
+Decoder = TokenDecoder | Beam | BestOf
+
+
+def decode(
+    model: Model | Float[ArrayLike, "*batch texts"],
+    space: TextSpace,
+    decoder: Decoder | Sequence[Decoder],
+) -> Float[np.ndarray, "*batch texts"]:
+    r"""The distribution over all texts that a decoder makes of a model.
+
+    Args:
+        model: any pytree with `probabilities(space)`; or the texts' distribution, or
+            several, shape (..., num_texts).
+        space: the texts. Of several lengths, the end of a text is a token after the
+            others; it comes by itself at the greatest length.
+        decoder: a decoder, or a tuple of them, applied in order. `Beam` and `BestOf`
+            choose among texts, so only the last may be one of them.
+
+    Returns:
+        Distributions, shape (..., num_texts).
+
+    Raises:
+        TypeError: no model, or no decoder.
+        ValueError: the model does not fit the space, or `Beam` or `BestOf` is not
+            last.
+
+    References:
+        transformers, generation/logits_process.py, for what each decoder keeps.
+
+    Claims: N24.1, N24.2, N24.3, N24.6, N24.7, N24.8, N24.9.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> p = np.array([0.4, 0.2, 0.1, 0.3])
+        >>> decode(p, space, (Temperature(2.0), TopK(1))).tolist()
+        [1.0, 0.0, 0.0, 0.0]
+    """
+    laws = next_token_laws(_texts_of(model, space), space)
+    steps = decoder if isinstance(decoder, tuple | list) else (decoder,)
+    if not steps:
+        raise ValueError("expected at least one decoder")
+    last = steps[-1]
+    for step in steps:
+        if isinstance(step, Beam | BestOf):
+            if step is not last:
+                raise ValueError(f"{step!r:.60} chooses texts: it must be the last")
+        elif isinstance(step, TokenDecoder):
+            laws = [step(law) for law in laws]
+        else:
+            raise TypeError(f"expected a decoder, as TopK(5), got {step!r:.60}")
+    if isinstance(last, Beam):
+        return _found(laws, space, last)
+    q = text_law(laws, space)
+    if isinstance(last, BestOf):
+        rows = [
+            best_of_n(row, last.scores, last.n) for row in q.reshape(-1, q.shape[-1])
+        ]
+        return np.reshape(rows, q.shape)
+    return q
+
+
+def next_token_laws(
+    q: Float[ArrayLike, "*batch texts"], space: TextSpace
+) -> list[Float[np.ndarray, "..."]]:
+    """The law of the next token after each prefix, level by level.
+
+    Args:
+        q: distributions over the texts, shape (..., num_texts).
+        space: the texts.
+
+    Returns:
+        For each length t below the greatest, the laws after the prefixes of t tokens,
+        shape (..., |V|^t, |V|), in lexicographic order; with several lengths, one more
+        column for the end. After a prefix of probability 0 the law is uniform.
+
+    Raises:
+        ValueError: `q` does not hold distributions over the space.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> first, second = next_token_laws(np.array([0.4, 0.2, 0.1, 0.3]), space)
+        >>> first.round(3).tolist(), second.round(3).tolist()
+        ([[0.6, 0.4]], [[0.667, 0.333], [0.25, 0.75]])
+    """
+    whole = _by_length(_distributions(q, space.num_texts), space)
+    laws, mass = [], whole[space.max_length]
+    for length in reversed(range(space.max_length)):
+        parts = mass.reshape(*mass.shape[:-1], -1, space.vocab_size)
+        if len(space.lengths) > 1:
+            ends = whole.get(length, np.zeros(parts.shape[:-1]))
+            parts = np.concatenate([parts, ends[..., None]], axis=-1)
+        mass = parts.sum(axis=-1)
+        seen = mass[..., None] > 0
+        uniform = np.full_like(parts, 1 / parts.shape[-1])
+        laws.append(np.divide(parts, mass[..., None], out=uniform, where=seen))
+    return laws[::-1]
+
+
+def text_law(
+    laws: Sequence[Float[np.ndarray, "..."]], space: TextSpace
+) -> Float[np.ndarray, "*batch texts"]:
+    """The distribution of texts drawn token by token; inverts `next_token_laws`.
+
+    Args:
+        laws: the law of the next token after each prefix, as `next_token_laws` gives.
+        space: the texts.
+
+    Returns:
+        Distributions, shape (..., num_texts).
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=(1, 2))
+        >>> q = np.array([0.1, 0.2, 0.3, 0.1, 0.3, 0.0])
+        >>> text_law(next_token_laws(q, space), space).round(12).tolist()
+        [0.1, 0.2, 0.3, 0.1, 0.3, 0.0]
+    """
+    prefix, parts = np.ones(laws[0].shape[:-1]), []
+    for length, law in enumerate(laws):
+        paths = prefix[..., None] * law
+        if length in space.lengths:
+            parts.append(paths[..., space.vocab_size])
+        prefix = paths[..., : space.vocab_size].reshape(*paths.shape[:-2], -1)
+    return np.concatenate([*parts, prefix], axis=-1)
+
+
+def _texts_of(model: Any, space: TextSpace) -> Float[np.ndarray, "*batch texts"]:
+    if isinstance(model, np.ndarray | Sequence) or hasattr(model, "__array__"):
+        return np.asarray(model, float)
+    check_model(model, space)
+    return np.asarray(model.probabilities(space))
+
+
+def _distributions(q: ArrayLike, size: int) -> np.ndarray:
+    q = np.asarray(q, float)
+    if q.ndim == 0 or q.shape[-1] != size:
+        raise ValueError(
+            f"the space has {size} texts, so q must have {size} entries in its last "
+            f"axis; got shape {q.shape}"
+        )
+    if not (q >= 0).all() or not (abs(q.sum(-1) - 1) <= 1e-10 + size * EPS).all():
+        raise ValueError("q must hold distributions: nonnegative numbers of sum 1")
+    return q
+
+
+def _by_length(q: np.ndarray, space: TextSpace) -> dict[int, np.ndarray]:
+    """The part of q on the texts of each length."""
+    sizes = [space.vocab_size**length for length in space.lengths]
+    return dict(zip(space.lengths, np.split(q, np.cumsum(sizes)[:-1], axis=-1)))
+
+
+def _found(laws: list[np.ndarray], space: TextSpace, beam: Beam) -> np.ndarray:
+    """Point masses on what beam search finds."""
+    batch = laws[0].shape[:-2]
+    q = np.zeros((*batch, space.num_texts))
+    for place in np.ndindex(*batch):
+        q[place][_search([law[place] for law in laws], space, beam)] = 1
+    return q
+
+
+def _search(laws: list[np.ndarray], space: TextSpace, beam: Beam) -> int:
+    """The index of the text that beam search finds."""
+    sizes = [space.vocab_size**length for length in space.lengths]
+    starts = dict(zip(space.lengths, np.cumsum([0, *sizes])))
+    prefixes: np.ndarray = np.zeros(1, int)
+    scores = np.zeros(1)
+    best, found = -np.inf, -1
+    for length, law in enumerate(laws):
+        totals = scores[:, None] - _surprise(law[prefixes])
+        order = np.argsort(-totals, axis=None, kind="stable")[: 2 * beam.width]
+        order = order[totals.ravel()[order] > -np.inf]
+        row, token = np.divmod(order, law.shape[-1])
+        scores, ends = totals.ravel()[order], token == space.vocab_size
+        texts = prefixes[row] * np.where(ends, 1, space.vocab_size)
+        texts = texts + np.where(ends, 0, token)
+        finished = ends | (length + 1 == space.max_length)
+        for i in np.flatnonzero(finished[: beam.width]):
+            value = scores[i] / (length + 1) ** beam.length_penalty
+            if value > best:
+                best = value
+                found = starts[length if ends[i] else length + 1] + texts[i]
+        prefixes, scores = (x[~ends][: beam.width] for x in (texts, scores))
+    return int(found)
+
+
+def _normalised(laws: Laws) -> Laws:
+    return laws / laws.sum(axis=-1, keepdims=True)
+
+
+def _kth_greatest(laws: Laws, k: int) -> Laws:
+    k = min(k, laws.shape[-1])
+    return np.partition(laws, -k, axis=-1)[..., -k, None]
+
+
+def _unsorted(kept: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Put a mask on sorted tokens back into the order of the vocabulary."""
+    found = np.empty_like(kept)
+    np.put_along_axis(found, order, kept, axis=-1)
+    return found
+
+
+def _surprise(laws: Laws) -> Laws:
+    positive = laws > 0
+    return -np.log(laws, out=np.full_like(laws, -np.inf), where=positive)
+
+
+def _entropy(laws: Laws) -> Laws:
+    """In nats, shape (..., 1)."""
+    terms = laws * np.where(laws > 0, _surprise(laws), 0)
+    return terms.sum(axis=-1, keepdims=True)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {value}")
+
+
+def _check_cutoff(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}")

@@ -1,0 +1,291 @@
+r"""Training by exact gradients: sums over all texts in place of samples.
+
+A step asks an objective for the exact direction of ascent and hands it to an optimiser.
+What an objective remembers between steps, such as the weights of a discriminator, is
+its state. Rewards that are functions of the model Q and the real P are the objective
+that ascends their policy gradient. Its discriminator may be stale: rewards are computed
+anew every `discriminator_steps` steps, so that between them the objective is linear in
+Q. `train` is one compiled loop and can be mapped over models or real distributions with
+`jax.vmap`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.generators.policy_gradient import check_model
+from qdtheory.generators.rewards import (
+    Reward,
+    check_positive_everywhere,
+    check_rewarded,
+    given_reward,
+    optimal_rewards,
+)
+from qdtheory.generators.tables import LogitTable, Model
+from qdtheory.metrics.divergences import (
+    bhattacharyya_distance,
+    cross_entropy,
+    jensen_shannon_divergence,
+)
+from qdtheory.metrics.ngrams import cnd, coverage_rate, negative_repetition_rate
+from qdtheory.world.distributions import Number, check_distribution, entropy
+from qdtheory.world.packages import required
+from qdtheory.world.records import Record
+from qdtheory.world.spaces import TextSpace
+
+# R(q, p): the reward of each text, given the model and the real distribution.
+Rewards = Callable[[Array, Array], Array]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What a model is trained for: hashable, as compiled code is found by it.
+
+    Frozen dataclasses of numbers and names implement it.
+    """
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Return the state before the first step, a pytree; () if there is none.
+
+        Here an objective refuses a model or a `p` that it cannot be trained on.
+        """
+        ...
+
+    def ascent(
+        self, state: Any, model: Any, space: TextSpace, p: Array
+    ) -> tuple[Any, Any]:
+        """Return the expected direction, a pytree like the model, and the new state."""
+        ...
+
+
+@jax.tree_util.register_dataclass
+class History(Record):
+    """A training run: metrics of the model at each recorded step, and the last model.
+
+    Attributes:
+        step: number of steps taken; the first is 0, shape (records,).
+        oracle_nll: -sum Q log P, in nats per text, as all of these; minus LL.
+        nll: -sum P log Q, the loss of maximum likelihood.
+        js: the Jensen-Shannon divergence of P and Q.
+        entropy: that of the model; SE.
+        bhattacharyya: the Bhattacharyya distance of P and Q.
+        cr: coverage rate, the sum of P Q.
+        nrr: negative repetition rate, minus the sum of Q^2.
+        cnd: squared distance, the sum of (P - Q)^2.
+        model: the model after the last step.
+    """
+
+    step: Int[Array, "*runs records"]
+    oracle_nll: Float[Array, "*runs records"]
+    nll: Float[Array, "*runs records"]
+    js: Float[Array, "*runs records"]
+    entropy: Float[Array, "*runs records"]
+    bhattacharyya: Float[Array, "*runs records"]
+    cr: Float[Array, "*runs records"]
+    nrr: Float[Array, "*runs records"]
+    cnd: Float[Array, "*runs records"]
+    model: Any
+
+
+def train(
+    objective: Reward | str | Rewards | Objective,
+    model: Model,
+    space: TextSpace,
+    p: Float[ArrayLike, " texts"],
+    num_steps: int,
+    *,
+    training: Float[ArrayLike, " texts"] | None = None,
+    optimizer: str = "adam",
+    learning_rate: Number = 0.01,
+    discriminator_steps: int = 1,
+    every: int = 1,
+) -> History:
+    r"""Train a model by exact gradients.
+
+    Args:
+        objective: a reward of the optimal discriminator (see `REWARDS`), its name or
+            formula; rewards(q, p), which JAX can trace: the reward of each text, given
+            the model and the real distribution, shape (N,); or an `Objective`.
+        model: any pytree with `probabilities(space)`.
+        space: the texts.
+        p: the real distribution, positive, shape (num_texts,).
+        num_steps: number of steps, a multiple of `every`.
+        training: what the objective sees in place of p, such as the shares of the texts
+            of a training set, shape (num_texts,). The metrics are against p.
+        optimizer: "adam"; "sgd"; or "replicator", steps of the flow
+            $\dot Q_i = Q_i (R_i - \sum_j Q_j R_j)$, for a `LogitTable`.
+        learning_rate: of the optimiser, or the time step of the flow; positive.
+        discriminator_steps: k, the number of steps on the same rewards; an `Objective`
+            keeps a state of its own.
+        every: number of steps between records.
+
+    Returns:
+        The metrics at steps 0, `every`, 2 `every`, ..., and the last model. Runs with
+        several seeds are one run of `jax.vmap` over the model or p.
+
+    Raises:
+        TypeError: the model has no `probabilities`, or the objective is none.
+        ValueError: the model does not fit the space, `p` is not a positive distribution
+            over it, `training` is none or lacks a text whose reward is then infinite,
+            the reward falls, or a number or the optimiser is out of range.
+        ModuleNotFoundError: Optax is missing.
+
+    References:
+        Yu et al. 2017 (SeqGAN), with one generator step on a discriminator.
+
+    Claims: N20.9, N20.15.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> table, p = LogitTable(jnp.zeros(2)), jnp.array([0.75, 0.25])
+        >>> found = train("logit D", table, space, p, 900)
+        >>> found.model.probabilities(space).round(6).tolist()
+        [0.75, 0.25]
+    """
+    check_model(model, space)
+    p = check_positive_everywhere(p, space.num_texts)
+    for name, number in (
+        ("num_steps", num_steps),
+        ("discriminator_steps", discriminator_steps),
+        ("every", every),
+    ):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    if num_steps % every:
+        raise ValueError(
+            f"num_steps must be a multiple of every = {every}, got {num_steps}"
+        )
+    if not isinstance(learning_rate, Tracer) and not 0 < learning_rate < jnp.inf:
+        raise ValueError(f"learning_rate must be positive, got {learning_rate}")
+    if optimizer == "replicator" and not isinstance(model, LogitTable):
+        raise ValueError(
+            "the replicator flow moves each text by itself: take a LogitTable, got a "
+            f"{type(model).__name__}"
+        )
+    seen = p if training is None else check_distribution(training, "training", p.size)
+    if not isinstance(objective, Objective):
+        objective = _rewarded(objective, seen, discriminator_steps)
+    elif discriminator_steps != 1:
+        raise ValueError(
+            f"discriminator_steps is for rewards; {objective!r:.60} keeps a state of "
+            "its own"
+        )
+    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
+    settings = (objective, space, optimizer, num_steps // every, every)
+    _optimizer(optimizer)  # an unknown one is refused before anything is compiled
+    state = objective.start(model, space, seen)
+    return _train(settings, model, state, p, seen, learning_rate)
+
+
+@dataclass(frozen=True)
+class _Rewarded:
+    """The policy gradient of rewards that are kept for some steps.
+
+    The number of these is part of the state, so that one compiled loop serves all.
+    """
+
+    rewards: Rewards
+    steps: int = field(compare=False)
+
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        del model, space
+        return jnp.array(0), jnp.asarray(self.steps), jnp.zeros_like(p)
+
+    def ascent(
+        self, state: Any, model: Any, space: TextSpace, p: Array
+    ) -> tuple[Any, Any]:
+        number, steps, rewards = state
+        q, pull = jax.vjp(lambda m: m.probabilities(space), model)
+        rewards = jnp.where(number % steps == 0, self.rewards(q, p), rewards)
+        return pull(rewards)[0], (number + 1, steps, rewards)
+
+
+def _rewarded(objective: Reward | str | Rewards, p: Array, steps: int) -> Objective:
+    """The rewards of each text; of a reward of D, at the optimal discriminator."""
+    if isinstance(objective, Reward | str):
+        reward = given_reward(objective)
+        check_rewarded(reward, p, "training")
+        return _Rewarded(_at_the_optimum(reward), steps)
+    if not callable(objective):
+        raise TypeError(
+            "expected a reward, its name or a formula of D, rewards(q, p) or an "
+            f"Objective; got {objective!r:.60}"
+        )
+    shape = jax.eval_shape(objective, p, p).shape
+    if shape != p.shape:
+        raise ValueError(
+            f"rewards(q, p) must have one entry a text, {p.shape}, got shape {shape}"
+        )
+    return _Rewarded(objective, steps)
+
+
+@lru_cache(maxsize=64)
+def _at_the_optimum(reward: Reward) -> Rewards:
+    """One function for each reward, so that compiled code is found again."""
+    return partial(optimal_rewards, reward)
+
+
+@lru_cache(maxsize=8)
+def _optimizer(name: str) -> Any:
+    """Directions of descent, without the learning rate."""
+    with required("training", "train"):
+        import optax
+    known = {"adam": optax.scale_by_adam, "sgd": optax.identity}
+    if name == "replicator":
+        name = "sgd"
+    if name not in known:
+        raise ValueError(
+            f'optimizer must be "adam", "sgd" or "replicator", got {name!r}'
+        )
+    return known[name]()
+
+
+@partial(jax.jit, static_argnums=0)
+def _train(
+    settings: tuple[Objective, TextSpace, str, int, int],
+    model: Any,
+    state: Any,
+    p: Array,
+    seen: Array,
+    learning_rate: Number,
+) -> History:
+    objective, space, name, num_records, every = settings
+    optimizer = _optimizer(name)
+
+    def step(_: Array, carry: tuple) -> tuple:
+        model, moments, state = carry
+        ascent, state = objective.ascent(state, model, space, seen)
+        if name == "replicator":
+            ascent = LogitTable(ascent.logits / model.probabilities(space))
+        direction, moments = optimizer.update(ascent, moments)
+        move = partial(jax.tree.map, lambda leaf, way: leaf + learning_rate * way)
+        return move(model, direction), moments, state
+
+    def interval(carry: tuple, _: None) -> tuple[tuple, dict]:
+        carry = jax.lax.fori_loop(0, every, step, carry)
+        return carry, _metrics(carry[0].probabilities(space), p)
+
+    carry = model, optimizer.init(model), state
+    first = _metrics(model.probabilities(space), p)
+    (model, _, _), rest = jax.lax.scan(interval, carry, length=num_records)
+    metrics = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+    return History(step=every * jnp.arange(num_records + 1), model=model, **metrics)
+
+
+def _metrics(q: Array, p: Array) -> dict[str, Array]:
+    return {
+        "oracle_nll": cross_entropy(q, p),
+        "nll": cross_entropy(p, q),
+        "js": jensen_shannon_divergence(p, q),
+        "entropy": entropy(q),
+        "bhattacharyya": bhattacharyya_distance(q, p),
+        "cr": coverage_rate(q, p),
+        "nrr": negative_repetition_rate(q),
+        "cnd": cnd(q, p),
+    }

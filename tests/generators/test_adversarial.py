@@ -1,0 +1,355 @@
+"""Adversarial generators, against automatic derivatives, batches listed and SciPy."""
+
+from itertools import combinations_with_replacement, product
+from math import factorial, prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from models import DIVERGENCES
+from scipy.optimize import minimize
+
+import qdtheory as qd
+from qdtheory.generators import (
+    CoT,
+    LogisticDiscriminator,
+    LogitTable,
+    MaliGAN,
+    MaximumLikelihood,
+    PrefixTable,
+    RankGAN,
+    Sampled,
+    SeqGAN,
+    SeqGANStep,
+    discounted_returns,
+    expected_share,
+    policy_gradient,
+    token_policy_gradient,
+    train,
+)
+
+SPACE = qd.TextSpace(2, 3)
+RNG = np.random.default_rng(22)
+MODEL = PrefixTable(jnp.asarray(RNG.normal(size=(7, 2))))
+P = RNG.dirichlet(np.ones(8))
+Q = np.asarray(MODEL.probabilities(SPACE))
+
+
+def flat(tree):
+    return np.asarray(ravel_pytree(tree)[0])
+
+
+def step(objective, model=MODEL, p=P, num_before=0):
+    """The direction at a model, after some steps of the state alone."""
+    p = jnp.asarray(p)
+    state = objective.start(model, SPACE, p)
+    for _ in range(num_before):
+        _, state = objective.ascent(state, model, SPACE, p)
+    return flat(objective.ascent(state, model, SPACE, p)[0])
+
+
+def slope(objective):
+    return flat(jax.grad(lambda m: objective(m.probabilities(SPACE)))(MODEL))
+
+
+def by_length(q):
+    """Minus the sum over l of KL(P_l, M_l)."""
+    total = 0.0
+    for length in (1, 2, 3):
+        law, real = (x.reshape(2**length, -1).sum(axis=1) for x in (q, P))
+        total = total - qd.kl_divergence(real, (real + law) / 2)
+    return total
+
+
+@pytest.mark.claim("N22.1")
+def test_four_generators_ascend_a_divergence():
+    expected = {
+        MaximumLikelihood(): lambda q: P @ jnp.log(q),
+        MaliGAN(): lambda q: -DIVERGENCES["D/(1-D)"](q, P),
+        SeqGAN(): lambda q: -DIVERGENCES["D"](q, P),
+        SeqGANStep(): by_length,
+        CoT(future=True): lambda q: -DIVERGENCES["-log(1-D)"](q, P),
+    }
+    for objective, divergence in expected.items():
+        np.testing.assert_allclose(
+            step(objective), slope(divergence), rtol=1e-11, atol=1e-14
+        )
+
+
+@pytest.mark.claim("N22.2")
+def test_every_objective_rests_at_the_real_distribution():
+    at_p = PrefixTable.of(P, SPACE)
+    objectives = (
+        MaximumLikelihood(),
+        SeqGAN(),
+        SeqGAN(lag=0.8),
+        SeqGANStep(0.5),
+        MaliGAN(),
+        MaliGAN(3),
+        RankGAN(),
+        RankGAN(bound=0.5, num_rivals=2),
+        CoT(),
+        SeqGAN(LogisticDiscriminator(2)),
+        SeqGANStep(0.9, LogisticDiscriminator(1)),
+    )
+    for objective in objectives:
+        np.testing.assert_allclose(step(objective, at_p), 0, atol=1e-14)
+
+
+@pytest.mark.claim("N22.2")
+@pytest.mark.parametrize(
+    "objective", [SeqGANStep(0.5), MaliGAN(2), RankGAN(), CoT()], ids=repr
+)
+def test_training_ends_there(objective):
+    found = train(objective, MODEL, SPACE, P, 6000, learning_rate=0.02, every=6000)
+    np.testing.assert_allclose(found.model.probabilities(SPACE), P, atol=1e-4)
+
+
+@pytest.mark.claim("N22.3")
+def test_near_p_they_are_maximum_likelihood():
+    """By differences along a small move of a table of texts, not by derivatives."""
+    factors = {
+        SeqGAN(): 1 / 4,
+        SeqGAN(lag=0.8): 1 / 4,
+        MaliGAN(4): 3 / 4,
+        RankGAN(num_rivals=3): 3 / 16,
+        RankGAN(bound=0.5, num_steps=2000): 1 / 4,
+        CoT(): 1 / 2,
+        CoT(future=True): 1 / 2,
+    }
+    start = PrefixTable.of(P, SPACE).logits
+    moves = 1e-4 * RNG.normal(size=(3, 7, 2))
+    for move in moves:
+        there = PrefixTable(start + move), PrefixTable(start - move)
+
+        def odd(objective, there=there):
+            return (step(objective, there[0]) - step(objective, there[1])) / 2
+
+        likelihood = odd(MaximumLikelihood())
+        for objective, factor in factors.items():
+            np.testing.assert_allclose(
+                odd(objective), factor * likelihood, rtol=1e-5, atol=1e-10
+            )
+        gap = odd(SeqGANStep(0.5)) - likelihood / 4
+        assert np.abs(gap).max() > 0.05 * np.abs(likelihood).max()
+
+
+def test_roll_outs_lag_behind():
+    """Two steps, the roll-out model averaged by hand."""
+    objective = SeqGAN(lag=0.8)
+    state = objective.start(MODEL, SPACE, jnp.asarray(P))
+    later = PrefixTable(MODEL.logits.at[0, 0].add(1.0))
+    _, state = objective.ascent(state, MODEL, SPACE, jnp.asarray(P))
+    found, _ = objective.ascent(state, later, SPACE, jnp.asarray(P))
+    behind = PrefixTable(0.8 * MODEL.logits + 0.2 * later.logits)
+    q = later.probabilities(SPACE)
+    expected = token_policy_gradient(
+        later, SPACE, P / (P + q), behind.probabilities(SPACE)
+    )
+    np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(step(SeqGAN(lag=0.0)), step(SeqGAN()), atol=1e-15)
+
+
+def listed_shares(weights, q, m):
+    """m times the mean of a text's share of a batch, over all multisets of m texts."""
+    rows = list(combinations_with_replacement(range(q.size), m))
+    counts = [np.bincount(row) for row in rows]
+    orders = [factorial(m) / prod(map(factorial, c)) for c in counts]
+    batch = np.array(rows)
+    chance = np.array(orders) * q[batch].prod(axis=1)
+    inside = weights[batch]
+    share = chance[:, None] * inside / inside.sum(axis=1, keepdims=True)
+    return np.bincount(batch.ravel(), share.ravel(), q.size)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N22.4")
+def test_the_integral_is_the_sum_over_all_batches():
+    space = qd.TextSpace(4, 3)
+    for seed in range(5):
+        p = np.asarray(qd.oracle(space, seed, size=8))
+        q = np.asarray(qd.temper(p, 0.3 + 0.2 * seed))
+        for m in (1, 2, 3):
+            found = m * q * np.asarray(expected_share(p / q, q, m - 1))
+            np.testing.assert_allclose(found, listed_shares(p / q, q, m), rtol=1e-11)
+
+
+def test_shares_of_wild_weights_and_of_many_rivals():
+    q = RNG.dirichlet(np.ones(4))
+    weights = np.array([1e-12, 1e-3, 1.0, 1e7])
+    for c in (1, 4):
+        expected = np.zeros(4)
+        for rivals in product(range(4), repeat=c):
+            rivals = np.array(rivals)
+            chance = q[rivals].prod()
+            expected += chance * weights / (weights + weights[rivals].sum())
+        np.testing.assert_allclose(expected_share(weights, q, c), expected, rtol=1e-11)
+    # Among very many rivals the sum is sure.
+    found = 10**6 * np.asarray(expected_share(P / Q, Q, 10**6 - 1))
+    np.testing.assert_allclose(found, P / Q, rtol=1e-4)
+    zero = expected_share(jnp.array([0.0, 1.0]), jnp.array([0.5, 0.5]), 1)
+    np.testing.assert_allclose(zero, [0, 0.75], rtol=1e-13)
+
+
+@pytest.mark.claim("N22.5")
+@pytest.mark.parametrize("rivals", [1, 2, 7])
+def test_rankgan_is_maligan_in_batches(rivals):
+    ranked, weighted = RankGAN(num_rivals=rivals), MaliGAN(rivals + 1)
+    found = (rivals + 1) * step(ranked)
+    np.testing.assert_allclose(found, step(weighted), rtol=1e-12, atol=1e-15)
+    if rivals == 1:
+        r = P / Q
+        by_hand = (Q / (1 + r / r[:, None])).sum(axis=1)
+        np.testing.assert_allclose(
+            step(ranked), flat(policy_gradient(MODEL, SPACE, by_hand)), atol=1e-12
+        )
+
+
+@pytest.mark.claim("N22.6")
+@pytest.mark.parametrize("bound", [0.1, 0.5])
+def test_the_bounded_ranker_is_the_best_in_its_box(bound):
+    pairs = P[:, None] * Q
+
+    def loss(scores):
+        return (pairs * np.logaddexp(0, scores - scores[:, None])).sum()
+
+    best = minimize(loss, np.zeros(8), bounds=8 * [(-bound, bound)], tol=1e-14)
+    ranker = RankGAN(bound, num_steps=3000)
+    state = ranker.start(MODEL, SPACE, jnp.asarray(P))
+    rewards, weights = ranker.rewards(
+        state, MODEL, jnp.asarray(Q), SPACE, jnp.asarray(P)
+    )
+    scores = np.log(weights)
+    assert np.abs(scores).max() <= bound + 1e-12
+    assert loss(scores) <= best.fun + 1e-9
+    # Rewards never fall with P/Q, and are equal where the scores meet the bound.
+    order = np.argsort(P / Q)
+    assert (np.diff(np.asarray(rewards)[order]) >= -1e-12).all()
+    for met in (scores >= bound - 1e-9, scores <= 1e-9 - bound):
+        assert met.any()
+        assert np.ptp(np.asarray(rewards)[met]) <= 1e-12
+
+
+def mean_over_batches(objective, m):
+    """The mean of the step over all ordered batches of m texts."""
+    total, p = 0.0, jnp.asarray(P)
+    state = objective.start(MODEL, SPACE, p)
+    laws, chances = [], []
+    for batch in product(range(8), repeat=m):
+        laws.append(np.bincount(batch, minlength=8) / m)
+        chances.append(Q[list(batch)].prod())
+    one = jax.jit(lambda law: objective.ascent(state, MODEL, SPACE, p, law)[0])
+    for law, chance in zip(laws, chances):
+        total = total + chance * flat(one(jnp.asarray(law)))
+    return total
+
+
+@pytest.mark.claim("N22.7")
+def test_the_mean_of_batches_is_the_exact_step():
+    for objective in (SeqGAN(), SeqGAN(lag=0.8), SeqGANStep(0.5), CoT()):
+        np.testing.assert_allclose(
+            mean_over_batches(objective, 2), step(objective), atol=1e-14
+        )
+    for m in (2, 3):
+        np.testing.assert_allclose(
+            mean_over_batches(MaliGAN(), m), step(MaliGAN(m)), atol=1e-12
+        )
+
+
+def test_sampled_steps_scatter_around_the_exact_one():
+    sampled, p = Sampled(SeqGAN(), 4), jnp.asarray(P)
+
+    @jax.jit
+    def many(state):
+        def one(state, _):
+            ascent, state = sampled.ascent(state, MODEL, SPACE, p)
+            return state, ascent.logits.ravel()
+
+        return jax.lax.scan(one, state, length=20_000)[1]
+
+    steps = np.asarray(many(sampled.start(MODEL, SPACE, p)))
+    error = steps.std(axis=0) / np.sqrt(len(steps))
+    assert (np.abs(steps.mean(axis=0) - step(SeqGAN())) <= 4.5 * error).all()
+    # Its covariance is that of one text, by four.
+    scores = [
+        flat(policy_gradient(MODEL, SPACE, np.eye(8)[i] / Q[i] * P[i] / (P + Q)[i]))
+        for i in range(8)
+    ]
+    variance = (Q @ np.square(scores) - step(SeqGAN()) ** 2) / 4
+    np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.05)
+
+
+def test_mapped_models_draw_batches_of_their_own():
+    logits = jnp.stack([MODEL.logits, MODEL.logits + 0.1])
+
+    def run(logits):
+        objective = Sampled(MaliGAN(), 8, seed=3)
+        found = train(objective, PrefixTable(logits), SPACE, P, 3, every=3)
+        return found.model.probabilities(SPACE)
+
+    both = np.asarray(jax.vmap(run)(logits))
+    np.testing.assert_allclose(both[0], run(logits[0]), rtol=1e-10)
+    assert np.abs(both[0] - both[1]).max() > 1e-3  # else the same: a shift of logits
+
+
+@pytest.mark.claim("N22.9")
+def test_a_discriminator_of_ngrams_is_blind_to_more():
+    """Mass moved so that no bigram becomes more or less likely leaves all at rest."""
+    from qdtheory.generators.discriminators import features
+
+    space = qd.TextSpace(3, 3)
+    p = qd.oracle(space, 1, size=8)
+    seen = features(space, 2)[:, -1]
+    way = np.linalg.svd(seen.T)[2][np.linalg.matrix_rank(seen)]
+    q = p + 0.9 * jnp.min(p / np.abs(way).clip(1e-12)) * way
+    assert q.min() > 0
+    assert qd.kl_divergence(p, q) > 1e-4
+    model = LogitTable.of(q)
+    for objective in (
+        SeqGAN(LogisticDiscriminator(2, 50)),
+        MaliGAN(None, LogisticDiscriminator(2, 50)),
+    ):
+        state = objective.start(model, space, p)
+        rest = objective.ascent(state, model, space, p)[0]
+        np.testing.assert_allclose(flat(rest), 0, atol=1e-14)
+
+
+@pytest.mark.claim("N22.10")
+def test_the_training_set_is_what_is_learned():
+    seen = np.array([3, 0, 1, 2, 0, 0, 1, 1]) / 8
+    for objective in (MaximumLikelihood(), SeqGAN(), MaliGAN(2), RankGAN(), CoT()):
+        found = step(objective, MODEL, seen)
+        assert np.isfinite(found).all()
+    found = train(
+        SeqGAN(), LogitTable(np.log(Q)), SPACE, P, 3000, training=seen, every=3000
+    )
+    np.testing.assert_allclose(found.model.probabilities(SPACE), seen, atol=0.02)
+
+
+def test_returns_are_a_recursion():
+    rewards = RNG.normal(size=(5, 4))
+    for gamma in (0.0, 0.7, 1.0):
+        expected = rewards.copy()
+        for t in (2, 1, 0):
+            expected[:, t] += gamma * expected[:, t + 1]
+        np.testing.assert_allclose(
+            discounted_returns(rewards, gamma), expected, atol=1e-14
+        )
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_input():
+    for wrong, message in {
+        (lambda: SeqGAN(lag=1.0), "lag must be at least 0 and below 1, got 1.0"),
+        (lambda: SeqGANStep(1.5), "gamma must be between 0 and 1, got 1.5"),
+        (lambda: MaliGAN(0), "batch_size must be at least 1, got 0"),
+        (lambda: RankGAN(bound=0.0), "bound must be positive, got 0.0"),
+        (lambda: RankGAN(num_rivals=0), "num_rivals must be at least 1, got 0"),
+        (lambda: Sampled(CoT(), 0), "batch_size must be at least 1, got 0"),
+        (lambda: expected_share(P, Q, -1), "num_rivals must be at least 0, got -1"),
+        (lambda: discounted_returns(np.ones((1, 1)), 2), "gamma must be between 0"),
+    }:
+        with pytest.raises(ValueError, match=message):
+            wrong()

@@ -1,0 +1,379 @@
+"""Rewards that say nothing, against batches listed one by one in NumPy."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.stats import spearmanr
+
+import qdtheory as qd
+from qdtheory.generators import (
+    LogitTable,
+    PrefixTable,
+    adam_drift,
+    constant_reward_drift,
+    expectation,
+    fisher_drift,
+    policy_update,
+    train_on_rewards,
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def texts(num_texts):
+    return qd.TextSpace(vocab_size=num_texts, lengths=1)
+
+
+def softmax(logits):
+    odds = np.exp(logits)
+    return odds / odds.sum()
+
+
+def counted(q, eta, batch_size, function, values=(1.0,), chances=(1.0,), steps=1):
+    """Mean of a function of the logits after a batch, by a loop over the batches."""
+    total = 0.0
+    outcomes = list(product(range(len(q)), range(len(values))))
+    for batch in product(outcomes, repeat=batch_size):
+        weight = np.prod([q[i] * chances[k] for i, k in batch])
+        logits = np.log(q)
+        for _ in range(steps):
+            now = softmax(logits)
+            logits = logits + eta / batch_size * sum(
+                values[k] * now[i] / q[i] * (np.eye(len(q))[i] - now) for i, k in batch
+            )
+        total = total + weight * function(logits)
+    return total
+
+
+@pytest.mark.claim("N21.1")
+@pytest.mark.parametrize("num_texts", [2, 3, 4, 5])
+@pytest.mark.parametrize("batch_size", [2, 3])
+def test_drift_is_that_of_all_batches_up_to_the_third_order(rng, num_texts, batch_size):
+    q, etas = 0.9 * rng.dirichlet(np.ones(num_texts)) + 0.1 / num_texts, (0.02, 0.01)
+    errors = []
+    for eta in etas:
+        found = constant_reward_drift(q, eta, batch_size)
+        listed = counted(q, eta, batch_size, softmax) - q
+        errors.append(np.abs(found - listed).max() / eta**2)
+    # Halving the step halves the relative error.
+    assert errors[1] <= 0.02 * np.abs(found).max() / etas[1] ** 2
+    assert errors[0] / errors[1] == pytest.approx(2, rel=0.1)
+
+
+@pytest.mark.claim("N21.2")
+def test_common_texts_gain_below_a_sixth_and_lose_above(rng):
+    for _ in range(100):
+        q = rng.dirichlet(np.full(40, 2.0))
+        assert q.max() <= 1 / 6
+        growth = np.asarray(constant_reward_drift(q, 0.1, 4)) / q
+        assert (np.diff(growth[np.argsort(q)]) >= 0).all()
+        p = rng.uniform(0.5, 1)
+        assert float(constant_reward_drift(np.array([p, 1 - p]), 0.1, 4)[0]) <= 0
+    peak = (1 + 2 * (0.3**2 + 7 * 0.1**2)) / 6
+    below, above = np.r_[0.3, np.full(7, 0.1)], np.r_[0.6, np.full(4, 0.1)]
+    assert 0.1 < peak < 0.3
+    assert float(constant_reward_drift(below, 0.1, 4)[0]) > 0
+    assert float(constant_reward_drift(above, 0.1, 4)[0]) < 0
+
+
+@pytest.mark.claim("N21.3")
+def test_random_rewards_count_by_their_second_moment(rng):
+    q, values, chances = rng.dirichlet(np.ones(3)), (2.0, -0.5), (0.3, 0.7)
+    mean = np.dot(values, chances)
+    variance = np.dot(np.square(values), chances) - mean**2
+    listed = counted(q, 0.01, 2, softmax, values, chances) - q
+    found = constant_reward_drift(q, 0.01, 2, mean, variance)
+    np.testing.assert_allclose(found, listed, rtol=0.02)
+    centred = counted(q, 0.01, 2, softmax, np.array(values) - mean, chances) - q
+    found = constant_reward_drift(q, 0.01, 2, 0.0, variance)
+    np.testing.assert_allclose(found, centred, rtol=0.02)
+
+
+@pytest.mark.claim("N21.3")
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_the_mean_of_the_batch_or_of_the_others_leaves_some_variance(rng, scale):
+    q, values, chances = rng.dirichlet(np.ones(3)), np.array([2.0, -0.5]), [0.3, 0.7]
+    variance = 0.3 * 0.7 * 2.5**2
+    space, rule, size = texts(3), optax.sgd(0.005), 3
+    model = LogitTable.of(q)
+
+    def change(x, r):
+        rewards = scale * (r - r.mean())
+        state = policy_update((model, rule.init(model)), space, x, rewards, rule)
+        return state[0].probabilities(space) - q
+
+    found = expectation(change, q, size, values, np.array(chances))
+    left = scale**2 * (1 - 1 / size) * variance
+    expected = constant_reward_drift(q, 0.005, size, 0.0, left)
+    np.testing.assert_allclose(found, expected, rtol=0.02)
+
+
+@pytest.mark.claim("N21.4")
+@pytest.mark.parametrize("eta", [0.01, 1.0, 30.0])
+def test_logits_keep_their_mean_and_nll_rises_for_any_p(rng, eta):
+    for _ in range(5):
+        q, p = rng.dirichlet(np.ones(4), 2)
+        start = np.log(q)
+        mean = counted(q, eta, 2, lambda logits: logits)
+        np.testing.assert_allclose(mean, start, atol=1e-13 * max(1, eta))
+
+        def nll(x, p=p):
+            return np.log(np.exp(x - x.max()).sum()) + x.max() - p @ x
+
+        rise = counted(q, eta, 2, nll) - nll(start)
+        assert rise > 0
+        powers = [np.sum(q**k) for k in range(4)]
+        if eta == 0.01:
+            second = eta**2 / 4 * (powers[2] - 2 * powers[3] + powers[2] ** 2)
+            assert rise == pytest.approx(second, rel=0.02)
+
+
+@pytest.mark.claim("N21.5")
+@pytest.mark.parametrize("kind", ["lstm", "prefixes"])
+def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
+    space = qd.TextSpace(2, 3)
+    if kind == "lstm":
+        model = qd.LSTMLanguageModel.random(jax.random.key(1), 2, 2, 2)
+    else:
+        model = PrefixTable.of(rng.dirichlet(np.ones(8)), space)
+    flat, build = ravel_pytree(model)
+
+    def q_of(x):
+        return build(x).probabilities(space)
+
+    q, hessians = q_of(flat), jax.hessian(q_of)(flat)
+    slopes = jax.jacobian(q_of)(flat)
+    fisher = (slopes.T / q) @ slopes
+    expected = 0.01 * 2.5 / 8 * jnp.einsum("jk,ijk->i", fisher, hessians)
+    found = fisher_drift(model, space, 0.1, 4, mean=1.5, variance=0.25)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.claim("N21.5")
+def test_a_prefix_drifts_as_often_as_it_is_seen(rng):
+    space = qd.TextSpace(3, 2)
+    q = rng.dirichlet(np.ones(9))
+    first = q.reshape(3, 3).sum(axis=1)
+    table = PrefixTable.of(q, space)
+
+    def conditionals(q):
+        rows = q.reshape(3, 3)
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    found = fisher_drift(table, space, 0.1, 4, of=conditionals)
+    for share, row, drift in zip(first, conditionals(q), found):
+        expected = share * constant_reward_drift(row, 0.1, 4)
+        np.testing.assert_allclose(drift, expected, rtol=1e-10)
+
+
+@pytest.mark.claim("N21.6")
+@pytest.mark.parametrize("steps", [2, 3])
+def test_steps_on_one_batch_flatten(rng, steps):
+    q = rng.dirichlet(np.ones(3))
+    found = constant_reward_drift(q, 0.002, 2, num_steps=steps)
+    listed = counted(q, 0.002, 2, softmax, steps=steps) - q
+    np.testing.assert_allclose(found, listed, rtol=0.03, atol=1e-2 * abs(found).max())
+    # At (1 + 4 S2) / 10 < q < (1 + 2 S2) / 6, many steps turn a gain into a loss.
+    near = np.r_[0.15, 0.13, np.full(72, 0.01)]
+    first, second = (
+        np.asarray(constant_reward_drift(near, 0.1, 4, num_steps=k)) / near
+        for k in (1, 50)
+    )
+    assert first[0] > first[1]
+    assert second[0] < second[1]
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N21.7")
+def test_oracle_nll_improves_where_q_is_p_unless_it_is_an_lstm():
+    space = qd.TextSpace(4, 3)
+
+    def change(model, p):
+        def both(q):
+            return jnp.stack([-q @ jnp.log(p), -p @ jnp.log(q)])
+
+        return fisher_drift(model, space, 0.1, 8, of=both)
+
+    rising = 0
+    for seed in range(6):
+        lstm = qd.LSTMLanguageModel.random(jax.random.key(seed), 4, 8, 8, sigma=0.5)
+        p = lstm.probabilities(space)
+        assert float(p.max()) < 1 / 6
+        oracle_nll, nll = change(LogitTable.of(p), p)
+        assert oracle_nll < 0 < nll
+        assert float(spearmanr(constant_reward_drift(p, 0.1, 8) / p, p)[0]) > 0.999
+        oracle_nll, nll = change(lstm, p)
+        assert nll > 0
+        rising += bool(oracle_nll > 0)
+    assert rising > 0
+
+
+@pytest.mark.claim("N21.8")
+@pytest.mark.parametrize("batch_size", [2, 3, 5])
+@pytest.mark.parametrize("reward", [1.0, -3.0])
+def test_adam_starts_with_signs(rng, batch_size, reward):
+    for q in (rng.dirichlet(np.ones(4)), np.array([0.4, 0.2, 0.2, 0.2])):
+        total = np.zeros(4)
+        for batch in product(range(4), repeat=batch_size):
+            slope = reward * (np.bincount(batch, minlength=4) - batch_size * q)
+            slope[np.abs(slope) < 1e-12] = 0
+            total += np.prod(q[list(batch)]) * np.sign(slope)
+        found = adam_drift(q, 0.01, batch_size, reward)
+        np.testing.assert_allclose(found, 0.01 * total, atol=1e-15)
+        space, rule, model = texts(4), optax.adam(0.01), LogitTable.of(q)
+
+        def change(x, r, model=model, rule=rule, space=space):
+            state = policy_update((model, rule.init(model)), space, x, r, rule)
+            return state[0].logits - model.logits
+
+        listed = expectation(change, q, batch_size, np.array([reward]))
+        np.testing.assert_allclose(found, listed, atol=1e-7)
+
+
+@pytest.mark.claim("N21.8")
+def test_adam_at_the_size_of_a_batch():
+    q = np.repeat([0.04, 0.001], [20, 200])
+    drift = np.asarray(adam_drift(q, 1.0, 64))
+    draws = np.random.default_rng(8).multinomial(64, q, 20_000) - 64 * q
+    sampled = np.sign(draws).mean(axis=0)
+    assert sampled[:20].mean() == pytest.approx(drift[0], abs=0.01)
+    assert sampled[20:].mean() == pytest.approx(drift[-1], abs=0.01)
+    assert drift[0] == pytest.approx(-0.05, abs=0.005)
+    assert drift[-1] == pytest.approx(-0.88, abs=0.005)
+    half = 1 - 0.5 ** (1 / 64)
+    for x, sign in ((half - 1e-6, -1), (half + 1e-6, 1)):
+        assert np.sign(adam_drift(np.array([x, 1 - x]), 1.0, 64)[0]) == sign
+
+
+@pytest.mark.claim("N21.9")
+def test_adam_ignores_symmetric_rewards_only():
+    q = np.array([0.6, 0.3, 0.1])
+
+    def listed(values, chances):
+        total = np.zeros(3)
+        for batch in product(range(3), repeat=3):
+            for kinds in product(range(len(values)), repeat=3):
+                r = np.array([values[k] for k in kinds])
+                slope = r @ (np.eye(3)[list(batch)] - q)
+                slope[np.abs(slope) < 1e-12] = 0
+                weight = np.prod(q[list(batch)]) * np.prod([chances[k] for k in kinds])
+                total += weight * np.sign(slope)
+        return total
+
+    assert np.abs(listed((-1, 1), (0.5, 0.5))).max() <= 1e-15
+    assert np.abs(listed((-3, 0, 3), (0.3, 0.4, 0.3))).max() <= 1e-15
+    # A mean of 0 is not enough.
+    assert np.abs(listed((-1, 9), (0.9, 0.1))).max() >= 0.05
+
+
+@pytest.mark.claim("N21.10")
+def test_sampled_training_follows_the_drift():
+    q, space, rate = np.r_[0.12, np.full(11, 0.08)], texts(12), 0.05
+    keys = jax.random.split(jax.random.key(10), 4000)
+    model = LogitTable.of(q)
+    paths = jax.vmap(
+        lambda key: train_on_rewards(
+            model, space, key, 20, 2, lambda key, x: jnp.ones(2), optax.sgd(rate)
+        )
+    )(keys)
+    assert paths.shape == (4000, 21, 12)
+    np.testing.assert_allclose(paths[:, 0], np.tile(q, (4000, 1)), rtol=1e-12)
+    change = np.asarray(paths[:, -1] - q)
+    error = change.std(axis=0) / np.sqrt(len(keys))
+    # The drift of 20 steps, nearly that of the first; four standard errors.
+    expected = 20 * np.asarray(constant_reward_drift(q, rate, 2))
+    assert (np.abs(change.mean(axis=0) - expected) <= 4 * error).all()
+
+
+@pytest.mark.claim("N21.11")
+@pytest.mark.parametrize(("clip", "sign"), [(0.15, 1), (0.27, -1)])
+def test_a_clip_as_small_as_the_step_drifts_at_first_order(clip, sign):
+    q = np.r_[0.28, np.full(4, 0.18)]
+    deviations = np.eye(5) - q
+    total = np.zeros(5)
+    for batch in product(range(5), repeat=3):
+        scores = deviations[list(batch)]
+        rise = scores @ scores.sum(axis=0) / 3  # of log Q(x_b) in a step, over eta
+        total += np.prod(q[list(batch)]) * scores[rise < clip].sum(axis=0) / 3
+    assert sign * total[0] > 0.02 > -0.005 > sign * total[-1]
+    space, rule, model = texts(5), optax.sgd(1e-4), LogitTable.of(q)
+
+    def change(x, r):
+        state = policy_update(
+            (model, rule.init(model)), space, x, r, rule, 1e-4 * clip, 2
+        )
+        return state[0].logits - model.logits
+
+    found = np.asarray(expectation(change, q, 3)) / 1e-4
+    np.testing.assert_allclose(found, total, atol=1e-3)
+
+
+def test_the_surrogate_is_clipped_where_it_should_be():
+    # One text of each kind: rewarded, risen beyond the clip; punished, fallen beyond.
+    q, space = np.array([0.5, 0.3, 0.2]), texts(3)
+    model, x, r = LogitTable.of(q), jnp.array([0, 1]), jnp.array([1.0, -1.0])
+    for clip, moves in ((0.01, 1), (10.0, 2)):
+        rule = optax.sgd(1.0)
+        once, twice = (
+            policy_update((model, rule.init(model)), space, x, r, rule, clip, k)[0]
+            for k in (1, 2)
+        )
+        moved = np.abs(np.asarray(twice.logits - once.logits)).max() > 1e-9
+        assert 1 + moved == moves
+
+
+def test_expectation_is_a_sum_over_batches(rng):
+    q, values, chances = (
+        rng.dirichlet(np.ones(3)),
+        np.array([1.0, 5.0]),
+        np.array([0.2, 0.8]),
+    )
+    found = expectation(
+        lambda x, r: {"sum": (x * r).sum(), "first": x[0]}, q, 2, values, chances
+    )
+    assert float(found["sum"]) == pytest.approx(2 * q @ np.arange(3) * 4.2)
+    assert float(found["first"]) == pytest.approx(q @ np.arange(3))
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_input():
+    q, space = np.array([0.5, 0.5]), texts(2)
+    model = LogitTable.of(q)
+    for rate in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="learning_rate must be positive"):
+            constant_reward_drift(q, rate, 2)
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
+        adam_drift(q, 0.1, 0)
+    with pytest.raises(ValueError, match="num_steps must be at least 1"):
+        constant_reward_drift(q, 0.1, 2, num_steps=0)
+    with pytest.raises(ValueError, match="finite, nonnegative variance"):
+        fisher_drift(model, space, 0.1, 2, variance=-1.0)
+    with pytest.raises(ValueError, match="finite mean"):
+        constant_reward_drift(q, 0.1, 2, mean=np.nan)
+    with pytest.raises(ValueError, match="q must sum to 1"):
+        constant_reward_drift(np.ones(2), 0.1, 2)
+    with pytest.raises(ValueError, match="the table has 2 logits, the space 3 texts"):
+        fisher_drift(model, texts(3), 0.1, 2)
+    with pytest.raises(ValueError, match="positive probability"):
+        fisher_drift(LogitTable(np.array([0.0, -1e9])), space, 0.1, 2)
+    rule = optax.sgd(0.1)
+    state = model, rule.init(model)
+    x, r = jnp.array([0, 1]), jnp.ones(2)
+    with pytest.raises(ValueError, match="clip must be positive"):
+        policy_update(state, space, x, r, rule, clip=0.0)
+    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(3,\)"):
+        policy_update(state, space, x, jnp.ones(3), rule)
+    with pytest.raises(ValueError, match="there are 1,048,576 batches"):
+        expectation(lambda x, r: x, q, 20)
+    with pytest.raises(ValueError, match="reward_probabilities must have 2 entries"):
+        expectation(lambda x, r: x, q, 2, np.ones(2), np.ones(1))
+    with pytest.raises(ValueError, match="num_steps must be at least 1"):
+        train_on_rewards(model, space, jax.random.key(0), 0, 2, lambda k, x: x, rule)

@@ -1,0 +1,255 @@
+"""Exact policy gradients, against automatic differentiation and sums over texts."""
+
+from functools import partial
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from models import DIVERGENCES
+
+import qdtheory as qd
+from qdtheory.generators import (
+    REWARDS,
+    LogitTable,
+    PrefixTable,
+    optimal_rewards,
+    policy_gradient,
+    prefix_law,
+    token_policy_gradient,
+)
+
+SPACES = qd.TextSpace(2, 3), qd.TextSpace(4, 3), qd.TextSpace(3, 5), qd.TextSpace(4, 5)
+
+
+def flat(tree):
+    return np.asarray(ravel_pytree(tree)[0])
+
+
+def models(space, seed):
+    rng = np.random.default_rng(seed)
+    prefixes = sum(space.vocab_size**t for t in range(space.max_length))
+    yield qd.LSTMLanguageModel.random(jax.random.key(seed), space.vocab_size, 6, 8)
+    yield LogitTable(rng.normal(size=space.num_texts))
+    yield PrefixTable(rng.normal(size=(prefixes, space.vocab_size)))
+
+
+def gap(found, expected):
+    return np.linalg.norm(flat(found) - flat(expected)) / np.linalg.norm(flat(expected))
+
+
+def rows(tree):
+    """The gradient of each reward as a row."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    return np.hstack([leaf.reshape(len(leaf), -1) for leaf in leaves])
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N20.1")
+def test_a_step_is_the_gradient_of_the_divergence():
+    worst, count = 0.0, 0
+    for space, seed in product(SPACES, range(9)):
+        p = np.random.default_rng([seed, 7]).dirichlet(np.ones(space.num_texts))
+        for model in models(space, seed):
+            count += 1
+            found, expected = map(rows, steps(model, p, space))
+            off = np.linalg.norm(found - expected, axis=1)
+            worst = max(worst, (off / np.linalg.norm(expected, axis=1)).max())
+    assert count >= 100
+    assert worst <= 1e-10
+
+
+@partial(jax.jit, static_argnums=2)
+def steps(model, p, space):
+    """Policy gradients of all rewards, and automatic derivatives of divergences."""
+
+    def descended(m):
+        q = m.probabilities(space)
+        return -jnp.stack([divergence(q, p) for divergence in DIVERGENCES.values()])
+
+    q, (_, pull) = model.probabilities(space), jax.vjp(descended, model)
+    (slopes,) = jax.vmap(pull)(jnp.eye(len(DIVERGENCES)))
+    rewards = jnp.stack([optimal_rewards(REWARDS[n], q, p) for n in DIVERGENCES])
+    return jax.vmap(lambda r: policy_gradient(model, space, r))(rewards), slopes
+
+
+@pytest.mark.claim("N20.5")
+@pytest.mark.parametrize("space", SPACES[:3])
+def test_the_token_form_is_the_sequence_form(space):
+    rewards = np.random.default_rng(5).normal(size=space.num_texts)
+    for model in models(space, 5):
+        found = token_policy_gradient(model, space, rewards)
+        assert gap(found, policy_gradient(model, space, rewards)) <= 1e-12
+
+
+@pytest.mark.claim("N20.5")
+def test_the_token_form_is_seqgans_sum_over_prefixes():
+    """Token by token, with completions enumerated, for the model's and stale ones."""
+    space, rng = qd.TextSpace(3, 3), np.random.default_rng(1)
+    stale = rng.dirichlet(np.ones(27))
+    rewards, texts = rng.normal(size=27), list(product(range(3), repeat=3))
+
+    @jax.jit
+    @jax.grad
+    def log_next(m, mine, before):
+        law = m.probabilities(space)
+        return jnp.log((law * mine).sum() / (law * before).sum())
+
+    for model in models(space, 2):
+        q = np.asarray(model.probabilities(space))
+        for completing in (q, stale):
+            expected = 0.0
+            for t in range(1, 4):
+                for s in product(range(3), repeat=t):
+                    mine = np.array([text[:t] == s for text in texts])
+                    value = completing[mine] @ rewards[mine] / completing[mine].sum()
+                    before = np.array([text[: t - 1] == s[:-1] for text in texts])
+                    slope = flat(log_next(model, mine, before))
+                    expected += q[mine].sum() * value * slope
+            given = None if completing is q else stale
+            found = flat(token_policy_gradient(model, space, rewards, given))
+            np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.claim("N20.10")
+def test_stale_roll_outs_change_the_step_and_not_the_last_token():
+    space, rng = qd.TextSpace(2, 2), np.random.default_rng(3)
+    model = PrefixTable(rng.normal(size=(3, 2)))
+    stale, rewards = rng.dirichlet(np.ones(4)), rng.normal(size=4)
+    fresh = policy_gradient(model, space, rewards).logits
+    found = token_policy_gradient(model, space, rewards, stale).logits
+    assert np.abs(np.asarray(found - fresh)[0]).max() > 1e-3
+    np.testing.assert_allclose(found[1:], fresh[1:], atol=1e-15)
+
+
+def slope_by_differences(objective, logits):
+    """Central differences, one logit after the other."""
+    slope = np.zeros_like(logits)
+    for place in np.ndindex(logits.shape):
+        way = np.zeros_like(logits)
+        way[place] = 1e-5
+        slope[place] = (objective(logits + way) - objective(logits - way)) / 2e-5
+    return slope
+
+
+def laws(x):
+    """Of the first token and of both, over two texts of two words."""
+    return [x.reshape(2, 2).sum(axis=1), x]
+
+
+TWO, REAL = qd.TextSpace(2, 2), np.array([0.4, 0.3, 0.2, 0.1])
+LOGITS = np.array([[0.3, -0.2], [0.5, 0.1], [-0.4, 0.6]])
+
+
+def two_tokens(logits):
+    rows = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return (rows[0][:, None] * rows[1:]).ravel()
+
+
+@pytest.mark.claim("N20.11")
+def test_seqgan_step_descends_a_sum_over_lengths():
+    def objective(logits):
+        pairs = zip(laws(two_tokens(logits)), laws(REAL))
+        return -sum(p @ np.log(2 * p / (p + q)) for q, p in pairs)
+
+    def step(logits, gamma):
+        first, both = (
+            p / (p + q) for q, p in zip(laws(two_tokens(logits)), laws(REAL))
+        )
+        first = np.repeat(first, 2)
+        earned = np.stack([first + gamma * both, both], axis=1)
+        return token_policy_gradient(PrefixTable(logits), TWO, earned).logits
+
+    expected = slope_by_differences(objective, LOGITS)
+    np.testing.assert_allclose(step(LOGITS, 1.0), expected, atol=1e-9)
+    # With gamma < 1: work around a loop in two logits of different rows.
+    angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    for gamma, least, most in ((1.0, 0, 1e-12), (0.5, 1e-4, 1)):
+        work = 0.0
+        for angle in angles:
+            way = np.zeros((2, 3, 2))
+            way[:, 0, 0] = np.cos(angle), -np.sin(angle)
+            way[:, 1, 0] = np.sin(angle), np.cos(angle)
+            work += float((step(LOGITS + way[0], gamma) * way[1]).sum()) / 60
+        assert least <= abs(work) <= most
+    at_p = PrefixTable.of(REAL, TWO).logits
+    np.testing.assert_allclose(step(np.asarray(at_p), 0.5), 0, atol=1e-15)
+
+
+@pytest.mark.claim("N20.12")
+def test_normalised_batches_are_biased_by_the_inverse_of_their_size():
+    rng = np.random.default_rng(12)
+    q, p = 0.5 * rng.dirichlet(np.ones(4), 2) + 0.5 / 4
+    r, found = p / q, {}
+    for m in (1, 2, 3, 6):
+        expected = np.zeros(4)
+        for batch in product(range(4), repeat=m):  # all ordered batches
+            batch = np.array(batch)
+            share = q[batch].prod() * r[batch] / r[batch].sum()
+            np.add.at(expected, batch, share)
+        found[m] = m * (expected - p)
+    np.testing.assert_allclose(found[1], q - p, atol=1e-15)
+    # The delta method's limit; what is left falls like 1/m.
+    limit = p * ((p * r).sum() - r)
+    left = [np.abs(found[m] - limit).max() for m in (2, 3, 6)]
+    assert left[0] > left[1] > left[2]
+    assert left[2] <= 0.2 * np.abs(limit).max()
+
+
+@pytest.mark.claim("N20.13")
+def test_cot_drops_where_a_token_leads():
+    def two_js(logits):
+        q = two_tokens(logits)
+        m = (q + REAL) / 2
+        return -(REAL @ np.log(REAL / m) + q @ np.log(q / m))
+
+    q = two_tokens(LOGITS)
+    gains = []
+    for both in laws((q + REAL) / 2), laws(q):
+        first = np.repeat(both[0], 2)
+        gains.append(np.log(np.stack([first, both[1] / first], axis=1)))
+    gain = gains[0] - gains[1]
+    future = np.stack([gain.sum(axis=1), gain[:, 1]], axis=1)
+    whole, cot = (
+        np.asarray(token_policy_gradient(PrefixTable(LOGITS), TWO, rewards).logits)
+        for rewards in (future, gain)
+    )
+    np.testing.assert_allclose(whole, slope_by_differences(two_js, LOGITS), atol=1e-9)
+    # The last token leads nowhere.
+    np.testing.assert_allclose(cot[1:], whole[1:], atol=1e-15)
+    assert np.abs(cot[0] - whole[0]).max() >= 1e-3
+
+
+def test_an_end_token_is_a_token():
+    space = qd.TextSpace(2, (1, 2, 3))
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 3, 6, 8, end_token=2)
+    rewards = np.random.default_rng(4).normal(size=space.num_texts)
+    found = token_policy_gradient(model, space, rewards)
+    assert gap(found, policy_gradient(model, space, rewards)) <= 1e-13
+    law = prefix_law(space, model.probabilities(space))
+    first = [float(law[space.tokens[:, 0] == a, 0].max()) for a in (0, 1)]
+    assert sum(first) == pytest.approx(1, abs=1e-14)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_input():
+    space, table = qd.TextSpace(2, 2), LogitTable(np.zeros(4))
+    for form in (policy_gradient, token_policy_gradient):
+        with pytest.raises(TypeError, match=r"a model is a pytree .* got a list"):
+            form([0.25] * 4, space, np.zeros(4))
+        with pytest.raises(ValueError, match="has 4 logits, the space 8 texts"):
+            form(table, qd.TextSpace(2, 3), np.zeros(8))
+        with pytest.raises(ValueError, match="model's texts are over 3 tokens"):
+            form(qd.LSTMLanguageModel.random(jax.random.key(0), 3), space, np.zeros(4))
+        with pytest.raises(ValueError, match="rewards must be finite"):
+            form(table, space, np.array([1.0, np.inf, 0, 0]))
+    with pytest.raises(ValueError, match="rewards must have 4 entries, got 3"):
+        policy_gradient(table, space, np.zeros(3))
+    with pytest.raises(
+        ValueError, match=r"rewards must have shape \(4,\), or \(4, 2\)"
+    ):
+        token_policy_gradient(table, space, np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="roll_out must be positive"):
+        token_policy_gradient(table, space, np.zeros(4), np.eye(4)[0])

@@ -1,0 +1,218 @@
+"""Rewards and divergences, against the library's own divergences and integration."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from models import DIVERGENCES
+from scipy.integrate import quad
+
+import qdtheory as qd
+from qdtheory.generators import (
+    REWARDS,
+    given_reward,
+    optimal_discriminator,
+    optimal_rewards,
+    reward_objective,
+    reward_of_divergence,
+)
+
+# The rewards by hand, as functions of u = Q / P.
+OF_RATIO = {
+    "D": lambda u: 1 / (1 + u),
+    "log D": lambda u: -np.log1p(u),
+    "-log(1-D)": lambda u: np.log1p(1 / u),
+    "D/(1-D)": lambda u: 1 / u,
+    "logit D": lambda u: -np.log(u),
+    "(D/(1-D))**2": lambda u: u**-2,
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.claim("N20.1")
+@pytest.mark.parametrize("name", REWARDS)
+def test_the_objective_is_a_known_divergence(rng, name):
+    for q, p in rng.dirichlet(np.ones(9), (50, 2)):
+        expected = float(DIVERGENCES[name](q, p))
+        found = reward_objective(REWARDS[name], q, p)
+        # Sums of nine terms of either sign, which cancel at a small divergence.
+        np.testing.assert_allclose(-found, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.claim("N20.2")
+@pytest.mark.parametrize("name", REWARDS)
+def test_phi_is_minus_the_integral_of_the_reward(name):
+    phi = jax.jit(REWARDS[name].phi)
+    code = given_reward(lambda d: 1.0 * REWARDS[name].of_discriminator(d))
+    for u in (0.03, 0.6, 1.0, 4.0, 30.0):
+        expected = -quad(OF_RATIO[name], 1, u, epsabs=1e-12)[0]
+        assert float(phi(u)) == pytest.approx(expected, abs=1e-9)
+        assert float(code.phi(u)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_rewards_at_the_optimum_are_those_of_the_discriminator(rng):
+    q, p = rng.dirichlet(np.ones(9), 2)
+    d = optimal_discriminator(q, p)
+    np.testing.assert_allclose(d * (p + q), p, rtol=1e-15)
+    for reward in REWARDS.values():
+        found = optimal_rewards(reward, q, p)
+        np.testing.assert_allclose(found, reward.of_discriminator(d), rtol=1e-12)
+    code = given_reward(lambda d: jnp.log(d / (1 - d)))
+    found = optimal_rewards(code, q, p)
+    np.testing.assert_allclose(found, np.log(p / q), rtol=1e-12, atol=1e-14)
+
+
+def test_a_text_that_is_never_real_has_d_zero():
+    q, p = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4, 0.0])
+    d = p / (p + q)
+    expected = {
+        "D": d,
+        "-log(1-D)": -np.log(1 - d),
+        "D/(1-D)": p / q,
+        "(D/(1-D))**2": (p / q) ** 2,
+        "D**2 + D": d**2 + d,
+    }
+    for name, values in expected.items():
+        found = optimal_rewards(given_reward(name), q, p)
+        np.testing.assert_allclose(found, values, rtol=1e-14)
+    for name in ("log D", "logit D", "1 - 1/D"):
+        with pytest.raises(ValueError, match=r"-inf at a text that is never real"):
+            optimal_rewards(given_reward(name), q, p)
+
+
+@pytest.mark.claim("N20.4")
+@pytest.mark.parametrize(
+    ("phi", "rho"),
+    [
+        ("u*log(u)", "log(D/(1 - D)) - 1"),
+        ("-log(u)", "D/(1 - D)"),
+        ("(1 - sqrt(u))**2", "sqrt(D/(1 - D)) - 1"),
+        ("(u - 1)**2", "2 - 2*(1 - D)/D"),
+        (lambda u: u * jnp.log(u), "log(D/(1 - D)) - 1"),
+    ],
+)
+def test_each_divergence_has_its_reward(phi, rho):
+    found, d = reward_of_divergence(phi), np.array([0.1, 0.35, 0.5, 0.8])
+    expected = qd.Expression(rho, "D").value(d)
+    values = jnp.vectorize(found.of_discriminator)(d)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-14)
+    # And back: the integral of the reward, by another route, is φ.
+    u = np.array([0.2, 1.0, 3.0])
+    again = given_reward(lambda d: found.of_discriminator(d)).phi(u)
+    np.testing.assert_allclose(again, found.phi(u), atol=1e-12)
+
+
+@pytest.mark.claim("N20.8")
+@pytest.mark.parametrize("name", REWARDS)
+def test_kl_never_rises_along_the_flow_with_an_optimal_discriminator(rng, name):
+    size = 6
+    starts = np.exp(rng.normal(scale=2, size=(1000, 2, size)))
+    q, p = np.moveaxis(starts / starts.sum(axis=-1, keepdims=True), 1, 0)
+    rho = REWARDS[name].of_discriminator
+
+    def rate(q):
+        rewards = np.asarray(rho(p / (p + q)))
+        return q * (rewards - (q * rewards).sum(axis=1, keepdims=True))
+
+    for _ in range(60):
+        slope = rate(q)
+        # d KL(P, Q)/dt = -sum P q'/Q; sums of six terms, rounding relative to them.
+        terms = p * slope / q
+        assert (terms.sum(axis=1) >= -1e-13 * np.abs(terms).sum(axis=1)).all()
+        # Steps short against the fastest rate: u rho'(u) is at most 2 |rho| or 1.
+        rewards = np.abs(rho(p / (p + q))).max(axis=1, keepdims=True)
+        step = 0.1 / (1 + 2 * rewards)
+        middle = q + step / 2 * slope
+        after = q + step * rate(middle)
+        after = after / after.sum(axis=1, keepdims=True)
+        before = (p * np.log(p / q)).sum(axis=1)
+        assert ((p * np.log(p / after)).sum(axis=1) <= before + 1e-12).all()
+        q = after
+
+
+@pytest.mark.claim("N20.3")
+@pytest.mark.parametrize("name", [*REWARDS, "0.3*log(D) - 0.3*log(1 - D) + 2", "D**3"])
+def test_the_curvature_in_q_depends_on_p_but_for_the_logit(rng, name):
+    reward, size = given_reward(name), 4
+    curvature = jax.jit(jax.hessian(lambda q, p: reward_objective(reward, q, p)))
+    worst = 0.0
+    for q, p in rng.dirichlet(np.ones(size), (20, 2)):
+        # Text 0 gains at the expense of text 3; Q and the other texts stay.
+        moved = p + p[3] / 2 * np.array([1, 0, 0, -1])
+        before, after = (float(curvature(q, x)[0, 0]) for x in (p, moved))
+        worst = max(worst, abs(after / before - 1))
+    if name.startswith(("logit", "0.3")):
+        assert worst <= 1e-6  # the integral of a formula, differentiated twice
+    else:
+        assert worst >= 0.1
+
+
+@pytest.mark.claim("N20.7")
+def test_a_multiple_of_the_logit_is_that_of_ll_plus_se(rng):
+    reward = given_reward("0.5*log(D/(1 - D)) - 3")
+    for q, p in rng.dirichlet(np.ones(7), (20, 2)):
+        pair = qd.LL_SE.quality(q, p) + qd.LL_SE.diversity(q)
+        found = reward_objective(reward, q, p)
+        np.testing.assert_allclose(found, pair / 2, atol=1e-12)
+
+
+@pytest.mark.claim("N20.14")
+def test_an_optimal_ranker_is_no_gradient_and_does_not_collapse(rng):
+    def ranked(q, p):
+        r = p / q
+        return (r[:, None] / (r[:, None] + r)) @ q
+
+    p = rng.dirichlet(np.ones(3))
+    # Work around a closed loop on the simplex: 0 for every gradient field.
+    angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    ways = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    loop = 1 / 3 + 0.2 * np.c_[np.cos(angles), np.sin(angles)] @ ways
+    speed = 0.2 * np.c_[-np.sin(angles), np.cos(angles)] @ ways
+    work = np.mean([ranked(q, p) @ v for q, v in zip(loop, speed)])
+    fair = np.mean([np.log(p / q) @ v for q, v in zip(loop, speed)])
+    assert abs(fair) <= 1e-12
+    assert abs(work) >= 1e-4
+    for q, p in rng.dirichlet(np.full(5, 0.7), (2000, 2)):
+        assert (p - q) @ ranked(q, p) >= -1e-13
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_input():
+    half, zero = [0.5, 0.5], [1.0, 0.0]
+    reward = REWARDS["log D"]
+    for function in (reward_objective, optimal_rewards):
+        with pytest.raises(ValueError, match="p must be positive everywhere"):
+            function(reward, half, zero)
+        with pytest.raises(ValueError, match="q must have 2 entries, got 3"):
+            function(reward, [0.2, 0.3, 0.5], half)
+    with pytest.raises(ValueError, match="p must be positive everywhere"):
+        optimal_discriminator(half, zero)
+    with pytest.raises(ValueError, match=r"x is not allowed .* use D, numbers"):
+        given_reward("x**2")
+    with pytest.raises(ValueError, match=r"finite and smooth .* not near D = 0.25"):
+        given_reward("sqrt(D - 1/2)")
+    with pytest.raises(ValueError, match=r"finite and smooth for every D in \(0, 1\)"):
+        given_reward(lambda d: 1 / (d - 0.5) ** 2)
+    with pytest.raises(ValueError, match=r"falls, at D = 0\.75 for one"):
+        given_reward("D*(1 - D)")
+    with pytest.raises(ValueError, match=r"the reward <lambda> falls, at D = 1 "):
+        given_reward(lambda d: d * (1 - d))
+    with pytest.raises(TypeError, match=r"expected a reward, .* got 3"):
+        given_reward(3)
+    with pytest.raises(TypeError, match="the reward of D"):
+        given_reward(lambda d: np.log(d) if d > 0.5 else d)
+    with pytest.raises(ValueError, match=r"the reward .* falls"):
+        reward_of_divergence("log(u)")
+    with pytest.raises(TypeError, match="expected a formula in u or a function"):
+        reward_of_divergence(2)
+
+
+def test_the_objective_of_code_can_be_differentiated(rng):
+    q, p = rng.dirichlet(np.ones(5), 2)
+    code, named = given_reward(lambda d: jnp.log(d)), REWARDS["log D"]
+    slopes = [jax.grad(reward_objective, 1)(r, q, p) for r in (code, named)]
+    np.testing.assert_allclose(*slopes, rtol=1e-11, atol=1e-11)

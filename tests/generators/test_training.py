@@ -1,0 +1,253 @@
+"""Training by exact gradients, against a loop in NumPy, Optax and the flow's laws."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import qdtheory as qd
+from qdtheory.generators import (
+    REWARDS,
+    LogitTable,
+    optimal_rewards,
+    policy_gradient,
+    train,
+)
+
+SPACE = qd.TextSpace(2, 3)
+P = np.random.default_rng(0).dirichlet(np.ones(8))
+START = np.random.default_rng(1).normal(size=8)
+
+
+def softmax(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+def by_hand(k, rate, steps, rho, replicator=False):
+    """Policy gradient ascent on a table of logits, the discriminator kept k steps."""
+    logits = START.copy()
+    for step in range(steps):
+        q = softmax(logits)
+        if step % k == 0:
+            rewards = rho(P / (P + q))
+        slope = q * (rewards - q @ rewards)
+        logits = logits + rate * (rewards if replicator else slope)
+    return softmax(logits)
+
+
+@pytest.mark.claim("N20.9")
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_a_kept_discriminator_is_a_linear_objective(k):
+    reward = REWARDS["logit D"]
+    found = train(
+        reward,
+        LogitTable(START),
+        SPACE,
+        P,
+        60,
+        optimizer="sgd",
+        learning_rate=0.5,
+        discriminator_steps=k,
+        every=20,
+    )
+    expected = by_hand(k, 0.5, 60, lambda d: np.log(d / (1 - d)))
+    q = found.model.probabilities(SPACE)
+    np.testing.assert_allclose(q, expected, rtol=1e-11)
+    assert found.step.tolist() == [0, 20, 40, 60]
+
+
+def test_the_replicator_flow_multiplies_by_the_rewards():
+    found = train(
+        "D",
+        LogitTable(START),
+        SPACE,
+        P,
+        30,
+        optimizer="replicator",
+        learning_rate=0.1,
+    )
+    expected = by_hand(1, 0.1, 30, lambda d: d, replicator=True)
+    q = found.model.probabilities(SPACE)
+    np.testing.assert_allclose(q, expected, rtol=1e-12)
+    assert (np.diff(found.nll) < 0).all()
+
+
+@pytest.mark.claim("N20.15")
+def test_kl_may_rise_under_gradient_steps_on_logits():
+    rng = np.random.default_rng(15)
+    rose = 0
+    for q, p in rng.dirichlet(np.full(8, 0.3), (40, 2)):
+        p, q = 0.999 * p + 0.001 / 8, 0.999 * q + 0.001 / 8
+        settings = (LogitTable.of(q), SPACE, p, 20)
+        found = {
+            way: train("logit D", *settings, optimizer=way, learning_rate=0.01)
+            for way in ("sgd", "replicator")
+        }
+        rose += bool((np.diff(found["sgd"].nll) > 1e-9).any())
+        for run in found.values():
+            descended = run.oracle_nll - run.entropy
+            assert (np.diff(descended) <= 1e-12).all()
+        assert (np.diff(found["replicator"].nll) <= 1e-12).all()
+    assert rose >= 1
+
+
+def test_adam_is_that_of_optax():
+    model = qd.LSTMLanguageModel.random(jax.random.key(0), 2, 4, 4)
+    found = train("log D", model, SPACE, P, 15, learning_rate=0.03)
+    optimizer = optax.adam(0.03)
+    moments = optimizer.init(model)
+    for _ in range(15):
+        rewards = optimal_rewards(REWARDS["log D"], model.probabilities(SPACE), P)
+        slope = policy_gradient(model, SPACE, rewards)
+        descent = jax.tree.map(jnp.negative, slope)
+        step, moments = optimizer.update(descent, moments)
+        model = jax.tree.map(jnp.add, model, step)
+    expected = model.probabilities(SPACE)
+    np.testing.assert_allclose(
+        found.model.probabilities(SPACE), expected, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_records_are_the_metrics_of_the_model():
+    found = train("logit D", LogitTable(START), SPACE, P, 6, every=3)
+    q = softmax(START)
+    assert float(found.oracle_nll[0]) == pytest.approx(-q @ np.log(P), rel=1e-12)
+    assert float(found.nll[0]) == pytest.approx(-P @ np.log(q), rel=1e-12)
+    q = np.asarray(found.model.probabilities(SPACE))
+    m = (q + P) / 2
+    js = (P @ np.log(P / m) + q @ np.log(q / m)) / 2
+    last = {
+        "oracle_nll": -q @ np.log(P),
+        "nll": -P @ np.log(q),
+        "js": js,
+        "entropy": -q @ np.log(q),
+        "bhattacharyya": -np.log(np.sqrt(P * q).sum()),
+        "cr": P @ q,
+        "nrr": -q @ q,
+        "cnd": ((P - q) ** 2).sum(),
+    }
+    for name, expected in last.items():
+        values = getattr(found, name)
+        assert values.shape == (3,)
+        assert float(values[-1]) == pytest.approx(expected, rel=1e-10)
+
+
+def test_many_seeds_are_one_mapped_run():
+    keys = jax.random.split(jax.random.key(3), 4)
+
+    def run(key):
+        model = qd.LSTMLanguageModel.random(key, 2, 4, 4, 0.5)
+        return train("-log(1-D)", model, SPACE, P, 8, every=4)
+
+    together = jax.jit(jax.vmap(run))(keys)
+    assert together.js.shape == (4, 3)
+    for i, key in enumerate(keys):
+        np.testing.assert_allclose(together.js[i], run(key).js, rtol=1e-9)
+
+
+def test_rewards_may_be_any_function_of_q_and_p():
+    def rewards(q, p):
+        return jnp.log(p / q)
+
+    settings = (LogitTable(START), SPACE, P, 10)
+    mine, named = train(rewards, *settings), train("logit D", *settings)
+    np.testing.assert_allclose(mine.js, named.js, rtol=1e-9)
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Maximum likelihood by an average of all gradients so far, kept as the state."""
+
+    decay: float
+
+    def start(self, model, space, p):
+        return jax.tree.map(jnp.zeros_like, model)
+
+    def ascent(self, state, model, space, p):
+        def likelihood(model):
+            return p @ jnp.log(model.probabilities(space))
+
+        def mixed(old, new):
+            return self.decay * old + (1 - self.decay) * new
+
+        state = jax.tree.map(mixed, state, jax.grad(likelihood)(model))
+        return state, state
+
+
+def test_an_objective_keeps_its_state():
+    settings = {"optimizer": "sgd", "learning_rate": 0.3}
+    found = train(Momentum(0.9), LogitTable(START), SPACE, P, 40, **settings)
+    logits, average = START.copy(), 0.0
+    for _ in range(40):
+        average = 0.9 * average + 0.1 * (P - softmax(logits))
+        logits = logits + 0.3 * average
+    q = found.model.probabilities(SPACE)
+    np.testing.assert_allclose(q, softmax(logits), rtol=1e-11)
+    plain = train(Momentum(0.0), LogitTable(START), SPACE, P, 5, **settings)
+    named = train("D/(1-D)", LogitTable(START), SPACE, P, 5, **settings)
+    np.testing.assert_allclose(plain.js, named.js, rtol=1e-10)
+
+
+def test_the_objective_sees_the_training_set_and_the_metrics_the_truth():
+    seen = np.array([3, 0, 1, 2, 0, 0, 1, 1]) / 8
+    found = train(
+        "D/(1-D)",
+        LogitTable(START),
+        SPACE,
+        P,
+        50,
+        training=seen,
+        optimizer="sgd",
+        learning_rate=0.5,
+    )
+    logits = START.copy()
+    for _ in range(50):
+        logits = logits + 0.5 * (seen - softmax(logits))
+    q = softmax(logits)
+    np.testing.assert_allclose(found.model.probabilities(SPACE), q, rtol=1e-11)
+    assert float(found.nll[-1]) == pytest.approx(-P @ np.log(q), rel=1e-11)
+
+
+def test_the_replicator_flow_is_the_natural_gradient_of_any_objective():
+    settings = {"optimizer": "replicator", "learning_rate": 0.1}
+    found = train(Momentum(0.0), LogitTable(START), SPACE, P, 30, **settings)
+    expected = by_hand(1, 0.1, 30, lambda d: d / (1 - d), replicator=True)
+    np.testing.assert_allclose(found.model.probabilities(SPACE), expected, rtol=1e-11)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_input():
+    table, lstm = LogitTable(START), qd.LSTMLanguageModel.random(jax.random.key(0), 2)
+    with pytest.raises(ValueError, match="has 8 logits, the space 16 texts"):
+        train("D", table, qd.TextSpace(2, 4), np.full(16, 1 / 16), 1)
+    with pytest.raises(ValueError, match="p must have 8 entries, got 4"):
+        train("D", table, SPACE, np.full(4, 0.25), 1)
+    with pytest.raises(ValueError, match="p must be positive everywhere"):
+        train("D", table, SPACE, np.eye(8)[0], 1)
+    with pytest.raises(ValueError, match="the reward -D falls"):
+        train("-D", table, SPACE, P, 1)
+    with pytest.raises(ValueError, match="num_steps must be a multiple of every = 2"):
+        train("D", table, SPACE, P, 3, every=2)
+    with pytest.raises(ValueError, match="discriminator_steps must be at least 1"):
+        train("D", table, SPACE, P, 3, discriminator_steps=0)
+    with pytest.raises(ValueError, match="learning_rate must be positive, got 0"):
+        train("D", table, SPACE, P, 3, learning_rate=0)
+    with pytest.raises(ValueError, match='must be "adam", "sgd" or "replicator"'):
+        train("D", table, SPACE, P, 3, optimizer="lion")
+    with pytest.raises(ValueError, match="take a LogitTable, got a LSTMLanguageModel"):
+        train("D", lstm, SPACE, P, 3, optimizer="replicator")
+    with pytest.raises(ValueError, match=r"one entry a text, \(8,\), got shape \(\)"):
+        train(lambda q, p: q @ p, table, SPACE, P, 3)
+    with pytest.raises(TypeError, match=r"rewards\(q, p\) or an Objective; got 3"):
+        train(3, table, SPACE, P, 3)
+    with pytest.raises(ValueError, match="discriminator_steps is for rewards; Moment"):
+        train(Momentum(0.5), table, SPACE, P, 3, discriminator_steps=2)
+    few = np.eye(8)[0]
+    with pytest.raises(ValueError, match=r"training must be positive .* reward log D"):
+        train("log D", table, SPACE, P, 3, training=few)
+    with pytest.raises(ValueError, match="training must have 8 entries, got 4"):
+        train("D", table, SPACE, P, 3, training=np.full(4, 0.25))

@@ -1,0 +1,292 @@
+"""What published code of text GANs computes, by routes that share no line with it."""
+
+from itertools import product
+from math import frexp, log
+
+import jax
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from models import draw
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import multinomial, spearmanr
+
+import qdtheory as qd
+
+# -- LeakGAN -------------------------------------------------------------------------
+
+
+def places(keys):
+    """Reward of each key by its place in the order of the keys, as `rescale` has it."""
+    order = list(dict.fromkeys(keys))
+    x = [16 * (order.index(key) + 1) / len(keys) - 8 for key in keys]
+    return np.exp(x) / (1 + np.exp(x))
+
+
+def python_2_order(keys):
+    """The order in which CPython 2.7 reads a dictionary of different floats."""
+
+    def put(table, key):
+        mantissa, exponent = frexp(key)
+        high = int(mantissa * 2**31)
+        low = int((mantissa * 2**31 - high) * 2**31)
+        slot = shift = (high + low + (exponent << 15)) % 2**64
+        while table[slot % len(table)] is not None:
+            slot = (5 * slot + shift + 1) % 2**64
+            shift >>= 5
+        table[slot % len(table)] = key
+
+    table = [None] * 8
+    for size, key in enumerate(keys, 1):
+        put(table, key)
+        if 3 * size >= 2 * len(table):
+            old = [key for key in table if key is not None]
+            table = [None] * 2 ** (4 * size).bit_length()
+            for key in old:
+                put(table, key)
+    return [key for key in table if key is not None]
+
+
+@pytest.mark.claim("N20.31")
+def test_a_reward_by_place_ignores_the_scores_in_the_order_of_either_python():
+    rng = np.random.default_rng(31)
+    by_hash = []
+    for _ in range(400):
+        scores = rng.uniform(0.02, 0.6, (4, 64)).astype(np.float32).sum(axis=0).tolist()
+        assert len(set(scores)) == 64
+        assert (np.diff(places(scores)) > 0).all()  # rising with the place in the batch
+        order = python_2_order(scores)
+        assert sorted(order) == sorted(scores)
+        ranks = [order.index(score) for score in scores]
+        by_hash.append(spearmanr(ranks, scores).statistic)
+    assert abs(np.mean(by_hash)) < 4 * 0.126 / np.sqrt(400)
+
+
+@pytest.mark.claim("N20.32")
+@pytest.mark.parametrize(("size", "rolls"), [(64, 4), (32, 1), (128, 16)])
+def test_the_mean_of_sigmoids_of_ranks_is_a_constant(size, rolls):
+    with mpmath.workdps(40):
+        terms = [
+            1 / (1 + mpmath.exp(8 - mpmath.mpf(16) * k / size)) for k in range(size)
+        ]
+        last = 1 / (1 + mpmath.exp(-8))
+        mean = (mpmath.fsum(terms[1:]) + last) / (size * rolls)
+        pairs = (mpmath.mpf(size - 1) / 2 + last) / (size * rolls)
+        assert abs(mean - pairs) < 1e-35
+    scores = np.random.default_rng(size).random(size)
+    assert places(scores).mean() / rolls == pytest.approx(float(pairs), rel=1e-14)
+    if (size, rolls) == (64, 4):
+        assert float(pairs) == pytest.approx(0.12695181503855285, rel=1e-15)
+
+
+def cosine(a, b):
+    return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+
+
+@pytest.mark.claim("N20.33")
+def test_a_scalar_cosine_leaves_the_manager_the_sum_of_the_rewards():
+    rng = np.random.default_rng(33)
+    goals, features = rng.normal(size=(2, 5, 3))
+    rewards = rng.random(5)
+
+    def gradient(rewards, each):
+        def loss(x):
+            found = cosine(x.reshape(5, 3), features)
+            return (rewards * (found if each else found.mean())).mean()
+
+        return approx_fprime(goals.ravel(), loss, 1e-6)
+
+    mean = np.full(5, rewards.mean())
+    assert gradient(rewards, False) == pytest.approx(gradient(mean, False), abs=1e-8)
+    gap = gradient(rewards, True) - gradient(mean, True)
+    assert np.abs(gap).max() > 1e-3
+
+
+@pytest.mark.claim("N20.34")
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_a_mean_reward_leaves_one_part_in_b_of_the_step(size):
+    q, reward = draw(34, 3, 1.0), np.random.default_rng(34).normal(size=3)
+    pairs = product(range(size + 1), repeat=2)
+    counts = np.array([(a, b, size - a - b) for a, b in pairs if a + b <= size])
+    share = counts / size
+    steps = (share @ reward)[:, None] * (share - q)
+    found = multinomial.pmf(counts, size, q) @ steps
+    assert found == pytest.approx(q * (reward - q @ reward) / size, abs=1e-14)
+
+
+@pytest.mark.claim("N20.35")
+@pytest.mark.parametrize("seed", range(5))
+def test_cooling_an_oracles_tokens_lowers_its_own_oracle_nll(seed):
+    space = qd.TextSpace(3, 3)
+    oracle = qd.LSTMLanguageModel.random(jax.random.key(seed), 3)
+    p = np.asarray(oracle.probabilities(space))
+    tree, cool = p.reshape(3, 3, 3), np.ones((3, 3, 3))
+    for t in range(3):
+        law = tree.sum(axis=tuple(range(t + 1, 3)), keepdims=True) ** 1.5
+        cool = cool * law / law.sum(axis=t, keepdims=True)
+    exact = oracle.probabilities(space, temperature=2 / 3)
+    assert cool.ravel() == pytest.approx(np.asarray(exact), abs=1e-12)
+    assert -(cool.ravel() @ np.log(p)) < -(p @ np.log(p)) - 0.01
+
+
+# -- MaliGAN and RankGAN in Texygen --------------------------------------------------
+
+
+@pytest.mark.claim("N20.36")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_score_itself_ascends_kl_to_the_mixture_and_its_odds_the_likelihood(seed):
+    p, q = draw(seed, 6, 1.0), draw(seed + 10, 6, 1.0)
+
+    def law(logits):
+        weights = np.exp(logits - logits.max())
+        return weights / weights.sum()
+
+    def to_mixture(logits):
+        return -p @ np.log(2 * p / (p + law(logits)))
+
+    def likelihood(logits):
+        return p @ np.log(law(logits))
+
+    score = p / (p + q)
+    for weights, objective in ((score, to_mixture), (score / (1 - score), likelihood)):
+        # The expected step: each text's weight over the mean weight, less 1.
+        step = q * weights / (q @ weights) - q
+        slope = approx_fprime(np.log(q), objective, 1e-7) / (q @ weights)
+        assert step == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.claim("N20.37")
+@given(st.integers(0, 100), st.sampled_from([2, 8, 64]))
+def test_a_softmax_over_the_batch_has_one_mean_and_odds_of_e_at_most(seed, size):
+    rng = np.random.default_rng(seed)
+    features, references = rng.gamma(0.1, size=(size, 6)), rng.gamma(0.1, size=(4, 6))
+    likeness = [np.mean([cosine(x, u) for u in references]) for x in features]
+    weights = [np.exp(a) for a in likeness]
+    rewards = [w / sum(weights) for w in weights]
+    assert np.mean(rewards) == pytest.approx(1 / size, rel=1e-12)
+    assert max(rewards) <= np.e * min(rewards)
+
+
+@pytest.mark.claim("N20.37")
+def test_the_odds_come_near_e():
+    def odds(x):
+        good, bad, reference = np.abs(x).reshape(3, 2)
+        return -(cosine(good, reference) - cosine(bad, reference))
+
+    best = minimize(odds, [1, 2, 2, 1, 3, 1], method="Nelder-Mead")
+    assert np.exp(-best.fun) == pytest.approx(np.e, rel=1e-3)
+
+
+# -- TextGAN-PyTorch -----------------------------------------------------------------
+
+
+@pytest.mark.claim("N20.38")
+def test_the_reshaped_table_mixes_sixteen_neighbours_of_one_roll_out():
+    scores = np.random.default_rng(38).random((16, 20, 64))  # roll-out, t, text
+    found = scores.reshape(320, 64).reshape(64, 20, 16).mean(axis=-1)
+    own = 0
+    for text, t in product(range(64), range(20)):
+        block = 16 * (t % 4)
+        of = scores[text // 4, 5 * (text % 4) + t // 4, block : block + 16]
+        assert found[text, t] == pytest.approx(of.mean(), rel=1e-14)
+        own += (block <= text < block + 16) / 16
+    assert own / (64 * 20) == 1 / 64
+
+
+# -- CoT -----------------------------------------------------------------------------
+
+
+@pytest.mark.claim("N20.39")
+@pytest.mark.parametrize(("vocab_size", "length"), [(2, 4), (3, 3), (4, 1)])
+def test_the_mixture_of_tokens_adds_a_divergence_to_that_of_texts(vocab_size, length):
+    space = qd.TextSpace(vocab_size, length)
+    p, q = (np.asarray(qd.oracle(space, seed, 2.0)) for seed in (0, 1))
+    tokens, number, mixed = space.tokens, 0.0, {}
+
+    def law(x, prefix):
+        """Of the next token after a prefix."""
+        after = (tokens[:, : len(prefix)] == prefix).all(axis=1)
+        mass = np.bincount(tokens[after, len(prefix)], x[after], vocab_size)
+        return mass / mass.sum(), mass.sum()
+
+    # The chain rule: a sum over prefixes of divergences of the next token.
+    for prefix in (
+        x for t in range(length) for x in product(range(vocab_size), repeat=t)
+    ):
+        (a, in_p), (b, in_q) = law(p, prefix), law(q, prefix)
+        m = (a + b) / 2
+        mixed[prefix] = m
+        number += (in_p * (a @ np.log(a / m)) + in_q * (b @ np.log(b / m))) / 2
+    by_token = [
+        np.prod([mixed[tuple(text[:t])][text[t]] for t in range(length)])
+        for text in tokens
+    ]
+    half = (p + q) / 2
+    exact = qd.jensen_shannon_divergence(q, p) + half @ np.log(half / by_token)
+    assert number == pytest.approx(float(exact), rel=1e-11)
+    assert number <= length * log(2)
+    assert (number > log(2)) == (length > 1)
+
+
+@pytest.mark.claim("N20.39")
+def test_log_ratios_of_samples_estimate_it():
+    p, q = draw(1, 4, 1.0).reshape(2, 2), draw(2, 4, 1.0).reshape(2, 2)
+    rows = [
+        np.stack([x.sum(1).repeat(2), (x / x.sum(1)[:, None]).ravel()]) for x in (p, q)
+    ]
+    m = sum(rows) / 2
+    rng, means, error = np.random.default_rng(39), [], 0.0
+    for x, row in zip((p, q), rows, strict=True):
+        logs = np.log(row / m).sum(axis=0)[rng.choice(4, 20_000, p=x.ravel())]
+        means.append(logs.mean())
+        error += logs.var() / 20_000 / 4
+    half = (p + q).ravel() / 2
+    js = qd.jensen_shannon_divergence(q.ravel(), p.ravel())
+    exact = float(js) + half @ np.log(half / m.prod(axis=0))
+    assert abs(np.mean(means) - exact) < 5 * np.sqrt(error)
+
+
+# -- two that change nothing, and ties -----------------------------------------------
+
+
+@pytest.mark.claim("N20.40")
+def test_a_gradient_through_the_rewards_does_not_touch_the_generator():
+    rng = np.random.default_rng(40)
+    theta, phi, texts = rng.normal(size=4), rng.normal(size=4), [0, 2, 3, 3]
+
+    def loss(theta, phi):
+        log_q = theta - np.log(np.exp(theta).sum())
+        return -np.mean([log_q[x] * -np.log1p(np.exp(-phi[x])) for x in texts])
+
+    whole = approx_fprime(
+        np.concatenate([theta, phi]), lambda x: loss(x[:4], x[4:]), 1e-7
+    )
+    rewards = -np.log1p(np.exp(-phi[texts]))
+    q = np.exp(theta) / np.exp(theta).sum()
+    alone = -(rewards[:, None] * (np.eye(4)[texts] - q)).mean(axis=0)
+    assert whole[:4] == pytest.approx(alone, abs=1e-6)
+    assert np.abs(whole[4:]).max() > 0.01
+
+
+@pytest.mark.claim("N20.41")
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=4, max_size=8), min_size=2))
+def test_a_text_among_its_references_has_bleu_1(sample):
+    smooth = SmoothingFunction().method1
+    for text in sample[:3]:
+        found = qd.text.bleu([text], sample, max_order=4)
+        for order in (1, 4):
+            weights = (1 / order,) * order
+            theirs = sentence_bleu(sample, text, weights, smoothing_function=smooth)
+            assert found[order - 1] == pytest.approx(theirs) == pytest.approx(1)
+
+
+@pytest.mark.claim("N20.42")
+@given(st.integers(1, 64))
+def test_equal_scores_share_a_place(equal):
+    scores = np.where(np.arange(64) < equal, 2.0, np.random.default_rng(42).random(64))
+    sigmoids = 1 / (1 + np.exp(8 - np.arange(1, 66 - equal) / 4))
+    mean = (equal * sigmoids[0] + sigmoids[1:].sum()) / 64
+    assert places(scores).mean() == pytest.approx(mean, rel=1e-12)
