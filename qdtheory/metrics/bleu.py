@@ -16,7 +16,6 @@ their joins and weights.
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import jax
@@ -35,6 +34,7 @@ from qdtheory.metrics.bleu_formula import (
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import Number, check_distributions, check_positive
+from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
 
@@ -53,6 +53,8 @@ def expected_bleu(
     to the candidate's (the shorter on ties). A text without a matching n-gram of some
     order, such as one shorter than that order, has BLEU 0; `smoothing="epsilon"`
     replaces counts of 0 by 0.1, but a text without a matching token keeps BLEU 0.
+
+    Estimated by `qd.text.bleu(..., smoothing=None)`, or with the smoothing given here.
 
     Args:
         space: the texts, of one or several lengths.
@@ -96,6 +98,8 @@ def expected_self_bleu(
 ) -> Float[Array, " orders"]:
     """Expected Self-BLEU of num_references + 1 independent texts from `q`.
 
+    Estimated by `qd.text.self_bleu(..., smoothing=None)`, or the smoothing given here.
+
     Args:
         space: the texts, of one or several lengths.
         q: the model, shape (num_texts,).
@@ -137,8 +141,7 @@ def check_references(name: str, number: Number) -> None:
 
 
 # --- Beyond the closed form ---------------------------------------------------------
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(Record):
     """Mean over independent draws.
 
     Attributes:
@@ -235,6 +238,8 @@ def expected_corpus_bleu(
     so their counts are convolved, once for each of the $\binom{N + n - 1}{n}$
     multisets of references: for small spaces only. The result is a polynomial of
     degree `num_candidates` in q.
+
+    Estimated by `qd.text.bleu(..., smoothing=None, aggregate="pooled")`.
 
     Args:
         space: the texts.

@@ -161,6 +161,8 @@ def cross_entropy(
 ) -> Float[Array, ""]:
     r"""Cross-entropy $H(a, b) = -\sum_i a_i \log b_i$; -LL(Q; P) = H(Q, P).
 
+    Estimated by `qd.text.lm_score`, with a fitted model in place of `b`.
+
     Args:
         a: distribution that texts are drawn from, shape (N,).
         b: distribution that scores them, shape (N,).

@@ -30,6 +30,8 @@ def frechet_distance(
     the exact mean and covariance of the features. 0 iff these agree, which does not
     mean Q = P unless the map is rich enough.
 
+    Estimated by `qd.text.frechet_distance`, of features of samples.
+
     Args:
         q: the model, shape (N,).
         p: the real distribution, shape (N,).

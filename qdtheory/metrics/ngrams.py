@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
+from qdtheory.metrics.draws import chance_seen
 from qdtheory.world.distributions import (
     check_distribution,
     check_distributions,
@@ -26,6 +27,8 @@ def coverage_rate(
     r"""Coverage rate, a quality: $CR(Q; P) = \sum_i Q_i P_i$.
 
     The probability that a draw from Q equals a draw from P.
+
+    Estimated on n-grams by `qd.text.coverage_rate(..., estimator="pairs")`.
 
     Args:
         q: the model, a distribution over texts or n-grams, shape (N,).
@@ -53,6 +56,8 @@ def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
     r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
 
     Minus the probability that two draws from Q are equal; Simpson's index minus 1.
+
+    Estimated on n-grams by `qd.text.negative_repetition_rate(..., estimator="pairs")`.
 
     Args:
         q: a distribution over texts or n-grams, shape (N,).
@@ -84,6 +89,8 @@ def cnd(
     Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Computed as
     a sum of squares, so it keeps its precision when Q is close to P. On n-grams it is
     0 iff the n-gram distributions are equal, which does not imply Q = P.
+
+    Estimated on n-grams by `qd.text.cnd(..., estimator="pairs")`.
 
     Args:
         q: the model, a distribution over texts or n-grams, shape (N,).
@@ -121,6 +128,8 @@ def ms_jaccard(
     $J_n = \sum_g \min(c_g, d_g) / \sum_g \max(c_g, d_g)$, where $c_g$ and $d_g$ are
     the expected counts of the n-gram g in one text of q and of p. Where the value is
     0, the gradient is defined as 0.
+
+    Estimated by `qd.text.ms_jaccard`.
 
     Args:
         space: the texts.
@@ -179,6 +188,8 @@ def expected_distinct(
     be the sum over the texts without g. The value is $\sum_{t \ge 1} a_t / t$ with the
     coefficients $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
 
+    Estimated by `qd.text.distinct`.
+
     Args:
         space: the texts.
         q: a distribution over them, shape (num_texts,).
@@ -206,10 +217,7 @@ def expected_distinct(
     check_positive(num_texts=num_texts)
     contains = ngram_matrix(space, n) > 0
     if len(space.lengths) == 1:
-        seen = (jnp.asarray(contains) * q).sum(axis=1)
-        certain = seen >= 1
-        unseen = num_texts * jnp.log1p(-jnp.where(certain, 0, seen))
-        different = jnp.where(certain, 1.0, -jnp.expm1(unseen))
+        different = chance_seen((jnp.asarray(contains) * q).sum(axis=1), num_texts)
         return different.sum() / (num_texts * (space.max_length - n + 1))
     counts = np.maximum(space.text_lengths - n + 1, 0)
     of_count = counts == np.arange(counts.max() + 1)[:, None]
@@ -223,6 +231,60 @@ def expected_distinct(
     powers = power(mass.sum(axis=1)[:, None]) - power(mass @ ~contains.T)
     coefficients = jnp.fft.ifft(powers.sum(axis=1)).real
     return (coefficients[1:] / np.arange(1, size)).sum()
+
+
+def expected_self_repetition(
+    space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
+) -> Float[Array, ""]:
+    r"""Expected self-repetition score of m texts from q, in nats.
+
+    The mean over texts of $\log(1 + \sum_{y} c(x, y))$, where y runs over the m - 1
+    other texts and c(x, y) counts the distinct n-grams of x that occur in y. Minus it
+    is a diversity.
+
+    Estimated by `qd.text.self_repetition`.
+
+    Args:
+        space: the texts.
+        q: a distribution over them, shape (num_texts,).
+        n: order, 1 .. max_length.
+        num_texts: m, at least 2.
+
+    Returns:
+        A number, at least 0.
+
+    Raises:
+        ValueError: `q` is not a distribution over the space, or `n` or `num_texts` is
+            out of range.
+
+    References:
+        Salkar et al. 2022; Shaib et al. 2024.
+
+    Claims: N25.18.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> q = np.array([0.5, 0.5])
+        >>> round(float(expected_self_repetition(space, q, 1, num_texts=2)), 6)
+        0.346574
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    if num_texts < 2:
+        raise ValueError(f"num_texts must be at least 2, got {num_texts}")
+    contains = (ngram_matrix(space, n) > 0).astype(int)
+    shared = contains.T @ contains
+    most = int(shared.max())
+    counts = np.arange(most + 1)
+    size = most * (num_texts - 1) + 1
+    space.refuse_beyond_memory(
+        16 * space.num_texts * max(size, space.num_texts * most),
+        "sums of shared n-grams",
+    )
+    # The law of c(x, y) for each x, then of the sum over m - 1 independent y.
+    law = (jnp.asarray(shared[:, None] == counts[:, None]) * q).sum(axis=-1)
+    transform = jnp.fft.fft(law, size, axis=1)
+    total = jnp.fft.ifft(transform ** (num_texts - 1), axis=1).real
+    return q @ (total @ np.log1p(np.arange(size)))
 
 
 def ngram_matrix(

@@ -1,10 +1,14 @@
-"""Similarities of two texts: common n-grams, BLEU of one by the other."""
+"""Similarities of two texts: common n-grams, BLEU, subsequences, edits."""
+
+from collections.abc import Iterator
+from itertools import product
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
+from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.spaces import TextSpace
@@ -70,9 +74,120 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
             "BLEU is a symmetric kernel for texts of one length only, got lengths "
             f"{space.lengths}"
         )
-    space.refuse_beyond_memory(8 * space.num_texts**2, "BLEU kernel")
-    table = bleu_table(space, max_order)
-    columns = jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))
-    kernel = np.asarray(columns)
+    kernel = np.asarray(bleu_of_pairs(space, max_order))
     # Symmetric up to the rounding of sums in different orders.
     return (kernel + kernel.T) / 2
+
+
+def bleu_of_pairs(
+    space: TextSpace, max_order: int, smoothing: Smoothing = None
+) -> Float[Array, "texts texts"]:
+    """BLEU of each text as reference (row) with each text as candidate (column).
+
+    Args:
+        space: the texts.
+        max_order: highest order of the n-grams.
+        smoothing: "epsilon" (NLTK's method 1), or None.
+
+    Returns:
+        BLEU, shape (num_texts, num_texts).
+
+    Raises:
+        ValueError: `max_order` is below 1, or the table would not fit into memory.
+
+    Example:
+        >>> bleu_of_pairs(TextSpace(vocab_size=2, lengths=(1, 2)), 1)[0].tolist()
+        [1.0, 0.0, 0.5, 0.5, 0.5, 0.0]
+    """
+    space.refuse_beyond_memory(8 * space.num_texts**2, "BLEU kernel")
+    table = bleu_table(space, max_order, smoothing)
+    return jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))
+
+
+def lcs_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
+    r"""ROUGE-L of each text with each: the longest common subsequence over the length.
+
+    For lengths a and b the F-measure, $2\,LCS / (a + b)$. Its pair is expected ROUGE-L
+    with a real text, and minus the mean ROUGE-L of two texts of the model.
+
+    Estimated by `qd.text.pairwise_rouge_l`.
+
+    Args:
+        space: the texts.
+
+    Returns:
+        K, shape (num_texts, num_texts), symmetric, ones on the diagonal.
+
+    Raises:
+        ValueError: the matrix would not fit into memory.
+
+    References:
+        Lin 2004, section 3; the kernel view is ours.
+
+    Claims: N25.13, N25.14.
+
+    Example:
+        >>> lcs_kernel(TextSpace(vocab_size=2, lengths=2))[1].tolist()
+        [0.5, 1.0, 0.5, 0.5]
+    """
+    common, lengths = _lcs(space), space.text_lengths
+    return 2 * common / (lengths[:, None] + lengths)
+
+
+def edit_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
+    """One minus Levenshtein's distance of two texts over the greater length.
+
+    Args:
+        space: the texts.
+
+    Returns:
+        K, shape (num_texts, num_texts), symmetric, ones on the diagonal.
+
+    Raises:
+        ValueError: the matrix would not fit into memory.
+
+    References:
+        Wagner and Fischer 1974; the kernel view is ours.
+
+    Claims: N25.15.
+
+    Example:
+        >>> edit_kernel(TextSpace(vocab_size=2, lengths=2))[1].tolist()
+        [0.5, 1.0, 0.0, 0.5]
+    """
+    lengths = space.text_lengths
+    return 1 - _edits(space) / np.maximum(lengths[:, None], lengths)
+
+
+def _tables(space: TextSpace) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Positions i and j, and of each two texts whether their tokens there agree."""
+    space.refuse_beyond_memory(
+        (space.max_length + 1) ** 2 * space.num_texts**2, "table of prefixes"
+    )
+    for i, j in product(range(space.max_length), repeat=2):
+        first, second = space.tokens[:, i], space.tokens[:, j]
+        yield i, j, (first[:, None] == second) & (second >= 0)
+
+
+def _lcs(space: TextSpace) -> np.ndarray:
+    """Length of the longest common subsequence of each two texts."""
+    shape = (space.max_length + 1,) * 2 + (space.num_texts,) * 2
+    best = np.zeros(shape, np.int8)
+    for i, j, same in _tables(space):
+        longer = np.maximum(best[i, j + 1], best[i + 1, j])
+        best[i + 1, j + 1] = np.where(same, best[i, j] + 1, longer)
+    return best[-1, -1]
+
+
+def _edits(space: TextSpace) -> np.ndarray:
+    """Fewest insertions, deletions and substitutions from one text to another."""
+    size = space.max_length + 1
+    fewest = np.zeros((size, size) + (space.num_texts,) * 2, np.int8)
+    fewest[:, 0] += np.arange(size, dtype=np.int8)[:, None, None]
+    fewest[0] += np.arange(size, dtype=np.int8)[:, None, None]
+    for i, j, same in _tables(space):
+        aside = np.minimum(fewest[i, j + 1], fewest[i + 1, j]) + 1
+        fewest[i + 1, j + 1] = np.minimum(aside, fewest[i, j] + ~same)
+    a, b = (x[..., None] for x in (space.text_lengths,) * 2)
+    texts = np.arange(space.num_texts)
+    return fewest[a, b.T, texts[:, None], texts]

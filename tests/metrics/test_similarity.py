@@ -1,10 +1,12 @@
 """BLEU of each text by each: symmetric, an inner product at the end orders only."""
 
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from flint import fmpz_mat
+from nltk.translate.bleu_score import sentence_bleu
 
 import qdtheory as qd
 from qdtheory.metrics.similarity import bleu_kernel
@@ -64,3 +66,102 @@ def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(lengt
 def test_over_one_word_there_is_nothing_to_beat():
     for order in (1, 2, 3):
         assert bleu_kernel(qd.TextSpace(1, 3), order).tolist() == [[1.0]]
+
+
+def by_recursion(a, b):
+    """LCS and edit distance of two texts, from the definitions."""
+    if not a or not b:
+        return 0, len(a) + len(b)
+    if a[-1] == b[-1]:
+        common, edits = by_recursion(a[:-1], b[:-1])
+        return common + 1, edits
+    cut_a, cut_b = by_recursion(a[:-1], b), by_recursion(a, b[:-1])
+    both = by_recursion(a[:-1], b[:-1])
+    return max(cut_a[0], cut_b[0]), 1 + min(cut_a[1], cut_b[1], both[1])
+
+
+@pytest.mark.claim("N25.13")
+def test_subsequences_and_edits_are_those_of_the_recursion():
+    for space in (qd.TextSpace(2, 4), qd.TextSpace(3, (1, 2, 3))):
+        texts = [tuple(row[row >= 0].tolist()) for row in space.tokens]
+        lcs, edits = qd.lcs_kernel(space), qd.edit_kernel(space)
+        for (i, a), (j, b) in product(enumerate(texts), repeat=2):
+            common, distance = by_recursion(a, b)
+            size = len(a) + len(b), max(len(a), len(b))
+            assert lcs[i, j] == pytest.approx(2 * common / size[0], abs=1e-15)
+            assert edits[i, j] == pytest.approx(1 - distance / size[1], abs=1e-15)
+
+
+def negative_directions(kernel):
+    """By the exact characteristic polynomial's signs, on the basis e_i - e_N."""
+    whole = np.rint(kernel * 12).astype(int)
+    assert np.abs(whole - 12 * kernel).max() < 1e-12
+    last = whole[-1]
+    rows = whole[:-1, :-1] - last[:-1] - whole[:-1, -1:] + last[-1]
+    coefficients = fmpz_mat(rows.tolist()).charpoly().coeffs()
+    # Descartes: exact for a polynomial whose roots are all real.
+    signs = [c * (-1) ** k > 0 for k, c in enumerate(coefficients) if c]
+    return sum(a != b for a, b in pairwise(signs))
+
+
+@pytest.mark.claim("N25.13")
+@pytest.mark.claim("N25.15")
+@pytest.mark.parametrize(
+    ("size", "lcs", "edits"),
+    [((2, 2), 0, 0), ((2, 3), 0, 1), ((3, 2), 0, 0), ((2, 4), 2, 3), ((4, 2), 2, 0)],
+)
+def test_the_smallest_spaces_where_subsequences_and_edits_fail(size, lcs, edits):
+    space = qd.TextSpace(*size)
+    for kernel, number in ((qd.lcs_kernel(space), lcs), (qd.edit_kernel(space), edits)):
+        assert negative_directions(kernel) == number
+        found = qd.check_compatibility(qd.KernelPair(kernel))
+        assert found.compatible is (number == 0)
+
+
+def periodic(word, length, starts):
+    """Texts of a length that start at some positions of a periodic sequence."""
+    return [[*(word * length)[s : s + length]] for s in starts]
+
+
+@pytest.mark.claim("N25.23")
+@pytest.mark.parametrize(
+    ("order", "period", "words"),
+    [(4, 2, ("0011", "0001")), (7, 2, ("0011", "0001")), (6, 3, ("000111", "010011"))],
+)
+def test_two_sequences_without_common_ngrams_give_two_negative_directions(
+    order, period, words
+):
+    starts = (0, period // 2, period, period + period // 2)
+    length = order + period - 1
+    texts = [text for word in words for text in periodic(word, length, starts)]
+    weights = [1 / order] * order
+    kernel = np.zeros((8, 8))
+    for (i, a), (j, b) in product(enumerate(texts), repeat=2):
+        if shares(a, b, order):  # NLTK warns of what is 0
+            kernel[i, j] = sentence_bleu([b], a, weights)
+    d = np.array([1, -1, 1, -1])
+    assert (kernel[:4, 4:] == 0).all()
+    for block in (kernel[:4, :4], kernel[4:, 4:]):
+        assert block[0, 2] == block[1, 3] == 0
+        assert d @ block @ d < 0
+
+
+@pytest.mark.claim("N25.23")
+@pytest.mark.parametrize(("order", "length"), [(2, 3), (2, 7), (3, 4), (4, 9), (6, 8)])
+def test_four_texts_beat_some_p_whatever_the_order(order, length):
+    period = length - order + 1
+    start = period - order + 1 if period >= order else period // 2
+    starts = (0, start, period, period + start)
+    texts = periodic("0" * period + "1" * period, length, starts)
+    kernel = counted_kernel(["".join(t) for t in texts], order)
+    found = kernel_criterion(kernel)
+    assert found.num_negative == 1
+    assert not found.compatible
+    p, q = (np.asarray(x) for x in (found.witness.p, found.witness.q))
+    assert min((q - p) @ kernel @ p, (p - q) @ kernel @ (p + q)) > 1e-6
+
+
+def shares(a, b, n):
+    """Do two texts have a common n-gram?"""
+    one, other = ({tuple(t[i : i + n]) for i in range(len(t) - n + 1)} for t in (a, b))
+    return not one.isdisjoint(other)

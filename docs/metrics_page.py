@@ -1,0 +1,72 @@
+"""The tables of metrics.md, made from the library's catalogue of metrics."""
+
+import re
+
+from coverage_page import claims, table
+
+from qdtheory.catalogue import METRICS
+
+KINDS = ("quality", "diversity", "both in one", "divergence")
+TITLES = (
+    "Metric",
+    "Formula and form",
+    "Partner and verdict",
+    "From samples",
+    "Beside it",
+)
+
+
+def linked(ids):
+    """Claims as links to their notebooks, one link a notebook."""
+    names = {}
+    for claim in ids:
+        names.setdefault(claims()[claim][0], []).append(claim)
+    return ", ".join(
+        f"[{', '.join(found)}](../notebooks/{notebook}.ipynb)"
+        for notebook, found in names.items()
+    )
+
+
+def code(text):
+    """Names between backquotes; a star or underscore elsewhere means itself."""
+    return re.sub(r"(?<!`)([*_])(?!`)", r"\\\1", text) if "`" not in text else text
+
+
+def cells(metric):
+    """The row of one metric."""
+    names = f"<br>{', '.join(map(code, metric.other_names))}" * bool(metric.other_names)
+    functions = ", ".join(
+        f"{{py:obj}}`{path.rpartition('.')[2]} <qdtheory.{path}>`"
+        for path in metric.functions
+    )
+    return (
+        f"**{code(metric.name)}**{names}",
+        f"`{metric.formula}`<br>{metric.form}",
+        f"{code(metric.partner)}<br>{metric.status}: {metric.verdict}",
+        f"{metric.estimator}<br>{functions}",
+        f"{code(metric.beside)}<br>{linked(metric.claims)}",
+    )
+
+
+def tables():
+    """One table for each kind of metric, under the name of its place."""
+    return {
+        kind: table(
+            TITLES,
+            "16 22 22 20 20",
+            (cells(metric) for metric in METRICS if metric.kind == kind),
+        )
+        for kind in KINDS
+    }
+
+
+def fill(app, document, source):
+    """Put the tables where metrics.md has comments with their names."""
+    if document == "docs/metrics":
+        for name, text in tables().items():
+            source[0] = source[0].replace(f"<!-- {name} -->", text)
+
+
+def setup(app):
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True}
