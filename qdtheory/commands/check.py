@@ -1,21 +1,25 @@
 """The command check: a verdict on a quality-diversity pair."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from qdtheory.commands.errors import fail
 from qdtheory.commands.inputs import (
+    AnyPairName,
     AsJson,
     FormulaF,
     FormulaG,
     OwnDiversity,
     OwnQuality,
-    PairName,
     RealFile,
+    References,
+    ScoresFile,
+    SelfReferences,
+    bleu_pair,
     chosen_pair,
     count_texts,
+    is_bleu,
     read_distribution,
 )
 from qdtheory.commands.outputs import print_json
@@ -25,9 +29,12 @@ from qdtheory.solvers.progress import progress
 def check(
     f: FormulaF = None,
     g: FormulaG = None,
-    pair: PairName = None,
+    pair: AnyPairName = None,
     quality: OwnQuality = None,
     diversity: OwnDiversity = None,
+    scores: ScoresFile = None,
+    references: References = None,
+    self_references: SelfReferences = None,
     vocab_size: Annotated[
         int | None, typer.Option(help="Tokens in the vocabulary of the texts.")
     ] = None,
@@ -44,34 +51,44 @@ def check(
     """Can the real distribution be beaten in both quality and diversity?
 
     Give the pair as formulas of x (--f and --g: x, numbers, log, exp, sqrt,
-    + - * / ** and parentheses), by its name (--pair), or as functions that JAX
-    can trace, from a module in this folder (--quality and --diversity). A pair
-    of functions is tested at P (--p) or at random ones over all texts
-    (--vocab-size and --length); the other verdicts hold for every P over 4 or
-    more texts unless fewer are asked for.
+    + - * / ** and parentheses), by its name (--pair), as functions that JAX can
+    trace, from a module in this folder (--quality and --diversity), or as the
+    score of each text, such as another model's, and a formula (--scores and
+    --g). A pair of functions or scores is tested at P (--p) or at random ones
+    over all texts (--vocab-size and --length), over which BLEU-1, BLEU-2, ... is
+    judged too; the other verdicts hold for every P over 4 or more texts unless
+    fewer are asked for.
 
     Example: qdtheory check --f "log(x)" --g "-x*log(x)"
     """
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
     from qdtheory.theory.compatibility import check_compatibility
 
     real = read_distribution(p) if p is not None else None
-    num_texts = count_texts(vocab_size, length, real)
-    chosen = chosen_pair(f, g, pair, quality, diversity, real, num_texts)
+    if is_bleu(pair, references, self_references):
+        num_texts = count_texts(vocab_size, length, None)
+        if vocab_size is None or length is None:
+            fail(f"{pair} is judged over a space: add --vocab-size and --length")
+        from qdtheory import TextSpace
+
+        space = TextSpace(vocab_size, length)
+        chosen = bleu_pair(str(pair), space, references, self_references)
+    else:
+        num_texts = count_texts(vocab_size, length, real)
+        chosen = chosen_pair(f, g, pair, quality, diversity, scores, real, num_texts)
     with progress(1) as step:
         step(f"Checking {chosen.name}")
         try:
             verdict = check_compatibility(chosen, real, num_texts=num_texts)
         except ValueError as error:
-            fail(str(error))
+            # The file is not to blame for a formula.
+            of_file = p is not None and str(error).startswith("p must")
+            fail(f"{p}: {error}" if of_file else str(error))
         except Exception as error:
             if quality is None:  # only a user's function may raise what it likes
                 raise
             fail(f"{chosen.name} failed: {type(error).__name__}: {error}")
     if as_json:
-        print_json({"pair": chosen.name, **asdict(verdict)})
+        print_json({"pair": chosen.name} | vars(verdict))
     else:
         _print_verdict(chosen.name, verdict)
     if exit_code:

@@ -1,7 +1,6 @@
 """The command `qdtheory`: a thin shell over the library, which it imports late."""
 
 import sys
-from importlib.metadata import version
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -11,7 +10,10 @@ from qdtheory.commands.check import check
 from qdtheory.commands.errors import complain
 from qdtheory.commands.evaluate import evaluate
 from qdtheory.commands.inputs import PAIRS
+from qdtheory.commands.metrics import metrics
 from qdtheory.commands.qdisc import qdisc
+from qdtheory.commands.rewards import rewards
+from qdtheory.world.packages import versions
 
 # Typer names the class of its errors by this subclass only.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -66,8 +68,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
-        names = {"qdtheory": "qdtheory", "JAX": "jax", "NumPy": "numpy"}
-        print(", ".join(f"{name} {version(names[name])}" for name in names))
+        print(versions())
         raise typer.Exit
     return wanted
 
@@ -84,5 +85,5 @@ def main(
     """Judge the quality and diversity of text generators."""
 
 
-for command in (evaluate, check, qdisc):
+for command in (evaluate, check, qdisc, rewards, metrics):
     app.command(cls=Command)(command)

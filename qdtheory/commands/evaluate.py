@@ -1,16 +1,21 @@
 """The command evaluate: metrics of generated text against real text."""
 
-import json
+import os
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import fail
-from qdtheory.commands.outputs import print_table
+from qdtheory.commands.errors import complain, fail, with_options
+from qdtheory.commands.outputs import as_json as to_json
+from qdtheory.commands.outputs import check_output, write
 from qdtheory.solvers.progress import progress
+from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, NUM_GROUPS, SMOOTHING
 
 
 class Smoothing(StrEnum):
@@ -28,6 +33,24 @@ class Estimator(StrEnum):
     sentence_pairs = "sentence-pairs"
 
 
+class Format(StrEnum):
+    """What the results are printed as."""
+
+    table = "table"
+    csv = "csv"
+    markdown = "markdown"
+    latex = "latex"
+    json = "json"
+
+
+class Tokenizer(StrEnum):
+    """How sentences are split; the names are sacrebleu's."""
+
+    whitespace = "whitespace"
+    mteval_13a = "13a"
+    characters = "characters"
+
+
 class Empty(StrEnum):
     """Treatment of empty lines."""
 
@@ -37,21 +60,24 @@ class Empty(StrEnum):
 
 def evaluate(
     candidates: Annotated[
-        list[Path], typer.Argument(help="Generated text, one sentence a line.")
+        list[str],
+        typer.Argument(
+            help="Generated text, one sentence a line; - is standard input.",
+        ),
     ],
     references: Annotated[
-        Path, typer.Option(help="Real text, one sentence a line.", metavar="FILE")
+        str, typer.Option(help="Real text, one sentence a line.", metavar="FILE")
     ],
     max_order: Annotated[
         int, typer.Option(help="Highest order n of n-grams.", min=1, max=100)
-    ] = 4,
+    ] = MAX_ORDER,
     smoothing: Annotated[
         Smoothing, typer.Option(help="BLEU: counts of 0 stay, or become 0.1.")
-    ] = Smoothing.epsilon,
+    ] = Smoothing[SMOOTHING],
     estimator: Annotated[
         Estimator,
         typer.Option(help="CR, NRR and CND: pairs do not depend on the sample size."),
-    ] = Estimator.pairs,
+    ] = Estimator[ESTIMATOR],
     empty: Annotated[
         Empty, typer.Option(help="Lines without a token: score them, or skip them.")
     ] = Empty.keep,
@@ -61,9 +87,29 @@ def evaluate(
     ] = None,
     column: Annotated[
         str | None,
-        typer.Option(help="CSV or TSV: the column of the sentence.", metavar="NAME"),
+        typer.Option(
+            help="Parquet, CSV, TSV: the column of the sentence.", metavar="NAME"
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    tokenizer: Annotated[
+        Tokenizer, typer.Option(help="Split sentences at white space, or as sacrebleu.")
+    ] = Tokenizer.whitespace,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Lower-case sentences first.")
+    ] = False,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="A table, all its digits, or the table for a paper.",
+            show_default="table",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="--format json.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Write to a file, whole or not at all.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -71,23 +117,33 @@ def evaluate(
     higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
     and NRR: lower is better. Each comes with a 95 % interval over the sentences.
 
-    Files are UTF-8, plain or gzip, split at white space; of JSON Lines, CSV and TSV
-    name the field or column. An empty line is a text that the model wrote: it has
-    BLEU 0.
+    Files are UTF-8, plain, gzip or zstd; of JSON Lines name the field, of CSV,
+    TSV and Parquet the column. An empty line is a text that the model wrote: it
+    has BLEU 0.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
-    from qdtheory.text import report
+    from qdtheory.text import evaluation
+    from qdtheory.text.files import shown
 
-    repeated = {str(path) for path in candidates if candidates.count(path) > 1}
-    if repeated:
-        fail(f"{min(repeated)}: given more than once")
-    steps_a_file = 1 + 1 + report.NUM_GROUPS
+    _refuse_repeated(candidates, references)
+    read = partial(
+        _read,
+        tokenizer=tokenizer.value,
+        lowercase=lowercase,
+        field=field,
+        column=column,
+    )
+    if as_json and form not in (None, Format.json):
+        fail(f"--json is --format json, and --format {form.value} is given too")
+    if output is not None:
+        check_output(output, references, *candidates)
+    steps_a_file = 1 + 1 + NUM_GROUPS
     with progress(1 + len(candidates) * steps_a_file) as step:
-        real = _read(references, step, field, column)
-        corpora = {str(path): _read(path, step, field, column) for path in candidates}
+        real = read(references, step)
+        corpora = {shown(path): read(path, step) for path in candidates}
         try:
-            found = report.evaluate(
+            found = evaluation.evaluate(
                 corpora,
                 real,
                 max_order=max_order,
@@ -99,31 +155,61 @@ def evaluate(
         except ValueError as error:
             # Only the references' own failure comes without a name.
             named = any(str(error).startswith(f"{name}: ") for name in corpora)
-            fail(str(error) if named else f"{references}: {error}")
-    files = {str(references): real} | corpora
+            said = str(error) if named else f"{shown(references)}: {error}"
+            fail(with_options(said))
+    found = replace(found, warnings=tuple(map(with_options, found.warnings)))
+    files = {shown(references): real} | corpora
+    form = Format.json if as_json else form
     skipped = empty is Empty.skip
-    if as_json:
-        shown = _as_json(found, files, str(references), skipped)
-        print(json.dumps(shown, indent=2))
-    else:
-        _print(found, files, skipped)
+    text = _laid_out(found, form, files, shown(references), skipped)
+    if form in (Format.csv, Format.markdown, Format.latex):
+        for warning in found.warnings:
+            complain(warning)
+    write(text, output)
 
 
-def _read(
-    path: Path, step: Callable[[str], None], field: str | None, column: str | None
-) -> Any:
+def _laid_out(
+    found, form: Format | None, files: dict[str, Any], references: str, skipped: bool
+) -> str:
+    match form:
+        case Format.json:
+            return to_json(_contents(found, files, references, skipped))
+        case Format.csv:
+            return found.to_csv()
+        case Format.markdown:
+            return _shortened(found).to_markdown()
+        case Format.latex:
+            return _shortened(found).to_latex()
+    return _text(found, files, skipped)
+
+
+def _refuse_repeated(candidates: list[str], references: str) -> None:
+    from qdtheory.text.files import shown
+
+    files = [*map(os.path.normpath, candidates)]
+    for path, file in zip(candidates, files):
+        if files.count(file) > 1:
+            fail(f"{shown(path)}: given more than once")
+    if "-" in {*candidates, references} and sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    if "-" in candidates and references == "-":
+        fail("-: standard input can be read once; give the references as a file")
+
+
+def _read(path: str, step: Callable[[str], None], **options: Any) -> Any:
     from qdtheory.text import read_corpus
+    from qdtheory.text.files import shown
 
-    step(f"Reading {path}")
+    step(f"Reading {shown(path)}")
     try:
-        return read_corpus(path, field=field, column=column)
+        return read_corpus(sys.stdin.buffer if path == "-" else path, **options)
     except OSError as error:
-        fail(f"{path}: {error.strerror or error}")
-    except ValueError as error:
-        fail(str(error))
+        fail(f"{shown(path)}: {error.strerror or error}")
+    except (ValueError, ImportError) as error:
+        fail(with_options(str(error)))
 
 
-def _as_json(
+def _contents(
     found, files: dict[str, Any], references: str, skipped: bool
 ) -> dict[str, Any]:
     def sizes(path: str) -> dict[str, Any]:
@@ -135,51 +221,37 @@ def _as_json(
             "empty_lines": corpus.num_empty,
         }
 
-    result = found.as_dict()
-    del result["empty_references"]
-    return result | {
-        "empty": "skip" if skipped else "keep",
+    return {
         "references": sizes(references),
-        "candidates": [
-            sizes(path) | {"metrics": entry["metrics"]}
-            for path, entry in result["candidates"].items()
-        ],
+        "candidates": [sizes(path) | {"metrics": found[path]} for path in found],
+        "warnings": found.warnings,
+        "pairs": found.pairs,
+        "methods": found.methods,
+        "empty": "skip" if skipped else "keep",
     }
 
 
-def _shown(value: float) -> str:
-    # Metrics of at most 1 in size are rounded to about this.
-    return "0" if abs(value) < 1e-15 else f"{value:.5g}"
+def _shortened(found) -> Any:
+    """The report under the files' names, without their folders if these differ."""
+    names = [Path(path).name for path in found]
+    if len(set(names)) < len(names):
+        return found
+    return replace(found, scores=dict(zip(names, found.scores.values())))
 
 
-def _print(found, files: dict[str, Any], skipped: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _text(found, files: dict[str, Any], skipped: bool) -> str:
+    """The table between what it is of and what to know about it."""
+    from qdtheory.text.tables import printable
 
-    from qdtheory.text.report import NUM_GROUPS
-
-    console = Console(highlight=False)
-    role = "references"
-    for path, corpus in files.items():
-        size = len(corpus) - (corpus.num_empty if skipped else 0)
-        console.print(
-            f"{role} {path}: {size:,} sentences, {corpus.num_tokens:,} tokens, "
-            f"{corpus.num_empty} empty lines {'skipped' if skipped else 'scored'}",
-            markup=False,  # a path may hold brackets
-            soft_wrap=True,
-        )
-        role = "candidates"
-    for path, scores in found.scores.items():
-        table = Table("", title=Text(path))
-        for name in ("value", "low", "high"):
-            table.add_column(name, justify="right")
-        rows = zip(scores.value, scores.low, scores.high, strict=True)
-        for metric, row in zip(found.metrics, rows, strict=True):
-            table.add_row(metric, *map(_shown, row))
-        print_table(table)
-    notes = ["Higher is better, but lower for Self-BLEU and CND."]
-    if min(found.sizes.values()) < NUM_GROUPS:
-        notes.append(f"With fewer than {NUM_GROUPS} sentences the intervals are rough.")
-    for line in (*notes, *found.warnings, *found.pairs, found.methods):
-        console.print(line, markup=False, soft_wrap=True)
+    roles = ["references", *["candidates"] * len(found.scores)]
+    heads = [
+        f"{role} {printable(path)}: "
+        f"{len(corpus) - (corpus.num_empty if skipped else 0):,} sentences, "
+        f"{corpus.num_tokens:,} tokens, "
+        f"{corpus.num_empty} empty lines {'skipped' if skipped else 'scored'}"
+        for role, (path, corpus) in zip(roles, files.items())
+    ]
+    rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
+    few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
+    notes = [*few, *found.pairs, found.methods]
+    return "\n".join([*heads, "", str(_shortened(found)), *notes])

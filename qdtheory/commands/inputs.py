@@ -24,8 +24,9 @@ FormulaG = Annotated[
     str | None,
     typer.Option("--g", help="Diversity: g of x = Q(text).", metavar="TEXT"),
 ]
-PairName = Annotated[
-    str | None, typer.Option(help=f"A named pair: {PAIRS}.", metavar="NAME")
+AnyPairName = Annotated[
+    str | None,
+    typer.Option(help=f"A named pair: {PAIRS}; BLEU-1, BLEU-2, ...", metavar="NAME"),
 ]
 OwnQuality = Annotated[
     str | None,
@@ -35,67 +36,165 @@ OwnDiversity = Annotated[
     str | None,
     typer.Option(help="Your own diversity(q).", metavar="MODULE:FUNCTION"),
 ]
+ScoresFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--scores",
+        help="Quality: the score of each text, one a line, or .npy; with --g.",
+        metavar="FILE",
+    ),
+]
 RealFile = Annotated[
     Path | None,
     typer.Option(
         "--p", help="The real P: one probability a line, or .npy.", metavar="FILE"
     ),
 ]
-
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def chosen_pair(f, g, name, quality, diversity, real, num_texts: int | None) -> Any:
-    """Build the pair from formulas, a name or functions; exactly one is given."""
-    match f, g, name, quality, diversity:
-        case str(), str(), None, None, None:
-            return _formula_pair(f, g)
-        case None, None, str(), None, None:
+def count(text: str, default: int | str, most: int | None = None) -> Any:
+    """An option that is a whole number from 1 on."""
+    # None stands for the default, as a given option that does nothing is refused.
+    return typer.Option(help=text, min=1, max=most, show_default=str(default))
+
+
+MANY = 10**9
+REFERENCES = SELF_REFERENCES = 2
+References = Annotated[
+    int | None, count("BLEU: references n of a text.", REFERENCES, MANY)
+]
+SelfReferences = Annotated[
+    int | None, count("Self-BLEU: other texts k of Q.", SELF_REFERENCES, MANY)
+]
+
+
+def refuse_idle(why: str, **options: int | float | None) -> None:
+    """Fail if an option is given that would do nothing."""
+    for name, value in options.items():
+        if value is not None:
+            fail(f"--{name.replace('_', '-')} has no effect {why}; leave it out")
+
+
+def is_bleu(
+    pair: str | None, references: int | None, self_references: int | None
+) -> bool:
+    """Whether a pair is BLEU; fail if it is not and numbers of references are given."""
+    if pair is not None and pair.upper().startswith("BLEU-"):
+        return True
+    refuse_idle(
+        "on a pair that is not BLEU-1, BLEU-2, ...",
+        references=references,
+        self_references=self_references,
+    )
+    return False
+
+
+def bleu_pair(
+    name: str, space: Any, references: int | None, self_references: int | None
+) -> Any:
+    """BLEU and negative Self-BLEU of the order in a name, over a space."""
+    from qdtheory import BleuPair
+
+    order = name[len("BLEU-") :]
+    if not order.isdecimal() or int(order) < 1:
+        fail(f"--pair: expected BLEU- and an order such as BLEU-2, got {name}")
+    if int(order) > max(space.lengths):
+        fail(
+            f"{name} of texts of {max(space.lengths)} tokens is 0: they have no n-gram "
+            f"of order {order}; give a lower order, or --length"
+        )
+    numbers = references or REFERENCES, self_references or SELF_REFERENCES
+    try:
+        return BleuPair(space, int(order), *numbers)
+    except ValueError as error:
+        fail(str(error))
+
+
+def chosen_pair(
+    f, g, name, quality, diversity, scores, real, num_texts: int | None
+) -> Any:
+    """Build the pair from formulas, a name, functions or scores; one is given."""
+    match f, g, name, quality, diversity, scores:
+        case str(), str(), None, None, None, None:
+            return _given_pair(f, g)
+        case None, None, str(), None, None, None:
             return _named_pair(name)
-        case None, None, None, str(), str():
+        case None, None, None, str(), str(), None:
             return _function_pair(quality, diversity, real, num_texts)
+        case None, str(), None, None, None, Path():
+            return _scores_pair(scores, g, real, num_texts)
         case _:
             fail(
-                "give --f and --g, or --pair, or --quality and --diversity; "
-                "--help has an example"
+                "give --f and --g, or --pair, or --quality and --diversity, or "
+                "--scores and --g; --help has an example"
             )
 
 
-def read_distribution(path: Path):
+def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    import numpy as np
-
+    from qdtheory.text.files import shown
     from qdtheory.world.distributions import check_distribution
 
+    values = read_numbers(path, "--p", "probability")
     try:
-        if path.suffix == ".npy":
-            values = np.load(path, allow_pickle=False)
-        else:
-            values = _numbers(path.read_text("utf-8"))
         check_distribution(values, "P")
-    except OSError as error:
-        fail(
-            f"{path}: {error.strerror or error}; --p is a file with one probability a "
-            "line, or a .npy file"
+    except (ValueError, TypeError) as error:
+        # A command has no functions.
+        said = str(error).replace(
+            "; call normalize(P) if it holds weights",
+            "; divide the numbers by their sum",
         )
-    except (ValueError, TypeError, EOFError) as error:
-        fail(f"{path}: {error}")
+        fail(f"{shown(path)}: {said}")
     return values
 
 
-def _numbers(text: str):
-    """Read one number per line."""
+def read_numbers(path: Path, option: str, what: str) -> Any:
+    """Read a vector from text, one number per line, or from .npy."""
+    from qdtheory.text.files import shown
+
+    try:
+        return _numbers(path, what)
+    except OSError as error:
+        fail(
+            f"{shown(path)}: {error.strerror or error}; {option} is a file with one "
+            f"{what} a line, or a .npy file"
+        )
+    except (ValueError, ImportError) as error:
+        name, said = shown(path), str(error)
+        fail(said if said.startswith(name) else f"{name}: {said}")
+
+
+def _numbers(path: Path, what: str):
+    """Read the vector of numbers in a file."""
     import numpy as np
 
-    numbers = []
-    for word in text.split():
-        try:
-            numbers.append(float(word))
-        except ValueError:
-            message = f"expected one probability a line, got {word!r}"
-            raise ValueError(message) from None
-    return np.array(numbers)
+    from qdtheory.text.files import contents, lines, shown
+
+    if path.suffix != ".npy":
+        found = lines(contents(path), shown(path))
+        words = [(n, word) for n, line in enumerate(found, 1) for word in line.split()]
+        return np.array([_number(word, f"line {n}", what) for n, word in words])
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ValueError("no array of numbers; write one with numpy.save") from None
+    if values.dtype.kind not in "iuf":
+        raise ValueError(f"expected an array of numbers, got one of {values.dtype}")
+    if values.ndim != 1:
+        raise ValueError(
+            f"expected one vector, got an array of shape {values.shape}; save one row"
+        )
+    return values.astype(float)
+
+
+def _number(word: str, where: str, what: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(
+            f"{where}: expected one {what} a line, got {word!r:.40}"
+        ) from None
 
 
 def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
@@ -115,37 +214,51 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
     return num_texts
 
 
-def _formula_pair(f: str, g: str):
-    from qdtheory.pairs.formulas import Expression
-    from qdtheory.pairs.separable import SeparablePair
+def _given_pair(*given: Any) -> Any:
+    from qdtheory.pairs.given import given_pair
 
     try:
-        return SeparablePair(Expression(f), Expression(g), f"f = {f}, g = {g}")
-    except ValueError as error:
+        return given_pair(*given)
+    except (TypeError, ValueError) as error:
         fail(str(error))
 
 
-def _named_pair(name: str):
-    from qdtheory.pairs.named import named_pairs
+def _named_pair(name: str) -> Any:
+    from qdtheory.pairs.named import named_pair
 
-    pairs = named_pairs()
-    for known, pair in pairs.items():
-        if known.upper() == name.upper():
-            return pair
-    fail(
-        f"no pair is called {name}; there are {', '.join(pairs)}, and for the "
-        "command qdisc BLEU-1, BLEU-2, ..."
-    )
+    try:
+        return named_pair(name)
+    except ValueError as error:
+        fail(f"{error}, BLEU-1, BLEU-2, ...")
+
+
+def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
+    size = _tested_at("scores", real, num_texts)
+    scores = read_numbers(path, "--scores", "score")
+    if scores.size != size:
+        fail(
+            f"{path}: expected one score for each of the {size} texts, got "
+            f"{scores.size}"
+        )
+    return _given_pair(scores, g)
+
+
+def _tested_at(what: str, real, num_texts: int | None) -> int:
+    """Number of texts of the P at which a pair is tested."""
+    if real is not None:
+        return real.size
+    if num_texts is None:
+        fail(f"{what} are tested at a P: add --p, or --vocab-size and --length")
+    return num_texts
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
-    import jax.numpy as jnp
+    import numpy as np
 
     from qdtheory.pairs.base import FunctionPair
 
-    if real is None and num_texts is None:
-        fail("functions are tested at a P: add --p, or --vocab-size and --length")
-    trial = jnp.full(num_texts, 1 / num_texts) if num_texts else jnp.asarray(real)
+    size = _tested_at("functions", real, num_texts)
+    trial = np.full(size, 1 / size) if real is None else real
     functions = (
         _load_function(quality, trial, trial),
         _load_function(diversity, trial),
@@ -154,8 +267,8 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
 
 
 def _load_function(name: str, *vectors) -> Callable:
-    """Load a user's function; call and differentiate it once to check it."""
-    import jax
+    """Load a user's function, and try it once."""
+    from qdtheory.pairs.tracing import require_traceable
 
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute) or module.endswith(".py"):
@@ -171,11 +284,11 @@ def _load_function(name: str, *vectors) -> Callable:
     if not callable(function):
         fail(f"{module} has no function {attribute}")
     with _user_code(f"{name} failed", Exception, SystemExit):
-        value = jax.numpy.asarray(function(*vectors))
-    if value.shape != () or value.dtype != float:
-        fail(f"{name} must return one float, got {value.dtype}{list(value.shape)}")
-    with _user_code(f"JAX cannot trace {name}; use jax.numpy for numpy", Exception):
-        jax.eval_shape(jax.hessian(function), *vectors)
+        function(*vectors)
+    try:
+        require_traceable(function, *vectors, name=name)
+    except TypeError as error:
+        fail(str(error))
     return function
 
 

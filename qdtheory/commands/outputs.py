@@ -1,14 +1,69 @@
 """What commands print on standard output: JSON and tables."""
 
 import json
+import os
+import shutil
+import sys
+from pathlib import Path
 from typing import Any
+
+from qdtheory.commands.errors import fail
+
+
+def as_json(report: dict[str, Any]) -> str:
+    """Write a report, which may hold records and arrays, as JSON."""
+    from qdtheory.world.records import plain
+
+    return json.dumps(plain(report), indent=2, allow_nan=False)
 
 
 def print_json(report: dict[str, Any]) -> None:
-    """Print a report as JSON, which knows no arrays and no infinity."""
-    text = json.dumps(report, default=lambda array: array.tolist())
-    plain = json.loads(text, parse_constant=lambda _: None)
-    print(json.dumps(plain, indent=2))
+    """Print a report as JSON."""
+    print(as_json(report))
+
+
+def check_output(path: Path, *inputs: str) -> None:
+    """Fail early if a file cannot be written, or is one of those that are read."""
+    for name in inputs:
+        if path.exists() and Path(name).exists() and path.samefile(name):
+            fail(f"--output: {path} is a file that is read; name another")
+    if path.is_dir():
+        fail(f"--output: {path} is a folder; name a file")
+    if not path.parent.is_dir():
+        fail(f"--output: there is no folder {path.parent}")
+    target = Path(os.path.realpath(path))
+    written = target if _is_device(target) else target.parent
+    if not os.access(written, os.W_OK):
+        fail(f"--output: {path}: no permission to write to {written}")
+
+
+def write(text: str, path: Path | None) -> None:
+    """Write text to a file, whole or not at all; without one to standard output."""
+    if path is None:
+        try:
+            text.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:
+            text = text.replace("±", "+-")
+        print(text)
+        return
+    path = Path(os.path.realpath(path))  # a link stays one
+    if _is_device(path):
+        path.write_text(f"{text}\n", "utf-8", "backslashreplace")
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(f"{text}\n", "utf-8", "backslashreplace")
+        if path.exists():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        fail(f"--output: {path}: {error.strerror}")
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path is that of a device or a pipe, which nothing may replace."""
+    return path.exists() and not path.is_file()
 
 
 def print_table(table: Any) -> None:

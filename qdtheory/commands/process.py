@@ -6,14 +6,13 @@ import signal
 import socket
 import sys
 from threading import Thread
-from typing import NoReturn
 
 INTERRUPTED = 130
 # What a device that takes no output answers; files of one's own have names.
 UNWRITABLE = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command, and tell every error that nothing foresaw in one line.
 
     With QDTHEORY_DEBUG=1 such an error shows its traceback.
@@ -22,7 +21,8 @@ def main() -> NoReturn:
     for stream in filter(None, (sys.stdout, sys.stderr)):
         # A name that the terminal's encoding lacks is shown escaped.
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore
-    sys.exit(_flushed(_status()))
+    # Without the interpreter's clean-up: as it ends, it no longer hears Ctrl-C.
+    os._exit(_flushed(_status()))
 
 
 def _status() -> int:
@@ -57,7 +57,10 @@ def _told(error: Exception) -> str:
         case OSError(filename=None, errno=number) if number in UNWRITABLE:
             return f"standard output: {error.strerror}"
         case OSError(filename=name):
-            return f"{name}: {error.strerror}" if name else f"{error.strerror or error}"
+            from qdtheory.text.files import shown
+
+            said = error.strerror or str(error)
+            return f"{shown(name)}: {said}" if isinstance(name, str) else said
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said:.300}; QDTHEORY_DEBUG=1 shows where"
 
@@ -65,11 +68,9 @@ def _told(error: Exception) -> str:
 def _flushed(status: int) -> int:
     """Write what is left of the output; the status, 1 if it cannot be written."""
     try:
-        if sys.stdout:
-            sys.stdout.flush()
+        for stream in filter(None, (sys.stderr, sys.stdout)):
+            stream.flush()
     except OSError as error:
-        # The interpreter tries again as it ends, and would complain a second time.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if status == 0 and not isinstance(error, BrokenPipeError):
             _complain(error)
         return status or 1

@@ -49,6 +49,14 @@ def is_rational_cubic(answer: object) -> bool:
     return 2 * a + 6 * b * 0.55 >= 0 and qd.check_rationality(pair).rational
 
 
+def is_pair_of_two_rewards(answer: object) -> bool:
+    """A formula of D that is a pair, rewards 1/2 with 1 and e / (1 + e) with 3."""
+    rho = qd.generators.given_reward(str(answer))
+    rewards = rho.of_discriminator(np.array([0.5, np.e / (1 + np.e)]))
+    fits = np.allclose(rewards, [1, 3], atol=1e-9)
+    return fits and qd.generators.check_reward(rho).is_pair is True
+
+
 def is_on_frontier(answer: object) -> bool:
     """Five positive probabilities, not all equal, that LL-NRR has on its frontier."""
     p = as_distribution(answer, 5)
@@ -112,6 +120,24 @@ def loses_by_a_reference(answer: object) -> bool:
     return min(lengths) >= 2 and after < before - 1e-12
 
 
+def greedy_text_is_rare(answer: object) -> bool:
+    """The text decoded greedily is rarer than the average text."""
+    p = as_distribution(answer, 9).reshape(3, 3)
+    greedy = p[p.sum(axis=1).argmax()].max()
+    return bool(-np.log(greedy) > qd.entropy(p.ravel()) + 1e-9)
+
+
+def information_of_codes(q: np.ndarray, p: np.ndarray) -> ArrayLike:
+    """Entropy of codes less that of codes given the text."""
+    return qd.entropy(p @ q) - p @ np.array([qd.entropy(row) for row in q])
+
+
+def posteriors() -> list[tuple]:
+    """Posteriors of three texts over four nodes, with the texts' distribution."""
+    rng = np.random.default_rng(23)
+    return [(rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3))) for _ in range(3)]
+
+
 def fourth_power(num_references: int, num_self_references: int) -> ArrayLike:
     """The kappa of notebook 08 at probability 0."""
     pair = qd.single_token_bleu_pair(num_references, num_self_references)
@@ -154,6 +180,19 @@ def copies(answer: object) -> bool:
     candidates, references = answer  # type: ignore
     bleu = qd.text.bleu(candidates, references, 2)[1]
     return bleu > 1 - 1e-12 and cnd_between(answer, 2) > 0.1 - 1e-12
+
+
+def is_blind_within_classes(answer: object) -> bool:
+    """Two distributions 0.5 apart with one distribution over classes."""
+    p, q, classes = answer  # type: ignore
+    p, q = as_distribution(p, 4), as_distribution(q, 4)
+    pair = qd.ClusterPair([int(c) for c in classes])  # type: ignore
+    same = np.allclose(
+        [pair.quality(p, p), pair.diversity(p)],
+        [pair.quality(q, p), pair.diversity(q)],
+        atol=1e-9,
+    )
+    return bool(same and qd.total_variation(p, q) > 0.5 - 1e-9)
 
 
 def turned_round(quality: np.ndarray, diversity: np.ndarray, score: np.ndarray) -> int:
@@ -249,6 +288,20 @@ def is_incompatible_similarity(answer: object) -> bool:
     )
 
 
+def changes_the_order(answer: object) -> bool:
+    """JS prefers the first model, the mixture token by token the second, by .01."""
+    p, *models = (as_distribution(row, 4) for row in as_numbers(answer))
+    by_text, by_token = [], []
+    for q in models:
+        a, b = (x.reshape(2, 2) for x in (p, q))
+        m = (a.sum(axis=1) + b.sum(axis=1))[:, None] / 2
+        m = m * (a / a.sum(axis=1)[:, None] + b / b.sum(axis=1)[:, None]) / 2
+        by_text.append(qd.jensen_shannon_divergence(q, p))
+        by_token.append(sum(qd.kl_divergence(x, m.ravel()) for x in (p, q)) / 2)
+    well = len(models) == 2 and min(p.min(), *map(np.min, models)) > 0
+    return well and min(np.diff(by_text)[0], -np.diff(by_token)[0]) >= 0.01
+
+
 def proves_optimal(answer: object) -> bool:
     """A price and a level whose bound is the quality of P itself, under CR-NRR."""
     price, level = map(float, as_numbers(answer))
@@ -269,6 +322,39 @@ def gains_under_any_pool(answer: object) -> bool:
     real = np.stack([np.roll((0.5, 0.3, 0.2), shift) for shift in range(3)])
     gain = ((q - real) * real).sum() / 3
     return bool(gain >= 0.1 and np.abs(q.mean(axis=0) - 1 / 3).max() <= 1e-9)
+
+
+def noise_prefers_the_second(answer: object) -> bool:
+    """Noise takes from the commonest text and gives most to the second."""
+    q = as_distribution(answer)
+    first, second = np.argsort(-q)[:2]
+    drift = np.asarray(qd.generators.constant_reward_drift(q, 1.0, 1))
+    return bool(q.size > 2 and drift[first] < 0 and drift.argmax() == second)
+
+
+def hides_from_words(answer: object) -> bool:
+    """Each of two words occurs as often as in P, and the model is not P."""
+    q, p = as_distribution(answer, 4), np.array([0.4, 0.3, 0.2, 0.1])
+    occurs = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
+    same = np.allclose(occurs @ q, occurs @ p, rtol=0, atol=1e-9)
+    return bool(same and qd.total_variation(q, p) > 0.05 - 1e-9)
+
+
+def rank_reward(q: np.ndarray, p: np.ndarray) -> ArrayLike:
+    """The chance to rank before a text of the model."""
+    ratio = p / q
+    return (ratio[:, None] / (ratio[:, None] + ratio)) @ q
+
+
+def truncation_beats_temperature(answer: object) -> bool:
+    """Min-p of 1/2 has more LL and more SE than a temperature of .3."""
+    p, two = as_distribution(answer, 4), qd.TextSpace(2, 2)
+    if p.min() == 0:
+        return False
+    q = qd.generators.decode(p, two, qd.generators.MinP(0.5))
+    cold = qd.generators.decode(p, two, qd.generators.Temperature(0.3))
+    better = (q - cold) @ np.log(p) > 1e-9
+    return bool(better and qd.entropy(q) - qd.entropy(cold) > 1e-9)
 
 
 # --- the exercises, in the order of the notebooks --------------------------------
@@ -351,7 +437,9 @@ GRADERS: dict[str, Grader] = {
     ),
     "09.3": letter("09.3", "3c843909"),
     "10.1": function(
-        lambda candidates, references, n: qd.text.cnd(candidates, references, n),
+        lambda candidates, references, n: qd.text.cnd(
+            candidates, references, n, "plug-in"
+        ),
         lambda: [
             ([[*"abab"], [*"ba"]], [[*"ab"], [*"bb"]], 2),
             ([[*"abcab"], [*"c"]], [[*"cab"], [*"bca"], [*"dd"]], 1),
@@ -488,4 +576,61 @@ GRADERS: dict[str, Grader] = {
         "four numbers of sum 1, with a QDisc of 0.05 nats or more",
     ),
     "19.3": letter("19.3", "b2829e33"),
+    "20.1": number(-1 / 30, 1e-9),
+    "20.2": function(lambda d: 4 - 2 / d, lambda: [(0.2,), (0.5,), (0.9,)], 1e-12),
+    "20.3": witness(
+        is_pair_of_two_rewards,
+        "a formula of D with a pair as its objective, 1 at D = 1/2, 3 at .731",
+    ),
+    "20.4": letter("20.4", "dfebbdee"),
+    "20b.1": number((15.5 + 1 / (1 + np.exp(-8))) / 32, 1e-9),
+    "20b.2": witness(
+        changes_the_order,
+        "three rows of four positive numbers of sum 1: P, the model nearer by JS, and "
+        "the one nearer token by token, by .01",
+    ),
+    "20b.3": letter("20b.3", "10d3a737"),
+    "21.1": function(lambda p: (1 + 2 * qd.coverage_rate(p, p)) / 6, fours, 1e-12),
+    "21.2": witness(
+        noise_prefers_the_second,
+        "at least three probabilities, the greatest of which loses and the next gains "
+        "most",
+    ),
+    "21.3": letter("21.3", "40bc7cbb"),
+    "22.1": number(0.8, 1e-9),
+    "22.2": function(rank_reward, lambda: fours(np.full(4, 0.25)), 1e-9),
+    "22.3": witness(
+        hides_from_words,
+        "four probabilities, .05 from P in total variation, with the same chance as P "
+        "that each word occurs",
+    ),
+    "22.4": letter("22.4", "97cc362f"),
+    "23.1": number(0.2, 1e-9),
+    "23.2": witness(
+        greedy_text_is_rare,
+        "nine numbers of sum 1, whose greedy text is rarer than exp(-H)",
+    ),
+    "23.3": function(information_of_codes, posteriors, 1e-9),
+    "23.4": letter("23.4", "1b386713"),
+    "24.1": number(69.0, 1e-9),
+    "24.2": function(
+        lambda share, t: share**t, lambda: [(0.1, 0.5), (0.3, 2.0), (0.5, 1.0)], 1e-12
+    ),
+    "24.3": witness(
+        truncation_beats_temperature,
+        "four probabilities for which min-p of 1/2 has more LL and more SE than t = .3",
+    ),
+    "24.4": letter("24.4", "34c6e328"),
+    "25.1": number(0.325, 1e-9),
+    "25.2": function(
+        lambda p, k: qd.distinct_k_pair(k).text_quality(p),
+        lambda: [*fours(2), *fours(10)],
+        1e-9,
+    ),
+    "25.3": witness(
+        is_blind_within_classes,
+        "p, q and the classes, of four texts; both metrics of p and q are equal, and "
+        "they are .5 apart",
+    ),
+    "25.4": letter("25.4", "97d7eab2"),
 }

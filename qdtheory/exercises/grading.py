@@ -45,7 +45,9 @@ def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
 
     def grade(answer: object) -> str | None:
         try:
-            found = float(as_numbers(answer))
+            found = as_numbers(answer)
+            if found.ndim:
+                raise TypeError("not one number")
         except (TypeError, ValueError):
             return f"{shown(answer)}, expected one number"
         expected = float(np.asarray(value() if callable(value) else value))

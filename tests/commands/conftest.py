@@ -50,7 +50,13 @@ def folder(tmp_path, monkeypatch):
     Path("empty.txt").touch()
     Path("latin.txt").write_bytes(b"0.5 \xff")
     np.save("p.npy", np.full(9, 1 / 9))
-    np.save("single.npy", np.full(4, 0.25, dtype=np.float32))
+    np.save("single.npy", np.array([0.5, 0.3, 0.2], dtype=np.float32))
+    np.save("pickled.npy", np.array([None, 1]), allow_pickle=True)
+    np.save("words.npy", np.array(["a", "b"]))
+    np.save("square.npy", np.eye(2))
+    Path("wide.txt").write_text("0.5\n0.5", "utf-16")
+    Path("marked.txt").write_text("0.1\n0.2\n0.3\n0.4\n", "utf-8-sig")
+    np.save("quarters.npy", np.full(4, 0.25, dtype=np.float32))
     Path("bad.npy").write_bytes(b"no array")
     yield tmp_path
     for module in ("my_metrics", "my_exit", "my_syntax"):

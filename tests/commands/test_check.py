@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sympy
 import typer
+from fuzz import accepted, mutant, random_characters
 from typer.testing import CliRunner
 
 import qdtheory as qd
@@ -46,6 +47,34 @@ def test_a_compatible_pair(folder):
         "Psi": "(1/2) U + (1/2) V",
         "Psi(P) - Psi(Q)": verdict.divergence,
     }
+
+
+@pytest.mark.claim("N25.20")
+@pytest.mark.parametrize(
+    ("pair", "options", "answer"),
+    [
+        ("BLEU-1", ("--vocab-size", "2", "--length", "3"), "compatible"),
+        ("bleu-2", ("--vocab-size", "2", "--length", "2"), "incompatible"),
+        ("BLEU-1", ("--vocab-size", "2", "--length", "1"), "compatible"),
+    ],
+)
+def test_bleu_with_two_references_each_over_a_space(folder, pair, options, answer):
+    result = call("--pair", pair, *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{answer}: BLEU")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--pair", "BLEU-2"), "BLEU-2 is judged over a space: add --vocab-size"),
+        (("--pair", "LL-SE", "--references", "2"), "--references has no effect on"),
+    ],
+)
+def test_bleu_needs_a_space_and_no_other_pair_has_references(folder, options, message):
+    result = call(*options)
+    assert result.exit_code == 1
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("name", ["LL-SE", "CR-NRR", "LL-NRR", "CR-SE", "cr-sdi"])
@@ -126,51 +155,6 @@ def test_the_installed_command(folder, f, code, first):
 
 
 # --- random input ----------------------------------------------------------------
-
-CHARACTERS = (
-    "x0123456789.+-*/()logexpsqrt e_'\"\\[]{}:;,@#^%&|~!=<>\n\t\0\x1bé\uff58√\udc80"
-)
-FRAGMENTS = ["", "(", ")", "log(", "exp(", "sqrt(", "**", "x", "-", "/0", "1e9", "3"]
-FORMULAS_OF_PAIRS = ["log(x)", "-x*log(x)", "1 - (1 - x)**3", "(x**0.5 - x)/0.5"]
-
-
-def random_characters(rng):
-    return "".join(rng.choices(CHARACTERS, k=rng.randrange(60)))
-
-
-def mutant(rng):
-    """A good formula with one to four places cut or filled."""
-    text = rng.choice(FORMULAS_OF_PAIRS)
-    for _ in range(rng.randint(1, 4)):
-        start = rng.randint(0, len(text))
-        end = start + rng.randrange(3)
-        text = text[:start] + rng.choice([*FRAGMENTS, *CHARACTERS]) + text[end:]
-    return text
-
-
-def well_formed(rng, depth=3):
-    if depth == 0 or rng.random() < 0.2:
-        return rng.choice(["x", "x", "x", "1", "2", "0.5", "1e-3", "3", "10"])
-    first, second = well_formed(rng, depth - 1), well_formed(rng, depth - 1)
-    return rng.choice(
-        [
-            f"{rng.choice(['log', 'exp', 'sqrt'])}({first})",
-            f"({first})**{rng.choice(['2', '-1', '0.5', '(1/3)', '-2.5', '3', '7'])}",
-            f"-({first})",
-            f"({first} {rng.choice('+-*/')} {second})",
-        ]
-    )
-
-
-def accepted(rng):
-    """A well-formed formula of x without numbers such as log(-1)."""
-    while True:
-        text = well_formed(rng)
-        if "x" not in text.replace("exp", ""):
-            continue
-        with contextlib.suppress(ValueError):
-            Expression(text)
-            return text
 
 
 @pytest.fixture

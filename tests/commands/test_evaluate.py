@@ -1,18 +1,25 @@
 """`qdtheory evaluate`: its numbers are the library's, its errors one line."""
 
+import csv
 import gzip
+import io
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory.commands import cli
-from qdtheory.text import report
+from qdtheory.text import evaluation, files
 
+zstd = files._zstd("tests")  # of Python 3.14, or its backport
 REFERENCES = "a b c d\n\na b\na b c d\n"
 CANDIDATES = "a b c d e\nb c d a\na b c d\n"
 
@@ -56,7 +63,7 @@ def test_json_holds_the_numbers_of_the_library(folder):
     assert [c["empty_lines"] for c in shown["candidates"]] == [0, 1]
     candidates = {name: qd.text.read_corpus(name) for name in files}
     assert [c["sentences"] for c in shown["candidates"]] == [3, 4]
-    expected = report.evaluate(candidates, qd.text.read_corpus("references.txt"), 2)
+    expected = evaluation.evaluate(candidates, qd.text.read_corpus("references.txt"), 2)
     for entry in shown["candidates"]:
         scores = expected.scores[entry["file"]]
         assert list(entry["metrics"]) == list(expected.metrics)
@@ -80,7 +87,7 @@ def test_empty_lines_can_be_skipped(folder):
     assert [c["empty_lines"] for c in shown["candidates"]] == [0, 1]
     files = {"one.txt": CANDIDATES, "two [x].gz": REFERENCES}
     lines = {name: [*filter(None, text.split("\n"))] for name, text in files.items()}
-    expected = report.evaluate(lines, [*filter(None, REFERENCES.split("\n"))], 2)
+    expected = evaluation.evaluate(lines, [*filter(None, REFERENCES.split("\n"))], 2)
     for entry in shown["candidates"]:
         values = [metric["value"] for metric in entry["metrics"].values()]
         assert values == expected.scores[entry["file"]].value.tolist()
@@ -103,19 +110,26 @@ def test_an_empty_line_of_a_model_costs_bleu(folder):
 
 
 def test_tables(folder):
-    result = call(
+    arguments = (
         *("evaluate", "one.txt", "two [x].gz", "--references", "references.txt"),
         *("--max-order", "2", "--estimator", "plug-in", "--smoothing", "none"),
         *("--empty", "skip"),
     )
+    result = call(*arguments)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == (
         "references references.txt: 3 sentences, 10 tokens, 1 empty lines skipped"
     )
     assert "candidates two [x].gz: 3 sentences" in result.stdout
-    rows = [line.replace("│", " ").split() for line in lines if line.startswith("│")]
-    values = [{row[0]: float(row[1]) for row in rows[i : i + 14]} for i in (0, 14)]
+    rows = [line.split() for line in lines]
+    (head,) = (i for i, row in enumerate(rows) if row == ["one.txt", "two", "[x].gz"])
+    cells = [" ".join(row[1:]).split(" ±") for row in rows[head + 1 : head + 15]]
+    assert [len(cell) for cell in cells] == [3] * 14
+    table = csv.DictReader(io.StringIO(call(*arguments, "--format", "csv").stdout))
+    values = [{}, {}]
+    for row in table:
+        values[row["candidate"] != "one.txt"][row["metric"]] = float(row["value"])
     # By hand: unigrams 3 3 3 3 1 of 13 against 3 3 2 2 of 10; the second file holds
     # the references.
     assert values[0]["CR-1"] == pytest.approx(30 / 130, rel=1e-4)
@@ -126,7 +140,9 @@ def test_tables(folder):
     assert [values[1][f"CND-{n}"] for n in (1, 2)] == [0, 0]
     for name in ("BLEU", "MS-Jaccard"):
         assert [values[1][f"{name}-{n}"] for n in (1, 2)] == [1, 1]
-    assert "Higher is better, but lower for Self-BLEU and CND." in lines
+    assert "Higher is better, but lower for Self-BLEU and CND; ±: half" in result.stdout
+    # The file that holds the references is the best in BLEU.
+    assert rows[head + 1][-1] == "*"
     assert "With fewer than 20 sentences the intervals are rough." in lines
     assert "divergence-compatible" in result.stdout
     assert f"qdtheory {qd.__version__}" in lines[-1]
@@ -142,9 +158,8 @@ def test_what_is_rounding_only_is_shown_as_zero(folder):
     computed = qd.text.negative_repetition_rate(sentences, 4, "pairs")
     assert 0 < abs(computed) < 1e-15
     result = call("evaluate", "rounded.txt", "--references", "references.txt")
-    assert ["NRR-4", "0", "0", "0"] in [
-        line.replace("│", " ").split() for line in result.stdout.splitlines()
-    ]
+    lines = result.stdout.splitlines()
+    assert ["NRR-4", "0", "±0"] in [line.split() for line in lines]
 
 
 def test_enough_sentences_get_no_word_on_rough_intervals(folder):
@@ -174,7 +189,7 @@ def test_sets_of_different_size_are_warned_about(folder):
         (["one.txt", "--max-order", "0"], "Invalid value for '--max-order'"),
         (["one.txt", "one.txt"], "one.txt: given more than once"),
         (["single.txt"], "single.txt: Self-BLEU compares sentences with each other"),
-        (["short.txt"], "short.txt: no sentence has 2 tokens: the longest has 1"),
+        (["short.txt"], "short.txt: no sentence has 4 tokens: the longest has 1"),
         (["nul.txt"], "nul.txt, line 2: a NUL byte"),
         (["one.txt", "--smoothing", "add"], "Invalid value for '--smoothing'"),
     ],
@@ -241,3 +256,275 @@ def test_json_lines_and_tables_are_read_by_name(tmp_path, monkeypatch):
     )
     assert refused.exit_code == 1
     assert "--column NAME" in refused.stderr
+
+
+METRICS = ("evaluate", "one.txt", "two [x].gz", "--references", "references.txt")
+ORDERS = ("--max-order", "2")
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "80", "200"])
+def test_no_number_is_cut_in_a_table_of_any_width(folder, columns):
+    for name in "abcdefg":
+        Path(f"{name}.txt").write_text(CANDIDATES)
+    files = [f"{name}.txt" for name in "abcdefg"]
+    result = CliRunner().invoke(
+        cli.app,
+        ["evaluate", *files, "--references", "references.txt", *ORDERS],
+        env={"COLUMNS": columns},
+    )
+    assert result.exit_code == 0
+    table = result.stdout.split("\n\nHigher")[0].split("\n\n", 1)[1]
+    assert max(map(len, table.splitlines())) <= int(columns)
+    expected = evaluation.evaluate(
+        {name: qd.text.read_corpus(name) for name in files},
+        qd.text.read_corpus("references.txt"),
+        2,
+    )
+    cells = re.findall(r"(\S+)\s+±(\S+)", table)
+    assert len(cells) == 7 * len(expected.metrics)
+    whole = expected.to_text(10_000).split("\n\nHigher")[0]
+    assert sorted(cells) == sorted(re.findall(r"(\S+)\s+±(\S+)", whole))
+
+
+def test_formats_are_those_of_the_report(folder):
+    files = ["one.txt", "two [x].gz"]
+    expected = evaluation.evaluate(
+        {name: qd.text.read_corpus(name) for name in files},
+        qd.text.read_corpus("references.txt"),
+        2,
+    )
+    for form in ("csv", "markdown", "latex"):
+        result = call(*METRICS, *ORDERS, "--format", form)
+        assert result.exit_code == 0
+        assert result.stdout == getattr(expected, f"to_{form}")() + "\n"
+        told = [f"qdtheory: {warning}" for warning in expected.warnings]
+        assert result.stderr.splitlines() == told
+    plain = call(*METRICS, *ORDERS, "--json")
+    assert plain.stdout == call(*METRICS, *ORDERS, "--format", "json").stdout
+    assert plain.stdout == call(*METRICS, *ORDERS, "--json", "--format", "json").stdout
+    assert plain.stderr == ""
+    table = call(*METRICS, *ORDERS, "--format", "table")
+    assert table.stdout == call(*METRICS, *ORDERS).stdout
+    assert expected.to_text(80) in table.stdout
+
+
+def test_folders_are_left_out_of_a_table_if_the_names_differ(folder):
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        Path(name, "model.txt").write_text(CANDIDATES)
+    rest = "--references", "references.txt", *ORDERS
+    result = call("evaluate", "one.txt", "a/model.txt", *rest)
+    assert re.search(r"^ +one\.txt +model\.txt$", result.stdout, re.M)
+    result = call("evaluate", "b/model.txt", "a/model.txt", *rest)
+    assert re.search(r"^ +b/model\.txt +a/model\.txt$", result.stdout, re.M)
+    shown = call("evaluate", "one.txt", "a/model.txt", *rest, "--format", "csv").stdout
+    assert "a/model.txt,BLEU-1," in shown
+
+
+def test_output_goes_to_a_file(folder):
+    shown = call(*METRICS, *ORDERS)
+    Path("old.txt").write_text("old")
+    Path("old.txt").chmod(0o640)
+    Path("link.txt").symlink_to("old.txt")
+    before = {*os.listdir()}
+    result = call(*METRICS, *ORDERS, "--output", "link.txt")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert Path("old.txt").read_text() == shown.stdout
+    assert Path("link.txt").is_symlink()
+    assert Path("old.txt").stat().st_mode & 0o777 == 0o640
+    call(*METRICS, *ORDERS, "--output", "new.json", "--json")
+    assert json.loads(Path("new.json").read_text())["methods"]
+    assert {*os.listdir()} == before | {"new.json"}
+    assert call(*METRICS, *ORDERS, "--output", "/dev/null").exit_code == 0
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one.txt", "--json", "--format", "csv"], "--json is --format json, and"),
+        (["one.txt", "--format", "html"], "Invalid value for '--format'"),
+        (["one.txt", "--output", "one.txt"], "--output: one.txt is a file that is"),
+        (["one.txt", "--output", "references.txt"], "--output: references.txt is a"),
+        (["one.txt", "--output", "."], "--output: . is a folder; name a file"),
+        (["one.txt", "--output", "no/x"], "--output: there is no folder no"),
+        (["bad.txt", "--output", "old.txt"], "bad.txt, line 2: byte 0xff"),
+        (["single.txt", "--output", "old.txt"], "single.txt: Self-BLEU compares"),
+    ],
+)
+def test_a_run_that_fails_leaves_files_as_they_were(folder, arguments, message):
+    Path("old.txt").write_text("old")
+    before = {name: Path(name).read_bytes() for name in os.listdir()}
+    result = call("evaluate", *arguments, "--references", "references.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"qdtheory: {message}")
+    assert before == {name: Path(name).read_bytes() for name in os.listdir()}
+
+
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(folder, monkeypatch):
+    Path("old.txt").write_text("old")
+
+    def full(self, *arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    before = {*os.listdir()}
+    result = call(*METRICS, *ORDERS, "--output", "old.txt")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("qdtheory: --output: ")
+    assert result.stderr.endswith("old.txt: No space left on device\n")
+    assert Path("old.txt").read_text() == "old"
+    assert {*os.listdir()} == before
+
+
+def test_a_folder_without_permission_is_told_before_the_work(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    result = call(*METRICS, *ORDERS, "--output", "new.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("qdtheory: --output: new.txt: no permission to")
+    assert not Path("new.txt").exists()
+
+
+def test_a_terminal_without_the_sign_of_a_margin_gets_two_letters(folder):
+    command = [sys.executable, "-m", "qdtheory", *METRICS, *ORDERS]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert done.returncode == 0
+    assert b" +-" in done.stdout
+    assert b"\\xb1" not in done.stdout
+
+
+LINES = ["The cat sat.", "the cat ran, too.", "A dog ran.", "a cat sat, too."] * 2
+
+
+def evaluated(name, *options, references="t.txt", **settings):
+    """Metrics of a file against references, and the line for a paper."""
+    call = ["evaluate", name, "--references", references, "--max-order", "2", "--json"]
+    answer = CliRunner().invoke(cli.app, [*call, *options], **settings)
+    assert answer.exit_code == 0, answer.stderr
+    shown = json.loads(answer.stdout)
+    return shown["candidates"][0]["metrics"], shown["methods"]
+
+
+def test_standard_input_and_packed_files_give_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(LINES).encode()
+    Path("t.txt").write_bytes(text)
+    Path("t.gz").write_bytes(gzip.compress(text))
+    Path("t.zst").write_bytes(zstd.compress(text))
+    pyarrow.parquet.write_table(pyarrow.table({"text": LINES}), "t.parquet")
+    expected = evaluated("t.txt")
+    assert evaluated("t.gz") == evaluated("t.zst") == expected
+    column = "--column", "text"
+    assert evaluated("t.parquet", *column, references="t.parquet") == expected
+    for content in (text, gzip.compress(text)):
+        assert evaluated("-", input=content) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "tokenizer", "tokens"),
+    [
+        ([], "white space", ["The", "cat", "sat."]),
+        (["--tokenizer", "13a"], "13a", ["The", "cat", "sat", "."]),
+        (["--tokenizer", "characters"], "characters", [*"Thecatsat."]),
+        (["--lowercase"], "white space, lower-cased", ["the", "cat", "sat."]),
+    ],
+)
+def test_tokenizers(tmp_path, monkeypatch, options, tokenizer, tokens):
+    monkeypatch.chdir(tmp_path)
+    Path("t.txt").write_text("\n".join(LINES))
+    metrics, methods = evaluated("t.txt", *options)
+    assert f"; tokens by {tokenizer};" in methods
+    settings = {"tokenizer": options[1]} if len(options) > 1 else {}
+    settings["lowercase"] = options == ["--lowercase"]
+    assert list(qd.text.as_corpus(LINES, **settings)[0]) == tokens
+    found = evaluation.evaluate({"t.txt": LINES}, LINES, 2, **settings)
+    assert found.methods == methods
+    values = found.scores["t.txt"].value.tolist()
+    assert [metric["value"] for metric in metrics.values()] == values
+
+
+JAPANESE = ["猫がマットの上に座った。", "犬が公園を走った。", "猫と犬が遊んだ。"]
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "message"),
+    [
+        ({}, ["-", "-"], "-: given more than once"),
+        ({}, ["-", "--references", "-"], "-: standard input can be read once"),
+        ({}, ["-"], "standard input, line 1: the file is empty"),
+        ({}, [""], "'': No such file or directory"),
+        ({}, ["a\nb"], "'a\\nb': No such file or directory"),
+        ({}, ["\x1b[1m"], "'\\x1b[1m': No such file or directory"),
+        (
+            {"a\nb": "a\n" * 3},
+            ["a\nb"],
+            "'a\\nb': no sentence has 4 tokens: the longest has 1; --max-order 1 is",
+        ),
+        (
+            {"t.jsonl": '{"s": "a b"}\n'},
+            ["t.jsonl"],
+            "t.jsonl, line 1: JSON, where one sentence a line is expected; name the "
+            "field that holds the sentence (--field s)",
+        ),
+        (
+            {"t.csv": "a,b\n"},
+            ["t.csv"],
+            "t.csv, line 1: a table, where one sentence a line is expected; name the "
+            "column that holds the sentence (--column NAME)",
+        ),
+        (
+            {"r": "a b c d\n"},
+            ["r.txt", "--references", "r"],
+            "r: pairs need at least two sentences with 4 tokens, got one; give more "
+            "text, or take --estimator plug-in",
+        ),
+        (
+            {"r": "a b c d\na b\n"},
+            ["r.txt", "--references", "r"],
+            "r: pairs need at least two sentences with 4 tokens, got one; --max-order "
+            "2 is the most here, or take --estimator plug-in",
+        ),
+        (
+            {"r": "a b\na\n"},
+            ["r.txt", "--references", "r"],
+            "r: no sentence has 4 tokens: the longest has 2; --max-order 1 is the most",
+        ),
+        (
+            {"j": "\n".join(JAPANESE)},
+            ["j"],
+            "j: no sentence has 4 tokens: the longest has 1; text without spaces "
+            "between words? --tokenizer characters splits it",
+        ),
+        ({}, ["r.txt", "--tokenizer", "intl"], "Invalid value for '--tokenizer'"),
+        (
+            {},
+            ["r.txt", "--field", "a", "--column", "b"],
+            "field is for JSON Lines and column for CSV",
+        ),
+    ],
+)
+def test_messages_say_what_to_type(tmp_path, monkeypatch, files, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("r.txt").write_text("a b c d\n" * 5)
+    for name, content in files.items():
+        Path(name).write_text(content)
+    if "--references" not in arguments:
+        arguments = [*arguments, "--references", "r.txt"]
+    result = call("evaluate", *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"qdtheory: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_text_without_spaces_is_warned_about(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.txt").write_text("\n".join(JAPANESE * 3))
+    arguments = "evaluate", "t.txt", "--references", "t.txt", "--max-order"
+    result = call(*arguments, "1")
+    assert result.exit_code == 0
+    hint = "split text without spaces between words with --tokenizer characters"
+    for name in ("t.txt", "the references"):
+        warning = f"nearly every sentence of {name} is one token; {hint}"
+        assert warning in result.stdout
+    assert hint not in call(*arguments, "4", "--tokenizer", "characters").stdout

@@ -1,30 +1,22 @@
 """A command ends with one line and its status, however it ends."""
 
+import gzip
+import json
 import os
 import random
-import signal
+import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import fuzz
 import pytest
 
 from qdtheory.commands import process
+from qdtheory.text import files
 
+zstd = files._zstd("tests")  # of Python 3.14, or its backport
 COMMAND = [sys.executable, "-m", "qdtheory"]
-# A shell that runs the tests in its background has them ignore interrupts.
-INTERRUPTIBLE = """
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-SLOW = {
-    "search": ("qdisc", "--pair", "BLEU-2", "--seeds", "3"),
-    "exact": ("qdisc", "--pair", "LL-NRR", "--seeds", "200"),
-    "check": ("check", "--f", "log(x)**3", "--g", "-x**2 + sqrt(x)"),
-    "evaluate": ("evaluate", "text.txt", "--references", "other.txt"),
-}
 
 
 def ran(*arguments, **options):
@@ -33,36 +25,22 @@ def ran(*arguments, **options):
     )
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Two files of a hundred thousand sentences, in the working directory."""
-    rng = random.Random(0)
-    for name in ("text.txt", "other.txt"):
-        words = (rng.choices("abcdefgh", k=9) for _ in range(100_000))
-        (tmp_path / name).write_text("\n".join(map(" ".join, words)))
-    monkeypatch.chdir(tmp_path)
+def in_shell(first, *arguments):
+    """Run a shell's command, then ours in its place."""
+    script = f'{first} && exec "$@"'
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *arguments], capture_output=True, text=True
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-@pytest.mark.parametrize("seconds", [0.5, 1.5, 3.5])
-def test_an_interrupt_ends_it_at_once_with_one_line(folder, name, seconds):
-    seconds *= random.Random(f"{name} {seconds}").uniform(0.8, 1.2)
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, *COMMAND[1:], *SLOW[name]],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as running:
-        try:
-            running.wait(seconds)
-        except subprocess.TimeoutExpired:
-            running.send_signal(signal.SIGINT)
-            start = time.monotonic()
-            _, said = running.communicate()
-            assert (running.returncode, said) == (130, b"qdtheory: interrupted\n")
-            assert time.monotonic() - start < 1
-        else:
-            assert running.returncode == 0
+def test_an_interrupt_ends_it_at_once_with_one_line(tmp_path):
+    fuzz.write_long_texts(tmp_path)
+    rng = random.Random(0)
+    for arguments in fuzz.LONG:
+        for seconds in (0.5, 1.5, 3.5):
+            seconds *= rng.uniform(0.8, 1.2)
+            assert fuzz.fault_of_interrupt(arguments, seconds, tmp_path) is None
 
 
 def test_an_interrupt_that_the_caller_ignores_stays_ignored():
@@ -109,6 +87,42 @@ def test_a_name_that_the_encoding_lacks_is_escaped():
     assert result.stderr.count("\n") == 1
 
 
+SURROUNDINGS = [
+    {"NO_COLOR": "1"},
+    {"FORCE_COLOR": "1"},
+    {"TERM": "dumb"},
+    {"COLUMNS": "20"},
+    {"COLUMNS": "40"},
+    {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"},
+]
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+def test_the_surroundings_change_no_number(tmp_path, surroundings):
+    path = tmp_path / "text.txt"
+    path.write_text("a b c d\nb c d a\na b c\n" * 3)
+    call = ("evaluate", path, "--references", path, "--max-order", "2")
+    usual = ran(*call, env=os.environ | {"COLUMNS": "80"})
+    other = ran(*call, env=os.environ | {"COLUMNS": "80"} | surroundings)
+    for result in (usual, other):
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "\x1b" not in result.stdout  # not a terminal, so no colours
+    numbers = (re.findall(r"\d[\d.e-]*", x.stdout) for x in (usual, other))
+    assert sorted(next(numbers)) == sorted(next(numbers))
+
+
+def test_two_at_once_and_a_home_that_is_not_there():
+    environment = os.environ | {"HOME": "/nonexistent"}
+    call = [*COMMAND, "check", "--pair", "LL-NRR", "--json"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [subprocess.Popen(call, env=environment, **options) for _ in range(2)]
+    (one, quiet), other = (process.communicate() for process in both)
+    assert other == (one, quiet)
+    assert quiet == b""
+    assert json.loads(one)["compatible"] is False
+
+
 def test_the_module_is_the_command():
     assert ran("--version").stdout.startswith("qdtheory ")
     script = Path(sys.executable).with_name("qdtheory")
@@ -122,6 +136,7 @@ def test_the_module_is_the_command():
         (MemoryError(), "there is not enough memory for this; ask for less at a time"),
         (OSError(28, "No space left on device"), "standard output: No space left"),
         (FileNotFoundError(2, "No such file", "p.txt"), "p.txt: No such file"),
+        (FileNotFoundError(2, "No such file", "a\nb"), "'a\\nb': No such file"),
         (OSError(2, "No such file"), "No such file"),
         (ZeroDivisionError("a\nb"), "ZeroDivisionError: a b; QDTHEORY_DEBUG=1 shows"),
     ],
@@ -136,3 +151,71 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, line):
     monkeypatch.setenv("QDTHEORY_DEBUG", "1")
     with pytest.raises(type(error)):
         process._status()
+
+
+@pytest.mark.parametrize("name", ["endless", "long line", "lines", "gzip", "zstd"])
+def test_texts_without_end_are_refused_in_bounded_memory(tmp_path, name):
+    """A device, a line of 300 MB, and packed files that hold two gigabytes."""
+    path, limit = tmp_path / "text", "16 MiB"
+    match name:
+        case "endless":
+            path = Path("/dev/zero")
+        case "long line":
+            with path.open("wb") as file:
+                file.write(b"a b\n")
+                for _ in range(300):
+                    file.write(b"a" * 10**6)
+        case "lines":
+            with path.open("wb") as file:
+                file.truncate(2**31)
+            limit = "1 GiB"
+        case "gzip" | "zstd":
+            pack = gzip.open if name == "gzip" else zstd.open
+            with pack(path, "wb") as file:
+                for _ in range(128):
+                    file.write(b"\0" * 2**24)
+    script = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)
+from qdtheory.commands.process import main
+main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script, "evaluate", path, "--references", path],
+        capture_output=True,
+        text=True,
+        timeout=60,  # it does not read on and on
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"qdtheory: {path}: ")
+    assert limit in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_and_a_removed_folder_are_one_line(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = ran("evaluate", tmp_path / "pipe", "--references", tmp_path / "pipe")
+    assert result.returncode == 1
+    assert result.stderr.endswith(
+        "pipe, line 1: the file is empty; expected one sentence a line\n"
+    )
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    result = in_shell(
+        f"cd {gone} && rmdir {gone}", "evaluate", "a", "--references", "b"
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "qdtheory: b: No such file or directory\n"
+
+
+def test_standard_input_can_be_piped_or_closed(tmp_path):
+    path = tmp_path / "references.txt"
+    path.write_text("a b c d\nb c d a\nc d a b\n")
+    arguments = "evaluate", "-", "--references", str(path), "--json"
+    piped = ran(*arguments, input=path.read_text())
+    assert piped.returncode == 0
+    assert json.loads(piped.stdout)["candidates"][0]["sentences"] == 3
+    closed = in_shell("exec 0<&-", *arguments)
+    assert closed.returncode == 1
+    assert closed.stderr == "qdtheory: -: there is no standard input; give a file\n"

@@ -101,7 +101,7 @@ def test_functions_of_ones_own(folder):
         (("--pair", "BLEU-x"), "expected BLEU- and an order such as BLEU-2"),
         (("--pair", "BLEU-0"), "expected BLEU- and an order such as BLEU-2"),
         (("--pair", "bleu-4"), "bleu-4 of texts of 3 tokens is 0: they have no n-gram"),
-        (("--pair", "ROUGE-SE"), "no pair is called ROUGE-SE"),
+        (("--pair", "ROUGE-SE"), "no pair is called 'ROUGE-SE'"),
         (("--pair", "LL-SE", "--p", "none.txt"), "none.txt: No such file"),
         (("--pair", "LL-SE", "--p", "bad.txt"), "bad.txt: P must sum to 1"),
         (
@@ -158,3 +158,12 @@ def test_a_rate_above_1_is_explained(folder, monkeypatch):
     assert said not in call("--pair", "LL-NRR", "--p", "four.npy").stdout
     monkeypatch.setattr(qd, "quality_discrepancy", found, raising=False)
     assert said in call("--pair", "LL-NRR", "--p", "four.npy").stdout
+
+
+def test_scores_from_a_file(folder):
+    Path("p4.txt").write_text("0.4\n0.3\n0.2\n0.1\n")
+    Path("scores.txt").write_text("0.4\n0.3\n0.2\n0.1\n")  # those of CR
+    given = results("--scores", "scores.txt", "--g", "-x*log(x)", "--p", "p4.txt")
+    named = results("--pair", "CR-SE", "--p", "p4.txt")
+    assert given[0]["status"] == "exact"
+    assert given[0]["qdisc"] == pytest.approx(named[0]["qdisc"], rel=1e-9)

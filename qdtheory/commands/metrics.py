@@ -1,0 +1,66 @@
+"""The command metrics: what is known of each metric, and what to print beside it."""
+
+from typing import Annotated, Any
+
+import typer
+
+from qdtheory.commands.errors import fail
+from qdtheory.commands.inputs import AsJson
+from qdtheory.commands.outputs import print_json, print_table
+
+
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(help="One metric, by any of its names.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is known of a metric that you report, and what belongs beside it?
+
+    For each metric the table has its partner, with which no model can beat the
+    real distribution in both, the verdict on the two, and what to print beside it.
+    With a name it says all that is known: formula, form, unbiased estimator, the
+    functions that compute it and the claims that show it.
+
+    Example: qdtheory metrics Vendi
+    """
+    from qdtheory.catalogue import METRICS, find_metric
+
+    if name is None:
+        if as_json:
+            print_json({"metrics": [_facts(metric) for metric in METRICS]})
+        else:
+            _print_table(METRICS)
+        return
+    try:
+        metric = find_metric(name)
+    except ValueError as error:
+        fail(f"{error}; `qdtheory metrics` lists all")
+    facts = _facts(metric)
+    if as_json:
+        print_json(facts)
+        return
+    print(f"{metric.name}: {metric.kind}")
+    print(f"You report {metric.name}: print {metric.beside} beside it.")
+    for title in list(facts)[2:]:
+        shown = facts[title]
+        if title != "beside" and shown:
+            shown = shown if isinstance(shown, str) else ", ".join(shown)
+            print(f"  {title.replace('_', ' '):11}  {shown}")
+
+
+def _facts(metric: Any) -> dict[str, Any]:
+    return vars(metric) | {"claims": metric.claims}
+
+
+def _print_table(known: tuple[Any, ...]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for title in ("you report", "kind", "partner", "verdict", "print beside it"):
+        table.add_column(title)
+    for metric in known:
+        table.add_row(
+            metric.name, metric.kind, metric.partner, metric.verdict, metric.beside
+        )
+    print_table(table)

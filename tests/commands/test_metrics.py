@@ -1,0 +1,48 @@
+"""The command metrics: the catalogue as a table, one metric, errors in one line."""
+
+import json
+
+from typer.testing import CliRunner
+
+from qdtheory.catalogue import METRICS
+from qdtheory.commands import cli
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli.app, ("metrics", *arguments), env={"COLUMNS": "90"})
+
+
+def test_without_a_name_it_prints_every_metric():
+    shown = call().stdout
+    for metric in METRICS:
+        (line,) = (
+            line
+            for line in shown.splitlines()
+            if line[1:].split("│")[0].strip() == metric.name
+        )
+        for part in (metric.kind, metric.partner, metric.beside):
+            assert f" {part} " in line
+
+
+def test_one_metric_with_its_claims():
+    answer = call("oracle-nll", "--json")
+    facts = json.loads(answer.stdout)
+    assert (facts["name"], facts["partner"]) == ("LL", "SE")
+    shown = call("vendi").stdout.splitlines()
+    assert shown[0] == "Vendi: diversity"
+    assert shown[1].startswith("You report Vendi: print its quality")
+    assert any(line.startswith("  claims       N25.8") for line in shown)
+
+
+def test_all_as_json():
+    found = json.loads(call("--json").stdout)["metrics"]
+    assert [facts["name"] for facts in found] == [metric.name for metric in METRICS]
+
+
+def test_an_unknown_name_gets_one_line():
+    answer = call("Vend")
+    assert answer.exit_code == 1
+    assert answer.stderr.strip() == (
+        "qdtheory: no metric is called 'Vend'; do you mean vendi, ngd, fed?; "
+        "`qdtheory metrics` lists all"
+    )
