@@ -42,6 +42,7 @@ from nbclient.exceptions import (
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
+from traitlets.config import Config
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -163,14 +164,6 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
     Raises:
         CellError: A cell failed, or wrote to stderr.
     """
-    client = NotebookClient(
-        book,
-        kernel_name="python3",
-        timeout=CELL_SECONDS,
-        record_timing=False,
-        coalesce_streams=True,  # where a stream is cut depends on the clock
-        extra_arguments=["--log-level=ERROR"],
-    )
     target.parent.mkdir(exist_ok=True)
     book.cells.append(new_code_cell(freshness.LOADED))
     with tempfile.TemporaryDirectory() as ipython:
@@ -179,6 +172,22 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
         # No name is left behind that a notebook could lean on.
         (startup / "gc.py").write_text(
             f"__import__('gc').set_threshold({NEW_OBJECTS})\n"
+        )
+        client = NotebookClient(
+            book,
+            kernel_name="python3",
+            timeout=CELL_SECONDS,
+            record_timing=False,
+            coalesce_streams=True,  # where a stream is cut depends on the clock
+            extra_arguments=["--log-level=ERROR"],
+            # Sockets in a folder of its own: of two kernels that start at once, one
+            # may take the TCP port that was chosen for the other, which then dies.
+            config=Config(
+                KernelManager={
+                    "transport": "ipc",
+                    "connection_file": str(Path(ipython, "kernel.json")),
+                }
+            ),
         )
         environment = kernel_environment(cache, ipython)
         try:
