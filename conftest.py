@@ -17,7 +17,6 @@ os.environ |= build.jax_environment(Path(__file__).parent / ".jax_cache" / worke
 import jax
 import jaxtyping
 
-jax.config.update("jax_enable_x64", True)
 gc.set_threshold(build.NEW_OBJECTS)
 
 
@@ -34,10 +33,11 @@ def jaxtyped_if_public(*, typechecker):
 jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, jaxtyped_if_public
 jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
 import qdtheory
+import qdtheory.generators
 import qdtheory.text
 
 # A module whose doctests come first would else be there twice, with classes of its own.
-for package in (qdtheory, qdtheory.text):
+for package in (qdtheory, qdtheory.generators, qdtheory.text):
     for name in dir(package):
         getattr(package, name)
 

@@ -23,7 +23,6 @@ import numpy as np
 import qdtheory as qd
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 
-jax.config.update("jax_enable_x64", True)
 RUNS = 200
 
 

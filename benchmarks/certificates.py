@@ -20,7 +20,6 @@ import numpy as np
 import qdtheory as qd
 from qdtheory.discrepancy.quality import bounds_meet
 
-jax.config.update("jax_enable_x64", True)
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 SEEDS = 10
 

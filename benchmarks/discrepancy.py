@@ -9,13 +9,11 @@ starts, as one writes it with SciPy alone; what it misses is printed too.
 
 import time
 
-import jax
 import numpy as np
 from scipy.optimize import minimize
 
 import qdtheory as qd
 
-jax.config.update("jax_enable_x64", True)
 NUM_TEXTS, NUM_REFERENCES, NUM_SELF_REFERENCES = 64, 10, 1000
 NUM_STARTS, RUNS = 40, 3
 

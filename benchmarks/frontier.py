@@ -19,7 +19,6 @@ import numpy as np
 
 import qdtheory as qd
 
-jax.config.update("jax_enable_x64", True)
 NUM_WEIGHTS = 200
 # The baseline runs on every tenth weight.
 EVERY, RUNS = 10, 3

@@ -15,7 +15,6 @@ import numpy as np
 
 import qdtheory as qd
 
-jax.config.update("jax_enable_x64", True)
 VOCAB_SIZE, LENGTH, RUNS = 6, 6, 15
 
 

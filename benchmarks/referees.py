@@ -17,7 +17,6 @@ from scipy.optimize import minimize
 
 import qdtheory as qd
 
-jax.config.update("jax_enable_x64", True)
 QUALITIES = [
     "{a}*log(x)",
     "log(x)/{a}",

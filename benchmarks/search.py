@@ -21,7 +21,6 @@ from bleu import all_tuples, contraction
 
 import qdtheory as qd
 
-jax.config.update("jax_enable_x64", True)
 SPACE, SIGMAS = qd.TextSpace(vocab_size=4, lengths=3), (0.5, 1.0, 2.0)
 
 

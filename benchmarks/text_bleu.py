@@ -3,13 +3,13 @@
     QDTHEORY_DATA=FOLDER python benchmarks/text_bleu.py [CASE]
 
 FOLDER holds coco60/train.txt, one caption a line. The cases: `nltk`, 1,000 captions;
-`bleu`, 10,000 against 10,000; `self` and `large`, Self-BLEU of 10,000 and 50,000, all
-for orders 2 to 5 and smoothed, from lists of tokens to scores; `sorts`, Self-BLEU, the
-rates and MS-Jaccard against np.argsort of the keys that are sorted. fast-bleu is built
-from source by `make bench`, which needs a C++ compiler; without it only our side is
-timed. Each case runs in a process of its own; its peak memory, with the imports and
-the captions, is read before the rival starts. Sides without threads are compared by
-their CPU time, those with fast-bleu's two by the clock.
+`paired`, 10,000, each against one; `bleu`, 10,000 against 10,000; `self` and `large`,
+Self-BLEU of 10,000 and 50,000, all for orders 2 to 5 and smoothed, from lists of tokens
+to scores; `sorts`, Self-BLEU, the rates and MS-Jaccard against np.argsort of the keys
+that are sorted. fast-bleu is built from source by `make bench`, which needs a C++
+compiler; without it only our side is timed. Each case runs in a process of its own; its
+peak memory, with the imports and the captions, is read before the rival starts. Sides
+without threads are compared by their CPU time, those with fast-bleu's two by the clock.
 """
 
 import os
@@ -120,6 +120,28 @@ def nltk() -> None:
     )
 
 
+def paired() -> None:
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+    candidates, references = captions(0, 10_000), captions(10_000, 20_000)
+    method = SmoothingFunction().method1
+    weights = list(WEIGHTS.values())
+    warnings.simplefilter("ignore")
+
+    def run():
+        pairs = zip(references, candidates, strict=True)
+        return np.array([sentence_bleu([r], c, weights, method) for r, c in pairs]).T
+
+    report(
+        "paired BLEU, 10,000",
+        lambda: text.paired_bleu_scores(candidates, references, 5, "epsilon"),
+        run,
+        "NLTK",
+        time.process_time,
+        1e-12,
+    )
+
+
 def bleu() -> None:
     candidates, references = captions(0, 10_000), captions(10_000, 20_000)
     report(
@@ -146,8 +168,8 @@ def packed(corpus: text.Corpus, n: int) -> np.ndarray:
 def rates(candidates: text.Corpus, references: text.Corpus, n: int) -> None:
     q, p = (text.ngram_counts(x, n) for x in (candidates, references))
     text.coverage_rate(q, p, n)
-    text.negative_repetition_rate(q, n)
-    text.cnd(q, p, n)
+    text.negative_repetition_rate(q, n, "plug-in")
+    text.cnd(q, p, n, "plug-in")
 
 
 def compare_with_sort(name: str, ours: Callable, keys: list[np.ndarray]) -> None:
@@ -181,6 +203,7 @@ def sorts() -> None:
 
 CASES = {
     "nltk": nltk,
+    "paired": paired,
     "bleu": bleu,
     "self": lambda: self_bleu(10_000),
     "large": lambda: self_bleu(50_000),

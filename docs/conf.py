@@ -13,9 +13,10 @@ typing.GENERATING_DOCUMENTATION = "qdtheory"
 project = "qdtheory"
 author = "The qdtheory authors"
 copyright = author
-sys.path.append(str(Path(__file__).parent))  # where coverage_page is
+sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
     "coverage_page",
+    "metrics_page",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 FIGURE = ROOT / "docs/static/rooms.svg"
 ROOMS = (
     *("world", "metrics", "pairs", "solvers", "theory", "discrepancy"),
-    "certificates",
+    *("certificates", "generators"),
 )
 # What stands on all rooms: the sample wing and what readers call.
-TOP = ("text", "plotting", "exercises", "commands")
+TOP = ("text", "plotting", "catalogue", "exercises", "commands")
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "qdtheory").rglob("*.py"))

@@ -7,9 +7,15 @@ The public names and their modules stand in `__init__.pyi`; a module is imported
 one of its names is first used.
 """
 
-from importlib.metadata import version
-
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__version__ = version("qdtheory")
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name != "__version__":
+        return _public(name)
+    # Late: it takes longer than the rest, and until `main` runs Ctrl-C is not heard.
+    from importlib.metadata import version
+
+    return version(__name__)

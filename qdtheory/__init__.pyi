@@ -1,4 +1,4 @@
-from . import plotting as plotting, text as text
+from . import generators as generators, plotting as plotting, text as text
 from .certificates.certify import (
     certify as certify,
     quality_discrepancy as quality_discrepancy,
@@ -51,23 +51,40 @@ from .metrics.divergences import (
     renyi_divergence as renyi_divergence,
     total_variation as total_variation,
 )
+from .metrics.compression import expected_compression as expected_compression
+from .metrics.draws import (
+    distinct_k as distinct_k,
+    pass_at_k as pass_at_k,
+    utility_k as utility_k,
+)
 from .metrics.frechet import frechet_distance as frechet_distance
 from .metrics.ngrams import (
     cnd as cnd,
     coverage_rate as coverage_rate,
     expected_distinct as expected_distinct,
+    expected_self_repetition as expected_self_repetition,
     ms_jaccard as ms_jaccard,
     negative_repetition_rate as negative_repetition_rate,
     ngram_matrix as ngram_matrix,
     ngram_rank as ngram_rank,
 )
-from .metrics.similarity import bleu_kernel as bleu_kernel, ngram_kernel as ngram_kernel
+from .metrics.similarity import (
+    bleu_kernel as bleu_kernel,
+    edit_kernel as edit_kernel,
+    lcs_kernel as lcs_kernel,
+    ngram_kernel as ngram_kernel,
+)
+from .metrics.vendi import (
+    quantum_relative_entropy as quantum_relative_entropy,
+    vendi_score as vendi_score,
+)
 from .pairs.base import (
     FunctionPair as FunctionPair,
     LinearPair as LinearPair,
     Pair as Pair,
 )
 from .pairs.bleu import BleuPair as BleuPair
+from .pairs.clusters import ClusterPair as ClusterPair
 from .pairs.concave import ConcavePair as ConcavePair
 from .pairs.formulas import Expression as Expression
 from .pairs.kernel import KernelPair as KernelPair, squared_mmd as squared_mmd
@@ -76,6 +93,7 @@ from .pairs.named import (
     CR_SE as CR_SE,
     LL_NRR as LL_NRR,
     LL_SE as LL_SE,
+    distinct_k_pair as distinct_k_pair,
     single_token_bleu_pair as single_token_bleu_pair,
 )
 from .pairs.ngram import NgramPair as NgramPair
@@ -88,7 +106,9 @@ from .pairs.scalar_functions import (
     Tsallis as Tsallis,
 )
 from .pairs.separable import SeparablePair as SeparablePair
+from .pairs.vendi import VendiPair as VendiPair
 from .solvers.search import Search as Search, search as search
+from .theory.check import check as check
 from .theory.compatibility import (
     Verdict as Verdict,
     check_compatibility as check_compatibility,
@@ -107,6 +127,10 @@ from .theory.frontier import (
     pareto_frontier as pareto_frontier,
     pareto_optimum as pareto_optimum,
     saturation_weight as saturation_weight,
+)
+from .theory.implied_truths import (
+    ImpliedTruths as ImpliedTruths,
+    implied_truths as implied_truths,
 )
 from .theory.kernel_criterion import (
     KernelCriterion as KernelCriterion,

@@ -12,14 +12,11 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.base import Pair
 from qdtheory.theory.frontier import ParetoFrontier
+from qdtheory.world.packages import required
 
-try:
+with required("plotting", "plot"):
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
-except ImportError as error:
-    raise ImportError(
-        "plotting needs matplotlib; install it with pip install 'qdtheory[plot]'"
-    ) from error
 
 STYLE = str(files("qdtheory") / "qdtheory.mplstyle")
 

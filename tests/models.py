@@ -82,6 +82,17 @@ def centred(vector):
     return vector - vector.mean()
 
 
+# What a reward of D makes a model descend, by the names of `qd.generators.REWARDS`.
+DIVERGENCES = {
+    "D": lambda q, p: qd.kl_divergence(p, (p + q) / 2),
+    "log D": lambda q, p: 2 * qd.kl_divergence((p + q) / 2, p),
+    "-log(1-D)": lambda q, p: 2 * qd.jensen_shannon_divergence(p, q),
+    "D/(1-D)": lambda q, p: qd.kl_divergence(p, q),
+    "logit D": qd.kl_divergence,
+    "(D/(1-D))**2": lambda q, p: jnp.exp(qd.renyi_divergence(p, q, order=2)) - 1,
+}
+
+
 # -- what is exact, or found by a search --------------------------------------------
 
 
@@ -246,6 +257,13 @@ EXPRESSIONS = st.recursive(LEAVES, compound, max_leaves=8)
 
 
 # -- texts --------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+# Two samples of 60 sentences over 6 tokens.
+REAL, MODEL = (
+    [RNG.integers(6, size=size).tolist() for size in RNG.integers(2, 9, 60)]
+    for _ in range(2)
+)
 
 
 # Spaces of one and of several lengths, and every order that their texts have.

@@ -95,7 +95,7 @@ def test_works_have_addresses_that_last():
     addresses = [address for *_, address, _ in ENTRIES]
     assert len(set(addresses)) == len(addresses)
     lasting = re.compile(
-        r"https://(doi\.org/10\.\d{4,5}/\S+|arxiv\.org/abs/\d{4}\.\d{5}"
+        r"https://(doi\.org/10\.\d{4,5}/\S+|arxiv\.org/abs/\d{4}\.\d{4,5}"
         r"|aclanthology\.org/\S+/|proceedings\.mlr\.press/v\d+/\w+\.html|jmlr\.org/papers/\S+\.html"
         r"|cir\.nii\.ac\.jp/crid/\d+|www\.nltk\.org/book/"
         r"|www\.rti\.org/publication/[\w-]+)"

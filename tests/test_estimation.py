@@ -113,7 +113,7 @@ def test_pairs_stretch_and_shift_the_plug_in(seed):
     (sample,) = draws(space, law(space, seed), 20, 1, seed)
     a = np.array([[s.count(token) for token in range(3)] for s in sample]) / 4
     by_hand = -np.mean([a[s] @ a[t] for s in range(20) for t in range(20) if s != t])
-    plug_in = negative_repetition_rate(sample, 1)
+    plug_in = negative_repetition_rate(sample, 1, "plug-in")
     stretched = (20 * plug_in + np.mean(np.sum(a**2, axis=1))) / 19
     assert stretched == pytest.approx(by_hand, abs=EXACT)
     pairs = negative_repetition_rate(sample, 1, "pairs")
@@ -313,7 +313,7 @@ def test_bounded_differences(texts, other, n):
     """One sentence moves the frequencies by at most sqrt(2) / S."""
     texts = [list(x) for x in texts]
     changed = [*texts[:-1], list(other)]
-    assert cnd(texts, changed, n) <= 2 / len(texts) ** 2 + 1e-15
+    assert cnd(texts, changed, n, "plug-in") <= 2 / len(texts) ** 2 + 1e-15
 
 
 @pytest.mark.claim("N12.10")
@@ -361,7 +361,7 @@ def test_the_relative_error_passes_one_when_all_are_counted(vocab_size, n):
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_self_bleu_of_all_samples(size):
     q = law(TRIPLE, size)
-    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3))
+    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3, smoothing=None))
     expected = qd.expected_self_bleu(TRIPLE, q, 3, size - 1).tolist()
     assert found == pytest.approx(expected, abs=EXACT)
 
@@ -372,7 +372,10 @@ def test_bleu_against_all_references(size):
     q, p = law(TRIPLE, 5), law(TRIPLE, size)
     texts = sentences(TRIPLE)
     found = sum(
-        share * mean(TRIPLE, p, size, lambda x, i=i: bleu(texts[i : i + 1], x, 3))
+        share
+        * mean(
+            TRIPLE, p, size, lambda x, i=i: bleu(texts[i : i + 1], x, 3, smoothing=None)
+        )
         for i, share in enumerate(q)
     )
     expected = qd.expected_bleu(TRIPLE, q, p, 3, size).tolist()
@@ -411,7 +414,9 @@ def test_rates_of_all_pairs_of_samples(n):
 
 
 def mean_self_bleu(space, q, size, seed):
-    return np.mean([self_bleu(x, 3)[2] for x in draws(space, q, size, 30, seed)])
+    return np.mean(
+        [self_bleu(x, 3, smoothing=None)[2] for x in draws(space, q, size, 30, seed)]
+    )
 
 
 @pytest.mark.claim("N12.16")
@@ -503,7 +508,12 @@ def test_only_the_jackknife_covers():
 
     def coverage(interval, **options):
         found = [
-            interval(lambda x: self_bleu(x, 3)[2], sample, level=0.9, **options)
+            interval(
+                lambda x: self_bleu(x, 3, smoothing=None)[2],
+                sample,
+                level=0.9,
+                **options,
+            )
             for sample in draws(space, q, size, 40)
         ]
         return np.mean([x.low <= aim <= x.high for x in found])
@@ -522,13 +532,13 @@ def test_the_mean_of_the_bootstrap_is_that_of_the_empirical_law(n):
         texts[chosen[list(x)]] for x in product(range(len(chosen)), repeat=len(chosen))
     ]
     own = np.bincount(chosen, minlength=TRIPLE.num_texts) / len(chosen)
-    found = np.mean([self_bleu(x, n)[n - 1] for x in resamples])
+    found = np.mean([self_bleu(x, n, smoothing=None)[n - 1] for x in resamples])
     assert found == pytest.approx(
         float(qd.expected_self_bleu(TRIPLE, own, n, 3)[-1]), abs=EXACT
     )
     assert found >= 1 - (1 - 1 / 4) ** 3
     a = shares(TRIPLE, n)
-    found = np.mean([negative_repetition_rate(x, n) for x in resamples])
+    found = np.mean([negative_repetition_rate(x, n, "plug-in") for x in resamples])
     exact = -np.sum((a @ own) ** 2) - np.trace(covariance(a, own)) / 4
     assert found == pytest.approx(exact, abs=EXACT)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -364,10 +365,31 @@ def test_the_blocker_blocks_what_only_an_extra_installs(wheel_folder):
 
 
 @pytest.mark.slow
+def test_the_description_needs_no_file_beside_it(wheel_folder):
+    (metadata,) = wheel_folder.glob("*.dist-info/METADATA")
+    description = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert description.splitlines()[0] == readme.splitlines()[0]
+    assert "pip install qdtheory" in description
+    targets = re.findall(r"\]\(([^)]*)\)", description)
+    assert targets
+    assert all(target.startswith("https://") for target in targets)
+
+
+def test_links_of_the_description_lead_to_the_repository():
+    hook = runpy.run_path(ROOT / "hatch_build.py")
+    text = "![A\nplot](docs/a.svg) [b *c*](d.md) [e](https://f.org/g)"
+    assert hook["standalone"](text, "https://h.org/i") == (
+        "![A\nplot](https://h.org/i/raw/HEAD/docs/a.svg) "
+        "[b *c*](https://h.org/i/blob/HEAD/d.md) [e](https://f.org/g)"
+    )
+    assert hook["standalone"](text, None) == " b *c* [e](https://f.org/g)"
+
+
+@pytest.mark.slow
 def test_the_wheel_alone_computes(wheel_folder):
     code = (
-        "import jax; jax.config.update('jax_enable_x64', True)\n"
-        "import qdtheory as qd\n"
+        "import jax; import qdtheory as qd\n"
         "assert all(hasattr(qd, name) for name in {*dir(qd)} - {'plotting'})\n"
         "print(qd.__file__); print(float(qd.entropy(jax.numpy.ones(4) / 4)))"
     )

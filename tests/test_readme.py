@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import shlex
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -72,8 +73,20 @@ def run_jupyter(arguments, said):
     assert [*(ROOT / arguments[1]).glob("*.ipynb")]
 
 
+def run_pip(arguments, said):
+    """It installs this project, with extras that it has: all, if it says so."""
+    command, requirement = arguments
+    assert command == "install"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted, extras = Requirement(requirement), project["optional-dependencies"]
+    assert wanted.name == project["name"]
+    of_the_project = {"peers", "bench", "book", "test"}
+    assert wanted.extras == (extras.keys() - of_the_project if said else set())
+
+
 RUNNERS = {
     "make": run_make,
+    "pip": run_pip,
     ".venv/bin/qdtheory": run_qdtheory,
     "conda": run_conda,
     "jupyter": run_jupyter,

@@ -8,7 +8,7 @@ from scripts import rows_of
 from scripts import script as load
 
 from qdtheory.text import Corpus, as_corpus, imdb, prepare
-from qdtheory.text.report import every_metric
+from qdtheory.text.evaluation import every_metric
 
 
 @pytest.fixture(scope="module")

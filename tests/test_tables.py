@@ -274,10 +274,12 @@ def test_more_of_cr_and_nrr_is_less_cnd(systems, references, order):
         change = [
             coverage_rate(one, references, order)
             - coverage_rate(other, references, order),
-            negative_repetition_rate(one, order)
-            - negative_repetition_rate(other, order),
+            negative_repetition_rate(one, order, "plug-in")
+            - negative_repetition_rate(other, order, "plug-in"),
         ]
-        distance = cnd(one, references, order) - cnd(other, references, order)
+        distance = cnd(one, references, order, "plug-in") - cnd(
+            other, references, order, "plug-in"
+        )
         assert distance == pytest.approx(-2 * change[0] - change[1], abs=1e-14)
         if min(change) > 1e-14:
             assert distance < 0

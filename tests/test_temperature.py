@@ -148,8 +148,10 @@ def test_the_gap_near_the_real_distribution(seed):
         q = np.asarray(model.probabilities(space, 1 / (1 + epsilon)))
         grid = np.linspace(1 - 3e-3, 1 + 3e-3, 2001)
         gaps.append(min(kl(q, power(p, beta)) for beta in grid))
-    # Third-order terms cancel; rounding of KL is about 1e-16 / 1e-6.
-    assert np.mean(gaps) / 1e-6 == pytest.approx(law, rel=1e-3, abs=1e-7)
+    # Third-order terms cancel; rounding of KL is about 1e-16 / 1e-6, and half a step of
+    # the grid from the best beta costs at most c[1, 1] / 2 times its square.
+    step = c[1, 1] / 2 * 1.5e-6**2 / 1e-6
+    assert np.mean(gaps) / 1e-6 == pytest.approx(law, rel=1e-3, abs=1e-7 + step)
 
 
 @pytest.mark.claim("N11.9")

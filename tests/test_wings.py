@@ -1,6 +1,7 @@
 """Metrics of both wings: one order of arguments, one shape, and one limit."""
 
 import inspect
+import re
 from functools import partial
 from itertools import product
 
@@ -30,15 +31,36 @@ REAL = "p", "references", "reference_features"
 
 @pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
 def test_model_first_real_second_and_the_same_defaults(exact):
+    """But for smoothing, without which the exact wing has the paper's BLEU."""
     ours, theirs = (inspect.signature(f).parameters for f in (exact, TWINS[exact]))
     for names in (list(ours), list(theirs)):
         (model,) = (names.index(name) for name in MODEL if name in names)
         assert all(names.index(name) == model + 1 for name in REAL if name in names)
     shared = [name for name in ours if name in theirs]
     assert shared == [name for name in theirs if name in ours]
-    assert all(ours[name].default == theirs[name].default for name in shared)
+    for name in set(shared) - {"smoothing"}:
+        assert ours[name].default == theirs[name].default
     # All orders up to the highest, or a number of one order.
     assert ("max_order" in ours) == ("max_order" in theirs)
+
+
+# What an estimate needs to be told, in the words of the exact metric's docstring.
+SETTINGS = {
+    qd.expected_bleu: "(..., smoothing=None)",
+    qd.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
+    qd.expected_self_bleu: "(..., smoothing=None)",
+    qd.coverage_rate: '(..., estimator="pairs")',
+    qd.negative_repetition_rate: '(..., estimator="pairs")',
+    qd.cnd: '(..., estimator="pairs")',
+}
+
+
+@pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
+def test_an_exact_metric_says_what_estimates_it(exact):
+    call = f"`qd.text.{TWINS[exact].__name__}{SETTINGS.get(exact, '')}`"
+    said = inspect.getdoc(exact) or ""  # without the indentation, as Python 3.13 has it
+    (line,) = re.findall(r"^Estimated .*by (`.*?`)", said, re.MULTILINE)
+    assert line == call
 
 
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 3, 5))
@@ -57,20 +79,24 @@ def bigrams(metric, *distributions):
 # The exact value; the same of candidates and references; their numbers in each of many
 # samples, or None for the limit of one sample.
 METRICS = {
-    "BLEU": (lambda: qd.expected_bleu(SPACE, Q, P), text.bleu, (5, 2)),
+    "BLEU": (
+        lambda: qd.expected_bleu(SPACE, Q, P),
+        partial(text.bleu, smoothing=None),
+        (5, 2),
+    ),
     "smoothed BLEU": (
         lambda: qd.expected_bleu(SPACE, Q, P, smoothing="epsilon"),
-        partial(text.bleu, smoothing="epsilon"),
+        text.bleu,
         (5, 2),
     ),
     "pooled BLEU": (
         lambda: qd.expected_corpus_bleu(SPACE, Q, P),
-        partial(text.bleu, aggregate="pooled"),
+        partial(text.bleu, smoothing=None, aggregate="pooled"),
         (2, 2),
     ),
     "Self-BLEU": (
         lambda: qd.expected_self_bleu(SPACE, Q),
-        lambda c, _: text.self_bleu(c),
+        lambda c, _: text.self_bleu(c, smoothing=None),
         (3, 1),
     ),
     "Distinct-2": (
@@ -89,7 +115,17 @@ METRICS = {
         lambda c, _: text.negative_repetition_rate(c, 2),
         None,
     ),
+    "plug-in NRR-2": (
+        lambda: bigrams(qd.negative_repetition_rate, Q),
+        lambda c, _: text.negative_repetition_rate(c, 2, "plug-in"),
+        None,
+    ),
     "CND-2": (lambda: bigrams(qd.cnd, Q, P), partial(text.cnd, n=2), None),
+    "plug-in CND-2": (
+        lambda: bigrams(qd.cnd, Q, P),
+        partial(text.cnd, n=2, estimator="plug-in"),
+        None,
+    ),
     "Frechet": (
         lambda: qd.frechet_distance(Q, P, features(TEXTS)),
         lambda c, r: text.frechet_distance(features(c), features(r)),

@@ -6,6 +6,7 @@ Every public function checks concrete inputs; inside `jax.jit`, `jax.grad` and
 """
 
 import hashlib
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -15,30 +16,19 @@ from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
 
 from qdtheory.world.numbers import EPS
+from qdtheory.world.precision import require_x64
 
 # A real number, possibly traced.
 Number = int | float | Real[Array, ""]
 
 
-def require_x64() -> None:
-    """Raise unless JAX's 64-bit mode is on.
-
-    Raises:
-        RuntimeError: 64-bit mode is off. In 32 bits the divergence between two close
-            distributions over a million texts is wrong by tens of percent.
-    """
-    if not jax.config.read("jax_enable_x64"):
-        raise RuntimeError(
-            "qdtheory computes in 64 bits, but JAX is in 32-bit mode; run "
-            "jax.config.update('jax_enable_x64', True) before making any array"
-        )
-
-
-def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
-    """Return `x` as a JAX vector after checking its type, dtype and shape.
+def check_vector(
+    x: ArrayLike | Sequence[Number], name: str, size: int | None = None
+) -> Array:
+    """Return `x` as a JAX vector of float64 after checking its type and shape.
 
     Args:
-        x: the value passed by the caller.
+        x: a NumPy or JAX array, list or tuple of real numbers.
         name: its name in error messages.
         size: the required length, if known.
 
@@ -46,19 +36,21 @@ def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
         The same values as a JAX array, shape (N,).
 
     Raises:
-        TypeError: `x` is not a NumPy or JAX array of float64.
+        TypeError: `x` is not an array or list of real numbers.
         ValueError: `x` is not a vector, is empty or has the wrong length.
         RuntimeError: JAX's 64-bit mode is off.
     """
     require_x64()
+    if isinstance(x, list | tuple):
+        x = _from_list(x, name)
     if not isinstance(x, np.ndarray | jax.Array):
         raise TypeError(
-            f"{name} must be a NumPy or JAX array of float64, got a "
+            f"{name} must be an array or list of real numbers, got a "
             f"{type(x).__name__}; convert it with numpy.asarray({name}, dtype=float)"
         )
-    if x.dtype != np.float64:
+    if x.dtype.kind not in "iuf":
         raise TypeError(
-            f"{name} must have dtype float64, got {x.dtype}; "
+            f"{name} must hold real numbers, got {x.dtype}; "
             f"convert it with {name}.astype('float64')"
         )
     if x.ndim != 1:
@@ -73,16 +65,31 @@ def check_vector(x: ArrayLike, name: str, size: int | None = None) -> Array:
             f"{name} must have {size} entries, got {x.size}; "
             "what is compared must be over the same texts"
         )
-    return jnp.asarray(x)
+    return jnp.asarray(x, float)
 
 
-def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -> Array:
+def _from_list(x: list | tuple, name: str) -> Array | np.ndarray:
+    """Make an array of a list of numbers, which may be traced."""
+    try:
+        traced = any(isinstance(value, jax.Array) for value in x)
+        return jnp.asarray(x) if traced else np.asarray(x, dtype=None if x else float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be an array or list of real numbers, got a list of "
+            f"{type(x[0]).__name__}"
+        ) from None
+
+
+def check_distribution(
+    p: ArrayLike | Sequence[Number], name: str = "p", size: int | None = None
+) -> Array:
     r"""Check that `p` is a distribution and return it unchanged as a JAX array.
 
     The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms.
 
     Args:
-        p: probabilities, shape (N,), float64, nonnegative, with sum 1.
+        p: probabilities, shape (N,), nonnegative, with sum 1: an array or a list of
+            numbers, computed with in float64.
         name: its name in error messages.
         size: the required length, if known.
 
@@ -90,7 +97,7 @@ def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -
         The same values as a JAX array, shape (N,).
 
     Raises:
-        TypeError: `p` is not a NumPy or JAX array of float64.
+        TypeError: `p` is not an array or list of real numbers.
         ValueError: wrong shape or length, a negative, infinite or NaN entry, or
             a sum that is not 1.
         RuntimeError: JAX's 64-bit mode is off.
@@ -120,7 +127,9 @@ def check_distribution(p: ArrayLike, name: str = "p", size: int | None = None) -
     return p
 
 
-def check_distributions(size: int | None = None, **named: ArrayLike) -> list[Array]:
+def check_distributions(
+    size: int | None = None, **named: ArrayLike | Sequence[Number]
+) -> list[Array]:
     """Check distributions over the same texts.
 
     Args:
@@ -162,11 +171,13 @@ def _check_finite(values: np.ndarray, name: str) -> None:
         )
 
 
-def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-    r"""Divide nonnegative weights by their sum.
+def normalize(
+    weights: Real[ArrayLike, " texts"] | Sequence[Number],
+) -> Float[Array, " texts"]:
+    r"""Divide nonnegative weights, such as counts, by their sum.
 
     Args:
-        weights: shape (N,), nonnegative, finite, not all zero.
+        weights: shape (N,), nonnegative, finite, not all zero; an array or a list.
 
     Returns:
         The distribution $w_i / \sum_j w_j$, shape (N,).
@@ -175,8 +186,8 @@ def normalize(weights: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         ValueError: a weight is negative, infinite or NaN, or all are zero.
 
     Example:
-        >>> normalize(np.array([1.0, 3.0])).tolist()
-        [0.25, 0.75]
+        >>> normalize([2, 1, 1]).tolist()
+        [0.5, 0.25, 0.25]
     """
     weights = check_vector(weights, "weights")
     if not isinstance(weights, Tracer):

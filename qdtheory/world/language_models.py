@@ -4,8 +4,8 @@ One class serves as oracle, trained model and generator; scoring, sampling and
 enumeration share one recurrence step.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
 from functools import partial
 from math import isqrt
 
@@ -20,9 +20,10 @@ from qdtheory.world.distributions import (
     check_distribution,
     check_positive,
     fingerprint,
-    require_x64,
 )
 from qdtheory.world.numbers import STATIC
+from qdtheory.world.precision import require_x64
+from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
 START_TOKEN = 0
@@ -31,8 +32,7 @@ BATCH_SIZE = 512
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class LSTMLanguageModel:
+class LSTMLanguageModel(Record):
     r"""An autoregressive LSTM language model, started from a start token.
 
     $i, f, o = \mathrm{sigmoid}(x W + h U + b)$, $\tilde c = \tanh(x W + h U + b)$
@@ -69,12 +69,12 @@ class LSTMLanguageModel:
         ((64,), 1.0)
     """
 
-    embeddings: Float[Array, "vocab embedding"]
-    input_weights: Float[Array, "embedding gates"]
-    recurrent_weights: Float[Array, "hidden gates"]
-    gate_biases: Float[Array, " gates"]
-    output_weights: Float[Array, "hidden vocab"]
-    output_biases: Float[Array, " vocab"]
+    embeddings: Float[Array, "*models vocab embedding"]
+    input_weights: Float[Array, "*models embedding gates"]
+    recurrent_weights: Float[Array, "*models hidden gates"]
+    gate_biases: Float[Array, "*models gates"]
+    output_weights: Float[Array, "*models hidden vocab"]
+    output_biases: Float[Array, "*models vocab"]
     end_token: int | None = field(default=None, metadata=STATIC)
 
     def __post_init__(self) -> None:
@@ -462,6 +462,28 @@ def log_next_token(
     return jax.nn.log_softmax(logits)
 
 
+def prefix_states(model: LSTMLanguageModel, length: int) -> Iterator[Array]:
+    """Go down the prefix tree level by level, processing each prefix once.
+
+    Args:
+        model: the model.
+        length: number of levels, from that of the empty prefix on.
+
+    Yields:
+        h after each prefix of 0, 1, .. tokens in lexicographic order, shape
+        (prefixes, hidden).
+    """
+    inputs = _inputs(model)[: model.num_words]
+    # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
+    # so that h @ U is computed once per prefix, not once per successor.
+    state = lstm_step(model, _zero_state(model, 1, 1), _start(model))
+    yield state[0][:, 0]
+    for _ in range(1, length):
+        h, c = lstm_step(model, state, inputs)
+        state = h.reshape(-1, 1, h.shape[-1]), c.reshape(-1, 1, c.shape[-1])
+        yield state[0][:, 0]
+
+
 @partial(jax.jit, static_argnums=1)
 def _tree_probabilities(
     model: LSTMLanguageModel,
@@ -469,24 +491,18 @@ def _tree_probabilities(
     temperature: ArrayLike,
     length_weights: Array | None,
 ) -> Array:
-    """Traverse the prefix tree level by level, processing each prefix once."""
+    """Multiply the probabilities of the next token along the prefix tree."""
     words = model.num_words
-    inputs = _inputs(model)[:words]
-    # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
-    # so that h @ U is computed once per prefix, not once per successor.
-    state = lstm_step(model, _zero_state(model, 1, 1), _start(model))
     log_prefix = jnp.zeros((1, 1))
     levels = []
-    for length in range(1, lengths[-1] + 1):
-        log_next = log_next_token(model, state[0][:, 0], temperature, length == 1)
+    states = prefix_states(model, lengths[-1])
+    for length, h in enumerate(states, start=1):
+        log_next = log_next_token(model, h, temperature, length == 1)
         if model.end_token is not None and length > 1:
             levels.append(jnp.exp(log_prefix[:, 0] + log_next[:, model.end_token]))
         log_prefix = (log_prefix + log_next[:, :words]).reshape(-1, 1)
         if model.end_token is None and length in lengths:
             levels.append(jnp.exp(log_prefix[:, 0]))
-        if length < lengths[-1]:
-            h, c = lstm_step(model, state, inputs)
-            state = h.reshape(-1, 1, h.shape[-1]), c.reshape(-1, 1, c.shape[-1])
     if model.end_token is not None:
         levels.append(jnp.exp(log_prefix[:, 0]))
     if length_weights is not None:
