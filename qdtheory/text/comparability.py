@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from qdtheory.text.corpus import Corpus
+from qdtheory.text.corpus import Corpus, common_ids
+from qdtheory.text.hashing import hashed
 from qdtheory.text.ngrams import Estimator, check_order
+from qdtheory.text.runs import places
 
 # Share of sentences that stand in the references too, from which a report warns.
 MOSTLY = 0.5
@@ -38,9 +40,10 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
     """Raise for texts that are too short or too few for the highest order."""
     check_order(max_order, "max_order")
     needed = 1 if estimator == "plug-in" else 2
-    # By descending length; a sentence that is not there has no token.
-    longest, *others = [*sorted(corpus.lengths.tolist(), reverse=True), 0]
-    highest = [longest, *others][needed - 1]
+    # A sentence that is not there has no token.
+    lengths = np.append(corpus.lengths, 0)
+    second, longest = np.partition(lengths, -2)[-2:].tolist()
+    highest = longest if needed == 1 else second
     if highest >= max_order:
         return
     hint = f"max_order={highest} is the most here" if highest else "give more text"
@@ -100,10 +103,11 @@ def _require_common_token(corpus: Corpus, real: Corpus) -> None:
 
 def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
     """Warnings of candidates that repeat most references."""
-    known = set(real)
+    ids, *others = common_ids([real, *corpora.values()])
+    known = _hashes(real, ids)
     copied = {
-        name: sum(map(known.__contains__, corpus)) / len(corpus)
-        for name, corpus in corpora.items()
+        name: np.isin(_hashes(corpus, ids), known).mean()
+        for (name, corpus), ids in zip(corpora.items(), others)
     }
     return tuple(
         f"{share:.0%} of the sentences of {name} stand in the references: what is "
@@ -111,6 +115,14 @@ def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
         for name, share in copied.items()
         if share > MOSTLY
     )
+
+
+def _hashes(corpus: Corpus, ids: np.ndarray) -> np.ndarray:
+    """A hash of each sentence; that two are alike by chance does not move a share."""
+    sentence, _ = places(corpus)
+    place = np.arange(corpus.num_tokens) - corpus.offsets[sentence]
+    sums = np.append(np.uint64(0), hashed(ids[corpus.tokens], place)).cumsum()
+    return np.diff(sums[corpus.offsets])
 
 
 def warn_of_sizes(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:

@@ -240,6 +240,27 @@ def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> 
     return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
 
 
+def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
+    """Number the words of several corpora together.
+
+    Args:
+        corpora: the corpora.
+
+    Returns:
+        For each corpus the number of each word of its vocabulary.
+
+    Example:
+        >>> [ids.tolist() for ids in common_ids([as_corpus(["a b"]), as_corpus(["b"])])]
+        [[0, 1], [1]]
+    """
+    ids: defaultdict[Token, int] = defaultdict()
+    ids.default_factory = ids.__len__
+    return [
+        np.fromiter(map(ids.__getitem__, corpus.vocabulary), np.int32)
+        for corpus in corpora
+    ]
+
+
 def read_corpus(
     path: File,
     tokenizer: Tokenizer = "whitespace",

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.metrics.bleu_formula import Smoothing
-from qdtheory.text.bleu import bleu, prepare_references, self_bleu
+from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text.comparability import (
     require_comparable,
     require_ngrams,
@@ -16,23 +15,11 @@ from qdtheory.text.comparability import (
     warn_of_unsplit,
 )
 from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
-from qdtheory.text.defaults import (
-    ESTIMATOR,
-    LEVEL,
-    MAX_ORDER,
-    NUM_GROUPS,
-    SMOOTHING,
-)
-from qdtheory.text.intervals import jackknife_interval
-from qdtheory.text.jaccard import geometric_means, jaccard_index
-from qdtheory.text.ngrams import (
-    Estimator,
-    cnd,
-    coverage_rate,
-    distinct,
-    negative_repetition_rate,
-    ngram_counts,
-)
+from qdtheory.text.defaults import ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
+from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.ngrams import Estimator, check_estimator
+from qdtheory.text.partial_sums import PartialSums, partial_sums
 from qdtheory.text.report import Report
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
@@ -47,7 +34,6 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
-KINDS = tuple(RANGES)
 PAIRS = (
     "CR and NRR are divergence-compatible: no text has more of both than text with "
     "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
@@ -89,7 +75,7 @@ def evaluate(
             size.
         level: coverage probability of the intervals.
         tokenizer: how strings are split, see `as_corpus`.
-        step: called with a description before each of up to 21 steps per candidate.
+        step: called with a description before each order of n-grams.
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
 
@@ -114,6 +100,9 @@ def evaluate(
     """
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
+    check_smoothing(smoothing)
+    check_estimator(estimator)
+    check_level(level)
     real = as_corpus(references, empty, tokenizer, lowercase)
     require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
@@ -121,21 +110,14 @@ def evaluate(
         with _named(name):
             corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
             require_comparable(corpora[name], real, max_order, estimator)
-    metrics = every_metric(real, max_order, smoothing, estimator)
-    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
-    bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
+    sums = partial_sums(
+        corpora, real, max_order, averaged=estimator == "sentence-pairs", step=step
+    )
     scores = {}
-    for name, corpus in corpora.items():
-
-        def counted(corpus: Corpus, name=name) -> np.ndarray:
-            step(f"Measuring {name}")
-            return metrics(corpus).ravel()
-
+    for name in corpora:
         with _named(name):
-            groups = min(NUM_GROUPS, len(corpus))
-            scores[name] = jackknife_interval(
-                counted, corpus, level=level, num_groups=groups, bounds=bounds
-            )
+            metrics = _metrics(sums, name, smoothing, estimator)
+            scores[name] = _interval(metrics, level, estimator)
     sizes = {name: len(corpus) for name, corpus in corpora.items()}
     without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
     return Report(
@@ -158,6 +140,34 @@ def evaluate(
     )
 
 
+def _metrics(
+    sums: PartialSums, name: str, smoothing: Smoothing, estimator: Estimator
+) -> Float[np.ndarray, "kinds orders subsets"]:
+    return metrics_of_sums(
+        sums.sums[name],
+        sums.lengths[name],
+        sums.blocks[name],
+        sums.references,
+        sums.reference_lengths,
+        smoothing,
+        estimator,
+    )
+
+
+def _interval(
+    metrics: Float[np.ndarray, "kinds orders subsets"],
+    level: float,
+    estimator: Estimator,
+) -> ConfidenceInterval:
+    """The jackknife's, from the metrics of a text and of it without each group."""
+    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
+    bounds = tuple(np.repeat([*ranges.values()], metrics.shape[1], axis=0).T)
+    values = metrics.reshape(-1, metrics.shape[-1])
+    degrees = values.shape[1] - 2
+    variance = degrees * values[:, 1:].var(axis=1)
+    return interval_of(values[:, 0], variance, degrees, level, bounds)
+
+
 @contextmanager
 def _named(name: str) -> Iterator[None]:
     """Say in errors whose texts they are about."""
@@ -178,7 +188,7 @@ def every_metric(
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
 ) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function that computes all metrics, counting the references once.
+    """Build a function that computes all metrics without intervals.
 
     Args:
         references: real text.
@@ -192,32 +202,21 @@ def every_metric(
 
     Raises:
         TypeError: see `as_corpus`.
-        ValueError: see `as_corpus` and `ngram_counts`.
+        ValueError: see `as_corpus`; or, from the function, no sentence has as many
+            tokens as an order.
 
     Example:
         >>> metrics = every_metric(["a b", "a c"], max_order=2)
         >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
         [1.0, 1.0]
     """
-    real = as_corpus(references)
-    known = prepare_references(real, max_order)
-    orders = range(1, max_order + 1)
-    tables = [ngram_counts(real, n) for n in orders]
+    real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        counts = [ngram_counts(corpus, n) for n in orders]
-        both = list(zip(counts, tables, orders, strict=True))
-        return np.array(
-            [
-                bleu(corpus, known, max_order, smoothing),
-                self_bleu(corpus, max_order, smoothing),
-                [coverage_rate(*sides, estimator) for sides in both],
-                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
-                [cnd(*sides, estimator) for sides in both],
-                [distinct(q, n) for q, _, n in both],
-                geometric_means([jaccard_index(*sides) for sides in both]),
-            ]
+        sums = partial_sums(
+            {"": corpus}, real, max_order, averaged=averaged, num_groups=1
         )
+        return _metrics(sums, "", smoothing, estimator)[..., 0]
 
     return metrics
 

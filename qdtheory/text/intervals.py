@@ -139,7 +139,7 @@ def random_groups(
 
     Example:
         >>> random_groups(5, 2).tolist()
-        [0, 1, 0, 1, 0]
+        [0, 0, 1, 0, 1]
     """
     rng = np.random.default_rng(seed)
     return rng.permutation(np.arange(size) % num_groups)
@@ -148,7 +148,7 @@ def random_groups(
 def interval_of(
     value: Any,
     variance: Any,
-    degrees: float,
+    degrees: int | float,
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
 ) -> ConfidenceInterval:

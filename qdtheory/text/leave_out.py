@@ -93,7 +93,9 @@ def metrics_of_sums(
         )
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
-    scores[jaccard] = np.transpose([geometric_means(x) for x in scores[jaccard].T])
+    scores[jaccard] = np.transpose(
+        [geometric_means(x) for x in scores[jaccard].T.tolist()]
+    )
     return scores
 
 

@@ -315,9 +315,7 @@ def distinct(candidates: Countable, n: int) -> float:
 
 
 def _tables(n: int, estimator: Estimator, *texts: Countable) -> list[NgramCounts]:
-    if estimator not in get_args(Estimator):
-        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
-        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
+    check_estimator(estimator)
     return [ngram_counts(x, n) for x in texts]
 
 
@@ -372,6 +370,20 @@ def too_few_pairs(n: int) -> ValueError:
         f"pairs need at least two sentences with {n} tokens, got one: give more "
         "sentences, or take the estimator plug-in"
     )
+
+
+def check_estimator(estimator: Estimator) -> None:
+    """Raise unless the estimator is known.
+
+    Args:
+        estimator: the value passed by the caller.
+
+    Raises:
+        ValueError: it is not one of `Estimator`.
+    """
+    if estimator not in get_args(Estimator):
+        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
+        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
 
 
 def check_order(order: int, name: str) -> None:

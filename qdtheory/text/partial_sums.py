@@ -3,7 +3,7 @@ r"""Sums over n-grams that all metrics of `evaluate` are made of, and that add u
 Every metric is a function of sums over n-grams, $\sum_g s(c_g, r_g)$, and of sums over
 the n-grams of each sentence. So the n-grams can be dealt out to K parts: each part
 adds up its own, and parts add, in any order. An n-gram belongs to the part that a hash
-of its first two tokens names. Then its prefixes, too, are in this part, which can number
+of its first two tokens names. Then its prefixes, too, are in this part, which numbers
 its n-grams one order after another: equal numbers are equal n-grams, of any order and
 any vocabulary, and nothing collides.
 
@@ -21,10 +21,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Num
+from jaxtyping import Int, Integer, Num
 
-from qdtheory.text.corpus import Corpus, Token, prefix_sums
+from qdtheory.text.corpus import Corpus, common_ids, prefix_sums
 from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.runs import Runs, Windows, changes, orders, places, sorted_keys
@@ -60,8 +61,8 @@ class Block(Record):
     """
 
     lengths: Int[np.ndarray, " sentences"]
-    bleu: Int[np.ndarray, "orders sentences"]
-    self_bleu: Int[np.ndarray, "orders sentences"]
+    bleu: Integer[np.ndarray, "orders sentences"]
+    self_bleu: Integer[np.ndarray, "orders sentences"]
     lost: Int[np.ndarray, " lost"]
     losses: Int[np.ndarray, " lost"]
 
@@ -116,7 +117,7 @@ class _Side(NamedTuple):
     """One text among all that are counted together."""
 
     corpus: Corpus
-    ids: np.ndarray | None  # common id of each word; None: the same
+    ids: np.ndarray  # the id of each word that all texts share
     num_ids: int
     first: int  # number of its first sentence
     place: np.ndarray  # number of each sentence within the text, group after group
@@ -357,20 +358,20 @@ def _plus(one: Sums, other: Sums) -> Sums:
 
 def _sides(corpora: Sequence[Corpus], num_groups: int, seed: int) -> list[_Side]:
     """Number words and sentences of all texts; the last text has one group."""
-    ids: dict[Token, int] = {}
-    for vocabulary in dict.fromkeys(corpus.vocabulary for corpus in corpora):
-        for token in vocabulary:
-            ids.setdefault(token, len(ids))
-    sides, first = [], 0
-    for k, corpus in enumerate(corpora):
-        groups = num_groups if k + 1 < len(corpora) else 1
-        sides.append(_side(corpus, ids, first, min(groups, len(corpus)), seed))
-        first += len(corpus)
-    return sides
+    ids = common_ids(corpora)
+    size = 1 + max(int(x.max(initial=0)) for x in ids)
+    groups = [min(num_groups, len(corpus)) for corpus in corpora[:-1]] + [1]
+    firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
+    return [_side(*each, size, seed) for each in zip(corpora, ids, firsts, groups)]
 
 
 def _side(
-    corpus: Corpus, ids: dict[Token, int], first: int, num_groups: int, seed: int
+    corpus: Corpus,
+    ids: np.ndarray,
+    first: int,
+    num_groups: int,
+    num_ids: int,
+    seed: int,
 ) -> _Side:
     groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
@@ -382,12 +383,10 @@ def _side(
         groups[order] * np.int64(len(values)) + rank,
         minlength=num_groups * len(values),
     )
-    renamed = np.fromiter(map(ids.__getitem__, corpus.vocabulary), np.int32)
-    same = (renamed == np.arange(len(renamed))).all()
     return _Side(
         corpus=corpus,
-        ids=None if same else renamed,
-        num_ids=len(ids),
+        ids=ids,
+        num_ids=num_ids,
         first=first,
         place=place,
         bounds=prefix_sums(np.bincount(groups, minlength=num_groups)),
@@ -403,11 +402,11 @@ def _ngrams(
     if num_parts == 1:
         yield from orders(_windows(sides, max_order), max_order)
         return
-    dealt = _windows(sides, 1, lambda x: _hash(x[0]) % num_parts == part)
+    dealt = _windows(sides, 1, lambda x: hashed(x[0]) % num_parts == part)
     yield from orders(dealt, 1)
     if max_order > 1:
         dealt = _windows(
-            sides, max_order, lambda x: _hash(x[0], x[1]) % num_parts == part
+            sides, max_order, lambda x: hashed(x[0], x[1]) % num_parts == part
         )
         yield from orders(dealt, max_order, min_order=2)
 
@@ -435,7 +434,7 @@ def _chunks(
     ends = np.unique(np.searchsorted(corpus.offsets, marks))
     for start, end in pairwise([0, *ends.tolist(), len(corpus)]):
         chunk = corpus[start:end]
-        tokens = chunk.tokens if side.ids is None else side.ids[chunk.tokens]
+        tokens = side.ids[chunk.tokens]
         sentence, stop = places(chunk)
         # Two at least, which the hash takes.
         padded = np.append(tokens, np.zeros(max(max_order, 2), np.int32))
@@ -449,18 +448,6 @@ def _chunks(
             kept = np.flatnonzero(chosen(columns))
             rows = [x[kept] for x in rows]
         yield tuple(rows)
-
-
-def _hash(*columns: np.ndarray) -> np.ndarray:
-    """A number for each row, the same on any machine (the finaliser of MurmurHash3)."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        mixed = (mixed + column.astype(np.uint64) + np.uint64(1)) * np.uint64(
-            0xFF51AFD7ED558CCD
-        )
-        mixed ^= mixed >> np.uint64(33)
-    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
-    return mixed ^ (mixed >> np.uint64(33))
 
 
 # --- Sums of one order --------------------------------------------------------------
