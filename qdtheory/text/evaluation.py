@@ -1,6 +1,6 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -19,10 +19,11 @@ from qdtheory.text.defaults import ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
 from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
 from qdtheory.text.leave_out import KINDS, metrics_of_sums
 from qdtheory.text.ngrams import Estimator, check_estimator
-from qdtheory.text.partial_sums import PartialSums, partial_sums
+from qdtheory.text.partial_sums import Block, Totals, partial_sums
 from qdtheory.text.report import Report
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
+from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = {
@@ -41,6 +42,51 @@ PAIRS = (
     "BLEU and Self-BLEU are not: other text can be better in both than real text. "
     "Better in both does not mean closer to the references' distribution.",
 )
+
+
+class TextSize(Record):
+    """How much text there is.
+
+    Attributes:
+        sentences: number of sentences, empty ones included if they are kept.
+        tokens: number of tokens.
+        empty: number of empty sentences, kept or skipped.
+    """
+
+    sentences: int
+    tokens: int
+    empty: int
+
+
+class Plan(Record):
+    """What is known of an evaluation before n-grams are counted, and how they will be.
+
+    Attributes:
+        candidates: sizes of the candidates.
+        references: size of the references.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU.
+        estimator: estimator of CR, NRR and CND.
+        level: coverage probability of the intervals.
+        empty: treatment of empty sentences.
+        warnings: comparisons that are not valid.
+        methods: how the numbers are computed, in one line.
+    """
+
+    candidates: dict[str, TextSize]
+    references: TextSize
+    max_order: int
+    smoothing: Smoothing
+    estimator: Estimator
+    level: float
+    empty: Empty
+    warnings: tuple[str, ...]
+    methods: str
+
+    @property
+    def averaged(self) -> bool:
+        """Whether counts are divided by the n-grams of their sentence."""
+        return self.estimator == "sentence-pairs"
 
 
 def evaluate(
@@ -98,6 +144,57 @@ def evaluate(
          'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
          'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
+    plan, corpora, real = planned(
+        candidates,
+        references,
+        max_order,
+        smoothing,
+        estimator,
+        level,
+        tokenizer,
+        empty,
+        lowercase,
+    )
+    sums = partial_sums(corpora, real, max_order, averaged=plan.averaged, step=step)
+    return reported(plan, sums.totals, sums.blocks)
+
+
+def planned(
+    candidates: Mapping[str, Texts],
+    references: Texts,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
+    estimator: Estimator = ESTIMATOR,
+    level: float = LEVEL,
+    tokenizer: Tokenizer = "whitespace",
+    empty: Empty = "keep",
+    lowercase: bool = False,
+) -> tuple[Plan, dict[str, Corpus], Corpus]:
+    """Check what is to be evaluated, and describe it.
+
+    Args:
+        candidates: as in `evaluate`, and so are all others.
+        references: real text.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU.
+        estimator: estimator of CR, NRR and CND.
+        level: coverage probability of the intervals.
+        tokenizer: how strings are split.
+        empty: treatment of empty sentences.
+        lowercase: lower-case strings before they are split.
+
+    Returns:
+        The plan, the candidates and the references.
+
+    Raises:
+        TypeError: see `evaluate`.
+        ValueError: see `evaluate`.
+
+    Example:
+        >>> plan, *_ = planned({"x": ["a b", "a c", "b c"]}, ["a b", "b c"], 2)
+        >>> plan.candidates, plan.references.tokens
+        ({'x': TextSize(sentences=3, tokens=6, empty=0)}, 4)
+    """
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
@@ -110,47 +207,63 @@ def evaluate(
         with _named(name):
             corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
             require_comparable(corpora[name], real, max_order, estimator)
-    sums = partial_sums(
-        corpora, real, max_order, averaged=estimator == "sentence-pairs", step=step
-    )
-    scores = {}
-    for name in corpora:
-        with _named(name):
-            metrics = _metrics(sums, name, smoothing, estimator)
-            scores[name] = _interval(metrics, level, estimator)
     sizes = {name: len(corpus) for name, corpus in corpora.items()}
     without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
-    return Report(
-        metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
-        scores=scores,
-        sizes=sizes,
-        empty=without,
-        num_references=len(real),
-        num_empty_references=_num_empty(real),
+    plan = Plan(
+        candidates={name: _size(corpus) for name, corpus in corpora.items()},
+        references=_size(real),
+        max_order=max_order,
+        smoothing=smoothing,
+        estimator=estimator,
+        level=level,
+        empty=empty,
         warnings=(
             *warn_of_sizes(sizes, estimator),
             *warn_of_copies(corpora, real),
             *warn_of_unsplit({"the references": real} | corpora),
         ),
-        pairs=PAIRS,
         methods=_methods(
             sizes, len(real), max_order, smoothing, estimator, level, real.tokenizer
         )
         + _empties(without, _num_empty(real), empty),
     )
+    return plan, corpora, real
 
 
-def _metrics(
-    sums: PartialSums, name: str, smoothing: Smoothing, estimator: Estimator
-) -> Float[np.ndarray, "kinds orders subsets"]:
-    return metrics_of_sums(
-        sums.sums[name],
-        sums.lengths[name],
-        sums.blocks[name],
-        sums.references,
-        sums.reference_lengths,
-        smoothing,
-        estimator,
+def reported(
+    plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
+) -> Report:
+    """Compute metrics and intervals from the sums of all parts.
+
+    Args:
+        plan: of the evaluation.
+        totals: of all parts.
+        blocks: by candidate, what is known of its sentences; read once, in this order.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: without a group of sentences a candidate has too few n-grams.
+    """
+    scores = {}
+    for name, known in blocks.items():
+        with _named(name):
+            metrics = metrics_of_sums(
+                totals, name, known, plan.smoothing, plan.estimator
+            )
+        scores[name] = _interval(metrics, plan.level, plan.estimator)
+    orders = range(1, plan.max_order + 1)
+    return Report(
+        metrics=tuple(f"{kind}-{n}" for kind in KINDS for n in orders),
+        scores=scores,
+        sizes={name: size.sentences for name, size in plan.candidates.items()},
+        empty={name: size.empty for name, size in plan.candidates.items()},
+        num_references=plan.references.sentences,
+        num_empty_references=plan.references.empty,
+        warnings=plan.warnings,
+        pairs=PAIRS,
+        methods=plan.methods,
     )
 
 
@@ -166,6 +279,10 @@ def _interval(
     degrees = values.shape[1] - 2
     variance = degrees * values[:, 1:].var(axis=1)
     return interval_of(values[:, 0], variance, degrees, level, bounds)
+
+
+def _size(corpus: Corpus) -> TextSize:
+    return TextSize(len(corpus), corpus.num_tokens, _num_empty(corpus))
 
 
 @contextmanager
@@ -216,7 +333,8 @@ def every_metric(
         sums = partial_sums(
             {"": corpus}, real, max_order, averaged=averaged, num_groups=1
         )
-        return _metrics(sums, "", smoothing, estimator)[..., 0]
+        known = sums.totals, "", sums.blocks[""]
+        return metrics_of_sums(*known, smoothing, estimator)[..., 0]
 
     return metrics
 

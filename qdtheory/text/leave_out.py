@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Float, Int
 
 from qdtheory.metrics.bleu_formula import (
     Smoothing,
@@ -20,29 +20,25 @@ from qdtheory.metrics.bleu_formula import (
 from qdtheory.text.bleu import closest_other
 from qdtheory.text.jaccard import geometric_means
 from qdtheory.text.ngrams import Estimator, too_few_pairs, too_short
-from qdtheory.text.partial_sums import Block, Lengths, Sums
+from qdtheory.text.partial_sums import Block, Lengths, Totals
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.
 KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
 
 
 def metrics_of_sums(
-    sums: Sums,
-    lengths: Lengths,
+    totals: Totals,
+    name: str,
     blocks: Iterable[Block],
-    references: Num[np.ndarray, "sums orders"],
-    reference_lengths: Lengths,
     smoothing: Smoothing,
     estimator: Estimator,
 ) -> Float[np.ndarray, "kinds orders subsets"]:
     """Compute all metrics of a text from the sums of all parts.
 
     Args:
-        sums: of the text.
-        lengths: of its sentences.
+        totals: of all parts.
+        name: which of the texts.
         blocks: what is known of its sentences, one block for each group.
-        references: `squares` and `within` of the references.
-        reference_lengths: lengths of the references.
         smoothing: of BLEU and Self-BLEU, None or "epsilon".
         estimator: of CR, NRR and CND; the sums must be of averaged counts if it is
             "sentence-pairs", and of counts otherwise.
@@ -59,19 +55,28 @@ def metrics_of_sums(
         >>> from qdtheory.text.partial_sums import partial_sums
         >>> texts = as_corpus(["a b", "a c", "b c"])
         >>> found = partial_sums({"x": texts}, texts, 1)
-        >>> of_x = found.sums["x"], found.lengths["x"], found.blocks["x"]
-        >>> real = found.references, found.reference_lengths
-        >>> scores = metrics_of_sums(*of_x, *real, None, "plug-in")
+        >>> of_x = found.totals, "x", found.blocks["x"]
+        >>> scores = metrics_of_sums(*of_x, None, "plug-in")
         >>> scores[KINDS.index("distinct")].tolist()
         [[0.5, 0.75, 0.75, 0.75]]
     """
+    sums, lengths, known = (
+        totals.sums[name],
+        totals.lengths[name],
+        totals.reference_lengths,
+    )
     num_orders = len(sums.distinct)
-    bleus = _bleus(lengths, blocks, reference_lengths, num_orders, smoothing)
-    known = reference_lengths.values, reference_lengths.times[0], estimator
+    bleus = _bleus(lengths, blocks, known, num_orders, smoothing)
     rates = []
     for n in range(1, num_orders + 1):
         row = n - 1
-        real = _law(n, *known, *references[:, row].tolist())
+        real = _law(
+            n,
+            known.values,
+            known.times[0],
+            estimator,
+            *totals.references[:, row].tolist(),
+        )
         rates.append(
             [
                 _rates(

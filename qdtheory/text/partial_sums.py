@@ -89,8 +89,8 @@ class Sums(Record):
     overlap: Int[np.ndarray, "orders subsets"]
 
 
-class PartialSums(Record):
-    """The sums of some of the parts that the n-grams are dealt out to.
+class Totals(Record):
+    """What some of the parts that the n-grams are dealt out to add up to.
 
     Attributes:
         num_parts: how many parts there are.
@@ -99,7 +99,6 @@ class PartialSums(Record):
         references: `squares` and `within` of the references.
         reference_lengths: lengths of the references, as one group.
         sums: by candidate.
-        blocks: by candidate, one for each group.
         lengths: lengths of the candidates.
     """
 
@@ -109,8 +108,19 @@ class PartialSums(Record):
     references: Num[np.ndarray, "sums orders"]
     reference_lengths: Lengths
     sums: dict[str, Sums]
-    blocks: dict[str, tuple[Block, ...]]
     lengths: dict[str, Lengths]
+
+
+class PartialSums(Record):
+    """Totals, and what the same parts know of each sentence.
+
+    Attributes:
+        totals: over all sentences.
+        blocks: by candidate, one for each group of sentences.
+    """
+
+    totals: Totals
+    blocks: dict[str, tuple[Block, ...]]
 
 
 class _Side(NamedTuple):
@@ -149,7 +159,7 @@ class _Known(NamedTuple):
     """The references' n-grams of one order, each n-gram of any text in its place."""
 
     most: np.ndarray  # largest count in one sentence
-    count: np.ndarray
+    counts: np.ndarray
     value: np.ndarray
     within: np.ndarray
     size: int  # number of references
@@ -206,7 +216,7 @@ def partial_sums(
         ...     for part in (0, 1)
         ... ]
         >>> whole = partial_sums({"x": texts}, texts, 2)
-        >>> merge(*halves).sums == whole.sums
+        >>> merge(*halves).totals.sums == whole.totals.sums
         True
     """
     check_order(max_order, "max_order")
@@ -224,18 +234,19 @@ def partial_sums(
         per_order.append((known, added))
     squares = [[(x.value**2).sum(), x.within] for x, _ in per_order]
     columns = [[added[k] for _, added in per_order] for k in range(len(ours))]
-    return PartialSums(
+    totals = Totals(
         num_parts=num_parts,
         parts=(part,),
         averaged=averaged,
         references=np.transpose(squares),
         reference_lengths=real.histogram,
         sums={x: _stacked(added) for x, added in zip(candidates, columns)},
-        blocks={
-            x: _blocks(side, added) for x, side, added in zip(candidates, ours, columns)
-        },
         lengths={x: side.histogram for x, side in zip(candidates, ours)},
     )
+    blocks = {
+        x: _blocks(side, added) for x, side, added in zip(candidates, ours, columns)
+    }
+    return PartialSums(totals, blocks)
 
 
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
@@ -258,25 +269,42 @@ def merge(one: PartialSums, other: PartialSums) -> PartialSums:
         >>> part = partial_sums({"x": texts}, texts, 2, part=1, num_parts=2)
         >>> merge(part, part)
         Traceback (most recent call last):
-        ValueError: part 1 of 2 is there twice: expected each part once
+        ValueError: part 2 of 2 is there twice: expected each once
+    """
+    totals = merge_totals(one.totals, other.totals)
+    blocks = {
+        name: tuple(map(merge_blocks, known, other.blocks[name]))
+        for name, known in one.blocks.items()
+    }
+    return PartialSums(totals, blocks)
+
+
+def merge_totals(one: Totals, other: Totals) -> Totals:
+    """Add the totals of different parts of the same texts, see `merge`.
+
+    Args:
+        one: some parts.
+        other: other parts.
+
+    Returns:
+        The parts of both.
+
+    Raises:
+        ValueError: both hold one part, or they are not of the same texts and settings.
     """
     for twice in {*one.parts} & {*other.parts}:
         raise ValueError(
-            f"part {twice} of {one.num_parts} is there twice: expected each part once"
+            f"part {twice + 1} of {one.num_parts} is there twice: expected each once"
         )
     if not _same_texts(one, other):
         raise ValueError("expected parts of the same texts and settings, got others")
-    return PartialSums(
+    return Totals(
         num_parts=one.num_parts,
         parts=tuple(sorted(one.parts + other.parts)),
         averaged=one.averaged,
         references=one.references + other.references,
         reference_lengths=one.reference_lengths,
         sums={name: _plus(x, other.sums[name]) for name, x in one.sums.items()},
-        blocks={
-            name: tuple(map(merge_blocks, blocks, other.blocks[name]))
-            for name, blocks in one.blocks.items()
-        },
         lengths=one.lengths,
     )
 
@@ -336,8 +364,8 @@ def _gathered(lost: np.ndarray, losses: np.ndarray) -> tuple[np.ndarray, np.ndar
     return lost[first], np.add.reduceat(losses[order], first)
 
 
-def _same_texts(one: PartialSums, other: PartialSums) -> bool:
-    def told(x: PartialSums) -> tuple:
+def _same_texts(one: Totals, other: Totals) -> bool:
+    def told(x: Totals) -> tuple:
         return (
             x.num_parts,
             x.averaged,
@@ -472,7 +500,7 @@ def _known(found: Runs, side: _Side, n: int, averaged: bool) -> _Known:
 
     return _Known(
         most=placed(np.maximum.reduceat(own.times, first)),
-        count=placed(np.add.reduceat(own.times, first)),
+        counts=placed(np.add.reduceat(own.times, first)),
         value=placed(np.add.reduceat(own.values, first)),
         within=(own.values**2).sum(),
         size=side.size,
@@ -534,7 +562,7 @@ def _overlap(
     known: _Known,
 ) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
-    theirs = known.count[which]
+    theirs = known.counts[which]
     ours = np.add.reduceat(counts, first) * known.size
     shared = theirs > 0
     sizes = side.size - np.append(0, np.diff(side.bounds))

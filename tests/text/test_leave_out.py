@@ -41,15 +41,7 @@ def one_by_one(candidates, real, max_order, smoothing, estimator):
 
 
 def from_sums(sums, name, smoothing, estimator):
-    return metrics_of_sums(
-        sums.sums[name],
-        sums.lengths[name],
-        sums.blocks[name],
-        sums.references,
-        sums.reference_lengths,
-        smoothing,
-        estimator,
-    )
+    return metrics_of_sums(sums.totals, name, sums.blocks[name], smoothing, estimator)
 
 
 @settings(deadline=None, max_examples=40)

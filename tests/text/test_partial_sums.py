@@ -75,7 +75,7 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
         ]
         expected = np.transpose([sums_by_hand(rest, theirs, n) for rest in rests])
         for part, row in zip(fields(Sums), expected.tolist()):
-            assert getattr(found.sums["x"], part.name)[n - 1].tolist() == row
+            assert getattr(found.totals.sums["x"], part.name)[n - 1].tolist() == row
         bleu = np.array(matches_by_hand(ours, lambda k: theirs, n))
         alike = matches_by_hand(ours, lambda k: ours[:k] + ours[k + 1 :], n)
         for g, block in enumerate(blocks):
@@ -103,14 +103,14 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
 def test_lengths_and_references():
     ours, theirs = [*MODEL, []], REAL[:20]
     found = partial_sums({"x": as_corpus(ours)}, as_corpus(theirs), 3)
-    lengths = found.lengths["x"]
+    lengths = found.totals.lengths["x"]
     counted = Counter(map(len, ours))
     assert dict(zip(lengths.values, lengths.times.sum(axis=0))) == counted
     assert lengths.times.sum(axis=1).tolist() == [4] + [3] * 19
     assert [len(block.lengths) for block in found.blocks["x"]] == [4] + [3] * 19
     for n in (1, 2, 3):
         _, squares, within, *_ = sums_by_hand(theirs, theirs, n)
-        assert found.references[:, n - 1].tolist() == [squares, within]
+        assert found.totals.references[:, n - 1].tolist() == [squares, within]
 
 
 def test_sums_beyond_the_floats_are_exact():
@@ -140,15 +140,15 @@ def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, ran
         random.shuffle(parts)
         parts.append(merge(parts.pop(), parts.pop()))
     (merged,) = parts
-    assert merged.parts == tuple(range(num_parts))
+    assert merged.totals.parts == tuple(range(num_parts))
     assert merged.blocks == whole.blocks
-    assert merged.lengths == whole.lengths
-    assert merged.reference_lengths == whole.reference_lengths
+    assert merged.totals.lengths == whole.totals.lengths
+    assert merged.totals.reference_lengths == whole.totals.reference_lengths
     for one, other in [
-        (merged.references, whole.references),
+        (merged.totals.references, whole.totals.references),
         *(
-            (getattr(merged.sums[name], part.name), getattr(sums, part.name))
-            for name, sums in whole.sums.items()
+            (getattr(merged.totals.sums[name], part.name), getattr(sums, part.name))
+            for name, sums in whole.totals.sums.items()
             for part in fields(Sums)
         ),
     ]:
@@ -162,7 +162,7 @@ def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, ran
 def test_every_part_of_many_texts_has_its_own_ngrams():
     texts = as_corpus(MODEL)
     parts = split({"x": texts}, texts, 5)
-    distinct = [part.sums["x"].distinct[:, 0] for part in parts]
+    distinct = [part.totals.sums["x"].distinct[:, 0] for part in parts]
     assert sum(map(np.count_nonzero, distinct)) >= 12
     for n in (1, 2, 3):
         every = set().union(*(ngrams(x, n) for x in MODEL))
@@ -199,7 +199,7 @@ def test_what_does_not_belong_together_is_not_merged():
     ours, real = as_corpus(MODEL), as_corpus(REAL)
     one, two, three = split({"x": ours}, real, 3)
     both = merge(one, three)
-    with pytest.raises(ValueError, match="part 2 of 3 is there twice"):
+    with pytest.raises(ValueError, match="part 3 of 3 is there twice"):
         merge(both, three)
     for others in (
         split({"y": ours}, real, 3),
@@ -211,5 +211,5 @@ def test_what_does_not_belong_together_is_not_merged():
     ):
         with pytest.raises(ValueError, match="of the same texts and settings"):
             merge(both, others[1])
-    assert merge(both, two).parts == (0, 1, 2)
-    assert all(a < b for a, b in pairwise(merge(two, one).parts))
+    assert merge(both, two).totals.parts == (0, 1, 2)
+    assert all(a < b for a, b in pairwise(merge(two, one).totals.parts))
