@@ -1,8 +1,10 @@
 """Whether metrics of several texts can be compared: what is refused or warned of."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from qdtheory.text.corpus import Corpus, common_ids
+from qdtheory.text.corpus import Corpus, common_ids, slices
 from qdtheory.text.hashing import hashed
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.runs import places
@@ -104,10 +106,17 @@ def _require_common_token(corpus: Corpus, real: Corpus) -> None:
 def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
     """Warnings of candidates that repeat most references."""
     ids, *others = common_ids([real, *corpora.values()])
-    known = _hashes(real, ids)
+    known = np.sort(np.concatenate([*_hashes(real, ids)]))
+
+    def share(corpus: Corpus, ids: np.ndarray) -> float:
+        found = 0
+        for some in _hashes(corpus, ids):
+            place = np.searchsorted(known, some)
+            found += np.count_nonzero(known.take(place, mode="clip") == some)
+        return found / len(corpus)
+
     copied = {
-        name: np.isin(_hashes(corpus, ids), known).mean()
-        for (name, corpus), ids in zip(corpora.items(), others)
+        name: share(corpus, ids) for (name, corpus), ids in zip(corpora.items(), others)
     }
     return tuple(
         f"{share:.0%} of the sentences of {name} stand in the references: what is "
@@ -117,12 +126,13 @@ def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
     )
 
 
-def _hashes(corpus: Corpus, ids: np.ndarray) -> np.ndarray:
+def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
     """A hash of each sentence; that two are alike by chance does not move a share."""
-    sentence, _ = places(corpus)
-    place = np.arange(corpus.num_tokens) - corpus.offsets[sentence]
-    sums = np.append(np.uint64(0), hashed(ids[corpus.tokens], place)).cumsum()
-    return np.diff(sums[corpus.offsets])
+    for _, chunk in slices(corpus):
+        sentence, _ = places(chunk)
+        place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
+        sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
+        yield np.diff(sums[chunk.offsets])
 
 
 def warn_of_sizes(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:

@@ -155,8 +155,7 @@ def evaluate(
         empty,
         lowercase,
     )
-    sums = partial_sums(corpora, real, max_order, averaged=plan.averaged, step=step)
-    return reported(plan, sums.totals, sums.blocks)
+    return counted(plan, corpora, real, step)
 
 
 def planned(
@@ -228,6 +227,32 @@ def planned(
         + _empties(without, _num_empty(real), empty),
     )
     return plan, corpora, real
+
+
+def counted(
+    plan: Plan,
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    step: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Count all n-grams at once, in memory.
+
+    Args:
+        plan: of the evaluation.
+        candidates: as `planned` returns them.
+        references: as `planned` returns them.
+        step: called with a description before each order of n-grams.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: see `reported`.
+    """
+    sums = partial_sums(
+        candidates, references, plan.max_order, averaged=plan.averaged, step=step
+    )
+    return reported(plan, sums.totals, sums.blocks)
 
 
 def reported(

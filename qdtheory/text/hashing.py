@@ -8,16 +8,13 @@ SHIFT = np.uint64(33)
 
 
 def hashed(*columns: Integer[np.ndarray, " rows"]) -> UInt64[np.ndarray, " rows"]:
-    """Hash each row of nonnegative integers to 64 bits.
+    """Hash each row of nonnegative integers to 64 bits, as MurmurHash3 ends.
 
     Args:
         columns: the rows, one column each.
 
     Returns:
         A number for each row.
-
-    References:
-        Appleby 2011, MurmurHash3's finaliser, after each column.
 
     Example:
         >>> found = hashed(np.array([1, 1, 2]), np.array([2, 2, 1]))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Integer, Num
 
-from qdtheory.text.corpus import Corpus, common_ids, prefix_sums
+from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
@@ -31,9 +31,11 @@ from qdtheory.text.ngrams import check_order
 from qdtheory.text.runs import Runs, Windows, changes, orders, places, sorted_keys
 from qdtheory.world.records import Record
 
-CHUNK = 2**20  # tokens that are read at a time
 # At most so many groups fit into the bits of an integer.
 MAX_GROUPS = 63
+MAX_PARTS = 512
+# What counting takes, measured: with the imports, a sentence, and a place of a part.
+START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 150 * 10**6, 50, 100
 
 
 class Lengths(Record):
@@ -60,7 +62,7 @@ class Block(Record):
         losses: how many of each.
     """
 
-    lengths: Int[np.ndarray, " sentences"]
+    lengths: Integer[np.ndarray, " sentences"]
     bleu: Integer[np.ndarray, "orders sentences"]
     self_bleu: Integer[np.ndarray, "orders sentences"]
     lost: Int[np.ndarray, " lost"]
@@ -249,6 +251,45 @@ def partial_sums(
     return PartialSums(totals, blocks)
 
 
+def parts_for(
+    memory: int, candidates: Mapping[str, Corpus], references: Corpus, max_order: int
+) -> int:
+    """Choose how many parts n-grams are dealt out to, so that one fits into memory.
+
+    Args:
+        memory: bytes.
+        candidates: texts by name.
+        references: real text.
+        max_order: highest order of the n-grams.
+
+    Returns:
+        The number of parts.
+
+    Raises:
+        ValueError: what is known of each sentence takes more.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> texts = as_corpus(["a b", "a c", "b c"])
+        >>> parts_for(10**9, {"x": texts}, texts, 4)
+        1
+    """
+    corpora = [*candidates.values(), references]
+    sentences = sum(map(len, corpora))
+    always = START_BYTES + (SENTENCE_BYTES + 4 * max_order) * sentences
+    places = sum(corpus.num_tokens for corpus in corpora)
+    # One sixth more, as parts are not of one size.
+    counted = (PLACE_BYTES + 4 * max_order) * places * 7 // 6
+    left = memory - always
+    if left < counted // MAX_PARTS:
+        needed = always + counted // MAX_PARTS
+        raise ValueError(
+            f"memory: expected at least {needed / 1e6:,.0f} MB for {sentences:,} "
+            f"sentences, got {memory / 1e6:,.0f} MB"
+        )
+    return max(1, -(-counted // left))
+
+
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
     """Add the sums of different parts of the same texts.
 
@@ -403,23 +444,26 @@ def _side(
 ) -> _Side:
     groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
-    place = np.empty(len(order), np.int64)
+    place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
     place[order] = np.arange(len(order))
     lengths = corpus.lengths[order]
-    values, rank = np.unique(lengths, return_inverse=True)
-    times = np.bincount(
-        groups[order] * np.int64(len(values)) + rank,
-        minlength=num_groups * len(values),
-    )
+    del order
+    lengths = lengths.astype(np.min_scalar_type(-int(lengths.max())))
+    bounds = prefix_sums(np.bincount(groups, minlength=num_groups))
+    values = np.unique(lengths)
+    times = [
+        np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
+        for start, end in pairwise(bounds)
+    ]
     return _Side(
         corpus=corpus,
         ids=ids,
         num_ids=num_ids,
         first=first,
         place=place,
-        bounds=prefix_sums(np.bincount(groups, minlength=num_groups)),
+        bounds=bounds,
         lengths=lengths,
-        histogram=Lengths(values, times.reshape(num_groups, -1)),
+        histogram=Lengths(values.astype(np.int64), np.array(times)),
     )
 
 
@@ -457,11 +501,7 @@ def _windows(
 def _chunks(
     side: _Side, max_order: int, chosen: Callable | None
 ) -> Iterator[tuple[np.ndarray, ...]]:
-    corpus = side.corpus
-    marks = np.arange(CHUNK, corpus.num_tokens, CHUNK)
-    ends = np.unique(np.searchsorted(corpus.offsets, marks))
-    for start, end in pairwise([0, *ends.tolist(), len(corpus)]):
-        chunk = corpus[start:end]
+    for start, chunk in slices(side.corpus):
         tokens = side.ids[chunk.tokens]
         sentence, stop = places(chunk)
         # Two at least, which the hash takes.
@@ -482,9 +522,9 @@ def _chunks(
 
 
 def _own(found: Runs, side: _Side, n: int, averaged: bool) -> _Own:
-    owner = found.owner - side.first
-    kept = np.flatnonzero((owner >= 0) & (owner < side.size))
-    owner, times = owner[kept], found.times[kept]
+    last = side.first + side.size
+    kept = np.flatnonzero((found.owner >= side.first) & (found.owner < last))
+    owner, times = found.owner[kept] - side.first, found.times[kept]
     values = times / (side.lengths[owner] - n + 1) if averaged else times
     return _Own(found.which[kept], owner, times, values)
 

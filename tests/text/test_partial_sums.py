@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from models import MODEL, REAL
 
 from qdtheory.text import as_corpus
+from qdtheory.text.corpus import slices
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.partial_sums import Sums, _by_group, merge, partial_sums
 
@@ -171,7 +172,7 @@ def test_every_part_of_many_texts_has_its_own_ngrams():
 
 def test_chunks_are_read_one_after_another(monkeypatch):
     whole = split({"x": as_corpus(MODEL)}, as_corpus(REAL), 2)
-    monkeypatch.setattr("qdtheory.text.partial_sums.CHUNK", 40)
+    monkeypatch.setattr(slices, "__defaults__", (40,))
     assert split({"x": as_corpus(MODEL)}, as_corpus(REAL), 2) == whole
 
 
