@@ -154,7 +154,7 @@ def evaluate(
         work_folder,
         write_part,
     )
-    from qdtheory.text.partial_sums import parts_for
+    from qdtheory.text.partial_sums import parts_for, sides_of
     from qdtheory.text.stored import stored_corpus
 
     _refuse_repeated(candidates, references)
@@ -193,7 +193,8 @@ def evaluate(
         count = partial(job_of, plan, corpora, real, shown(references))
         if numbers is not None:
             job = count(numbers[1])
-            write_part(output, job, count_part(job, corpora, real, numbers[0] - 1))
+            sides = sides_of(corpora, real)
+            write_part(output, job, count_part(job, sides, numbers[0] - 1))
             return
         if size is not None:
             job = count(parts_for(size, corpora, real, max_order))
@@ -216,7 +217,7 @@ def _part(text: str) -> tuple[int, int]:
     numbers = tuple(map(int, found.groups())) if found else (0, 0)
     if not 1 <= numbers[0] <= numbers[1]:
         fail(f"--part: expected K/N with K from 1 to N, such as 3/16, got {text}")
-    return numbers
+    return numbers[0], numbers[1]
 
 
 def _bytes(text: str) -> int:

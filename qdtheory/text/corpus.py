@@ -18,7 +18,7 @@ from qdtheory.text.formats import is_parquet, parquet_sentences, sentences
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
 Empty: TypeAlias = Literal["keep", "skip"]
-CHUNK = 2**20  # tokens that are read at a time
+CHUNK = 2**17  # tokens that are read at a time
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,13 @@ from qdtheory.text.partial_sums import (
     Block,
     Lengths,
     PartialSums,
+    Side,
     Sums,
     Totals,
+    count,
     merge_blocks,
     merge_totals,
-    partial_sums,
+    sides_of,
 )
 from qdtheory.text.report import Report
 from qdtheory.world.records import Record, plain
@@ -202,38 +204,29 @@ def run_parts(
         OSError: a file cannot be written, such as on a full disk.
         ValueError: see `merged`.
     """
-    paths = []
+    paths, sides = [], sides_of(candidates, references)
     for part in range(job.num_parts):
         step(f"Counting part {part + 1} of {job.num_parts}")
         paths.append(folder / f"{part + 1}-of-{job.num_parts}.json")
         if not paths[-1].exists():
-            write_part(paths[-1], job, count_part(job, candidates, references, part))
+            write_part(paths[-1], job, count_part(job, sides, part))
     step("Merging")
     return merged(paths)
 
 
-def count_part(
-    job: Job, candidates: Mapping[str, Corpus], references: Corpus, part: int
-) -> PartialSums:
+def count_part(job: Job, sides: Mapping[str, Side], part: int) -> PartialSums:
     """Count one part of a job.
 
     Args:
         job: the parts.
-        candidates: texts by name.
-        references: real text.
+        sides: the texts.
         part: which one, from 0.
 
     Returns:
         The part.
     """
-    return partial_sums(
-        candidates,
-        references,
-        job.plan.max_order,
-        averaged=job.plan.averaged,
-        part=part,
-        num_parts=job.num_parts,
-    )
+    plan = job.plan
+    return count(sides, plan.max_order, plan.averaged, part, job.num_parts)
 
 
 @contextmanager

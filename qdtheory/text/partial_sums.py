@@ -28,12 +28,13 @@ from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.runs import Runs, Windows, changes, orders, places, sorted_keys
+from qdtheory.text.runs import Runs, Windows, changes, orders, sorted_keys
 from qdtheory.world.records import Record
 
 # At most so many groups fit into the bits of an integer.
 MAX_GROUPS = 63
 MAX_PARTS = 512
+REFERENCES = "the references"  # no candidate is called so
 # What counting takes, measured: with the imports, a sentence, and a place of a part.
 START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 150 * 10**6, 50, 100
 
@@ -125,14 +126,14 @@ class PartialSums(Record):
     blocks: dict[str, tuple[Block, ...]]
 
 
-class _Side(NamedTuple):
-    """One text among all that are counted together."""
+class Side(NamedTuple):
+    """One text among all that are counted together; made by `sides_of`."""
 
     corpus: Corpus
     ids: np.ndarray  # the id of each word that all texts share
     num_ids: int
     first: int  # number of its first sentence
-    place: np.ndarray  # number of each sentence within the text, group after group
+    place: np.ndarray  # number of each sentence, group after group
     bounds: np.ndarray  # the first sentence of each group
     lengths: np.ndarray  # of the sentences, group after group
     histogram: Lengths
@@ -222,14 +223,40 @@ def partial_sums(
         True
     """
     check_order(max_order, "max_order")
-    if not 1 <= num_groups <= MAX_GROUPS:
-        raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
+    sides = sides_of(candidates, references, num_groups, seed)
+    return count(sides, max_order, averaged, part, num_parts, step)
+
+
+def count(
+    sides: Mapping[str, Side],
+    max_order: int,
+    averaged: bool,
+    part: int,
+    num_parts: int,
+    step: Callable[[str], None] = lambda text: None,
+) -> PartialSums:
+    """Add up one part of the n-grams of texts that are numbered already.
+
+    Args:
+        sides: the candidates by name, and last the references.
+        max_order: as in `partial_sums`, and so are the others.
+        averaged: whether counts are divided by the n-grams of their sentence.
+        part: the part.
+        num_parts: how many parts there are.
+        step: called with a description before each order.
+
+    Returns:
+        The sums.
+
+    Raises:
+        ValueError: there is no such part.
+    """
     if not 0 <= part < num_parts:
         raise ValueError(f"part: expected 0 to {num_parts - 1}, got {part}")
-    sides = _sides([*candidates.values(), references], num_groups, seed)
-    *ours, real = sides
+    *candidates, _ = sides
+    *ours, real = sides.values()
     per_order = []
-    for n, found in enumerate(_ngrams(sides, max_order, part, num_parts)):
+    for n, found in enumerate(_ngrams([*ours, real], max_order, part, num_parts)):
         step(f"Counting n-grams of order {n + 1}")
         known = _known(found, real, n + 1, averaged)
         added = [_added(found, side, known, n + 1, averaged) for side in ours]
@@ -371,7 +398,7 @@ def _stacked(added: list[_Added]) -> Sums:
     return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
 
 
-def _blocks(side: _Side, added: list[_Added]) -> tuple[Block, ...]:
+def _blocks(side: Side, added: list[_Added]) -> tuple[Block, ...]:
     """Cut the matches of all orders where a group ends."""
     orders, groups = len(added), side.num_groups
     keys = [
@@ -382,13 +409,11 @@ def _blocks(side: _Side, added: list[_Added]) -> tuple[Block, ...]:
         np.concatenate(keys), np.concatenate([one.lost[2] for one in added])
     )
     cuts = np.searchsorted(lost, side.bounds * (groups * orders))
-    bleu = np.array([one.bleu for one in added])
-    alike = np.array([one.self_bleu for one in added])
     return tuple(
         Block(
             side.lengths[start:end],
-            bleu[:, start:end],
-            alike[:, start:end],
+            np.array([one.bleu[start:end] for one in added]),
+            np.array([one.self_bleu[start:end] for one in added]),
             lost[a:b] - start * groups * orders,
             losses[a:b],
         )
@@ -425,13 +450,38 @@ def _plus(one: Sums, other: Sums) -> Sums:
 # --- The texts ----------------------------------------------------------------------
 
 
-def _sides(corpora: Sequence[Corpus], num_groups: int, seed: int) -> list[_Side]:
-    """Number words and sentences of all texts; the last text has one group."""
+def sides_of(
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    num_groups: int = NUM_GROUPS,
+    seed: int = 0,
+) -> dict[str, Side]:
+    """Number the words and the sentences of all texts together.
+
+    Args:
+        candidates: as in `partial_sums`, and so are the others.
+        references: real text.
+        num_groups: number of groups that sentences are left out in.
+        seed: seed of the random groups.
+
+    Returns:
+        The candidates by name, and last the references, which have one group.
+
+    Raises:
+        ValueError: there are more than 63 groups, or none.
+    """
+    if not 1 <= num_groups <= MAX_GROUPS:
+        raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
+    corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
     size = 1 + max(int(x.max(initial=0)) for x in ids)
     groups = [min(num_groups, len(corpus)) for corpus in corpora[:-1]] + [1]
     firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
-    return [_side(*each, size, seed) for each in zip(corpora, ids, firsts, groups)]
+    sides = [
+        _side(*each, size, seed)
+        for each in zip(corpora, ids, firsts, groups, strict=False)
+    ]
+    return dict(zip([*candidates, REFERENCES], sides))
 
 
 def _side(
@@ -441,11 +491,11 @@ def _side(
     num_groups: int,
     num_ids: int,
     seed: int,
-) -> _Side:
+) -> Side:
     groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
-    place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
-    place[order] = np.arange(len(order))
+    place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
+    place[order] = np.arange(first, first + len(order))
     lengths = corpus.lengths[order]
     del order
     lengths = lengths.astype(np.min_scalar_type(-int(lengths.max())))
@@ -455,7 +505,7 @@ def _side(
         np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
         for start, end in pairwise(bounds)
     ]
-    return _Side(
+    return Side(
         corpus=corpus,
         ids=ids,
         num_ids=num_ids,
@@ -468,68 +518,111 @@ def _side(
 
 
 def _ngrams(
-    sides: list[_Side], max_order: int, part: int, num_parts: int
+    sides: Sequence[Side], max_order: int, part: int, num_parts: int
 ) -> Iterator[Runs]:
     """Group the n-grams of one part of all texts, one order after another."""
     if num_parts == 1:
-        yield from orders(_windows(sides, max_order), max_order)
-        return
-    dealt = _windows(sides, 1, lambda x: hashed(x[0]) % num_parts == part)
-    yield from orders(dealt, 1)
+        yield _words(sides, None)
+        longer = None
+    else:
+        ids = np.arange(sides[0].num_ids)
+        # Tabulation hashing: a random number for each word and place, joined by XOR.
+        tables = [hashed(ids, np.full_like(ids, n)) >> np.uint64(32) for n in (0, 1)]
+        first, second = (table.astype(np.uint32) for table in tables)
+        yield _words(sides, first % num_parts == part)
+
+        def longer(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+            return (first[one] ^ second[two]) % num_parts == part
+
     if max_order > 1:
-        dealt = _windows(
-            sides, max_order, lambda x: hashed(x[0], x[1]) % num_parts == part
-        )
-        yield from orders(dealt, max_order, min_order=2)
+        yield from orders(_windows(sides, max_order, longer), max_order, min_order=2)
 
 
-def _windows(
-    sides: list[_Side], max_order: int, chosen: Callable | None = None
-) -> Windows:
-    """The places of all texts whose first tokens are chosen, sentence after sentence.
+def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
+    """Group the chosen words, or all.
 
-    Without a choice, all.
+    A word may be in most sentences, and all its runs are in one part: they are made a
+    chunk at a time, from few bytes each.
     """
-    chunks = [x for side in sides for x in _chunks(side, max_order, chosen)]
-    *columns, remaining, owner = (np.concatenate(x) for x in zip(*chunks))
+    last = sides[-1].first + sides[-1].size
+    bits = last.bit_length()
+    keys, times = [], []
+    for side in sides:
+        for start, chunk in slices(side.corpus):
+            tokens = side.ids[chunk.tokens]
+            owner = np.repeat(side.place[start : start + len(chunk)], chunk.lengths)
+            if chosen is not None:
+                kept = np.flatnonzero(chosen[tokens])
+                tokens, owner = tokens[kept], owner[kept]
+            found = np.unique(
+                tokens.astype(np.int64) << bits | owner, return_counts=True
+            )
+            keys.append(found[0])
+            times.append(found[1].astype(np.int32))
+    keys, order = sorted_keys(np.concatenate(keys), sides[0].num_ids << bits)
+    times = np.concatenate(times)[order]
+    del order
+    owner = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
+    keys >>= bits
+    new = changes(keys)
+    which = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return Runs(keys[new], np.flatnonzero(new), which, owner, times)
+
+
+def _windows(sides: Sequence[Side], max_order: int, chosen: Callable | None) -> Windows:
+    """The places of all texts whose first two tokens are chosen; without a choice all.
+
+    They stand sentence after sentence.
+    """
+    chunks = (x for side in sides for x in _chunks(side, max_order, chosen))
+    rows = [*map(list, zip(*chunks))]
+    owner = np.concatenate(rows.pop())
+    order = None
     if (owner[1:] < owner[:-1]).any():
-        owner, order = sorted_keys(owner, sides[-1].first + sides[-1].size)
-        remaining, columns = remaining[order], [x[order] for x in columns]
+        last = sides[-1]
+        _, order = sorted_keys(owner.astype(np.int64), last.first + last.size)
+        owner = owner[order]
+    columns = []
+    while rows:  # what is joined is let go of
+        column = np.concatenate(rows.pop(0))
+        columns.append(column if order is None else column[order])
+    *columns, remaining = columns
     return Windows(columns, remaining, owner, sides[0].num_ids)
 
 
 def _chunks(
-    side: _Side, max_order: int, chosen: Callable | None
+    side: Side, max_order: int, chosen: Callable | None
 ) -> Iterator[tuple[np.ndarray, ...]]:
+    """Columns of tokens, how many are left up to the order, and the sentence."""
     for start, chunk in slices(side.corpus):
         tokens = side.ids[chunk.tokens]
-        sentence, stop = places(chunk)
-        # Two at least, which the hash takes.
-        padded = np.append(tokens, np.zeros(max(max_order, 2), np.int32))
-        columns = [padded[n:][: len(tokens)] for n in range(max(max_order, 2))]
-        rows = columns[:max_order]
-        rows += [
-            stop - np.arange(len(tokens)),
-            side.first + side.place[start + sentence],
-        ]
+        padded = np.append(tokens, np.zeros(max_order, np.int32))
+        numbers = np.arange(len(chunk), dtype=np.int32)
+        sentence = np.repeat(numbers, chunk.lengths)
+        kept = np.arange(len(tokens))
         if chosen is not None:
-            kept = np.flatnonzero(chosen(columns))
-            rows = [x[kept] for x in rows]
-        yield tuple(rows)
+            kept = np.flatnonzero(chosen(tokens, padded[1:][: len(tokens)]))
+            sentence = sentence[kept]
+        left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
+        yield (
+            *(padded[n:][kept] for n in range(max_order)),
+            left.astype(np.min_scalar_type(max_order)),
+            side.place[start:][sentence],
+        )
 
 
 # --- Sums of one order --------------------------------------------------------------
 
 
-def _own(found: Runs, side: _Side, n: int, averaged: bool) -> _Own:
+def _own(found: Runs, side: Side, n: int, averaged: bool) -> _Own:
     last = side.first + side.size
     kept = np.flatnonzero((found.owner >= side.first) & (found.owner < last))
     owner, times = found.owner[kept] - side.first, found.times[kept]
     values = times / (side.lengths[owner] - n + 1) if averaged else times
-    return _Own(found.which[kept], owner, times, values)
+    return _Own(found.which[kept], owner, times.astype(np.int32), values)
 
 
-def _known(found: Runs, side: _Side, n: int, averaged: bool) -> _Known:
+def _known(found: Runs, side: Side, n: int, averaged: bool) -> _Known:
     own = _own(found, side, n, averaged)
     first = np.flatnonzero(changes(own.which))
 
@@ -540,14 +633,14 @@ def _known(found: Runs, side: _Side, n: int, averaged: bool) -> _Known:
 
     return _Known(
         most=placed(np.maximum.reduceat(own.times, first)),
-        counts=placed(np.add.reduceat(own.times, first)),
-        value=placed(np.add.reduceat(own.values, first)),
-        within=(own.values**2).sum(),
+        counts=placed(_sums_of(own.times, first)),
+        value=placed(_sums_of(own.values, first)),
+        within=_squares(own.values).sum(),
         size=side.size,
     )
 
 
-def _added(found: Runs, side: _Side, known: _Known, n: int, averaged: bool) -> _Added:
+def _added(found: Runs, side: Side, known: _Known, n: int, averaged: bool) -> _Added:
     own = _own(found, side, n, averaged)
     sizes = np.diff(side.bounds)
     groups = np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes)[own.owner]
@@ -566,7 +659,7 @@ def _added(found: Runs, side: _Side, known: _Known, n: int, averaged: bool) -> _
     )
 
 
-def _sums(own: _Own, groups: np.ndarray, side: _Side, known: _Known) -> list:
+def _sums(own: _Own, groups: np.ndarray, side: Side, known: _Known) -> list:
     """The sums of `Sums`, of all groups and without each."""
     new = changes(own.which)
     # Sentences stand group after group, and so do the runs of an n-gram.
@@ -576,21 +669,30 @@ def _sums(own: _Own, groups: np.ndarray, side: _Side, known: _Known) -> list:
     which = own.which[parts[first]]
     alone = first[np.diff(first, append=len(parts)) == 1]
     # Of each n-gram in each group, and of each n-gram.
-    x = np.add.reduceat(own.values, parts)
+    x = _sums_of(own.values, parts)
     value = np.add.reduceat(x, first)
 
     def without(whole: Any, group: np.ndarray, loss: np.ndarray) -> np.ndarray:
         return whole - np.append(0, _by_group(group, loss, side.num_groups))
 
     theirs = known.value[which]
-    squares = own.values**2
+    squares = _squares(own.values)
     return [
         without(len(which), group[alone], np.ones(len(alone), int)),
         without((value**2).sum(), group, x * (2 * value[ngram] - x)),
         without(squares.sum(), groups, squares),
         without((value * theirs).sum(), group, x * theirs[ngram]),
-        _overlap(np.add.reduceat(own.times, parts), group, first, which, side, known),
+        _overlap(_sums_of(own.times, parts), group, first, which, side, known),
     ]
+
+
+def _sums_of(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums from each start to the next, of integers in 64 bits."""
+    return np.add.reduceat(values, starts, dtype=np.result_type(values, np.int64))
+
+
+def _squares(values: np.ndarray) -> np.ndarray:
+    return np.square(values, dtype=np.result_type(values, np.int64))
 
 
 def _overlap(
@@ -598,7 +700,7 @@ def _overlap(
     group: np.ndarray,
     first: np.ndarray,
     which: np.ndarray,
-    side: _Side,
+    side: Side,
     known: _Known,
 ) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
@@ -650,7 +752,7 @@ def _among_themselves(
     alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
     alike = np.where(alone, second[which], times)
     # With three groups among those that attain the maximum, none is missed.
-    bits = np.where(top, np.int64(1) << groups.astype(np.int64), 0)
+    bits = np.where(top, (np.int64(1) << np.arange(64))[groups], 0)
     few = np.bitwise_count(np.bitwise_or.reduceat(bits, first)) < 3
     several = np.diff(first, append=len(times)) > 1
     kept = np.flatnonzero((few & several)[which])
@@ -670,7 +772,7 @@ def _lost(
     first, which = np.flatnonzero(new), np.cumsum(new) - 1
     position = np.arange(len(which))
     # Counts that are all different; 0 is nobody's.
-    codes = (times << 32) + position + 1
+    codes = (times.astype(np.int64) << 32) + position + 1
 
     def best(codes: np.ndarray) -> np.ndarray:
         return np.maximum.reduceat(codes, first)
@@ -692,4 +794,4 @@ def _lost(
     fewer = np.where(following == group, 0, (follower >> 32) - away)
     losses[leads], missed[leads] = np.maximum(fewer, 0), following
     kept = np.flatnonzero(losses)
-    return owner[kept], missed[kept], losses[kept]
+    return owner[kept].astype(np.int64), missed[kept], losses[kept]

@@ -94,16 +94,17 @@ def orders(
         >>> [found.times.tolist() for found in orders(texts, 2)]
         [[2, 1, 2, 1], [2, 1, 1]]
     """
-    place, base = np.arange(len(windows.owner)), windows.num_ids
+    many = len(windows.owner)
+    place, base = np.arange(many, dtype=np.min_scalar_type(-many)), windows.num_ids
     rank, size = np.zeros(len(place), np.int64), 1
     if min_order == 2:
         rank, size = windows.columns[0].astype(np.int64), base
     for n in range(min_order - 1, max_order):
         whole = windows.remaining[place] > n
         place, rank = place[whole], rank[whole]
-        found, order, rank = runs(
-            rank * base + windows.columns[n][place], size * base, windows.owner[place]
-        )
+        rank *= base
+        rank += windows.columns[n][place]
+        found, order, rank = runs(rank, size * base, windows.owner[place])
         yield found
         place, size = place[order], len(found.keys)
         if shared:
@@ -129,7 +130,8 @@ def runs(
     new, owner = changes(keys), sentence[order]
     starts = np.flatnonzero(new | changes(owner))
     first = np.flatnonzero(new[starts])
-    rank = np.cumsum(new) - 1
+    rank = np.cumsum(new)
+    rank -= 1
     times = np.diff(starts, append=len(keys))
     return Runs(keys[new], first, rank[starts], owner[starts], times), order, rank
 
@@ -164,8 +166,12 @@ def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     if (size << bits) > np.iinfo(np.int64).max:
         order = np.argsort(keys, kind="stable")
         return keys[order], order
-    packed = np.sort(keys << bits | np.arange(len(keys)))
-    return packed >> bits, packed & ((1 << bits) - 1)
+    packed = keys << bits
+    packed |= np.arange(len(keys))
+    packed.sort()
+    order = packed & ((1 << bits) - 1)
+    packed >>= bits
+    return packed, order
 
 
 def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
