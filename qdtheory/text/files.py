@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from io import BufferedReader, BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from os import PathLike
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -100,7 +100,7 @@ def streamed(file: File) -> Iterator[BufferedReader]:
     """Open a file of any size, to be unpacked while it is read.
 
     Args:
-        file: a path, or a binary stream that can be peeked into.
+        file: a path, or a binary stream with a buffer, such as `sys.stdin.buffer`.
 
     Yields:
         The unpacked bytes.
@@ -128,11 +128,13 @@ def streamed(file: File) -> Iterator[BufferedReader]:
             stream = cast(BufferedReader, file)
         errors = ()
         kind = ""
-        if packed := _packed(stream.peek(8)[:8], name):
+        head, stream = _peeked(stream)
+        if packed := _packed(head, name):
             kind, reader, *errors = packed
             stream = BufferedReader(reader(stream))
         try:
-            _refuse_encoding(stream.peek(8)[:8], name)
+            head, stream = _peeked(stream)
+            _refuse_encoding(head, name)
             yield stream
         except (EOFError, *errors) as error:
             raise ValueError(f"{name}: the {kind} file is broken: {error}") from None
@@ -221,6 +223,34 @@ def _open(path: str, flags: int) -> int:
     opened = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(opened, True)
     return opened
+
+
+class _Joined(RawIOBase):
+    """A few bytes, and the stream that they were taken from."""
+
+    def __init__(self, head: bytes, stream: BufferedReader):
+        self.head, self.stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self.head or self.stream.read1(len(buffer))
+        found, self.head = found[: len(buffer)], self.head[len(buffer) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _peeked(stream: BufferedReader) -> tuple[bytes, BufferedReader]:
+    """The first bytes of a stream, and a stream with all of them.
+
+    A pipe gives its bytes in pieces, so that `peek` may find one only.
+    """
+    head = stream.read(8)
+    if not stream.seekable():
+        return head, BufferedReader(_Joined(head, stream))
+    stream.seek(0)
+    return head, stream
 
 
 def _head(held: BytesIO) -> bytes:

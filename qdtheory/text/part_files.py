@@ -1,8 +1,8 @@
 """Parts of an evaluation as files, and the report of all of them.
 
 A file holds one JSON object a line: what all parts share and this part's totals, then a
-line for each group of each candidate's sentences, and at last the hash of all before.
-So parts are merged a group at a time, and a file that was cut short is told.
+line for each group of each candidate's sentences, and at last the hash of all before,
+which tells a file that was cut short. Parts are merged a group at a time.
 """
 
 import base64
@@ -85,7 +85,7 @@ def job_of(
         >>> texts = ["a b", "a c", "b c"]
         >>> job = job_of(*planned({"x": texts}, texts, 2), "real", 4)
         >>> job.num_parts, job.inputs[:8]
-        (4, '')
+        (4, '238802eb')
     """
     inputs = fingerprint([*candidates.values(), references])
     return Job(plan, name, inputs, num_parts, version("qdtheory"))
@@ -145,7 +145,7 @@ def write_part(path: Path, job: Job, part: PartialSums) -> None:
             line = f"{json.dumps(entry)}\n".encode()
             found.update(line)
             write(line)
-        write(f"{json.dumps({'sha256': found.hexdigest()})}\n".encode())
+        write(_last_line(found.hexdigest()))
 
 
 def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
@@ -176,8 +176,6 @@ def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
     found = reported(
         job.plan, whole, {name: blocks(name) for name in job.plan.candidates}
     )
-    for file in files:
-        next(file, None)  # checks the hash
     return job, found
 
 
@@ -311,49 +309,39 @@ def _packed_record(record: Record) -> dict[str, Any]:
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file, of which the last must be the hash of the others."""
+    """The objects of a file but the last."""
+    with path.open("rb") as file:
+        yield from map(json.loads, file)
+
+
+def _refuse_broken(path: Path) -> None:
+    """Raise unless the last line of a part is the hash of all others."""
     found = hashlib.sha256()
     with path.open("rb") as file:
-        for line in file:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                break
-            if not isinstance(entry, dict):
-                break
-            if "sha256" in entry:
-                if entry["sha256"] != found.hexdigest():
-                    raise ValueError(f"{shown(path)}: changed; write this part again")
-                return
-            found.update(line)
-            yield entry
-    raise _cut_short(path)
-
-
-def _cut_short(path: Path) -> ValueError:
-    return ValueError(f"{shown(path)}: cut short; write this part again")
-
-
-def _refuse_cut(path: Path) -> None:
-    """Raise early if the last line is not the hash; a pipe is read to its end."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
+        ours = file.read(len(START)) == START
+        if not ours:
+            raise ValueError(
+                f"{shown(path)}: expected a part, as evaluate writes with --part"
+            )
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 200))
-        *_, last = file.read().split(b"\n{")
-    if not (last.startswith(b'"sha256"') and last.endswith(b"}\n")):
-        raise _cut_short(path)
+        left = size - len(_last_line(""))
+        file.seek(max(0, left))
+        last = file.read()
+        file.seek(0)
+        while left > 0:
+            chunk = file.read(min(left, 2**20))
+            found.update(chunk)
+            left -= len(chunk)
+    if last != _last_line(found.hexdigest()):
+        raise ValueError(f"{shown(path)}: cut short, or changed; write this part again")
+
+
+def _last_line(sha256: str) -> bytes:
+    return f'{{"sha256": "{sha256:64}"}}\n'.encode()
 
 
 def _head(path: Path, file: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    with path.open("rb") as whole:
-        ours = whole.read(len(START)) == START
-    if not ours:
-        raise ValueError(
-            f"{shown(path)}: expected a part, as evaluate writes with --part"
-        )
-    _refuse_cut(path)
+    _refuse_broken(path)
     head = next(file)
     ours = version("qdtheory")
     if head["version"] != ours:

@@ -4,6 +4,7 @@ import mmap
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from itertools import chain, islice
 from os import PathLike
 from typing import Any
@@ -68,7 +69,8 @@ def stored_corpus(
         _unnamed(folder) as offsets,
     ):
         if stream.peek(4)[:4] == PARQUET:
-            texts = parquet_sentences(stream, name, field, column, bounded=False)
+            held = stream if stream.seekable() else BytesIO(stream.read())
+            texts = parquet_sentences(held, name, field, column, bounded=False)
         else:
             texts = sentences(lines(stream, name), name, field, column)
         _, token_rows = token_lists(texts, split, "line", 1)
@@ -92,7 +94,8 @@ def stored_corpus(
 
 
 def _unnamed(folder: str | PathLike[str]) -> Any:
-    return tempfile.TemporaryFile(dir=folder)
+    # Without a buffer, whose rest would be written again when a full disk is left.
+    return tempfile.TemporaryFile(dir=folder, buffering=0)
 
 
 def _batches(
@@ -103,9 +106,10 @@ def _batches(
 
 
 def _write(file: Any, array: np.ndarray, folder: str | PathLike[str]) -> None:
+    rest = array.tobytes()
     try:
-        file.write(array.data)
-        file.flush()
+        while rest:
+            rest = rest[file.write(rest) :]
     except OSError as error:  # such as a full disk; the file has no name to tell
         said = f"{error.strerror}; TMPDIR names another folder for the tokens"
         raise OSError(error.errno, said, shown(folder)) from None
