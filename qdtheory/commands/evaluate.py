@@ -3,7 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -131,6 +132,10 @@ def evaluate(
             metavar="K/N",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Count on this Dask cluster.", metavar="ADDRESS"),
+    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -144,6 +149,7 @@ def evaluate(
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
+    from qdtheory.text.cluster import num_parts_on
     from qdtheory.text.corpus import read_corpus
     from qdtheory.text.evaluation import counted, planned
     from qdtheory.text.files import shown
@@ -171,9 +177,11 @@ def evaluate(
         check_output(output, references, *candidates)
     if part is not None and (output is None or memory or form or as_json):
         fail(
-            "--part: writes a part to --output FILE, and takes neither --memory nor "
-            "a --format; give these to qdtheory merge"
+            "--part: writes a part to --output FILE, and takes neither --memory nor a "
+            "--format; give these to qdtheory merge"
         )
+    if scheduler is not None and (part is not None or memory is not None):
+        fail("--scheduler: counts on a cluster, without --memory and --part")
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
     with progress(1 + len(candidates)) as step:
@@ -191,7 +199,7 @@ def evaluate(
             empty=empty.value,
         )
         count = partial(job_of, plan, corpora, real, shown(references))
-        if numbers is not None:
+        if numbers is not None and output is not None:
             job = count(numbers[1])
             sides = sides_of(corpora, real)
             write_part(output, job, count_part(job, sides, numbers[0] - 1))
@@ -200,16 +208,38 @@ def evaluate(
             job = count(parts_for(size, corpora, real, max_order))
             with work_folder(job) as folder, progress(job.num_parts + 1) as step:
                 _, found = run_parts(job, corpora, real, folder, step)
+        elif scheduler is not None:
+            with _cluster(scheduler) as client, progress(num_parts_on(client)) as step:
+                found = counted(plan, corpora, real, step, client)
         else:
             with progress(max_order) as step:
                 found = counted(plan, corpora, real, step)
+    except OSError as error:
+        fail(f"{shown(error.filename or '')}: {error.strerror or error}")
     except ValueError as error:
         # Only the references' own failure comes without a name.
         named = any(str(error).startswith(f"{name}: ") for name in corpora)
-        named = named or str(error).startswith("memory: ")
+        named = named or str(error).startswith(("memory: ", "client: "))
         said = str(error) if named else f"{shown(references)}: {error}"
         fail(with_options(said))
     show(found, plan, shown(references), Format.json if as_json else form, output)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Connect to the scheduler of a cluster, as long as it is needed."""
+    from qdtheory.world.packages import required
+
+    try:
+        with required("--scheduler", "scale"):
+            from distributed import Client  # pyright: ignore[reportMissingImports]
+        client = Client(address, timeout=10)
+    except ModuleNotFoundError as error:
+        fail(str(error))
+    except (OSError, ValueError, TypeError) as error:
+        fail(f"--scheduler: {address}: {error or 'no answer'}; is dask scheduler up?")
+    with client:
+        yield client
 
 
 def _part(text: str) -> tuple[int, int]:

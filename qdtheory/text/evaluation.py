@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
+from qdtheory.text.cluster import sums_on
 from qdtheory.text.comparability import (
     require_comparable,
     require_ngrams,
@@ -100,6 +102,7 @@ def evaluate(
     step: Callable[[str], None] = lambda text: None,
     empty: Empty = "keep",
     lowercase: bool = False,
+    client: Any = None,
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
 
@@ -124,12 +127,14 @@ def evaluate(
         step: called with a description before each order of n-grams.
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
+        client: a `distributed.Client`, whose workers count; None: this process does.
 
     Returns:
         The report.
 
     Raises:
-        TypeError: see `as_corpus`.
+        ModuleNotFoundError: distributed is missing, for a client.
+        TypeError: see `as_corpus`; or the client is something else.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
             prefixed.
@@ -155,7 +160,7 @@ def evaluate(
         empty,
         lowercase,
     )
-    return counted(plan, corpora, real, step)
+    return counted(plan, corpora, real, step, client)
 
 
 def planned(
@@ -234,24 +239,30 @@ def counted(
     candidates: Mapping[str, Corpus],
     references: Corpus,
     step: Callable[[str], None] = lambda text: None,
+    client: Any = None,
 ) -> Report:
-    """Count all n-grams at once, in memory.
+    """Count all n-grams, in memory.
 
     Args:
         plan: of the evaluation.
         candidates: as `planned` returns them.
         references: as `planned` returns them.
         step: called with a description before each order of n-grams.
+        client: as in `evaluate`.
 
     Returns:
         The report.
 
     Raises:
+        ModuleNotFoundError: see `evaluate`.
+        TypeError: see `evaluate`.
         ValueError: see `reported`.
     """
-    sums = partial_sums(
-        candidates, references, plan.max_order, averaged=plan.averaged, step=step
-    )
+    texts = candidates, references, plan.max_order
+    if client is None:
+        sums = partial_sums(*texts, averaged=plan.averaged, step=step)
+    else:
+        sums = sums_on(client, *texts, averaged=plan.averaged, step=step)
     return reported(plan, sums.totals, sums.blocks)
 
 

@@ -17,6 +17,7 @@ of at most one group, which the largest counts of the n-gram tell.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ MAX_GROUPS = 63
 MAX_PARTS = 512
 REFERENCES = "the references"  # no candidate is called so
 # What counting takes, measured: with the imports, a sentence, and a place of a part.
-START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 150 * 10**6, 50, 100
+START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 120 * 10**6, 20, 100
 
 
 class Lengths(Record):
@@ -530,12 +531,21 @@ def _ngrams(
         tables = [hashed(ids, np.full_like(ids, n)) >> np.uint64(32) for n in (0, 1)]
         first, second = (table.astype(np.uint32) for table in tables)
         yield _words(sides, first % num_parts == part)
-
-        def longer(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-            return (first[one] ^ second[two]) % num_parts == part
-
+        longer = partial(_dealt, first, second, num_parts, part)
     if max_order > 1:
         yield from orders(_windows(sides, max_order, longer), max_order, min_order=2)
+
+
+def _dealt(
+    first: np.ndarray,
+    second: np.ndarray,
+    num_parts: int,
+    part: int,
+    one: np.ndarray,
+    two: np.ndarray,
+) -> np.ndarray:
+    """Whether each pair of words is dealt to a part."""
+    return (first[one] ^ second[two]) % num_parts == part
 
 
 def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:

@@ -1,4 +1,4 @@
-"""`qdtheory merge` and the parts that `evaluate` writes: one report, one-line errors."""
+"""`qdtheory merge` and the parts that `evaluate` writes, and how each can fail."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_options_reach_the_parts(folder):
     assert call(*MERGE, "--json").stdout == whole.stdout
 
 
-@pytest.mark.parametrize("size", ["151MB", "0.5 GiB", "2g"])
+@pytest.mark.parametrize("size", ["121MB", "0.5 GiB", "2g"])
 def test_memory_changes_nothing(folder, size):
     whole = call(*EVALUATE)
     found = call(*EVALUATE, "--memory", size)
@@ -130,7 +130,7 @@ def test_two_runs_of_one_evaluation(folder):
     one.communicate()
 
 
-def test_a_closed_pipe_is_quiet(folder):
+def test_a_closed_pipe_is_quiet_and_a_full_disk_is_told(folder):
     parts()
     command = [sys.executable, "-m", "qdtheory", *MERGE]
     reading, writing = os.pipe()
@@ -138,6 +138,10 @@ def test_a_closed_pipe_is_quiet(folder):
     found = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (found.returncode, found.stderr) == (1, "")
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "qdtheory: standard output: No space left on device\n"
+    assert (found.returncode, found.stderr) == (1, told)
 
 
 # -- bad input -----------------------------------------------------------------------
@@ -160,8 +164,10 @@ BAD = {
     ("--memory", "lots"): "--memory: expected a size such as 2GB or 500MB, got lots",
     ("--memory", "-2GB"): "--memory: expected a size such as 2GB or 500MB, got -2GB",
     ("--memory", "2PB"): "--memory: expected a size such as 2GB or 500MB, got 2PB",
-    ("--memory", "1MB"): "--memory: expected at least 150 MB for 150 sentences, got 1",
-    ("--memory", "0GB"): "--memory: expected at least 150 MB for 150 sentences, got 0",
+    ("--memory", "1MB"): "--memory: expected at least 120 MB for 150 sentences, got 1",
+    ("--memory", "0GB"): "--memory: expected at least 120 MB for 150 sentences, got 0",
+    (*SOME, "--scheduler", "x"): "--scheduler: counts on a cluster, without --memory",
+    ("--memory", "1GB", "--scheduler", "x"): "--scheduler: counts on a cluster, witho",
     (*SOME, "--max-order", "9"): "real.txt: no sentence has 9 tokens",
     (*SOME, "--field", "text"): None,
     (*SOME, "--column", "text"): "real.txt, line 2: no column 'text'",
@@ -179,6 +185,37 @@ def test_bad_options(folder, options):
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr.startswith(f"qdtheory: {expected}")
     assert found.stderr.count("\n") == 1
+
+
+def test_a_cluster_needs_a_package_and_an_address(folder, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "distributed", None)
+        found = call(*EVALUATE, "--scheduler", "tcp://127.0.0.1:1")
+    needed = '--scheduler needs distributed: pip install "qdtheory[scale]"'
+    assert (found.exit_code, found.stderr) == (1, f"qdtheory: {needed}\n")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "x://y"])
+def test_an_address_where_nothing_answers(folder, address):
+    pytest.importorskip("distributed")
+    command = [sys.executable, "-m", "qdtheory", *EVALUATE, "--scheduler", address]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"qdtheory: --scheduler: {address}: ")
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_report_of_one_process(folder):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        found = call(*EVALUATE, "--scheduler", cluster.scheduler_address)
+    assert found.stdout == call(*EVALUATE).stdout
 
 
 @pytest.mark.parametrize(
@@ -206,7 +243,6 @@ def test_bad_options(folder, options):
         ),
         ([*MERGE[1:], "--json", "--format", "csv"], "--json is --format json"),
         ([*MERGE[1:], "--out", "1.json"], "--output: 1.json is a file that is read"),
-        ([*MERGE[1:], "--out", "/dev/full"], "/dev/full: No space left on device"),
     ],
 )
 def test_bad_parts(folder, bad, message):
