@@ -754,29 +754,47 @@ def _among_themselves(
     own: _Own, groups: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Matches of each run with the other sentences, and those lost without a group."""
-    times, first = own.times, np.flatnonzero(changes(own.which))
-    which = np.cumsum(changes(own.which)) - 1
+    times, new = own.times, changes(own.which)
+    first, which = np.flatnonzero(new), np.cumsum(new, dtype=np.int32) - np.int32(1)
     top = times == np.maximum.reduceat(times, first)[which]
     second = np.maximum.reduceat(np.where(top, 0, times), first)
     # Clip at the second largest count if the sentence alone attains the maximum.
     alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
     alike = np.where(alone, second[which], times)
-    # With three groups among those that attain the maximum, none is missed.
-    bits = np.where(top, (np.int64(1) << np.arange(64))[groups], 0)
-    few = np.bitwise_count(np.bitwise_or.reduceat(bits, first)) < 3
+    # A sentence with fewer than three groups have finds others in one of them.
+    third = _third(times, np.flatnonzero(new | changes(groups)), new)
     several = np.diff(first, append=len(times)) > 1
-    kept = np.flatnonzero((few & several)[which])
-    return alike, _lost(which[kept], own.owner[kept], groups[kept], times[kept])
+    kept = np.flatnonzero((times > third[which]) & several[which])
+    which = which[kept]
+    lost = _lost(which, own.owner[kept], groups[kept], times[kept], third[which])
+    return alike, lost
+
+
+def _third(times: np.ndarray, parts: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The third largest of the groups' largest counts of each n-gram, 0 without one."""
+    most = np.maximum.reduceat(times, parts).astype(np.int64)
+    new = new[parts]
+    first, ngram = np.flatnonzero(new), np.cumsum(new) - 1
+    # Counts that are all different, of which two are struck out.
+    codes = (most << 32) + np.arange(1, len(most) + 1)
+    for _ in range(2):
+        codes[codes == np.maximum.reduceat(codes, first)[ngram]] = 0
+    return (np.maximum.reduceat(codes, first) >> 32).astype(times.dtype)
 
 
 def _lost(
-    which: np.ndarray, owner: np.ndarray, groups: np.ndarray, times: np.ndarray
+    which: np.ndarray,
+    owner: np.ndarray,
+    groups: np.ndarray,
+    times: np.ndarray,
+    third: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sentences that match an n-gram less without a group, the group, how much less.
 
     Let f be the first of the sentences by their counts. Any other sentence can only
     miss the group of f. Then it is clipped at the largest count outside this group,
-    itself left out. f misses the group of the first of the others.
+    itself left out. f misses the group of the first of the others. The runs are those
+    above the third largest count of a group, which remains in any case.
     """
     new = changes(which)
     first, which = np.flatnonzero(new), np.cumsum(new) - 1
@@ -794,6 +812,7 @@ def _lost(
     one = best(outside)
     other = best(np.where(outside == one[which], 0, outside))
     clip = np.where(codes == one[which], other[which], one[which]) >> 32
+    clip = np.maximum(clip, third)
     losses = np.where(outside > 0, times - np.minimum(times, clip), 0)
     missed = group[which]
 
@@ -801,6 +820,7 @@ def _lost(
     follower = best(rest)
     following = groups[(follower & (2**32 - 1)) - 1]
     away = best(np.where(groups == following[which], 0, rest)) >> 32
+    away = np.maximum(away, third[first])
     fewer = np.where(following == group, 0, (follower >> 32) - away)
     losses[leads], missed[leads] = np.maximum(fewer, 0), following
     kept = np.flatnonzero(losses)
