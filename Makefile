@@ -10,7 +10,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 SYNC := --quiet --python $(PYTHON)
 LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade
 # All extras but bench, which needs a compiler.
-EXTRAS := plot text train certify peers embeddings parquet zstd book test
+EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 
 .PHONY: help book site quick test pythons bench format lab lock clean
 
