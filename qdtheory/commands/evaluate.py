@@ -13,7 +13,12 @@ import typer
 
 from qdtheory.commands.errors import complain, fail, with_options
 from qdtheory.commands.outputs import as_json as to_json
-from qdtheory.commands.outputs import check_output, write
+from qdtheory.commands.outputs import (
+    check_output,
+    require_figures,
+    write,
+    write_figure,
+)
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, NUM_GROUPS, SMOOTHING
 
@@ -110,6 +115,14 @@ def evaluate(
         Path | None,
         typer.Option(help="Write to a file, whole or not at all.", metavar="FILE"),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the planes: an SVG, PDF or PNG file.", metavar="FILE"),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with planes and table.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -134,10 +147,10 @@ def evaluate(
         field=field,
         column=column,
     )
+    inputs = references, *candidates
     if as_json and form not in (None, Format.json):
         fail(f"--json is --format json, and --format {form.value} is given too")
-    if output is not None:
-        check_output(output, references, *candidates)
+    _check_outputs({"--output": output, "--plot": plot, "--html": html}, inputs)
     steps_a_file = 1 + 1 + NUM_GROUPS
     with progress(1 + len(candidates) * steps_a_file) as step:
         real = read(references, step)
@@ -165,7 +178,21 @@ def evaluate(
     if form in (Format.csv, Format.markdown, Format.latex):
         for warning in found.warnings:
             complain(warning)
+    if plot is not None:
+        write_figure(_shortened(found), plot)
+    if html is not None:
+        write(_shortened(found).to_html(), html, "--html")
     write(text, output)
+
+
+def _check_outputs(files: dict[str, Path | None], inputs: tuple[str, ...]) -> None:
+    given = {option: path for option, path in files.items() if path is not None}
+    for option, path in given.items():
+        check_output(path, *inputs, option=option)
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        fail(f"{' and '.join(given)} name one file; give each its own")
+    if len(given) > ("--output" in given):
+        require_figures(given.get("--plot"))
 
 
 def _laid_out(
@@ -236,7 +263,9 @@ def _shortened(found) -> Any:
     names = [Path(path).name for path in found]
     if len(set(names)) < len(names):
         return found
-    return replace(found, scores=dict(zip(names, found.scores.values())))
+    tables = found.scores, found.sizes, found.empty
+    scores, sizes, empty = (dict(zip(names, x.values())) for x in tables)
+    return replace(found, scores=scores, sizes=sizes, empty=empty)
 
 
 def _text(found, files: dict[str, Any], skipped: bool) -> str:
