@@ -392,6 +392,23 @@ def test_ms_jaccard_of_real_text_is_met_and_bleu_needs_other_sizes():
     assert np.less(theirs("SBL"), more).all()
 
 
+@pytest.mark.claim("N10.46")
+def test_the_frechet_distance_needs_references_of_the_same_scenes():
+    rows = {(r["references"], r["system"]): r for r in read("frechet.csv")}
+    train, test = (
+        np.array([rows[x, s]["distance"] for s in SYSTEMS]) for x in ("train", "test")
+    )
+    error = max(row["standard_error"] for row in rows.values())
+    assert (train.argmin(), train[1:].argmin(), train.argmax()) == (0, 0, 6)
+    assert train[1] - train[0] > 8 * error
+    assert test[1] - test[0] < 2 * error
+    # Scenes count for more than the model does.
+    assert (test[0] > train[[1, 2, 3, 4, 5]]).all()
+    # A tenth of the sample fewer moves no distance by as much as models differ.
+    for row in rows.values():
+        assert 0 < row["without_a_tenth"] - row["distance"] < 0.0035
+
+
 @needs_data
 def test_the_row_of_real_text_is_measured_anew_by_counting():
     train, test = (
