@@ -10,6 +10,7 @@ from qdtheory.commands.check import check
 from qdtheory.commands.errors import complain
 from qdtheory.commands.evaluate import evaluate
 from qdtheory.commands.inputs import PAIRS
+from qdtheory.commands.merge import merge
 from qdtheory.commands.metrics import metrics
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.commands.rewards import rewards
@@ -85,5 +86,5 @@ def main(
     """Judge the quality and diversity of text generators."""
 
 
-for command in (evaluate, check, qdisc, rewards, metrics):
+for command in (evaluate, merge, check, qdisc, rewards, metrics):
     app.command(cls=Command)(command)

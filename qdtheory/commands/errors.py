@@ -30,5 +30,5 @@ def with_options(message: str) -> str:
     return re.sub(
         r'(?<=[ (])(field|column|tokenizer|max_order|estimator)="?([\w.-]+)"?',
         lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
-        message,
+        re.sub("^memory: ", "--memory: ", message),
     )

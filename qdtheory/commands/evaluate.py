@@ -1,6 +1,7 @@
 """The command evaluate: metrics of generated text against real text."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,6 +47,34 @@ class Format(StrEnum):
     markdown = "markdown"
     latex = "latex"
     json = "json"
+
+
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="A table, all its digits, or the table for a paper.",
+        show_default="table",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="--format json.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "--out",
+        help="Write to a file, whole or not at all.",
+        metavar="FILE",
+    ),
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(help="Draw the planes: an SVG, PDF or PNG file.", metavar="FILE"),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(help="Write a page with planes and table.", metavar="FILE"),
+]
 
 
 class Tokenizer(StrEnum):
@@ -102,26 +131,25 @@ def evaluate(
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Lower-case sentences first.")
     ] = False,
-    form: Annotated[
-        Format | None,
+    form: FormatOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    html: HtmlOption = None,
+    memory: Annotated[
+        str | None,
         typer.Option(
-            "--format",
-            help="A table, all its digits, or the table for a paper.",
-            show_default="table",
+            help="Count in parts that fit into so much, such as 2GB, on disk. After an "
+            "interruption the same command goes on with the next part.",
+            metavar="SIZE",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="--format json.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Write to a file, whole or not at all.", metavar="FILE"),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the planes: an SVG, PDF or PNG file.", metavar="FILE"),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(help="Write a page with planes and table.", metavar="FILE"),
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Count one part only, such as 3/16, for `qdtheory merge`.",
+            metavar="K/N",
+        ),
     ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -136,8 +164,18 @@ def evaluate(
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
-    from qdtheory.text import evaluation
+    from qdtheory.text.corpus import read_corpus
+    from qdtheory.text.evaluation import counted, planned
     from qdtheory.text.files import shown
+    from qdtheory.text.part_files import (
+        count_part,
+        job_of,
+        run_parts,
+        work_folder,
+        write_part,
+    )
+    from qdtheory.text.partial_sums import parts_for, sides_of
+    from qdtheory.text.stored import stored_corpus
 
     _refuse_repeated(candidates, references)
     read = partial(
@@ -147,45 +185,98 @@ def evaluate(
         field=field,
         column=column,
     )
-    inputs = references, *candidates
+    form = form_of(form, as_json)
+    outputs = {"--output": output, "--plot": plot, "--html": html}
+    check_outputs(outputs, references, *candidates)
+    if part is not None and (output is None or memory or form or plot or html):
+        fail(
+            "--part: writes a part to --output FILE, and takes no --memory, --format, "
+            "--plot or --html; give these to qdtheory merge"
+        )
+    numbers = None if part is None else _part(part)
+    size = None if memory is None else _bytes(memory)
+    with progress(1 + len(candidates)) as step:
+        in_memory = size is None and part is None
+        reader = read_corpus if in_memory else stored_corpus
+        real = read(reader, references, step)
+        corpora = {shown(path): read(reader, path, step) for path in candidates}
+    try:
+        plan, corpora, real = planned(
+            corpora,
+            real,
+            max_order=max_order,
+            smoothing=None if smoothing is Smoothing.none else "epsilon",
+            estimator=estimator.value,
+            empty=empty.value,
+        )
+        count = partial(job_of, plan, corpora, real, shown(references))
+        if numbers is not None and output is not None:
+            job = count(numbers[1])
+            sides = sides_of(corpora, real)
+            write_part(output, job, count_part(job, sides, numbers[0] - 1))
+            return
+        if size is not None:
+            job = count(parts_for(size, corpora, real, max_order))
+            with work_folder(job) as folder, progress(job.num_parts + 1) as step:
+                _, found = run_parts(job, corpora, real, folder, step)
+        else:
+            with progress(max_order) as step:
+                found = counted(plan, corpora, real, step)
+    except ValueError as error:
+        # Only the references' own failure comes without a name.
+        named = any(str(error).startswith(f"{name}: ") for name in corpora)
+        named = named or str(error).startswith("memory: ")
+        said = str(error) if named else f"{shown(references)}: {error}"
+        fail(with_options(said))
+    show(found, plan, shown(references), form, outputs)
+
+
+def _part(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+    numbers = tuple(map(int, found.groups())) if found else (0, 0)
+    if not 1 <= numbers[0] <= numbers[1]:
+        fail(f"--part: expected K/N with K from 1 to N, such as 3/16, got {text}")
+    return numbers[0], numbers[1]
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]*)?) *([KMGT])i?B?", text, re.I)
+    if not found:
+        fail(f"--memory: expected a size such as 2GB or 500MB, got {text}")
+    power = "KMGT".index(found[2].upper()) + 1
+    return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
+
+
+def form_of(form: Format | None, as_json: bool) -> Format | None:
+    """Read --format and --json as one option."""
     if as_json and form not in (None, Format.json):
         fail(f"--json is --format json, and --format {form.value} is given too")
-    _check_outputs({"--output": output, "--plot": plot, "--html": html}, inputs)
-    steps_a_file = 1 + 1 + NUM_GROUPS
-    with progress(1 + len(candidates) * steps_a_file) as step:
-        real = read(references, step)
-        corpora = {shown(path): read(path, step) for path in candidates}
-        try:
-            found = evaluation.evaluate(
-                corpora,
-                real,
-                max_order=max_order,
-                smoothing=None if smoothing is Smoothing.none else "epsilon",
-                estimator=estimator.value,
-                step=step,
-                empty=empty.value,
-            )
-        except ValueError as error:
-            # Only the references' own failure comes without a name.
-            named = any(str(error).startswith(f"{name}: ") for name in corpora)
-            said = str(error) if named else f"{shown(references)}: {error}"
-            fail(with_options(said))
+    return Format.json if as_json else form
+
+
+def show(
+    found,
+    plan,
+    references: str,
+    form: Format | None,
+    outputs: dict[str, Path | None],
+) -> None:
+    """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
-    files = {shown(references): real} | corpora
-    form = Format.json if as_json else form
-    skipped = empty is Empty.skip
-    text = _laid_out(found, form, files, shown(references), skipped)
+    text = _laid_out(found, plan, references, form)
     if form in (Format.csv, Format.markdown, Format.latex):
         for warning in found.warnings:
             complain(warning)
+    plot, html = outputs["--plot"], outputs["--html"]
     if plot is not None:
         write_figure(_shortened(found), plot)
     if html is not None:
         write(_shortened(found).to_html(), html, "--html")
-    write(text, output)
+    write(text, outputs["--output"])
 
 
-def _check_outputs(files: dict[str, Path | None], inputs: tuple[str, ...]) -> None:
+def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
+    """Fail early if a file cannot be written, or no figure can be drawn."""
     given = {option: path for option, path in files.items() if path is not None}
     for option, path in given.items():
         check_output(path, *inputs, option=option)
@@ -195,19 +286,17 @@ def _check_outputs(files: dict[str, Path | None], inputs: tuple[str, ...]) -> No
         require_figures(given.get("--plot"))
 
 
-def _laid_out(
-    found, form: Format | None, files: dict[str, Any], references: str, skipped: bool
-) -> str:
+def _laid_out(found, plan, references: str, form: Format | None) -> str:
     match form:
         case Format.json:
-            return to_json(_contents(found, files, references, skipped))
+            return to_json(_contents(found, plan, references))
         case Format.csv:
             return found.to_csv()
         case Format.markdown:
             return _shortened(found).to_markdown()
         case Format.latex:
             return _shortened(found).to_latex()
-    return _text(found, files, skipped)
+    return _text(found, plan, references)
 
 
 def _refuse_repeated(candidates: list[str], references: str) -> None:
@@ -223,38 +312,39 @@ def _refuse_repeated(candidates: list[str], references: str) -> None:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def _read(path: str, step: Callable[[str], None], **options: Any) -> Any:
-    from qdtheory.text import read_corpus
+def _read(
+    reader: Callable, path: str, step: Callable[[str], None], **options: Any
+) -> Any:
     from qdtheory.text.files import shown
 
     step(f"Reading {shown(path)}")
     try:
-        return read_corpus(sys.stdin.buffer if path == "-" else path, **options)
+        return reader(sys.stdin.buffer if path == "-" else path, **options)
     except OSError as error:
-        fail(f"{shown(path)}: {error.strerror or error}")
+        fail(f"{shown(error.filename or path)}: {error.strerror or error}")
     except (ValueError, ImportError) as error:
         fail(with_options(str(error)))
 
 
-def _contents(
-    found, files: dict[str, Any], references: str, skipped: bool
-) -> dict[str, Any]:
-    def sizes(path: str) -> dict[str, Any]:
-        corpus = files[path]
+def _contents(found, plan, references: str) -> dict[str, Any]:
+    def sizes(path: str, size) -> dict[str, Any]:
         return {
             "file": path,
-            "sentences": len(corpus) - (corpus.num_empty if skipped else 0),
-            "tokens": corpus.num_tokens,
-            "empty_lines": corpus.num_empty,
+            "sentences": size.sentences,
+            "tokens": size.tokens,
+            "empty_lines": size.empty,
         }
 
     return {
-        "references": sizes(references),
-        "candidates": [sizes(path) | {"metrics": found[path]} for path in found],
+        "references": sizes(references, plan.references),
+        "candidates": [
+            sizes(path, size) | {"metrics": found[path]}
+            for path, size in plan.candidates.items()
+        ],
         "warnings": found.warnings,
         "pairs": found.pairs,
         "methods": found.methods,
-        "empty": "skip" if skipped else "keep",
+        "empty": plan.empty,
     }
 
 
@@ -268,17 +358,17 @@ def _shortened(found) -> Any:
     return replace(found, scores=scores, sizes=sizes, empty=empty)
 
 
-def _text(found, files: dict[str, Any], skipped: bool) -> str:
+def _text(found, plan, references: str) -> str:
     """The table between what it is of and what to know about it."""
     from qdtheory.text.tables import printable
 
-    roles = ["references", *["candidates"] * len(found.scores)]
+    files = [("references", references, plan.references)]
+    files += [("candidates", path, size) for path, size in plan.candidates.items()]
+    done = "skipped" if plan.empty == "skip" else "scored"
     heads = [
-        f"{role} {printable(path)}: "
-        f"{len(corpus) - (corpus.num_empty if skipped else 0):,} sentences, "
-        f"{corpus.num_tokens:,} tokens, "
-        f"{corpus.num_empty} empty lines {'skipped' if skipped else 'scored'}"
-        for role, (path, corpus) in zip(roles, files.items())
+        f"{role} {printable(path)}: {size.sentences:,} sentences, "
+        f"{size.tokens:,} tokens, {size.empty} empty lines {done}"
+        for role, path, size in files
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)

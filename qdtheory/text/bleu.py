@@ -7,12 +7,11 @@ others, two more numbers suffice: how many sentences attain the maximum, and the
 largest count.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from qdtheory.metrics.bleu_formula import (
     Matches,
@@ -25,6 +24,7 @@ from qdtheory.metrics.bleu_formula import (
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.ngrams import check_order
+from qdtheory.text.runs import orders, places, runs, windows_of
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
@@ -94,11 +94,11 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
             )
         return references
     corpus = as_corpus(references)
-    orders = list(_orders(corpus, max_order))
+    counted = list(orders(windows_of(corpus, max_order), max_order))
     return References(
         ids={token: index for index, token in enumerate(corpus.vocabulary)},
-        keys=tuple(order.keys for order in orders),
-        most=tuple(np.maximum.reduceat(order.times, order.first) for order in orders),
+        keys=tuple(order.keys for order in counted),
+        most=tuple(np.maximum.reduceat(order.times, order.first) for order in counted),
         lengths=np.unique(corpus.lengths),
     )
 
@@ -300,7 +300,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
         # An n-gram occurs in the references only if its prefix of n - 1 tokens does.
         whole = starts + n < ends[starts]
         starts, rank = starts[whole], rank[whole]
-        ngrams, order, rank = _runs(
+        ngrams, order, rank = runs(
             rank * base + tokens[starts + n], size * base, sentence[starts]
         )
         place = np.searchsorted(keys, ngrams.keys).clip(max=len(keys) - 1)
@@ -325,7 +325,8 @@ def _self_matches(
             "2 candidates, or a second sample as `against`"
         )
     found = []
-    for ngrams in _orders(candidates, max_order, shared=True):
+    windows = windows_of(candidates, max_order)
+    for ngrams in orders(windows, max_order, shared=True):
         first, which, times = ngrams.first, ngrams.which, ngrams.times
         top = times == np.maximum.reduceat(times, first)[which]
         second = np.maximum.reduceat(np.where(top, 0, times), first)
@@ -334,115 +335,33 @@ def _self_matches(
         clipped = np.where(alone, second[which], times)
         found.append(np.bincount(ngrams.owner, clipped, len(candidates)))
     lengths = candidates.lengths
-    return matches(np.array(found), lengths, _closest_other(lengths))
+    distinct, place, many = np.unique(lengths, return_inverse=True, return_counts=True)
+    return matches(np.array(found), lengths, closest_other(distinct, many)[place])
 
 
-def _closest_other(lengths: np.ndarray) -> np.ndarray:
-    """Closest length to each among the other sentences, the shorter on ties."""
-    distinct, place, times = np.unique(lengths, return_inverse=True, return_counts=True)
+def closest_other(
+    lengths: Int[np.ndarray, " lengths"], times: Int[np.ndarray, " lengths"]
+) -> Float[np.ndarray, " lengths"]:
+    """Closest length to each among the other sentences, the shorter on ties.
+
+    Args:
+        lengths: distinct lengths, ascending.
+        times: number of sentences of each length.
+
+    Returns:
+        The closest length for a sentence of each length; NaN where there is none.
+
+    Example:
+        >>> closest_other(np.array([1, 3, 4, 9]), np.array([1, 1, 2, 0])).tolist()
+        [3.0, 4.0, 4.0, nan]
+    """
+    there = times > 0
+    distinct, found = lengths[there], np.full(len(lengths), np.nan)
     below = np.append(-np.inf, distinct[:-1])
     above = np.append(distinct[1:], np.inf)
     nearest = np.where(distinct - below <= above - distinct, below, above)
-    return np.where(times > 1, distinct, nearest)[place]
-
-
-# --- n-grams of one order after another ---------------------------------------------
-
-
-class _Ngrams(NamedTuple):
-    """The n-grams of one order; a run groups equal n-grams of one sentence."""
-
-    keys: np.ndarray  # one integer per n-gram, ascending
-    first: np.ndarray  # the first run of each n-gram
-    which: np.ndarray  # the n-gram of each run
-    owner: np.ndarray  # the sentence of each run
-    times: np.ndarray  # the number of occurrences in each run
-
-
-def _orders(corpus: Corpus, max_order: int, shared: bool = False) -> Iterator[_Ngrams]:
-    """Generate the n-grams of orders 1, 2, ..., max_order.
-
-    With `shared`, only those whose prefix occurs in at least two sentences.
-    """
-    sentence, ends = places(corpus)
-    starts = np.arange(corpus.num_tokens)
-    rank, size = np.zeros(len(starts), int), 1
-    base = corpus.vocab_size + 1  # one more id, for unknown tokens
-    for n in range(max_order):
-        whole = starts + n < ends[starts]
-        starts, rank = starts[whole], rank[whole]
-        ngrams, order, rank = _runs(
-            rank * base + corpus.tokens[starts + n], size * base, sentence[starts]
-        )
-        yield ngrams
-        starts, size = starts[order], len(ngrams.keys)
-        if shared:
-            kept = (np.diff(ngrams.first, append=len(ngrams.times)) > 1)[rank]
-            starts, rank = starts[kept], rank[kept]
-
-
-def _runs(
-    keys: np.ndarray, size: int, sentence: np.ndarray
-) -> tuple[_Ngrams, np.ndarray, np.ndarray]:
-    """Group occurrences into n-grams; return these, the sort order and the ranks.
-
-    The occurrences of one n-gram keep the order of the text, sentence by sentence.
-    """
-    keys, order = sorted_keys(keys, size)
-    new, owner = changes(keys), sentence[order]
-    runs = np.flatnonzero(new | changes(owner))
-    first = np.flatnonzero(new[runs])
-    rank = np.cumsum(new) - 1
-    times = np.diff(runs, append=len(keys))
-    return _Ngrams(keys[new], first, rank[runs], owner[runs], times), order, rank
-
-
-def places(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """Find where each token stands.
-
-    Args:
-        corpus: the sentences.
-
-    Returns:
-        The sentence of each token, and the end of that sentence.
-    """
-    sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
-    return sentence, corpus.offsets[1:][sentence]
-
-
-def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort keys below `size`, those that are equal in their order.
-
-    Sorting integers with the positions packed into the low bits is several times
-    faster than an argsort.
-
-    Args:
-        keys: nonnegative integers.
-        size: a number that exceeds them.
-
-    Returns:
-        The sorted keys, and their original positions.
-    """
-    bits = len(keys).bit_length()
-    if (size << bits) > np.iinfo(np.int64).max:
-        order = np.argsort(keys, kind="stable")
-        return keys[order], order
-    packed = np.sort(keys << bits | np.arange(len(keys)))
-    return packed >> bits, packed & ((1 << bits) - 1)
-
-
-def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
-    """Mark where values change.
-
-    Args:
-        values: any values.
-
-    Returns:
-        Whether a value differs from its predecessor; True for the first.
-    """
-    changes = np.ones(len(values), bool)
-    np.not_equal(values[1:], values[:-1], out=changes[1:])
-    return changes
+    found[there] = np.where(times[there] > 1, distinct, nearest)
+    return found
 
 
 def check_aggregate(aggregate: Aggregate) -> None:

@@ -1,9 +1,13 @@
 """Whether metrics of several texts can be compared: what is refused or warned of."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from qdtheory.text.corpus import Corpus
+from qdtheory.text.corpus import Corpus, common_ids, slices
+from qdtheory.text.hashing import hashed
 from qdtheory.text.ngrams import Estimator, check_order
+from qdtheory.text.runs import places
 
 # Share of sentences that stand in the references too, from which a report warns.
 MOSTLY = 0.5
@@ -38,9 +42,10 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
     """Raise for texts that are too short or too few for the highest order."""
     check_order(max_order, "max_order")
     needed = 1 if estimator == "plug-in" else 2
-    # By descending length; a sentence that is not there has no token.
-    longest, *others = [*sorted(corpus.lengths.tolist(), reverse=True), 0]
-    highest = [longest, *others][needed - 1]
+    # A sentence that is not there has no token.
+    lengths = np.append(corpus.lengths, 0)
+    second, longest = np.partition(lengths, -2)[-2:].tolist()
+    highest = longest if needed == 1 else second
     if highest >= max_order:
         return
     hint = f"max_order={highest} is the most here" if highest else "give more text"
@@ -100,10 +105,18 @@ def _require_common_token(corpus: Corpus, real: Corpus) -> None:
 
 def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
     """Warnings of candidates that repeat most references."""
-    known = set(real)
+    ids, *others = common_ids([real, *corpora.values()])
+    known = np.sort(np.concatenate([*_hashes(real, ids)]))
+
+    def share(corpus: Corpus, ids: np.ndarray) -> float:
+        found = 0
+        for some in _hashes(corpus, ids):
+            place = np.searchsorted(known, some)
+            found += np.count_nonzero(known.take(place, mode="clip") == some)
+        return found / len(corpus)
+
     copied = {
-        name: sum(map(known.__contains__, corpus)) / len(corpus)
-        for name, corpus in corpora.items()
+        name: share(corpus, ids) for (name, corpus), ids in zip(corpora.items(), others)
     }
     return tuple(
         f"{share:.0%} of the sentences of {name} stand in the references: what is "
@@ -111,6 +124,15 @@ def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
         for name, share in copied.items()
         if share > MOSTLY
     )
+
+
+def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
+    """A hash of each sentence; that two are alike by chance does not move a share."""
+    for _, chunk in slices(corpus):
+        sentence, _ = places(chunk)
+        place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
+        sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
+        yield np.diff(sums[chunk.offsets])
 
 
 def warn_of_sizes(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """Corpora: sentences as integer token ids, built in linear time."""
 
+import mmap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from numbers import Integral
 from typing import Literal, TypeAlias, get_args, overload
 
@@ -17,6 +18,7 @@ from qdtheory.text.formats import is_parquet, parquet_sentences, sentences
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
 Empty: TypeAlias = Literal["keep", "skip"]
+CHUNK = 2**17  # tokens that are read at a time
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,59 @@ def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> 
     tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
     offsets = prefix_sums(np.array(sizes, np.int64))
     return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
+
+
+def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
+    """Cut a corpus into slices of about so many tokens.
+
+    The memory that a stored corpus takes is given back after each.
+
+    Args:
+        corpus: the sentences.
+        num_tokens: of a slice.
+
+    Yields:
+        The number of the first sentence of a slice, and the slice.
+
+    Example:
+        >>> texts = as_corpus(["a b", "c d", "e f"])
+        >>> [(first, len(part)) for first, part in slices(texts, 4)]
+        [(0, 2), (2, 1)]
+    """
+    marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
+    cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
+    for start, end in pairwise([0, *cuts, len(corpus)]):
+        yield start, corpus[start:end]
+        for array in (corpus.tokens, corpus.offsets):
+            _release(array)
+
+
+def _release(array: np.ndarray) -> None:
+    """Let go of the pages that were read, if the array is that of a file."""
+    pages = getattr(array.base, "obj", None)
+    if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
+    """Number the words of several corpora together.
+
+    Args:
+        corpora: the corpora.
+
+    Returns:
+        For each corpus the number of each word of its vocabulary.
+
+    Example:
+        >>> [ids.tolist() for ids in common_ids([as_corpus(["a b"]), as_corpus(["b"])])]
+        [[0, 1], [1]]
+    """
+    ids: defaultdict[Token, int] = defaultdict()
+    ids.default_factory = ids.__len__
+    return [
+        np.fromiter(map(ids.__getitem__, corpus.vocabulary), np.int32)
+        for corpus in corpora
+    ]
 
 
 def read_corpus(

@@ -1,13 +1,12 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.metrics.bleu_formula import Smoothing
-from qdtheory.text.bleu import bleu, prepare_references, self_bleu
+from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text.comparability import (
     require_comparable,
     require_ngrams,
@@ -16,26 +15,15 @@ from qdtheory.text.comparability import (
     warn_of_unsplit,
 )
 from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
-from qdtheory.text.defaults import (
-    ESTIMATOR,
-    LEVEL,
-    MAX_ORDER,
-    NUM_GROUPS,
-    SMOOTHING,
-)
-from qdtheory.text.intervals import jackknife_interval
-from qdtheory.text.jaccard import geometric_means, jaccard_index
-from qdtheory.text.ngrams import (
-    Estimator,
-    cnd,
-    coverage_rate,
-    distinct,
-    negative_repetition_rate,
-    ngram_counts,
-)
+from qdtheory.text.defaults import ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
+from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.ngrams import Estimator, check_estimator
+from qdtheory.text.partial_sums import Block, Totals, partial_sums
 from qdtheory.text.report import Report
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
+from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = {
@@ -47,7 +35,6 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
-KINDS = tuple(RANGES)
 PAIRS = (
     "CR and NRR are divergence-compatible: no text has more of both than text with "
     "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
@@ -55,6 +42,51 @@ PAIRS = (
     "BLEU and Self-BLEU are not: other text can be better in both than real text. "
     "Better in both does not mean closer to the references' distribution.",
 )
+
+
+class TextSize(Record):
+    """How much text there is.
+
+    Attributes:
+        sentences: number of sentences, empty ones included if they are kept.
+        tokens: number of tokens.
+        empty: number of empty sentences, kept or skipped.
+    """
+
+    sentences: int
+    tokens: int
+    empty: int
+
+
+class Plan(Record):
+    """What is known of an evaluation before n-grams are counted, and how they will be.
+
+    Attributes:
+        candidates: sizes of the candidates.
+        references: size of the references.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU.
+        estimator: estimator of CR, NRR and CND.
+        level: coverage probability of the intervals.
+        empty: treatment of empty sentences.
+        warnings: comparisons that are not valid.
+        methods: how the numbers are computed, in one line.
+    """
+
+    candidates: dict[str, TextSize]
+    references: TextSize
+    max_order: int
+    smoothing: Smoothing
+    estimator: Estimator
+    level: float
+    empty: Empty
+    warnings: tuple[str, ...]
+    methods: str
+
+    @property
+    def averaged(self) -> bool:
+        """Whether counts are divided by the n-grams of their sentence."""
+        return self.estimator == "sentence-pairs"
 
 
 def evaluate(
@@ -89,7 +121,7 @@ def evaluate(
             size.
         level: coverage probability of the intervals.
         tokenizer: how strings are split, see `as_corpus`.
-        step: called with a description before each of up to 21 steps per candidate.
+        step: called with a description before each order of n-grams.
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
 
@@ -112,8 +144,61 @@ def evaluate(
          'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
          'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
+    plan, corpora, real = planned(
+        candidates,
+        references,
+        max_order,
+        smoothing,
+        estimator,
+        level,
+        tokenizer,
+        empty,
+        lowercase,
+    )
+    return counted(plan, corpora, real, step)
+
+
+def planned(
+    candidates: Mapping[str, Texts],
+    references: Texts,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
+    estimator: Estimator = ESTIMATOR,
+    level: float = LEVEL,
+    tokenizer: Tokenizer = "whitespace",
+    empty: Empty = "keep",
+    lowercase: bool = False,
+) -> tuple[Plan, dict[str, Corpus], Corpus]:
+    """Check what is to be evaluated, and describe it.
+
+    Args:
+        candidates: as in `evaluate`, and so are all others.
+        references: real text.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU and Self-BLEU.
+        estimator: estimator of CR, NRR and CND.
+        level: coverage probability of the intervals.
+        tokenizer: how strings are split.
+        empty: treatment of empty sentences.
+        lowercase: lower-case strings before they are split.
+
+    Returns:
+        The plan, the candidates and the references.
+
+    Raises:
+        TypeError: see `evaluate`.
+        ValueError: see `evaluate`.
+
+    Example:
+        >>> plan, *_ = planned({"x": ["a b", "a c", "b c"]}, ["a b", "b c"], 2)
+        >>> plan.candidates, plan.references.tokens
+        ({'x': TextSize(sentences=3, tokens=6, empty=0)}, 4)
+    """
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
+    check_smoothing(smoothing)
+    check_estimator(estimator)
+    check_level(level)
     real = as_corpus(references, empty, tokenizer, lowercase)
     require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
@@ -121,41 +206,108 @@ def evaluate(
         with _named(name):
             corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
             require_comparable(corpora[name], real, max_order, estimator)
-    metrics = every_metric(real, max_order, smoothing, estimator)
-    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
-    bounds = tuple(np.repeat([*ranges.values()], max_order, axis=0).T)
-    scores = {}
-    for name, corpus in corpora.items():
-
-        def counted(corpus: Corpus, name=name) -> np.ndarray:
-            step(f"Measuring {name}")
-            return metrics(corpus).ravel()
-
-        with _named(name):
-            groups = min(NUM_GROUPS, len(corpus))
-            scores[name] = jackknife_interval(
-                counted, corpus, level=level, num_groups=groups, bounds=bounds
-            )
     sizes = {name: len(corpus) for name, corpus in corpora.items()}
     without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
-    return Report(
-        metrics=tuple(f"{kind}-{n + 1}" for kind in KINDS for n in range(max_order)),
-        scores=scores,
-        sizes=sizes,
-        empty=without,
-        num_references=len(real),
-        num_empty_references=_num_empty(real),
+    plan = Plan(
+        candidates={name: _size(corpus) for name, corpus in corpora.items()},
+        references=_size(real),
+        max_order=max_order,
+        smoothing=smoothing,
+        estimator=estimator,
+        level=level,
+        empty=empty,
         warnings=(
             *warn_of_sizes(sizes, estimator),
             *warn_of_copies(corpora, real),
             *warn_of_unsplit({"the references": real} | corpora),
         ),
-        pairs=PAIRS,
         methods=_methods(
             sizes, len(real), max_order, smoothing, estimator, level, real.tokenizer
         )
         + _empties(without, _num_empty(real), empty),
     )
+    return plan, corpora, real
+
+
+def counted(
+    plan: Plan,
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    step: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Count all n-grams at once, in memory.
+
+    Args:
+        plan: of the evaluation.
+        candidates: as `planned` returns them.
+        references: as `planned` returns them.
+        step: called with a description before each order of n-grams.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: see `reported`.
+    """
+    sums = partial_sums(
+        candidates, references, plan.max_order, averaged=plan.averaged, step=step
+    )
+    return reported(plan, sums.totals, sums.blocks)
+
+
+def reported(
+    plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
+) -> Report:
+    """Compute metrics and intervals from the sums of all parts.
+
+    Args:
+        plan: of the evaluation.
+        totals: of all parts.
+        blocks: by candidate, what is known of its sentences; read once, in this order.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: without a group of sentences a candidate has too few n-grams.
+    """
+    scores = {}
+    for name, known in blocks.items():
+        with _named(name):
+            metrics = metrics_of_sums(
+                totals, name, known, plan.smoothing, plan.estimator
+            )
+        scores[name] = _interval(metrics, plan.level, plan.estimator)
+    orders = range(1, plan.max_order + 1)
+    return Report(
+        metrics=tuple(f"{kind}-{n}" for kind in KINDS for n in orders),
+        scores=scores,
+        sizes={name: size.sentences for name, size in plan.candidates.items()},
+        empty={name: size.empty for name, size in plan.candidates.items()},
+        num_references=plan.references.sentences,
+        num_empty_references=plan.references.empty,
+        warnings=plan.warnings,
+        pairs=PAIRS,
+        methods=plan.methods,
+    )
+
+
+def _interval(
+    metrics: Float[np.ndarray, "kinds orders subsets"],
+    level: float,
+    estimator: Estimator,
+) -> ConfidenceInterval:
+    """The jackknife's, from the metrics of a text and of it without each group."""
+    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
+    bounds = tuple(np.repeat([*ranges.values()], metrics.shape[1], axis=0).T)
+    values = metrics.reshape(-1, metrics.shape[-1])
+    degrees = values.shape[1] - 2
+    variance = degrees * values[:, 1:].var(axis=1)
+    return interval_of(values[:, 0], variance, degrees, level, bounds)
+
+
+def _size(corpus: Corpus) -> TextSize:
+    return TextSize(len(corpus), corpus.num_tokens, _num_empty(corpus))
 
 
 @contextmanager
@@ -178,7 +330,7 @@ def every_metric(
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
 ) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function that computes all metrics, counting the references once.
+    """Build a function that computes all metrics without intervals.
 
     Args:
         references: real text.
@@ -192,32 +344,22 @@ def every_metric(
 
     Raises:
         TypeError: see `as_corpus`.
-        ValueError: see `as_corpus` and `ngram_counts`.
+        ValueError: see `as_corpus`; or, from the function, no sentence has as many
+            tokens as an order.
 
     Example:
         >>> metrics = every_metric(["a b", "a c"], max_order=2)
         >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
         [1.0, 1.0]
     """
-    real = as_corpus(references)
-    known = prepare_references(real, max_order)
-    orders = range(1, max_order + 1)
-    tables = [ngram_counts(real, n) for n in orders]
+    real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        counts = [ngram_counts(corpus, n) for n in orders]
-        both = list(zip(counts, tables, orders, strict=True))
-        return np.array(
-            [
-                bleu(corpus, known, max_order, smoothing),
-                self_bleu(corpus, max_order, smoothing),
-                [coverage_rate(*sides, estimator) for sides in both],
-                [negative_repetition_rate(q, n, estimator) for q, _, n in both],
-                [cnd(*sides, estimator) for sides in both],
-                [distinct(q, n) for q, _, n in both],
-                geometric_means([jaccard_index(*sides) for sides in both]),
-            ]
+        sums = partial_sums(
+            {"": corpus}, real, max_order, averaged=averaged, num_groups=1
         )
+        known = sums.totals, "", sums.blocks[""]
+        return metrics_of_sums(*known, smoothing, estimator)[..., 0]
 
     return metrics
 

@@ -5,10 +5,12 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from qdtheory.world.packages import missing
 
@@ -83,22 +85,62 @@ def contents(file: File) -> BytesIO:
             if os.fstat(opened.fileno()).st_size > MAX_BYTES:
                 raise too_large(name)
             held = _bounded(opened, name)
-    if packed := _packed(held, name):
+    if packed := _packed(_head(held), name):
         kind, reader, *errors = packed
         try:
             held = _bounded(reader(held), name)
         except (EOFError, *errors) as error:
             raise ValueError(f"{name}: the {kind} file is broken: {error}") from None
-    for mark, encoding in ENCODINGS.items():
-        if _starts(held, mark):
-            raise ValueError(
-                f"{name}: {encoding}, expected UTF-8; convert it: "
-                f"iconv -f {encoding} -t UTF-8 FILE > NEW"
-            )
+    _refuse_encoding(_head(held), name)
     return held
 
 
-def lines(held: BytesIO, name: str) -> Iterator[str]:
+@contextmanager
+def streamed(file: File) -> Iterator[BufferedReader]:
+    """Open a file of any size, to be unpacked while it is read.
+
+    Args:
+        file: a path, or a binary stream with a buffer, such as `sys.stdin.buffer`.
+
+    Yields:
+        The unpacked bytes.
+
+    Raises:
+        OSError: the file cannot be opened.
+        ValueError: it is packed in another way than gzip and zstd, broken, or in
+            UTF-16.
+        ModuleNotFoundError: it is zstd, and no package reads it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as packed:
+        ...     size = packed.write(gzip.compress(b"a b"))
+        ...     packed.flush()
+        ...     with streamed(packed.name) as stream:
+        ...         stream.read()
+        b'a b'
+    """
+    name = name_of(file)
+    with ExitStack() as stack:
+        if isinstance(file, str | PathLike):
+            stream = stack.enter_context(open(file, "rb", opener=_open))
+        else:
+            stream = cast(BufferedReader, file)
+        errors = ()
+        kind = ""
+        head, stream = _peeked(stream)
+        if packed := _packed(head, name):
+            kind, reader, *errors = packed
+            stream = BufferedReader(reader(stream))
+        try:
+            head, stream = _peeked(stream)
+            _refuse_encoding(head, name)
+            yield stream
+        except (EOFError, *errors) as error:
+            raise ValueError(f"{name}: the {kind} file is broken: {error}") from None
+
+
+def lines(held: BytesIO | BufferedReader, name: str) -> Iterator[str]:
     r"""Split UTF-8 text into its lines, without their ends.
 
     Only `\n` and `\r\n` end a line. A byte-order mark is skipped.
@@ -117,10 +159,12 @@ def lines(held: BytesIO, name: str) -> Iterator[str]:
         >>> list(lines(BytesIO(b"a b\r\nc"), "a.txt"))
         ['a b', 'c']
     """
-    held.seek(3 if _starts(held, b"\xef\xbb\xbf") else 0)
-    for number, line in enumerate(held, start=1):
+    limited = iter(partial(held.readline, MAX_LINE + 1), b"")
+    for number, line in enumerate(limited, start=1):
         if len(line) > MAX_LINE:
             raise _long_line(f"{name}, line {number}")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -181,22 +225,63 @@ def _open(path: str, flags: int) -> int:
     return opened
 
 
-def _packed(held: BytesIO, name: str) -> Any:
+class _Joined(RawIOBase):
+    """A few bytes, and the stream that they were taken from."""
+
+    def __init__(self, head: bytes, stream: BufferedReader):
+        self.head, self.stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self.head or self.stream.read1(len(buffer))
+        found, self.head = found[: len(buffer)], self.head[len(buffer) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _peeked(stream: BufferedReader) -> tuple[bytes, BufferedReader]:
+    """The first bytes of a stream, and a stream with all of them.
+
+    A pipe gives its bytes in pieces, so that `peek` may find one only.
+    """
+    head = stream.read(8)
+    if not stream.seekable():
+        return head, BufferedReader(_Joined(head, stream))
+    stream.seek(0)
+    return head, stream
+
+
+def _head(held: BytesIO) -> bytes:
+    return bytes(held.getbuffer()[:8])
+
+
+def _refuse_encoding(head: bytes, name: str) -> None:
+    for mark, encoding in ENCODINGS.items():
+        if head.startswith(mark):
+            raise ValueError(
+                f"{name}: {encoding}, expected UTF-8; convert it: "
+                f"iconv -f {encoding} -t UTF-8 FILE > NEW"
+            )
+
+
+def _packed(head: bytes, name: str) -> Any:
     """Kind and reader of a packed file, and the errors that say it is broken."""
-    if _starts(held, GZIP):
+    if head.startswith(GZIP):
         return "gzip", _gunzip, zlib.error, gzip.BadGzipFile
-    if _starts(held, ZSTD):
+    if head.startswith(ZSTD):
         zstd = _zstd(name)
         return "zstd", zstd.ZstdFile, zstd.ZstdError
     for mark, kind in OTHERS.items():
-        if _starts(held, mark):
+        if head.startswith(mark):
             raise ValueError(
                 f"{name}: a {kind} file, expected text, gzip or zstd; unpack it first"
             )
     return None
 
 
-def _gunzip(held: BytesIO) -> gzip.GzipFile:
+def _gunzip(held: Any) -> gzip.GzipFile:
     return gzip.GzipFile(fileobj=held)
 
 

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from itertools import chain, count, islice
 from typing import Any
 
@@ -70,7 +70,11 @@ def is_parquet(held: BytesIO) -> bool:
 
 
 def parquet_sentences(
-    held: BytesIO, path: str, field: str | None = None, column: str | None = None
+    held: BytesIO | BufferedReader,
+    path: str,
+    field: str | None = None,
+    column: str | None = None,
+    bounded: bool = True,
 ) -> Iterator[str]:
     """Read the sentences of a column of a Parquet file.
 
@@ -79,13 +83,14 @@ def parquet_sentences(
         path: its name in error messages.
         field: must be None.
         column: name of the column.
+        bounded: whether no more than 1 GiB, unpacked, is read.
 
     Yields:
         The sentences.
 
     Raises:
         ValueError: no column or a field is named, the file is broken, larger than
-            1 GiB when unpacked, or has no such column of strings.
+            1 GiB when unpacked if bounded, or has no such column of strings.
         ModuleNotFoundError: pyarrow is missing.
     """
     _refuse_two_names(field, column)
@@ -101,20 +106,20 @@ def parquet_sentences(
                 f"{path}: {said}; name the column that holds the sentence "
                 f"(column=NAME); there are: {', '.join(map(shown, names)) or 'none'}"
             )
-        yield from _parquet_cells(table, path, column)
+        yield from _parquet_cells(table, path, column, bounded)
     # Broken files get Python's own errors too.
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: the Parquet file is broken: {error}") from None
 
 
-def _parquet_cells(table: Any, path: str, column: str) -> Iterator[str]:
+def _parquet_cells(table: Any, path: str, column: str, bounded: bool) -> Iterator[str]:
     size, numbers = 0, count(1)
     for batch in table.iter_batches(columns=[column]):
         for text in batch.column(0).to_pylist():
             where = f"{path}, row {next(numbers)}"
             yield _string({column: text}, column, where, "column")
         size += batch.nbytes
-        if size > MAX_BYTES:
+        if bounded and size > MAX_BYTES:
             raise too_large(path)
 
 

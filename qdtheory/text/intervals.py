@@ -25,7 +25,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
@@ -111,7 +111,7 @@ def jackknife_interval(
                 f"num_groups: expected 2 to {size}, the sentences of corpus "
                 f"{position}, got {groups}"
             )
-        group = rng.permutation(np.arange(size) % groups)
+        group = random_groups(size, groups, rng)
         values = _values(
             metric,
             (
@@ -121,9 +121,57 @@ def jackknife_interval(
         )
         variance = variance + (groups - 1) * values.var(axis=0)
         degrees = min(degrees, groups - 1)
+    return interval_of(metric(*samples), variance, degrees, level, bounds)
+
+
+def random_groups(
+    size: int, num_groups: int, seed: int | np.random.Generator = 0
+) -> Int[np.ndarray, " sentences"]:
+    """Deal sentences out to groups of equal size at random, as the jackknife does.
+
+    Args:
+        size: number of sentences.
+        num_groups: number of groups.
+        seed: seed of the deal, or a generator.
+
+    Returns:
+        The group of each sentence.
+
+    Example:
+        >>> random_groups(5, 2).tolist()
+        [0, 0, 1, 0, 1]
+    """
+    rng = np.random.default_rng(seed)
+    return rng.permutation(np.arange(size) % num_groups)
+
+
+def interval_of(
+    value: Any,
+    variance: Any,
+    degrees: int | float,
+    level: float = LEVEL,
+    bounds: tuple[Any, Any] = (-np.inf, np.inf),
+) -> ConfidenceInterval:
+    """Student's interval around a value.
+
+    Args:
+        value: the metric.
+        variance: its estimated variance.
+        degrees: degrees of freedom of the estimate.
+        level: the nominal coverage probability, in (0, 1).
+        bounds: the metric's range, see `jackknife_interval`.
+
+    Returns:
+        The interval.
+
+    Example:
+        >>> found = interval_of(0.5, 0.01, degrees=19)
+        >>> print(f"{found.low:.3f} to {found.high:.3f}")
+        0.291 to 0.709
+    """
     from scipy.special import stdtrit  # late: slow to import
 
-    value, error = metric(*samples), np.sqrt(variance)
+    error = np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
     low, high = (np.clip(end, *bounds) for end in (value - margin, value + margin))
     return ConfidenceInterval(value, low, high, error)
@@ -183,11 +231,23 @@ def bootstrap_interval(
     return ConfidenceInterval(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
 
+def check_level(level: float) -> None:
+    """Raise unless the level is a probability.
+
+    Args:
+        level: the value passed by the caller.
+
+    Raises:
+        ValueError: it is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
+
+
 def _samples(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
     if not corpora:
         raise ValueError("expected at least one corpus after the metric, got none")
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
+    check_level(level)
     return [as_corpus(texts) for texts in corpora]
 
 

@@ -119,9 +119,7 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
     corpus = as_corpus(texts)
     starts = _starts(corpus, n)
     if not len(starts):
-        raise ValueError(
-            f"no sentence has {n} tokens: the longest has {corpus.lengths.max()}"
-        )
+        raise too_short(n, corpus.lengths.max())
     base = corpus.vocab_size
     keys = _keys((corpus.tokens[starts + k] for k in range(n)), base)
     if _fits(base**n):  # sorting without positions is ten times faster
@@ -317,9 +315,7 @@ def distinct(candidates: Countable, n: int) -> float:
 
 
 def _tables(n: int, estimator: Estimator, *texts: Countable) -> list[NgramCounts]:
-    if estimator not in get_args(Estimator):
-        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
-        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
+    check_estimator(estimator)
     return [ngram_counts(x, n) for x in texts]
 
 
@@ -339,16 +335,55 @@ def _excess(table: NgramCounts, estimator: Estimator) -> float:
     _, sentence, weights = table.by_sentence
     masses = np.bincount(sentence, weights)
     if np.count_nonzero(masses) < 2:
-        raise ValueError(
-            f"pairs need at least two sentences with {table.n} tokens, got one: give "
-            "more sentences, or take the estimator plug-in"
-        )
+        raise too_few_pairs(table.n)
     if estimator == "sentence-pairs":
         weights, masses = weights / masses[sentence], (masses > 0).astype(float)
     together = np.sum(_frequencies(table, estimator) ** 2)
     squares = np.sum(masses**2)
     share = squares / masses.sum() ** 2
     return float((np.sum(weights**2) / squares - together) * share / (1 - share))
+
+
+def too_short(n: int, longest: int) -> ValueError:
+    """Make the error for texts without an n-gram of some order.
+
+    Args:
+        n: the order.
+        longest: the greatest length of a sentence.
+
+    Returns:
+        The error.
+    """
+    return ValueError(f"no sentence has {n} tokens: the longest has {longest}")
+
+
+def too_few_pairs(n: int) -> ValueError:
+    """Make the error for texts with n-grams in one sentence only.
+
+    Args:
+        n: the order.
+
+    Returns:
+        The error.
+    """
+    return ValueError(
+        f"pairs need at least two sentences with {n} tokens, got one: give more "
+        "sentences, or take the estimator plug-in"
+    )
+
+
+def check_estimator(estimator: Estimator) -> None:
+    """Raise unless the estimator is known.
+
+    Args:
+        estimator: the value passed by the caller.
+
+    Raises:
+        ValueError: it is not one of `Estimator`.
+    """
+    if estimator not in get_args(Estimator):
+        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
+        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
 
 
 def check_order(order: int, name: str) -> None:

@@ -16,17 +16,11 @@ from qdtheory.metrics.bleu_formula import (
     check_smoothing,
     matches,
 )
-from qdtheory.text.bleu import (
-    Aggregate,
-    aggregate_bleu,
-    changes,
-    check_aggregate,
-    places,
-    sorted_keys,
-)
+from qdtheory.text.bleu import Aggregate, aggregate_bleu, check_aggregate
 from qdtheory.text.corpus import Texts, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.ngrams import check_order
+from qdtheory.text.runs import changes, places, sorted_keys
 from qdtheory.world.records import Record
 
 

@@ -22,7 +22,6 @@ from qdtheory.text import (
     self_bleu,
     self_bleu_scores,
 )
-from qdtheory.text.bleu import sorted_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
@@ -301,15 +300,6 @@ def test_no_match():
     # and begin the next.
     assert bleu(["b c"], ["a b", "c a"], 2, smoothing=None).tolist() == [1, 0]
     assert self_bleu(["b", "c"], 2, "epsilon").tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("size", [100, 2**62])
-def test_both_ways_to_sort(size):
-    keys = np.random.default_rng(0).integers(100, size=1000)
-    found, order = sorted_keys(keys, size)
-    expected = np.argsort(keys, kind="stable")
-    assert (order == expected).all()
-    assert (found == keys[expected]).all()
 
 
 # -- bad input -----------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_intervals_end_where_the_range_of_a_metric_does(estimator):
 def test_few_sentences_and_steps():
     steps = []
     found = evaluate({"few": ["a b", "b a", "a b"]}, ["a b"] * 2, 1, step=steps.append)
-    assert steps == ["Measuring few"] * 4  # three groups, then all of them
+    assert steps == ["Counting n-grams of order 1"]
     assert found.sizes == {"few": 3}
 
 
@@ -130,7 +130,9 @@ def test_few_sentences_and_steps():
         ({"x": ["a b"] * 4}, {"empty": "drop"}, 'empty: expected "keep" or "skip"'),
         ({"x": ["a"] * 4}, {}, "^x: no sentence has 2 tokens"),
         ({"x": [[5], [5, 1], [1, 5], [5]]}, {}, "^x: pairs need .* two sentences"),
-        ({"x": as_corpus(MODEL)}, {"level": 2}, "^x: level: expected"),
+        ({"x": as_corpus(MODEL)}, {"level": 2}, "^level: expected"),
+        ({"x": MODEL}, {"smoothing": "add-one"}, "^smoothing: expected"),
+        ({"x": MODEL}, {"estimator": "all"}, "^estimator: expected"),
     ],
 )
 def test_bad_input(as_a_user, candidates, options, message):

@@ -1,0 +1,418 @@
+"""Parts of an evaluation as files, and the report of all of them.
+
+A file holds one JSON object a line: what all parts share and this part's totals, then a
+line for each group of each candidate's sentences, and at last the hash of all before,
+which tells a file that was cut short. Parts are merged a group at a time.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import reduce
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from qdtheory.text.corpus import Corpus, slices
+from qdtheory.text.evaluation import Plan, TextSize, reported
+from qdtheory.text.files import shown
+from qdtheory.text.partial_sums import (
+    Block,
+    Lengths,
+    PartialSums,
+    Side,
+    Sums,
+    Totals,
+    count,
+    merge_blocks,
+    merge_totals,
+    sides_of,
+)
+from qdtheory.text.report import Report
+from qdtheory.world.records import Record, plain
+
+START = b'{"part of": "qdtheory evaluate", '
+
+
+class Job(Record):
+    """What all parts of an evaluation share, in their files.
+
+    Attributes:
+        plan: of the evaluation.
+        references: name of the references.
+        inputs: hash of all texts.
+        num_parts: how many parts there are.
+        version: of qdtheory.
+    """
+
+    plan: Plan
+    references: str
+    inputs: str
+    num_parts: int
+    version: str
+
+
+def job_of(
+    plan: Plan,
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    name: str,
+    num_parts: int,
+) -> Job:
+    """Describe the parts of an evaluation.
+
+    Args:
+        plan: of the evaluation.
+        candidates: its candidates.
+        references: its references.
+        name: name of the references.
+        num_parts: how many parts there are.
+
+    Returns:
+        The description, with a hash of the texts.
+
+    Example:
+        >>> from qdtheory.text.evaluation import planned
+        >>> texts = ["a b", "a c", "b c"]
+        >>> job = job_of(*planned({"x": texts}, texts, 2), "real", 4)
+        >>> job.num_parts, job.inputs[:8]
+        (4, '238802eb')
+    """
+    inputs = fingerprint([*candidates.values(), references])
+    return Job(plan, name, inputs, num_parts, version("qdtheory"))
+
+
+def fingerprint(corpora: Sequence[Corpus]) -> str:
+    """Hash the sentences of corpora.
+
+    Args:
+        corpora: the corpora.
+
+    Returns:
+        The hash, which changes with every token, its kind and its place.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
+        >>> fingerprint([one]) == fingerprint([other])
+        False
+    """
+    found = hashlib.sha256()
+    for corpus in corpora:
+        found.update(repr((len(corpus), corpus.vocabulary)).encode())
+        for _, chunk in slices(corpus):
+            found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
+            found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
+    return found.hexdigest()
+
+
+def write_part(path: Path, job: Job, part: PartialSums) -> None:
+    """Write a part to a file, whole or not at all.
+
+    Args:
+        path: the file.
+        job: what it is a part of.
+        part: the part.
+
+    Raises:
+        OSError: the file cannot be written, such as on a full disk.
+    """
+    head = {
+        "part of": "qdtheory evaluate",
+        "version": job.version,
+        "job": plain(job),
+        "totals": {
+            "parts": part.totals.parts,
+            "references": _packed(part.totals.references),
+            "reference_lengths": _packed_record(part.totals.reference_lengths),
+            "sums": _each(_packed_record, part.totals.sums),
+            "lengths": _each(_packed_record, part.totals.lengths),
+        },
+    }
+    every = chain.from_iterable(part.blocks.values())
+    found = hashlib.sha256()
+    with _whole(path) as write:
+        for entry in chain([head], map(_packed_record, every)):
+            line = f"{json.dumps(entry)}\n".encode()
+            found.update(line)
+            write(line)
+        write(_last_line(found.hexdigest()))
+
+
+def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
+    """Merge the files of all parts, a group of sentences at a time.
+
+    Args:
+        paths: the files, in any order.
+
+    Returns:
+        What they are parts of, and the report.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: a file is no part, or cut short, or of another version, of other
+            texts or settings than the first; parts are missing or there twice.
+    """
+    files = [_entries(path) for path in paths]
+    heads = [_head(path, file) for path, file in zip(paths, files)]
+    job = _common_job(paths, heads)
+    totals = [_totals(job, head["totals"]) for head in heads]
+    _refuse_incomplete(paths, totals)
+    whole = reduce(merge_totals, totals)
+
+    def blocks(name: str) -> Iterator[Block]:
+        for _ in whole.lengths[name].times:
+            yield reduce(merge_blocks, (_unpacked(Block, next(x)) for x in files))
+
+    found = reported(
+        job.plan, whole, {name: blocks(name) for name in job.plan.candidates}
+    )
+    return job, found
+
+
+def run_parts(
+    job: Job,
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    folder: Path,
+    step: Callable[[str], None] = lambda text: None,
+) -> tuple[Job, Report]:
+    """Count one part after another, each to a file, and merge them.
+
+    Args:
+        job: the parts.
+        candidates: texts by name.
+        references: real text.
+        folder: where the files are; those that are there are not counted again.
+        step: called with a description before each part.
+
+    Returns:
+        The job, and the report.
+
+    Raises:
+        OSError: a file cannot be written, such as on a full disk.
+        ValueError: see `merged`.
+    """
+    paths, sides = [], sides_of(candidates, references)
+    for part in range(job.num_parts):
+        step(f"Counting part {part + 1} of {job.num_parts}")
+        paths.append(folder / f"{part + 1}-of-{job.num_parts}.json")
+        if not paths[-1].exists():
+            write_part(paths[-1], job, count_part(job, sides, part))
+    step("Merging")
+    return merged(paths)
+
+
+def count_part(job: Job, sides: Mapping[str, Side], part: int) -> PartialSums:
+    """Count one part of a job.
+
+    Args:
+        job: the parts.
+        sides: the texts.
+        part: which one, from 0.
+
+    Returns:
+        The part.
+    """
+    plan = job.plan
+    return count(sides, plan.max_order, plan.averaged, part, job.num_parts)
+
+
+@contextmanager
+def work_folder(job: Job) -> Iterator[Path]:
+    """Keep the parts of a job in a folder of the user's cache until all are merged.
+
+    Args:
+        job: the parts.
+
+    Yields:
+        The folder, the same for the same job; it is removed at the end unless there is
+        an error.
+
+    Raises:
+        OSError: the folder cannot be made.
+        ValueError: another process is at the same job.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = hashlib.sha256(job.to_json().encode()).hexdigest()[:16]
+    folder = cache / "qdtheory" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        if not _locked(lock):
+            raise ValueError(
+                f"memory: the same evaluation is running already, in {folder}; wait "
+                "for it"
+            )
+        yield folder
+        shutil.rmtree(folder)
+
+
+def _locked(file: IO) -> bool:
+    """Lock a file until it is closed, or its process ends, where there are locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+# --- Writing ------------------------------------------------------------------------
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Callable[[bytes], Any]]:
+    """Write to a file that gets its name when it is whole; to a device directly."""
+    path = Path(os.path.realpath(path))
+    device = path.exists() and not path.is_file()
+    target = path if device else path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with target.open("wb") as file:
+            yield file.write
+        if not device:
+            target.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        if not device:
+            target.unlink(missing_ok=True)
+
+
+def _each(function: Callable, entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: function(entry) for name, entry in entries.items()}
+
+
+def _packed(array: np.ndarray) -> dict[str, Any]:
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"))
+    packed = base64.b64encode(zlib.compress(array.data, 1)).decode()
+    return {"type": array.dtype.str, "shape": array.shape, "data": packed}
+
+
+def _packed_record(record: Record) -> dict[str, Any]:
+    return {x.name: _packed(getattr(record, x.name)) for x in fields(record)}
+
+
+# --- Reading ------------------------------------------------------------------------
+
+
+def _entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file but the last."""
+    with path.open("rb") as file:
+        yield from map(json.loads, file)
+
+
+def _refuse_broken(path: Path) -> None:
+    """Raise unless the last line of a part is the hash of all others."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        ours = file.read(len(START)) == START
+        if not ours:
+            raise ValueError(
+                f"{shown(path)}: expected a part, as evaluate writes with --part"
+            )
+        size = file.seek(0, os.SEEK_END)
+        left = size - len(_last_line(""))
+        file.seek(max(0, left))
+        last = file.read()
+        file.seek(0)
+        while left > 0:
+            chunk = file.read(min(left, 2**20))
+            found.update(chunk)
+            left -= len(chunk)
+    if last != _last_line(found.hexdigest()):
+        raise ValueError(f"{shown(path)}: cut short, or changed; write this part again")
+
+
+def _last_line(sha256: str) -> bytes:
+    return f'{{"sha256": "{sha256:64}"}}\n'.encode()
+
+
+def _head(path: Path, file: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    _refuse_broken(path)
+    head = next(file)
+    ours = version("qdtheory")
+    if head["version"] != ours:
+        raise ValueError(
+            f"{shown(path)}: written by qdtheory {head['version']}, and this is "
+            f"{ours}; write all parts by one version"
+        )
+    return head
+
+
+def _common_job(paths: Sequence[Path], heads: list[dict[str, Any]]) -> Job:
+    first = heads[0]["job"]
+    for path, head in zip(paths, heads):
+        for name, what in {
+            "inputs": "other texts",
+            "num_parts": "another number of parts",
+            "plan": "other settings",
+            "references": "other settings",
+        }.items():
+            if head["job"][name] != first[name]:
+                raise ValueError(
+                    f"{shown(path)}: a part of an evaluation of {what} than that of "
+                    f"{shown(paths[0])}"
+                )
+    plan = first["plan"]
+    return Job(
+        plan=Plan(
+            **plan
+            | {
+                "candidates": {k: TextSize(**v) for k, v in plan["candidates"].items()},
+                "references": TextSize(**plan["references"]),
+                "warnings": tuple(plan["warnings"]),
+            }
+        ),
+        **{x.name: first[x.name] for x in fields(Job) if x.name != "plan"},
+    )
+
+
+def _totals(job: Job, packed: dict[str, Any]) -> Totals:
+    return Totals(
+        num_parts=job.num_parts,
+        parts=tuple(packed["parts"]),
+        averaged=job.plan.averaged,
+        references=_array(packed["references"]),
+        reference_lengths=_unpacked(Lengths, packed["reference_lengths"]),
+        sums=_each(lambda x: _unpacked(Sums, x), packed["sums"]),
+        lengths=_each(lambda x: _unpacked(Lengths, x), packed["lengths"]),
+    )
+
+
+def _refuse_incomplete(paths: Sequence[Path], totals: list[Totals]) -> None:
+    known: dict[int, Path] = {}
+    size = totals[0].num_parts
+    for path, total in zip(paths, totals):
+        for part in total.parts:
+            if part in known:
+                raise ValueError(
+                    f"{shown(path)}: part {part + 1} of {size}, as is "
+                    f"{shown(known[part])}; give each part once"
+                )
+            known[part] = path
+    missing = [part + 1 for part in range(size) if part not in known]
+    if missing:
+        some = ", ".join(map(str, missing[:10])) + ", ..." * (len(missing) > 10)
+        raise ValueError(f"of {size} parts these are missing: {some}")
+
+
+def _array(packed: dict[str, Any]) -> np.ndarray:
+    data = zlib.decompress(base64.b64decode(packed["data"]))
+    return np.frombuffer(data, packed["type"]).reshape(packed["shape"])
+
+
+def _unpacked(kind: Any, packed: dict[str, Any]) -> Any:
+    return kind(**{name: _array(entry) for name, entry in packed.items()})

@@ -1,0 +1,223 @@
+"""`qdtheory merge` and the parts that `evaluate` writes: one report, one-line errors."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from models import MODEL, REAL
+from typer.testing import CliRunner
+
+from qdtheory.commands import cli
+from qdtheory.commands.evaluate import _bytes
+
+EVALUATE = "evaluate", "model.txt", "half.txt", "--references", "real.txt"
+MERGE = "merge", "1.json", "2.json", "3.json"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name, texts in {"model": MODEL, "half": MODEL[:30], "real": REAL}.items():
+        lines = [" ".join(map(str, text)) for text in texts]
+        Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "80"})
+
+
+def parts(*options, out="", num_parts=3):
+    for k in range(1, num_parts + 1):
+        some = "--part", f"{k}/{num_parts}", "--out", f"{out}{k}.json"
+        found = call(*EVALUATE, *options, *some)
+        assert (found.exit_code, found.stdout, found.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown", "latex", "json"])
+def test_parts_give_the_report_of_one_run(folder, form):
+    whole = call(*EVALUATE, "--format", form)
+    parts()
+    for order in (MERGE, (MERGE[0], *MERGE[:0:-1])):
+        found = call(*order, "--format", form)
+        assert (found.exit_code, found.stdout) == (0, whole.stdout)
+        assert found.stderr == whole.stderr
+    call(*MERGE, "--format", form, "--out", "report")
+    assert Path("report").read_text() == whole.stdout
+
+
+def test_options_reach_the_parts(folder):
+    options = "--max-order", "2", "--smoothing", "none", "--empty", "skip"
+    Path("half.txt").write_text("\n\n1 2 3\n2 1\n1 2\n")
+    whole = call(*EVALUATE, *options, "--json")
+    parts(*options)
+    assert call(*MERGE, "--json").stdout == whole.stdout
+
+
+@pytest.mark.parametrize("size", ["151MB", "0.5 GiB", "2g"])
+def test_memory_changes_nothing(folder, size):
+    whole = call(*EVALUATE)
+    found = call(*EVALUATE, "--memory", size)
+    assert (found.exit_code, found.stdout) == (0, whole.stdout)
+    assert [*Path("cache/qdtheory").iterdir()] == []
+
+
+def test_sizes_are_read():
+    assert _bytes("2GB") == 2 * 10**9
+    assert _bytes("1.5 KiB") == 1536
+    assert _bytes("7T") == 7 * 10**12
+
+
+SLOW = """
+import os, sys, time
+from qdtheory.commands import process
+from qdtheory.text import part_files, partial_sums
+
+partial_sums.parts_for = lambda *arguments: 4
+write = part_files.write_part
+
+def slow(path, *arguments):
+    write(path, *arguments)
+    print(path.name, flush=True)
+    if len([*path.parent.glob("*.json")]) == int(os.environ["LAST"]):
+        time.sleep(60)
+
+part_files.write_part = slow
+process.main()
+"""
+
+
+def start(last):
+    Path("slow.py").write_text(SLOW)
+    return subprocess.Popen(
+        [sys.executable, "slow.py", *EVALUATE, "--memory", "1GB"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"LAST": str(last)},
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_was(folder):
+    killed = start(2)
+    first = [killed.stdout.readline() for _ in range(2)]
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    killed.stderr.close()
+    again = start(99)
+    output, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    lines = output.splitlines(keepends=True)
+    assert first + lines[:2] == [f"{k}-of-4.json\n" for k in (1, 2, 3, 4)]
+    assert "".join(lines[2:]).rstrip() == call(*EVALUATE).stdout.rstrip()
+
+
+@pytest.mark.slow
+def test_two_runs_of_one_evaluation(folder):
+    one = start(1)
+    assert one.stdout.readline() == "1-of-4.json\n"
+    other = start(99)
+    output, errors = other.communicate(timeout=120)
+    assert (other.returncode, output) == (1, "")
+    assert errors.startswith("qdtheory: --memory: the same evaluation is running")
+    one.kill()
+    one.communicate()
+
+
+def test_a_closed_pipe_is_quiet(folder):
+    parts()
+    command = [sys.executable, "-m", "qdtheory", *MERGE]
+    reading, writing = os.pipe()
+    os.close(reading)
+    found = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (found.returncode, found.stderr) == (1, "")
+
+
+# -- bad input -----------------------------------------------------------------------
+
+SOME = "--part", "1/3", "--out", "new.json"
+BAD = {
+    ("--part", "4/3", "--out", "x"): "--part: expected K/N with K from 1 to N",
+    ("--part", "0/3", "--out", "x"): "--part: expected K/N with K from 1 to N",
+    ("--part", "3", "--out", "x"): "--part: expected K/N with K from 1 to N, such as",
+    ("--part", "1/0", "--out", "x"): "--part: expected K/N with K from 1 to N",
+    ("--part", "-1/3", "--out", "x"): "--part: expected K/N with K from 1 to N",
+    ("--part", "1/3"): "--part: writes a part to --output FILE, and takes neither",
+    (*SOME, "--memory", "1GB"): "--part: writes a part to --output FILE, and takes",
+    (*SOME, "--json"): "--part: writes a part to --output FILE, and takes neither",
+    (*SOME, "--format", "csv"): "--part: writes a part to --output FILE, and takes",
+    ("--part", "1/3", "--out", "no/x"): "--output: there is no folder no",
+    ("--part", "1/3", "--out", "real.txt"): "--output: real.txt is a file that is read",
+    ("--part", "1/3", "--out", "/dev/full"): "/dev/full: No space left on device",
+    ("--memory", "2"): "--memory: expected a size such as 2GB or 500MB, got 2",
+    ("--memory", "lots"): "--memory: expected a size such as 2GB or 500MB, got lots",
+    ("--memory", "-2GB"): "--memory: expected a size such as 2GB or 500MB, got -2GB",
+    ("--memory", "2PB"): "--memory: expected a size such as 2GB or 500MB, got 2PB",
+    ("--memory", "1MB"): "--memory: expected at least 150 MB for 150 sentences, got 1",
+    ("--memory", "0GB"): "--memory: expected at least 150 MB for 150 sentences, got 0",
+    (*SOME, "--max-order", "9"): "real.txt: no sentence has 9 tokens",
+    (*SOME, "--field", "text"): None,
+    (*SOME, "--column", "text"): "real.txt, line 2: no column 'text'",
+    (*SOME, "--field", "a", "--column", "b"): "field is for JSON Lines and column",
+}
+
+
+@pytest.mark.parametrize("options", BAD, ids=" ".join)
+def test_bad_options(folder, options):
+    found = call(*EVALUATE, *options)
+    expected = BAD[options]
+    if expected is None:  # plain text is read as that
+        assert found.exit_code == 0
+        return
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"qdtheory: {expected}")
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (["missing.json"], "missing.json: No such file or directory"),
+        (["."], ".: Is a directory"),
+        (["real.txt"], "real.txt: expected a part, as evaluate writes with --part"),
+        (["empty"], "empty: expected a part, as evaluate writes with --part"),
+        (["1.json"], "of 3 parts these are missing: 2, 3"),
+        (["1.json", "2.json"], "of 3 parts these are missing: 3"),
+        ([*MERGE[1:], "2.json"], "2.json: part 2 of 3, as is 2.json; give each part"),
+        ([*MERGE[1:3], "cut.json"], "cut.json: cut short, or changed; write this part"),
+        (
+            ["1.json", "other2.json"],
+            "other2.json: a part of an evaluation of other set",
+        ),
+        (
+            ["1.json", "more2.json"],
+            "more2.json: a part of an evaluation of another num",
+        ),
+        (
+            ["1.json", "texts2.json"],
+            "texts2.json: a part of an evaluation of other tex",
+        ),
+        ([*MERGE[1:], "--json", "--format", "csv"], "--json is --format json"),
+        ([*MERGE[1:], "--out", "1.json"], "--output: 1.json is a file that is read"),
+        ([*MERGE[1:], "--out", "/dev/full"], "/dev/full: No space left on device"),
+    ],
+)
+def test_bad_parts(folder, bad, message):
+    parts()
+    parts("--max-order", "2", out="other")
+    parts(num_parts=2, out="more")
+    Path("model.txt").write_text(Path("model.txt").read_text().replace("1", "2"))
+    parts(out="texts")
+    Path("cut.json").write_bytes(Path("3.json").read_bytes()[:-100])
+    Path("empty").touch()
+    found = call("merge", *bad)
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert message in found.stderr
+    assert found.stderr.count("\n") == 1

@@ -1,0 +1,119 @@
+"""Metrics from sums against those of each smaller text, one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import MODEL, REAL
+
+from qdtheory.text import (
+    as_corpus,
+    bleu,
+    cnd,
+    coverage_rate,
+    distinct,
+    ms_jaccard,
+    negative_repetition_rate,
+    self_bleu,
+)
+from qdtheory.text.intervals import random_groups
+from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.partial_sums import merge, partial_sums
+
+# Two more words, or as many as an order has, in each sentence: every rest has pairs.
+sentences = st.lists(
+    st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=4, max_size=40
+)
+
+
+def one_by_one(candidates, real, max_order, smoothing, estimator):
+    """Every metric by the public function for it."""
+    orders = range(1, max_order + 1)
+    return [
+        bleu(candidates, real, max_order, smoothing),
+        self_bleu(candidates, max_order, smoothing),
+        [coverage_rate(candidates, real, n, estimator) for n in orders],
+        [negative_repetition_rate(candidates, n, estimator) for n in orders],
+        [cnd(candidates, real, n, estimator) for n in orders],
+        [distinct(candidates, n) for n in orders],
+        ms_jaccard(candidates, real, max_order),
+    ]
+
+
+def from_sums(sums, name, smoothing, estimator):
+    return metrics_of_sums(sums.totals, name, sums.blocks[name], smoothing, estimator)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    sentences,
+    sentences,
+    st.sampled_from([None, "epsilon"]),
+    st.sampled_from(["plug-in", "pairs", "sentence-pairs"]),
+    st.integers(1, 4),
+)
+def test_metrics_without_each_group_are_those_of_the_smaller_text(
+    ours, theirs, smoothing, estimator, num_parts
+):
+    texts, real = as_corpus(ours), as_corpus(theirs)
+    whole, *parts = (
+        partial_sums(
+            {"x": texts},
+            real,
+            2,
+            averaged=estimator == "sentence-pairs",
+            part=part,
+            num_parts=num_parts,
+        )
+        for part in range(num_parts)
+    )
+    for part in parts:
+        whole = merge(part, whole)
+    found = from_sums(whole, "x", smoothing, estimator)
+    group = random_groups(len(ours), min(20, len(ours)))
+    rests = [texts, *(texts[group != g] for g in range(group.max() + 1))]
+    for subset, rest in enumerate(rests):
+        expected = one_by_one(rest, real, 2, smoothing, estimator)
+        np.testing.assert_allclose(found[..., subset], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
+def test_parts_give_the_same_floats_as_the_whole(estimator):
+    texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
+    whole = from_sums(partial_sums(texts, real, 2), "x", "epsilon", estimator)
+    one, two, three = (
+        partial_sums(texts, real, 2, part=part, num_parts=3) for part in range(3)
+    )
+    for parts in (merge(merge(one, two), three), merge(two, merge(three, one))):
+        found = from_sums(parts, "x", "epsilon", estimator)
+        assert found.tolist() == whole.tolist()
+
+
+def test_equal_texts_are_not_apart():
+    texts = as_corpus(MODEL)
+    found = from_sums(partial_sums({"x": texts}, texts, 3), "x", None, "plug-in")
+    assert found[KINDS.index("CND"), :, 0].tolist() == [0, 0, 0]
+    assert found[KINDS.index("MS-Jaccard"), :, 0].tolist() == [1, 1, 1]
+
+
+def test_one_group_has_no_rest():
+    texts, real = as_corpus(MODEL), as_corpus(REAL)
+    sums = partial_sums({"x": texts}, real, 2, num_groups=1)
+    found = from_sums(sums, "x", "epsilon", "pairs")
+    expected = one_by_one(texts, real, 2, "epsilon", "pairs")
+    assert found.shape == (7, 2, 1)
+    np.testing.assert_allclose(found[..., 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("texts", "estimator", "message"),
+    [
+        (["a", "b"], "plug-in", "no sentence has 2 tokens: the longest has 1"),
+        (["a b", "b"], "plug-in", "no sentence has 2 tokens: the longest has 1"),
+        (["a b", "b a", "b"], "pairs", "pairs need at least two sentences with 2"),
+    ],
+)
+def test_bad_input(texts, estimator, message):
+    sums = partial_sums({"x": as_corpus(texts)}, as_corpus(["a b", "b a"]), 2)
+    with pytest.raises(ValueError, match=message):
+        from_sums(sums, "x", None, estimator)

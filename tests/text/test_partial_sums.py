@@ -1,0 +1,216 @@
+"""Partial sums: counting by hand, parts against the whole, in any order."""
+
+from collections import Counter
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import MODEL, REAL
+
+from qdtheory.text import as_corpus
+from qdtheory.text.corpus import slices
+from qdtheory.text.intervals import random_groups
+from qdtheory.text.partial_sums import Sums, _by_group, merge, partial_sums
+
+sentences = st.lists(
+    st.lists(st.integers(0, 3), max_size=6), min_size=3, max_size=30
+).filter(any)
+
+
+def ngrams(sentence, n):
+    return Counter(tuple(sentence[i : i + n]) for i in range(len(sentence) - n + 1))
+
+
+def split(candidates, references, num_parts, **options):
+    return [
+        partial_sums(
+            candidates, references, 3, part=part, num_parts=num_parts, **options
+        )
+        for part in range(num_parts)
+    ]
+
+
+# -- counting by hand ----------------------------------------------------------------
+
+
+def sums_by_hand(ours, theirs, n):
+    """The sums of `Sums`, with a dictionary for each sentence."""
+    each, known = [ngrams(x, n) for x in ours], [ngrams(x, n) for x in theirs]
+    count, real = sum(each, Counter()), sum(known, Counter())
+    return [
+        len(count),
+        sum(c * c for c in count.values()),
+        sum(c * c for one in each for c in one.values()),
+        sum(c * real[g] for g, c in count.items()),
+        sum(min(c * len(theirs), real[g] * len(ours)) for g, c in count.items()),
+    ]
+
+
+def matches_by_hand(ours, others_of, n):
+    """Clipped matches of each sentence with the others that it has."""
+    found = []
+    for k, sentence in enumerate(ours):
+        most = Counter()
+        for other in others_of(k):
+            most |= ngrams(other, n)
+        found.append((ngrams(sentence, n) & most).total())
+    return found
+
+
+@settings(deadline=None)
+@given(sentences, sentences, st.integers(2, 9))
+def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
+    found = partial_sums(
+        {"x": as_corpus(ours)}, as_corpus(theirs), 3, num_groups=num_groups
+    )
+    num_groups = min(num_groups, len(ours))
+    group = random_groups(len(ours), num_groups)
+    blocks = found.blocks["x"]
+    own = [np.flatnonzero(group == g) for g in range(num_groups)]
+    for n in (1, 2, 3):
+        rests = [ours] + [
+            [x for x, h in zip(ours, group) if h != g] for g in range(num_groups)
+        ]
+        expected = np.transpose([sums_by_hand(rest, theirs, n) for rest in rests])
+        for part, row in zip(fields(Sums), expected.tolist()):
+            assert getattr(found.totals.sums["x"], part.name)[n - 1].tolist() == row
+        bleu = np.array(matches_by_hand(ours, lambda k: theirs, n))
+        alike = matches_by_hand(ours, lambda k: ours[:k] + ours[k + 1 :], n)
+        for g, block in enumerate(blocks):
+            assert block.bleu[n - 1].tolist() == bleu[own[g]].tolist()
+            assert block.self_bleu[n - 1].tolist() == np.array(alike)[own[g]].tolist()
+        for h in range(num_groups):
+            fewer = matches_by_hand(
+                ours,
+                lambda k, h=h: [
+                    x for j, x in enumerate(ours) if j != k and group[j] != h
+                ],
+                n,
+            )
+            lost = np.array(alike) - fewer
+            for g, block in enumerate(blocks):
+                if g == h:  # what a sentence loses without itself is never read
+                    continue
+                told = np.zeros(len(own[g]), int)
+                case, order = np.divmod(block.lost, 3)
+                here = (case % num_groups == h) & (order == n - 1)
+                told[case[here] // num_groups] = block.losses[here]
+                assert told.tolist() == lost[own[g]].tolist()
+
+
+def test_lengths_and_references():
+    ours, theirs = [*MODEL, []], REAL[:20]
+    found = partial_sums({"x": as_corpus(ours)}, as_corpus(theirs), 3)
+    lengths = found.totals.lengths["x"]
+    counted = Counter(map(len, ours))
+    assert dict(zip(lengths.values, lengths.times.sum(axis=0))) == counted
+    assert lengths.times.sum(axis=1).tolist() == [4] + [3] * 19
+    assert [len(block.lengths) for block in found.blocks["x"]] == [4] + [3] * 19
+    for n in (1, 2, 3):
+        _, squares, within, *_ = sums_by_hand(theirs, theirs, n)
+        assert found.totals.references[:, n - 1].tolist() == [squares, within]
+
+
+def test_sums_beyond_the_floats_are_exact():
+    # Floats hold no odd number of so many bits.
+    values = np.array([2**58 + 1, 3, 2**57 + 1, 2**40])
+    found = _by_group(np.array([0, 0, 1, 1]), values, 3)
+    assert found.tolist() == [2**58 + 4, 2**57 + 1 + 2**40, 0]
+
+
+# -- parts ---------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    sentences,
+    sentences,
+    st.integers(1, 6),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, random):
+    texts = {"x": as_corpus(ours), "y": as_corpus(theirs)}
+    real = as_corpus(theirs)
+    whole = partial_sums(texts, real, 3, averaged=averaged)
+    parts = split(texts, real, num_parts, averaged=averaged)
+    while len(parts) > 1:
+        random.shuffle(parts)
+        parts.append(merge(parts.pop(), parts.pop()))
+    (merged,) = parts
+    assert merged.totals.parts == tuple(range(num_parts))
+    assert merged.blocks == whole.blocks
+    assert merged.totals.lengths == whole.totals.lengths
+    assert merged.totals.reference_lengths == whole.totals.reference_lengths
+    for one, other in [
+        (merged.totals.references, whole.totals.references),
+        *(
+            (getattr(merged.totals.sums[name], part.name), getattr(sums, part.name))
+            for name, sums in whole.totals.sums.items()
+            for part in fields(Sums)
+        ),
+    ]:
+        assert one.dtype == other.dtype
+        if other.dtype.kind == "i":
+            assert one.tolist() == other.tolist()
+        else:
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_every_part_of_many_texts_has_its_own_ngrams():
+    texts = as_corpus(MODEL)
+    parts = split({"x": texts}, texts, 5)
+    distinct = [part.totals.sums["x"].distinct[:, 0] for part in parts]
+    assert sum(map(np.count_nonzero, distinct)) >= 12
+    for n in (1, 2, 3):
+        every = set().union(*(ngrams(x, n) for x in MODEL))
+        assert sum(part[n - 1] for part in distinct) == len(every)
+
+
+def test_chunks_are_read_one_after_another(monkeypatch):
+    whole = split({"x": as_corpus(MODEL)}, as_corpus(REAL), 2)
+    monkeypatch.setattr(slices, "__defaults__", (40,))
+    assert split({"x": as_corpus(MODEL)}, as_corpus(REAL), 2) == whole
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_order": 0}, "max_order: expected 1 or more, got 0"),
+        ({"num_groups": 64}, "num_groups: expected 1 to 63, got 64"),
+        ({"num_groups": 0}, "num_groups: expected 1 to 63, got 0"),
+        ({"part": 2, "num_parts": 2}, "part: expected 0 to 1, got 2"),
+        ({"part": -1, "num_parts": 2}, "part: expected 0 to 1, got -1"),
+    ],
+)
+def test_bad_input(options, message):
+    texts = as_corpus(MODEL)
+    with pytest.raises(ValueError, match=message):
+        partial_sums({"x": texts}, texts, **{"max_order": 2} | options)
+
+
+def test_what_does_not_belong_together_is_not_merged():
+    ours, real = as_corpus(MODEL), as_corpus(REAL)
+    one, two, three = split({"x": ours}, real, 3)
+    both = merge(one, three)
+    with pytest.raises(ValueError, match="part 3 of 3 is there twice"):
+        merge(both, three)
+    for others in (
+        split({"y": ours}, real, 3),
+        split({"x": ours}, ours, 3),
+        split({"x": ours[1:]}, real, 3),
+        split({"x": ours}, real, 3, num_groups=7),
+        split({"x": ours}, real, 3, averaged=True),
+        split({"x": ours}, real, 2),
+    ):
+        with pytest.raises(ValueError, match="of the same texts and settings"):
+            merge(both, others[1])
+    assert merge(both, two).totals.parts == (0, 1, 2)
+    assert all(a < b for a, b in pairwise(merge(two, one).totals.parts))
