@@ -7,7 +7,10 @@ from textwrap import fill
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
+from qdtheory.text.comparison import LOWER, Comparison, compare
+from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.tables import (
     BEST,
@@ -20,7 +23,6 @@ from qdtheory.text.tables import (
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record, plain
 
-LOWER = ("Self-BLEU", "CND")  # all other metrics are better if they are higher
 # The mark of a value that cannot be told from the best.
 ALIKE = "="
 KEYS = ("value", "low", "high", "standard_error")
@@ -46,6 +48,8 @@ class Report(Record):
         warnings: comparisons that are not valid.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
+        left_out: by candidate name, the metrics without each group of its sentences,
+            shape (groups, metrics). Samples of one size have the same rows in a group.
     """
 
     metrics: tuple[str, ...]
@@ -57,6 +61,7 @@ class Report(Record):
     warnings: tuple[str, ...]
     pairs: tuple[str, ...]
     methods: str
+    left_out: dict[str, Float[np.ndarray, "groups metrics"]]
 
     def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
         """Return the intervals of one candidate, by metric."""
@@ -67,6 +72,25 @@ class Report(Record):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
+
+    def compare(
+        self, one: str, other: str, *, paired: bool = False, level: float = LEVEL
+    ) -> Comparison:
+        """Compare two candidates; see `qdtheory.text.comparison.compare`.
+
+        Args:
+            one: name of a candidate.
+            other: name of another.
+            paired: whether row i of both belongs together.
+            level: coverage probability of each interval.
+
+        Returns:
+            The differences, and the sentences that they allow.
+
+        Raises:
+            KeyError, ValueError: see `qdtheory.text.comparison.compare`.
+        """
+        return compare(self, one, other, paired=paired, level=level)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)

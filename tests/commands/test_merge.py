@@ -1,4 +1,4 @@
-"""`qdtheory merge` and the parts that `evaluate` writes: one report, one-line errors."""
+"""`qdtheory merge` and the parts that `evaluate` writes: one report, clear errors."""
 
 import os
 import signal
@@ -149,9 +149,9 @@ BAD = {
     ("--part", "3", "--out", "x"): "--part: expected K/N with K from 1 to N, such as",
     ("--part", "1/0", "--out", "x"): "--part: expected K/N with K from 1 to N",
     ("--part", "-1/3", "--out", "x"): "--part: expected K/N with K from 1 to N",
-    ("--part", "1/3"): "--part: writes a part to --output FILE, and takes neither",
+    ("--part", "1/3"): "--part: writes a part to --output FILE, and takes no",
     (*SOME, "--memory", "1GB"): "--part: writes a part to --output FILE, and takes",
-    (*SOME, "--json"): "--part: writes a part to --output FILE, and takes neither",
+    (*SOME, "--json"): "--part: writes a part to --output FILE, and takes no",
     (*SOME, "--format", "csv"): "--part: writes a part to --output FILE, and takes",
     ("--part", "1/3", "--out", "no/x"): "--output: there is no folder no",
     ("--part", "1/3", "--out", "real.txt"): "--output: real.txt is a file that is read",
