@@ -191,7 +191,8 @@ def train(
     try:
         found, failure = _train(settings, model, state, p, seen, learning_rate)
         if not isinstance(failure, Tracer):
-            _check_finite(*np.asarray(failure).tolist(), name, learning_rate)
+            step, part = np.asarray(failure).tolist()
+            _check_finite(step, part, name, learning_rate)
     except jax.errors.JaxRuntimeError as error:
         raise RuntimeError(_cause(error)) from None
     return found
