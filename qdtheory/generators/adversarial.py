@@ -324,7 +324,7 @@ class Sampled:
         TypeError: the objective is none.
         ValueError: `batch_size` is below 1.
 
-    Claims: N22.7, N22.17.
+    Claims: N22.7, N22.19, N22.20.
 
     Example:
         >>> from qdtheory.generators import LogitTable

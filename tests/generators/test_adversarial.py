@@ -288,7 +288,7 @@ def test_sampled_steps_scatter_around_the_exact_one():
     np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.05)
 
 
-@pytest.mark.claim("N22.17")
+@pytest.mark.claim("N22.19")
 def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
     """All batches of two listed, for the objectives that average over real texts."""
     texts = np.array(list(product(range(8), repeat=2)))
