@@ -1,4 +1,4 @@
-"""What selection does to a comparison, in protocol.csv and by runs of other oracles."""
+"""Selection and seeds: protocol.csv, training_noise.csv and what explains them."""
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,15 @@ from scipy.stats import binomtest, kstest
 from scripts import rows_of, script
 
 import qdtheory as qd
+from qdtheory.generators import (
+    CoT,
+    MaliGAN,
+    MaximumLikelihood,
+    PrefixTable,
+    RankGAN,
+    Sampled,
+    SeqGAN,
+)
 
 ROWS = rows_of("protocol.csv")
 MODELS = "MLE", "SeqGAN-reinforce", "SeqGAN-step"
@@ -94,3 +103,61 @@ def test_on_other_oracles_the_second_half_does_harm(model):
         ]
         harm.append(js[1] - js[0])
     assert np.mean(np.array(harm) > 0) >= 0.75
+
+
+# -- batches ---------------------------------------------------------------------------
+
+
+@pytest.mark.claim("N22.20")
+def test_at_p_batches_move_some_models_alike_and_others_not_at_all():
+    """The mean square of a step is the trace of Fisher's matrix, times the reward's."""
+    space, size = qd.TextSpace(2, 3), 16
+    p = jnp.asarray(np.random.default_rng(20).dirichlet(np.full(8, 3)))
+    model = PrefixTable.of(p, space)
+
+    def log_laws(logits):
+        return jnp.log(PrefixTable(logits).probabilities(space))
+
+    slopes = jax.jacobian(log_laws)(model.logits)
+    trace = float(p @ (slopes.reshape(8, -1) ** 2).sum(axis=1))
+    for objective, reward in (
+        (MaximumLikelihood(), 1),
+        (SeqGAN(), 1 / 2),
+        (MaliGAN(), 1),
+        (RankGAN(), None),  # rivals are from the batch
+        (CoT(), 0),
+    ):
+        batches = Sampled(objective, size)
+
+        def one(state, _, batches=batches):
+            step, state = batches.ascent(state, model, space, p)
+            return state, (step.logits**2).sum()
+
+        start = batches.start(model, space, p)
+        squares = np.asarray(jax.lax.scan(one, start, length=4000)[1])
+        if reward == 0:
+            assert squares.max() <= 1e-28
+        else:
+            error = 5 * squares.std() / np.sqrt(4000)
+            wanted = (reward or 1 / 2) ** 2 * trace / size
+            assert abs(squares.mean() - wanted) <= error, objective
+
+
+@pytest.mark.claim("N22.20")
+def test_batches_spread_what_exact_training_does_not():
+    rows = rows_of("training_noise.csv")
+    for oracle in {row["oracle"] for row in rows}:
+        here = [row for row in rows if row["oracle"] == oracle]
+        spread = {
+            (row["model"], row["batch"] != ""): float(row["js deviation"])
+            for row in here
+        }
+        assert len(here) == len(spread)
+        for model in ("MLE", "SeqGAN-reinforce", "SeqGAN-step", "MaliGAN", "RankGAN"):
+            assert spread[model, True] > 3 * spread[model, False], (oracle, model)
+            assert spread[model, True] > spread["CoT", True]
+        # A WGAN's critic has slopes of 1 however near the model is.
+        js = {row["model"]: float(row["js"]) for row in here if not row["batch"]}
+        assert js["WGAN, prefix"] > 2 * js["MLE"]
+        for model in ("WGAN, prefix", "Conv-LSTM", "AE-sph (sigma=0.1)"):
+            assert spread[model, True] < 3 * spread[model, False], (oracle, model)
