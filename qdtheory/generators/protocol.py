@@ -134,7 +134,7 @@ def random_search(
     References:
         Semeniuta et al. 2018, section 4.2: 100 trials, 7 seeds, selected by FD.
 
-    Claims: N22.16, N22.17, N22.18.
+    Claims: N22.16.
 
     Example:
         >>> def run(settings, seed):
