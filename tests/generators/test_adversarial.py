@@ -392,3 +392,5 @@ def test_bad_input():
     }:
         with pytest.raises(ValueError, match=message):
             wrong()
+    with pytest.raises(TypeError, match=r"expected an Objective, .* got 'D'"):
+        Sampled("D", 4)
