@@ -12,7 +12,7 @@ are of 500 texts from each side. FD is the squared Frechet distance of the token
 each place and of their repetitions.
 
 As in `make_generators.py`, a run that is killed loses the oracle under way only, whose
-part file is missing from the folder. All take some ten minutes of CPU time.
+part file is missing from the folder. All take some three minutes of CPU time.
 """
 
 import argparse

@@ -12,7 +12,7 @@ are empty where a metric is infinite. Autoencoders are trained and measured on t
 grid, texts are drawn from the decoder.
 
 As there, a run that is killed loses the oracle under way only, whose part file is
-missing from the folder. All take some nine minutes of CPU time, five of them to compile.
+missing from the folder. All take some nine minutes of CPU time, most of it to compile.
 """
 
 import argparse
