@@ -12,13 +12,14 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 
-.PHONY: help book site quick test pythons bench format lab lock clean
+.PHONY: help book site quick test pythons proofs bench format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
 	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
 	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
+	@echo "make proofs  check the machine-checked proofs (needs Coq with Coquelicot)"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
 	@echo "make lab     open JupyterLab on the notebooks"
 	@echo "make format  format the code, that of the notebooks' sources too"
@@ -50,6 +51,24 @@ test: .venv/ready
 # Elsewhere and from nothing, since the lock holds other packages for them.
 pythons: .venv/ready
 	$(PYTHON) tests/other_pythons.py
+
+# The last file prints the axioms; no others than these may be among them.
+PROOFS := Sums Theorem1 Theorem3 LogitTheorem Counterexample Assumptions
+AXIOMS := ClassicalDedekindReals.sig_forall_dec ClassicalDedekindReals.sig_not_dec \
+    Classical_Prop.classic FunctionalExtensionality.functional_extensionality_dep
+
+proofs:
+	@command -v coqc > /dev/null || { \
+	    echo "make proofs needs Coq 8.16 or newer and Coquelicot" \
+	        "(Debian, Ubuntu: apt-get install coq libcoq-coquelicot)." >&2; exit 1; }
+	@mkdir -p _build/proofs && cp proofs/*.v _build/proofs
+	@cd _build/proofs && for name in $(PROOFS); do \
+	    coqc -w -all -Q . QD $$name.v > $$name.log || exit 1; done
+	@printf '%s\n' Axioms: $(AXIOMS) | sort > _build/proofs/allowed
+	@cd _build/proofs && sed -n 's/^\([^ ]\{1,\}\).*/\1/p' Assumptions.log | sort -u > found && \
+	    comm -23 found allowed > more && \
+	    if [ -s more ]; then echo "Axioms that are not allowed:" >&2; cat more >&2; exit 1; fi
+	@echo "$$(grep -c '^Print' proofs/Assumptions.v) theorems; their axioms are those of the reals and classical logic"
 
 bench: .venv/ready
 	$(UV) install $(SYNC) --no-deps --require-hashes -r requirements/bench.txt

@@ -5,6 +5,7 @@ Nothing is solved, shown or saved here, and sizes are the caller's. The style is
 """
 
 from importlib.resources import files
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from qdtheory.world.packages import required
 with required("plotting", "plot"):
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STYLE = str(files("qdtheory") / "qdtheory.mplstyle")
 
@@ -153,3 +155,51 @@ def plot_sorted_probabilities(
     ax.plot(np.arange(1, positive.size + 1), np.log(positive), **kwargs)
     ax.set(xlabel="rank of the text", ylabel="log-probability (nats)")
     return ax
+
+
+def plot_report(report: Any, n: int | None = None) -> Figure:
+    """Draw candidates in the planes of CR and NRR and of BLEU and Self-BLEU.
+
+    The bars are the intervals. Self-BLEU grows downwards, so that better is up and to
+    the right in both planes.
+
+    Args:
+        report: from `qdtheory.text.evaluate`.
+        n: the order of the n-grams; the highest of the report by default.
+
+    Returns:
+        A new figure.
+
+    Raises:
+        ValueError: the report has no such order.
+
+    Example:
+        >>> from qdtheory.text import evaluate
+        >>> real = ["a b c", "b c d", "a b d", "c d a"] * 3
+        >>> few = {"copy": real[:8], "other": ["a b", "c d"] * 4}
+        >>> figure = plot_report(evaluate(few, real, max_order=2))
+        >>> [ax.get_ylabel() for ax in figure.axes]
+        ['diversity, NRR-2', 'Self-BLEU-2, less is more diverse']
+        >>> plt.close(figure)
+    """
+    orders = [int(name[3:]) for name in report.metrics if name.startswith("CR-")]
+    n = max(orders) if n is None else n
+    if n not in orders:
+        raise ValueError(f"n: expected an order of the report, {orders}, got {n}")
+    figure, (first, second) = plt.subplots(1, 2, figsize=(9, 3.8))
+    for name, marker in zip(report, cycle("os^DvPX"), strict=False):
+        found = report[name]
+        for ax, quality, diversity in (
+            (first, found[f"CR-{n}"], found[f"NRR-{n}"]),
+            (second, found[f"BLEU-{n}"], found[f"Self-BLEU-{n}"]),
+        ):
+            x, y = quality.value, diversity.value
+            xerr = [[x - quality.low], [quality.high - x]]
+            yerr = [[y - diversity.low], [diversity.high - y]]
+            ax.errorbar(x, y, yerr, xerr, fmt=marker, linestyle="none", label=name)
+    first.set(xlabel=f"quality, CR-{n}", ylabel=f"diversity, NRR-{n}")
+    second.set(xlabel=f"quality, BLEU-{n}")
+    second.set(ylabel=f"Self-BLEU-{n}, less is more diverse")
+    second.invert_yaxis()
+    first.legend()
+    return figure

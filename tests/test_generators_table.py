@@ -27,7 +27,7 @@ def rows(oracle):
     return [[oracle, *range(len(script.COLUMNS) - 2), 1 / (oracle + 3)]]
 
 script.rows = rows
-script.write = lambda name, comments, columns, table: print(len(table), table[-1][-1])
+script.tables.write = lambda *table: print(len(table[-1]), table[-1][-1][-1])
 script.main()
 """
 

@@ -122,6 +122,42 @@ def test_seqgan_rises_again_and_stays_above_a_reward_without_information(measure
             assert np.mean((signs * gap).sum(axis=1) >= gap.sum()) <= 1 / 32
 
 
+@pytest.fixture(scope="module")
+def gans():
+    """Metrics by run, seed and step."""
+    return {
+        (row["run"], row["seed"], int(row["step"])): np.array(
+            [float(row[m]) for m in ("oracle_nll", "nll_test", "entropy")]
+        )
+        for row in rows_of("oracle_gans.csv")
+    }
+
+
+@pytest.mark.claim("N21.16")
+@pytest.mark.parametrize("run", ["MaliGAN", "MaliGAN-D"])
+def test_maligan_moves_away_from_the_oracle_all_the_way(gans, run):
+    """At every record, by trends, and from the oracle itself."""
+    steps = np.arange(0, 201, 25)
+    for seed in ("0", "1"):
+        records = [gans["MLE", seed, 120], *(gans[run, seed, t] for t in steps[1:])]
+        slopes = np.polyfit(steps, records, 1)[0]
+        assert np.sign(slopes).tolist() == [1, 1, -1]
+        # KL(Q, P) = Oracle-NLL less entropy: the distance itself.
+        distance = [x[0] - x[2] for x in records]
+        assert min(distance[1:]) > distance[0]
+        assert gans["oracle", seed, 0][0] < min(x[0] for x in records)
+
+
+@pytest.mark.claim("N21.17")
+def test_cot_falls_steadily_and_is_far_behind_an_epoch_count_of_mle(gans):
+    found = np.array([gans["CoT", "0", t] for t in range(250, 3001, 250)])
+    assert np.polyfit(np.arange(len(found)), found[:, 0], 1)[0] < 0
+    # As many texts were read as MLE reads in 19 epochs.
+    epochs = 3000 * 64 / 9984
+    assert 19 < epochs < 20
+    assert found[-1, 0] > gans["MLE", "0", 5][0]
+
+
 def test_loss_has_the_slope_of_its_formula(setting, model):
     tokens = setting.sample(model, jax.random.key(1), 64)
     scale = jax.random.normal(jax.random.key(2), tokens.shape)

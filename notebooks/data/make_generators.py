@@ -31,8 +31,6 @@ time, two of them to compile.
 """
 
 import argparse
-import csv
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -45,7 +43,7 @@ import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
-from tables import versions, write
+import tables
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -328,20 +326,7 @@ def rows(oracle: int) -> list[list]:
 def part(folder: Path, oracle: int) -> list[list[str]]:
     """The rows of an oracle from its file, made if it is not there."""
     path = folder / f"oracle_{oracle:03}.csv"
-    if not path.exists():
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([SETTINGS])
-            for row in rows(oracle):
-                cells = (f"{x:.5g}" if isinstance(x, float) else x for x in row)
-                writer.writerow(cells)
-        os.replace(unfinished, path)
-    with path.open(encoding="utf-8", newline="") as file:
-        (settings,), *table = csv.reader(file)
-    if settings != SETTINGS:
-        sys.exit(f"{path} was made with {settings}; this script has {SETTINGS}")
-    return table
+    return tables.part(path, SETTINGS, partial(rows, oracle))
 
 
 def main() -> None:
@@ -359,9 +344,9 @@ def main() -> None:
         print(f"oracle {oracle}: {taken:.0f} s of CPU", file=sys.stderr)
     comments = [
         "python notebooks/data/make_generators.py FOLDER",
-        f"{versions('jax', 'optax', 'scipy')}; {SETTINGS}",
+        f"{tables.versions('jax', 'optax', 'scipy')}; {SETTINGS}",
     ]
-    write("generators.csv", comments, COLUMNS, table)
+    tables.write("generators.csv", comments, COLUMNS, table)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ folder of make_reward_noise.py its MLE models are found there. Runs:
 
 The discriminator is that of texygen_discriminator.py, without dropout. The mediator's
 recurrent weights begin at normal numbers like all others, not at orthogonal ones.
+
+On two processors with other work, an epoch of MLE took 6 seconds, a step of MaliGAN 1.0
+and one of CoT 0.34, so that CoT's own 200,000 steps would be some 19 hours.
 """
 
 from collections.abc import Iterator

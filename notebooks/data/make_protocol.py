@@ -1,6 +1,6 @@
 """Tune GANs by exact and by sampled metrics; write protocol.csv.
 
-    python notebooks/data/make_protocol.py [--oracles 20]
+    python notebooks/data/make_protocol.py FOLDER [--oracles 20]
 
 The protocol is that of Semeniuta et al., the oracles and generators are those of
 `make_generators.py`; models see 128 texts. A run trains a random LSTM by maximum
@@ -9,14 +9,18 @@ again, the language model. 100 settings are drawn: the rate of the second half, 
 many steps the discriminator takes for each of the generator's. A row is the setting
 that one metric selects, with the means of seven runs with fresh seeds; sampled metrics
 are of 500 texts from each side. FD is the squared Frechet distance of the tokens at
-each place and of their repetitions. About ten minutes of CPU
-time.
+each place and of their repetitions.
+
+As in `make_generators.py`, a run that is killed loses the oracle under way only, whose
+part file is missing from the folder. All take some three minutes of CPU time.
 """
 
 import argparse
 import sys
+import time
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -24,8 +28,8 @@ import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
+import tables
 from make_generators import NUM_TEXTS, SPACE, lstm
-from tables import versions, write
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -49,6 +53,10 @@ SELECTING = {"js": True, "fd": True, "bleu": False}
 COLUMNS = (
     *("oracle", "model", "metric", "sampled", "rate", "discriminator_steps"),
     *("selected_at", "mean", "deviation", *METRICS),
+)
+SETTINGS = (
+    f"{NUM_TEXTS} texts, {STEPS} + {STEPS} steps, {NUM_SAMPLES} samples; 100 trials, "
+    "7 seeds"
 )
 FEATURES = np.eye(SPACE.vocab_size)[SPACE.tokens].reshape(SPACE.num_texts, -1)
 FEATURES = np.hstack([FEATURES, (SPACE.tokens[:, 1:] == SPACE.tokens[:, :-1])])
@@ -109,31 +117,50 @@ def tuned(oracle: int, model: str) -> list[tuple[str, str, Tuned]]:
     found, trials = [], None
     for metric, lowest in SELECTING.items():
         for name in (metric, f"{metric}, sampled"):
-            best = random_search(run, RANGES, name, lowest=lowest, trials=trials)
+            best = random_search(
+                run,
+                RANGES,
+                name,
+                lowest=lowest,
+                seed=1000 * oracle,
+                trials=trials,
+            )
             trials = best.trials
             found.append((metric, "yes" if "," in name else "no", best))
     return found
 
 
-def main() -> None:
-    """Tune all models on all oracles, then write the table in one go."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--oracles", type=int, default=20)
+def rows(oracle: int) -> list[list]:
+    """The settings that were selected on an oracle, and what they give."""
     table = []
-    for oracle in range(parser.parse_args().oracles):
-        for model in MODELS:
-            for metric, sampled, best in tuned(oracle, model):
-                row = [oracle, model, metric, sampled, *best.settings.values()]
-                name = best.metric
-                row += [best.selected_at[name], best.mean[name], best.deviation[name]]
-                table.append([*row, *(best.mean[name] for name in METRICS)])
-        print(f"oracle {oracle}", file=sys.stderr)
+    for model in MODELS:
+        for metric, sampled, best in tuned(oracle, model):
+            row = [oracle, model, metric, sampled, *best.settings.values()]
+            name = best.metric
+            row += [best.selected_at[name], best.mean[name], best.deviation[name]]
+            table.append([*row, *(best.mean[name] for name in METRICS)])
+    return table
+
+
+def main() -> None:
+    """Make the parts that are missing, then write the table in one go."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the parts lie")
+    parser.add_argument("--oracles", type=int, default=20)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    table: list[list[str]] = []
+    for oracle in range(options.oracles):
+        start = time.process_time()
+        path = options.folder / f"protocol_{oracle:03}.csv"
+        table += tables.part(path, SETTINGS, partial(rows, oracle))
+        taken = time.process_time() - start
+        print(f"oracle {oracle}: {taken:.0f} s of CPU", file=sys.stderr)
     comments = [
-        "python notebooks/data/make_protocol.py",
-        f"{versions('jax', 'optax')}; {NUM_TEXTS} texts, {STEPS} + {STEPS} steps, "
-        f"{NUM_SAMPLES} samples; 100 trials, 7 seeds",
+        "python notebooks/data/make_protocol.py FOLDER",
+        f"{tables.versions('jax', 'optax')}; {SETTINGS}",
     ]
-    write("protocol.csv", comments, COLUMNS, table)
+    tables.write("protocol.csv", comments, COLUMNS, table)
 
 
 if __name__ == "__main__":

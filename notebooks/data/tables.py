@@ -7,7 +7,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,6 +36,31 @@ def provenance(name: str) -> list[str]:
     """The lines of a table that say how it was made."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line.startswith("#")]
+
+
+def part(
+    path: Path, settings: str, rows: Callable[[], Iterable[Iterable]]
+) -> list[list[str]]:
+    """Rows of a table from a file of their own, made if it is not there.
+
+    The file appears whole, so that a run that is killed loses the part under way only,
+    and another takes up where it stands. Floats have five digits. The first line is the
+    settings; a file with other ones ends the run.
+    """
+    if not path.exists():
+        unfinished = path.with_suffix(".unfinished")
+        with unfinished.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([settings])
+            for row in rows():
+                cells = (f"{x:.5g}" if isinstance(x, float) else x for x in row)
+                writer.writerow(cells)
+        os.replace(unfinished, path)
+    with path.open(encoding="utf-8", newline="") as file:
+        (found,), *table = csv.reader(file)
+    if found != settings:
+        sys.exit(f"{path} was made with {found}; this script has {settings}")
+    return table
 
 
 def write(

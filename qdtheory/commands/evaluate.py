@@ -15,7 +15,12 @@ import typer
 
 from qdtheory.commands.errors import complain, fail, with_options
 from qdtheory.commands.outputs import as_json as to_json
-from qdtheory.commands.outputs import check_output, write
+from qdtheory.commands.outputs import (
+    check_output,
+    require_figures,
+    write,
+    write_figure,
+)
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, NUM_GROUPS, SMOOTHING
 
@@ -43,6 +48,34 @@ class Format(StrEnum):
     markdown = "markdown"
     latex = "latex"
     json = "json"
+
+
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="A table, all its digits, or the table for a paper.",
+        show_default="table",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="--format json.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "--out",
+        help="Write to a file, whole or not at all.",
+        metavar="FILE",
+    ),
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(help="Draw the planes: an SVG, PDF or PNG file.", metavar="FILE"),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(help="Write a page with planes and table.", metavar="FILE"),
+]
 
 
 class Tokenizer(StrEnum):
@@ -99,24 +132,11 @@ def evaluate(
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Lower-case sentences first.")
     ] = False,
-    form: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="A table, all its digits, or the table for a paper.",
-            show_default="table",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="--format json.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "--out",
-            help="Write to a file, whole or not at all.",
-            metavar="FILE",
-        ),
-    ] = None,
+    form: FormatOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    html: HtmlOption = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -171,14 +191,13 @@ def evaluate(
         field=field,
         column=column,
     )
-    if as_json and form not in (None, Format.json):
-        fail(f"--json is --format json, and --format {form.value} is given too")
-    if output is not None:
-        check_output(output, references, *candidates)
-    if part is not None and (output is None or memory or form or as_json):
+    form = form_of(form, as_json)
+    outputs = {"--output": output, "--plot": plot, "--html": html}
+    check_outputs(outputs, references, *candidates)
+    if part is not None and (output is None or memory or form or plot or html):
         fail(
-            "--part: writes a part to --output FILE, and takes neither --memory nor a "
-            "--format; give these to qdtheory merge"
+            "--part: writes a part to --output FILE, and takes no --memory, --format, "
+            "--plot or --html; give these to qdtheory merge"
         )
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
@@ -222,7 +241,7 @@ def evaluate(
         named = named or str(error).startswith(("memory: ", "client: "))
         said = str(error) if named else f"{shown(references)}: {error}"
         fail(with_options(said))
-    show(found, plan, shown(references), Format.json if as_json else form, output)
+    show(found, plan, shown(references), form, outputs)
 
 
 @contextmanager
@@ -258,16 +277,43 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
 
 
+def form_of(form: Format | None, as_json: bool) -> Format | None:
+    """Read --format and --json as one option."""
+    if as_json and form not in (None, Format.json):
+        fail(f"--json is --format json, and --format {form.value} is given too")
+    return Format.json if as_json else form
+
+
 def show(
-    found, plan, references: str, form: Format | None, output: Path | None
+    found,
+    plan,
+    references: str,
+    form: Format | None,
+    outputs: dict[str, Path | None],
 ) -> None:
-    """Print a report in the form that was asked for, or write it to a file."""
+    """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
     text = _laid_out(found, plan, references, form)
     if form in (Format.csv, Format.markdown, Format.latex):
         for warning in found.warnings:
             complain(warning)
-    write(text, output)
+    plot, html = outputs["--plot"], outputs["--html"]
+    if plot is not None:
+        write_figure(_shortened(found), plot)
+    if html is not None:
+        write(_shortened(found).to_html(), html, "--html")
+    write(text, outputs["--output"])
+
+
+def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
+    """Fail early if a file cannot be written, or no figure can be drawn."""
+    given = {option: path for option, path in files.items() if path is not None}
+    for option, path in given.items():
+        check_output(path, *inputs, option=option)
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        fail(f"{' and '.join(given)} name one file; give each its own")
+    if len(given) > ("--output" in given):
+        require_figures(given.get("--plot"))
 
 
 def _laid_out(found, plan, references: str, form: Format | None) -> str:
@@ -337,7 +383,9 @@ def _shortened(found) -> Any:
     names = [Path(path).name for path in found]
     if len(set(names)) < len(names):
         return found
-    return replace(found, scores=dict(zip(names, found.scores.values())))
+    tables = found.scores, found.sizes, found.empty
+    scores, sizes, empty = (dict(zip(names, x.values())) for x in tables)
+    return replace(found, scores=scores, sizes=sizes, empty=empty)
 
 
 def _text(found, plan, references: str) -> str:

@@ -6,32 +6,27 @@ from typing import Annotated
 import typer
 
 from qdtheory.commands.errors import fail, with_options
-from qdtheory.commands.evaluate import Format, show
-from qdtheory.commands.outputs import check_output
+from qdtheory.commands.evaluate import (
+    FormatOption,
+    HtmlOption,
+    JsonOption,
+    OutputOption,
+    PlotOption,
+    check_outputs,
+    form_of,
+    show,
+)
 
 
 def merge(
     parts: Annotated[
         list[Path], typer.Argument(help="All parts, in any order.", metavar="PARTS...")
     ],
-    form: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="A table, all its digits, or the table for a paper.",
-            show_default="table",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="--format json.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "--out",
-            help="Write to a file, whole or not at all.",
-            metavar="FILE",
-        ),
-    ] = None,
+    form: FormatOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Print the report of an evaluation from its parts, `qdtheory evaluate --part`.
 
@@ -44,15 +39,13 @@ def merge(
     from qdtheory.text.files import shown
     from qdtheory.text.part_files import merged
 
-    if as_json and form not in (None, Format.json):
-        fail(f"--json is --format json, and --format {form.value} is given too")
-    if output is not None:
-        check_output(output, *map(str, parts))
+    form = form_of(form, as_json)
+    outputs = {"--output": output, "--plot": plot, "--html": html}
+    check_outputs(outputs, *map(str, parts))
     try:
         job, found = merged(parts)
     except OSError as error:
         fail(f"{shown(error.filename or '')}: {error.strerror or error}")
     except ValueError as error:
         fail(with_options(str(error)))
-    form = Format.json if as_json else form
-    show(found, job.plan, job.references, form, output)
+    show(found, job.plan, job.references, form, outputs)

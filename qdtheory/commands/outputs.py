@@ -4,10 +4,14 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from qdtheory.commands.errors import fail
+
+FIGURES = ".svg", ".pdf", ".png"
 
 
 def as_json(report: dict[str, Any]) -> str:
@@ -22,22 +26,22 @@ def print_json(report: dict[str, Any]) -> None:
     print(as_json(report))
 
 
-def check_output(path: Path, *inputs: str) -> None:
+def check_output(path: Path, *inputs: str, option: str = "--output") -> None:
     """Fail early if a file cannot be written, or is one of those that are read."""
     for name in inputs:
         if path.exists() and Path(name).exists() and path.samefile(name):
-            fail(f"--output: {path} is a file that is read; name another")
+            fail(f"{option}: {path} is a file that is read; name another")
     if path.is_dir():
-        fail(f"--output: {path} is a folder; name a file")
+        fail(f"{option}: {path} is a folder; name a file")
     if not path.parent.is_dir():
-        fail(f"--output: there is no folder {path.parent}")
+        fail(f"{option}: there is no folder {path.parent}")
     target = Path(os.path.realpath(path))
     written = target if _is_device(target) else target.parent
     if not os.access(written, os.W_OK):
-        fail(f"--output: {path}: no permission to write to {written}")
+        fail(f"{option}: {path}: no permission to write to {written}")
 
 
-def write(text: str, path: Path | None) -> None:
+def write(text: str, path: Path | None, option: str = "--output") -> None:
     """Write text to a file, whole or not at all; without one to standard output."""
     if path is None:
         try:
@@ -46,19 +50,51 @@ def write(text: str, path: Path | None) -> None:
             text = text.replace("±", "+-")
         print(text)
         return
+    data = f"{text}\n".encode("utf-8", "backslashreplace")
+    _write_whole(path, lambda file: file.write_bytes(data), option)
+
+
+def require_figures(path: Path | None) -> None:
+    """Fail early if no figure can be drawn, or none of this kind."""
+    from qdtheory.world.packages import required
+
+    try:
+        with required("--plot and --html", "plot"):
+            import matplotlib as mpl
+    except ImportError as error:
+        fail(str(error))
+    mpl.use("agg")  # nothing is shown
+    if path is not None and path.suffix.lower() not in FIGURES:
+        fail(f"--plot: {path}: expected a name that ends in {', '.join(FIGURES)}")
+
+
+def write_figure(report: Any, path: Path) -> None:
+    """Draw a report's planes into a file, whole or not at all."""
+    import matplotlib.pyplot as plt
+
+    from qdtheory.plotting import STYLE
+
+    with plt.style.context(STYLE):
+        figure = report.plot()
+        kind = path.suffix[1:].lower()
+        save = partial(figure.savefig, format=kind, dpi=200)
+        _write_whole(path, save, "--plot")
+
+
+def _write_whole(path: Path, save: Callable[[Path], Any], option: str) -> None:
     path = Path(os.path.realpath(path))  # a link stays one
     if _is_device(path):
-        path.write_text(f"{text}\n", "utf-8", "backslashreplace")
+        save(path)
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(f"{text}\n", "utf-8", "backslashreplace")
+        save(unfinished)
         if path.exists():
             shutil.copymode(path, unfinished)
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        fail(f"--output: {path}: {error.strerror}")
+        fail(f"{option}: {path}: {error.strerror}")
 
 
 def _is_device(path: Path) -> bool:

@@ -302,6 +302,14 @@ def changes_the_order(answer: object) -> bool:
     return well and min(np.diff(by_text)[0], -np.diff(by_token)[0]) >= 0.01
 
 
+def luck_wins(answer: object) -> bool:
+    """The first model has the best run, and is worse by more than the seeds' spread."""
+    lucky, steady = as_numbers(answer)
+    spread = max(row.std(ddof=1) for row in (lucky, steady))
+    worse = lucky.mean() - steady.mean() > spread
+    return bool(worse and lucky.size == 7 and lucky.min() < steady.min())
+
+
 def proves_optimal(answer: object) -> bool:
     """A price and a level whose bound is the quality of P itself, under CR-NRR."""
     price, level = map(float, as_numbers(answer))
@@ -605,6 +613,13 @@ GRADERS: dict[str, Grader] = {
         "that each word occurs",
     ),
     "22.4": letter("22.4", "97cc362f"),
+    "22b.1": number(1.7492, 0.005),
+    "22b.2": witness(
+        luck_wins,
+        "two rows of seven losses: the first has the least of all, and a mean above "
+        "that of the other by more than the standard deviation of either",
+    ),
+    "22b.3": letter("22b.3", "f7a8b3bf"),
     "23.1": number(0.2, 1e-9),
     "23.2": witness(
         greedy_text_is_rare,

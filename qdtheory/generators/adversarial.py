@@ -3,7 +3,8 @@ r"""Adversarial generators of text as objectives of `train`, with exact expectat
 Each rewards texts, or tokens, and the model ascends
 $\sum_x Q(x) \sum_t R_t(x)\,\nabla \log q(x_t \mid x_{<t})$ with the rewards held fixed.
 `Sampled` puts the shares of a batch in place of $Q(x)$ and keeps everything else, so
-that the noise of the published algorithms can be had too.
+that the noise of the published algorithms can be had too. For objectives that average
+over real texts, such as maximum likelihood, the batch is of these.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from qdtheory.generators.policy_gradient import (
     prefix_law,
     token_policy_gradient,
 )
+from qdtheory.generators.training import Objective
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.spaces import TextSpace
 
@@ -307,27 +309,44 @@ class CoT(Adversarial):
 
 @dataclass(frozen=True)
 class Sampled:
-    """The step of another objective on a batch of the model's texts.
+    """The step of another objective on a batch of texts.
 
-    Discriminators stay exact: the noise is the generator's.
+    A batch of the model's texts stands for Q in adversarial objectives, a batch of real
+    ones for P in the others. Discriminators, critics and codes stay exact: the noise is
+    the generator's.
 
     Args:
-        objective: one of the above, with texts by the model.
+        objective: one of this module or of autoencoders, `WGAN` or `ContinuousWGAN`.
         batch_size: texts in a batch, at least 1.
         seed: of the batches. Models mapped by `jax.vmap` draw different ones.
 
     Raises:
+        TypeError: the objective is none.
         ValueError: `batch_size` is below 1.
 
-    Claims: N22.7.
+    Claims: N22.7, N22.19, N22.20.
+
+    Example:
+        >>> from qdtheory.generators import LogitTable
+        >>> space = TextSpace(vocab_size=2, lengths=1)
+        >>> table, p = LogitTable(jnp.zeros(2)), jnp.array([0.75, 0.25])
+        >>> batches = Sampled(MaximumLikelihood(), 2)
+        >>> step, _ = batches.ascent(batches.start(table, space, p), table, space, p)
+        >>> [-0.5, 0.0, 0.5].count(float(step.logits[0]))
+        1
     """
 
-    objective: Adversarial
+    objective: Objective
     batch_size: int
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_positive(batch_size=self.batch_size)
+        if not isinstance(self.objective, Objective):
+            raise TypeError(
+                "expected an Objective, such as SeqGAN() or MaximumLikelihood(), got "
+                f"{self.objective!r:.60}"
+            )
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return a random key, made of the seed and the model, and the inner state."""
@@ -340,11 +359,14 @@ class Sampled:
         self, state: Any, model: Any, space: TextSpace, p: Array
     ) -> tuple[Any, Any]:
         """Draw a batch and take its step."""
-        (key, inner), q = state, model.probabilities(space)
+        key, inner = state
         key, now = jax.random.split(key)
-        texts = jax.random.categorical(now, jnp.log(q), shape=(self.batch_size,))
+        by_model = isinstance(self.objective, Adversarial)
+        drawn = model.probabilities(space) if by_model else p
+        texts = jax.random.categorical(now, jnp.log(drawn), shape=(self.batch_size,))
         law = jnp.bincount(texts, length=space.num_texts) / self.batch_size
-        ascent, inner = self.objective.ascent(inner, model, space, p, law)
+        laws = (p, law) if by_model else (law,)
+        ascent, inner = self.objective.ascent(inner, model, space, *laws)
         return ascent, (key, inner)
 
 

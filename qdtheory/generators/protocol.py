@@ -134,6 +134,8 @@ def random_search(
     References:
         Semeniuta et al. 2018, section 4.2: 100 trials, 7 seeds, selected by FD.
 
+    Claims: N22.16.
+
     Example:
         >>> def run(settings, seed):
         ...     noise = np.random.default_rng(seed).normal()

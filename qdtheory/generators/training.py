@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
@@ -39,6 +40,8 @@ from qdtheory.world.packages import required
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
+# What of a run was not finite first.
+STATE, DIRECTION, MODEL = 1, 2, 3
 # R(q, p): the reward of each text, given the model and the real distribution.
 Rewards = Callable[[Array, Array], Array]
 
@@ -127,13 +130,17 @@ def train(
 
     Returns:
         The metrics at steps 0, `every`, 2 `every`, ..., and the last model. Runs with
-        several seeds are one run of `jax.vmap` over the model or p.
+        several seeds are one run of `jax.vmap` over the model or p; mapped or compiled,
+        a run that diverges is NaN from there on.
 
     Raises:
         TypeError: the model has no `probabilities`, or the objective is none.
         ValueError: the model does not fit the space, `p` is not a positive distribution
             over it, `training` is none or lacks a text whose reward is then infinite,
             the reward falls, or a number or the optimiser is out of range.
+        FloatingPointError: the run diverged; the message names the step and what was
+            not finite first, the objective's state, its direction or the model.
+        RuntimeError: the linear program of a critic was not solved.
         ModuleNotFoundError: Optax is missing.
 
     References:
@@ -168,6 +175,7 @@ def train(
             "the replicator flow moves each text by itself: take a LogitTable, got a "
             f"{type(model).__name__}"
         )
+    name = f"{objective!r:.60}"
     seen = p if training is None else check_distribution(training, "training", p.size)
     if not isinstance(objective, Objective):
         objective = _rewarded(objective, seen, discriminator_steps)
@@ -180,7 +188,41 @@ def train(
     settings = (objective, space, optimizer, num_steps // every, every)
     _optimizer(optimizer)  # an unknown one is refused before anything is compiled
     state = objective.start(model, space, seen)
-    return _train(settings, model, state, p, seen, learning_rate)
+    try:
+        found, failure = _train(settings, model, state, p, seen, learning_rate)
+        if not isinstance(failure, Tracer):
+            step, part = np.asarray(failure).tolist()
+            _check_finite(step, part, name, learning_rate)
+    except jax.errors.JaxRuntimeError as error:
+        raise RuntimeError(_cause(error)) from None
+    return found
+
+
+def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> None:
+    """Raise if a part of the run was not finite at some step."""
+    if not part:
+        return
+    parts = {
+        STATE: f"the state of {name}, such as its discriminator or rewards,",
+        DIRECTION: f"the direction of {name}",
+        MODEL: "the model",
+    }
+    if step == 0:
+        raise FloatingPointError(
+            "the model has parameters that are not finite before the first step; its "
+            "training diverged, so train it anew at a lower learning rate"
+        )
+    kept = f"; num_steps={step - 1} keeps the steps before it" if step > 1 else ""
+    raise FloatingPointError(
+        f"training diverged at step {step}: {parts[part]} is not finite; take a "
+        f"learning_rate below {learning_rate:g}{kept}"
+    )
+
+
+def _cause(error: Exception) -> str:
+    """The last line of an error that was raised inside compiled code."""
+    lines = [line for line in str(error).splitlines() if "Error: " in line]
+    return lines[-1].split("Error: ", 1)[1] if lines else str(error)
 
 
 @dataclass(frozen=True)
@@ -254,28 +296,48 @@ def _train(
     p: Array,
     seen: Array,
     learning_rate: Number,
-) -> History:
+) -> tuple[History, Array]:
+    """The run, and at which step which part of it was not finite first."""
     objective, space, name, num_records, every = settings
     optimizer = _optimizer(name)
 
-    def step(_: Array, carry: tuple) -> tuple:
-        model, moments, state = carry
+    def step(number: Array, carry: tuple) -> tuple:
+        model, moments, state, failure = carry
         ascent, state = objective.ascent(state, model, space, seen)
         if name == "replicator":
             ascent = LogitTable(ascent.logits / model.probabilities(space))
         direction, moments = optimizer.update(ascent, moments)
         move = partial(jax.tree.map, lambda leaf, way: leaf + learning_rate * way)
-        return move(model, direction), moments, state
+        model = move(model, direction)
+        # The first part that is not finite is the cause of the others.
+        part = jnp.asarray(0)
+        for code, tree in ((MODEL, model), (DIRECTION, ascent), (STATE, state)):
+            part = jnp.where(_finite(tree), part, code)
+        now = jnp.stack([number + 1, part])
+        failure = jnp.where((failure[1] == 0) & (part > 0), now, failure)
+        return model, moments, state, failure
 
-    def interval(carry: tuple, _: None) -> tuple[tuple, dict]:
-        carry = jax.lax.fori_loop(0, every, step, carry)
+    def interval(carry: tuple, start: Array) -> tuple[tuple, dict]:
+        carry = jax.lax.fori_loop(start, start + every, step, carry)
         return carry, _metrics(carry[0].probabilities(space), p)
 
-    carry = model, optimizer.init(model), state
+    steps = every * jnp.arange(num_records + 1)
+    failure = jnp.stack([jnp.asarray(0), jnp.where(_finite(model), 0, MODEL)])
+    carry = model, optimizer.init(model), state, failure
     first = _metrics(model.probabilities(space), p)
-    (model, _, _), rest = jax.lax.scan(interval, carry, length=num_records)
+    (model, *_, failure), rest = jax.lax.scan(interval, carry, steps[:-1])
     metrics = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
-    return History(step=every * jnp.arange(num_records + 1), model=model, **metrics)
+    return History(step=steps, model=model, **metrics), failure
+
+
+def _finite(tree: Any) -> Array:
+    """Whether all real numbers of a pytree are finite."""
+    leaves = [
+        jnp.isfinite(leaf).all()
+        for leaf in jax.tree.leaves(tree)
+        if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+    ]
+    return jnp.stack([*leaves, jnp.bool_(True)]).all()
 
 
 def _metrics(q: Array, p: Array) -> dict[str, Array]:

@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 from scipy import sparse
 
+from qdtheory.generators.adversarial import Adversarial
 from qdtheory.generators.policy_gradient import prefix_law
 from qdtheory.generators.tables import Model
 from qdtheory.world.distributions import check_distribution, check_distributions
@@ -230,7 +231,7 @@ def wasserstein_critic(
 
 
 @dataclass(frozen=True)
-class WGAN:
+class WGAN(Adversarial):
     """An objective of `train`: to ascend the optimal critic, that is, to descend W1.
 
     Attributes:
@@ -249,13 +250,13 @@ class WGAN:
         check_ground(space, self.ground, self.penalty)
         return ()
 
-    def ascent(
-        self, state: Any, model: Model, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
-        """See `Objective`; the critic's values are the rewards of texts."""
-        q, pull = jax.vjp(lambda m: m.probabilities(space), model)
-        critic = wasserstein_critic(q, p, space, self.ground, self.penalty)
-        return pull(critic)[0], state
+    def rewards(
+        self, state: Any, model: Model, law: Array, space: TextSpace, p: Array
+    ) -> tuple[Array, Any]:
+        """The critic's values are the rewards of texts."""
+        del law
+        q = model.probabilities(space)
+        return wasserstein_critic(q, p, space, self.ground, self.penalty), state
 
 
 def check_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
@@ -306,6 +307,8 @@ def _outside_jax(function: Any, shapes: list[tuple], *arrays: Array) -> list[Arr
 
 def _transport(*arrays: Any) -> list[np.ndarray]:
     cost, a, b = map(np.asarray, arrays)
+    if not np.isfinite(cost).all():  # a run that diverged goes on with NaN
+        return [np.full(x.shape, np.nan) for x in (cost, a, b)]
     sums = _sums(*cost.shape)
     x, dual = _minimise(cost.ravel(), sums, np.concatenate([a, b]))
     plan = x.clip(0).reshape(cost.shape)
@@ -329,6 +332,8 @@ class _Potential:
 
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
         q, p = map(np.asarray, arrays)
+        if not np.isfinite(q).all():  # as above
+            return [np.full_like(q, np.nan)]
         leaves, enters = _neighbours(self.space)
         if not leaves.size:
             return [np.zeros_like(q)]  # there is one text only

@@ -282,17 +282,19 @@ def reported(
     Raises:
         ValueError: without a group of sentences a candidate has too few n-grams.
     """
-    scores = {}
+    scores, left_out = {}, {}
     for name, known in blocks.items():
         with _named(name):
             metrics = metrics_of_sums(
                 totals, name, known, plan.smoothing, plan.estimator
             )
         scores[name] = _interval(metrics, plan.level, plan.estimator)
+        left_out[name] = metrics.reshape(-1, metrics.shape[-1])[:, 1:].T
     orders = range(1, plan.max_order + 1)
     return Report(
         metrics=tuple(f"{kind}-{n}" for kind in KINDS for n in orders),
         scores=scores,
+        left_out=left_out,
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
         num_references=plan.references.sentences,

@@ -148,7 +148,7 @@ def random_groups(
 def interval_of(
     value: Any,
     variance: Any,
-    degrees: int | float,
+    degrees: Any,
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
 ) -> ConfidenceInterval:
@@ -157,7 +157,7 @@ def interval_of(
     Args:
         value: the metric.
         variance: its estimated variance.
-        degrees: degrees of freedom of the estimate.
+        degrees: degrees of freedom of the estimate, a number or one an entry.
         level: the nominal coverage probability, in (0, 1).
         bounds: the metric's range, see `jackknife_interval`.
 

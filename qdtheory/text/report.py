@@ -7,7 +7,10 @@ from textwrap import fill
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
+from qdtheory.text.comparison import LOWER, Comparison, compare
+from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.tables import (
     BEST,
@@ -20,7 +23,6 @@ from qdtheory.text.tables import (
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record, plain
 
-LOWER = ("Self-BLEU", "CND")  # all other metrics are better if they are higher
 # The mark of a value that cannot be told from the best.
 ALIKE = "="
 KEYS = ("value", "low", "high", "standard_error")
@@ -46,6 +48,8 @@ class Report(Record):
         warnings: comparisons that are not valid.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
+        left_out: by candidate name, the metrics without each group of its sentences,
+            shape (groups, metrics). Samples of one size have the same rows in a group.
     """
 
     metrics: tuple[str, ...]
@@ -57,6 +61,7 @@ class Report(Record):
     warnings: tuple[str, ...]
     pairs: tuple[str, ...]
     methods: str
+    left_out: dict[str, Float[np.ndarray, "groups metrics"]]
 
     def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
         """Return the intervals of one candidate, by metric."""
@@ -67,6 +72,25 @@ class Report(Record):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
+
+    def compare(
+        self, one: str, other: str, *, paired: bool = False, level: float = LEVEL
+    ) -> Comparison:
+        """Compare two candidates; see `qdtheory.text.comparison.compare`.
+
+        Args:
+            one: name of a candidate.
+            other: name of another.
+            paired: whether row i of both belongs together.
+            level: coverage probability of each interval.
+
+        Returns:
+            The differences, and the sentences that they allow.
+
+        Raises:
+            KeyError, ValueError: see `qdtheory.text.comparison.compare`.
+        """
+        return compare(self, one, other, paired=paired, level=level)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)
@@ -81,8 +105,8 @@ class Report(Record):
         Returns:
             The lines.
         """
-        table = plain_table(self.metrics, self._cells(), width)
-        return "\n".join([table, "", fill(self._legend(), width), *self.warnings])
+        table = plain_table(self.metrics, self.cells(), width)
+        return "\n".join([table, "", fill(self.legend(), width), *self.warnings])
 
     def to_markdown(self) -> str:
         """Lay out the table in Markdown, with the best values in bold.
@@ -90,8 +114,8 @@ class Report(Record):
         Returns:
             The lines.
         """
-        table = markdown_table(self.metrics, self._cells())
-        return f"{table}\n\n{self._legend('Bold')}"
+        table = markdown_table(self.metrics, self.cells())
+        return f"{table}\n\n{self.legend('Bold')}"
 
     def to_latex(self) -> str:
         """Lay out the table as LaTeX's tabular, with the best values in bold.
@@ -99,7 +123,7 @@ class Report(Record):
         Returns:
             The lines, the legend as a comment among them.
         """
-        return f"% {self._legend('Bold')}\n{latex_table(self.metrics, self._cells())}"
+        return f"% {self.legend('Bold')}\n{latex_table(self.metrics, self.cells())}"
 
     def to_csv(self) -> str:
         """Write a row for each metric of each candidate, as in `to_frame`.
@@ -108,6 +132,36 @@ class Report(Record):
             The lines, the names of the columns first.
         """
         return csv_table([COLUMNS, *self._rows()])
+
+    def to_html(self) -> str:
+        """Lay out planes, table and methods as one page that needs no other file.
+
+        Returns:
+            The page; see `qdtheory.text.report_page`.
+
+        Raises:
+            ModuleNotFoundError: the extra "plot" is not installed.
+        """
+        from qdtheory.text.report_page import report_page
+
+        return report_page(self)
+
+    def plot(self, n: int | None = None) -> Any:
+        """Draw the candidates in two planes; see `qdtheory.plotting.plot_report`.
+
+        Args:
+            n: the order of the n-grams; the highest by default.
+
+        Returns:
+            The figure of matplotlib.
+
+        Raises:
+            ModuleNotFoundError: the extra "plot" is not installed.
+            ValueError: the report has no such order.
+        """
+        from qdtheory.plotting import plot_report
+
+        return plot_report(self, n)
 
     def to_frame(self) -> Any:
         """Make a data frame of pandas in long form, a row for each candidate's metric.
@@ -136,8 +190,12 @@ class Report(Record):
             for metric, interval in self[name].items()
         ]
 
-    def _cells(self) -> dict[str, list[Cell]]:
-        """Each candidate's intervals, with a mark for the best and its like."""
+    def cells(self) -> dict[str, list[Cell]]:
+        """Show each candidate's intervals, with a mark for the best and its like.
+
+        Returns:
+            The cells of a column a candidate, by its name.
+        """
         scores = [self[name] for name in self]
         lines = []
         for metric in self.metrics:
@@ -146,7 +204,15 @@ class Report(Record):
         columns = zip(*lines, strict=True)
         return dict(zip(self, map(list, columns), strict=True))
 
-    def _legend(self, best: str = BEST) -> str:
+    def legend(self, best: str = BEST) -> str:
+        """Say which way is better and what the marks mean.
+
+        Args:
+            best: the mark of the best value.
+
+        Returns:
+            One sentence.
+        """
         marks = f"; {best}: the best; {ALIKE}: its interval overlaps that of the best"
         return (
             "Higher is better, but lower for Self-BLEU and CND; ±: half the interval"

@@ -339,6 +339,29 @@ def test_output_goes_to_a_file(folder):
     assert not Path("/dev/null").is_file()
 
 
+def test_planes_and_page_go_to_files_beside_the_table(folder):
+    shown = call(*METRICS, *ORDERS)
+    result = call(*METRICS, *ORDERS, "--plot", "x.SVG", "--html", "x.html")
+    assert (result.exit_code, result.stdout) == (0, shown.stdout)
+    assert "<svg" in Path("x.SVG").read_text()
+    page = Path("x.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<svg") == 1
+    assert "one.txt: 3 sentences, 0 empty" in page
+    for name in ("x.png", "x.pdf"):
+        assert call(*METRICS, *ORDERS, "--plot", name).exit_code == 0
+    assert Path("x.png").read_bytes()[:4] == b"\x89PNG"
+    assert Path("x.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_without_matplotlib_a_figure_is_refused_before_the_work(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = call(*METRICS, *ORDERS, "--html", "x.html")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("qdtheory: --plot and --html need")
+    assert "qdtheory[plot]" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -348,6 +371,10 @@ def test_output_goes_to_a_file(folder):
         (["one.txt", "--output", "references.txt"], "--output: references.txt is a"),
         (["one.txt", "--output", "."], "--output: . is a folder; name a file"),
         (["one.txt", "--output", "no/x"], "--output: there is no folder no"),
+        (["one.txt", "--html", "one.txt"], "--html: one.txt is a file that is read"),
+        (["one.txt", "--plot", "no/x.svg"], "--plot: there is no folder no"),
+        (["one.txt", "--plot", "x.txt"], "--plot: x.txt: expected a name that ends in"),
+        (["one.txt", "--plot", "old.txt", "--html", "old.txt"], "--plot and --html na"),
         (["bad.txt", "--output", "old.txt"], "bad.txt, line 2: byte 0xff"),
         (["single.txt", "--output", "old.txt"], "single.txt: Self-BLEU compares"),
     ],

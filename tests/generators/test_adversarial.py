@@ -13,16 +13,23 @@ from scipy.optimize import minimize
 
 import qdtheory as qd
 from qdtheory.generators import (
+    WGAN,
+    AtomTable,
+    Autoencoder,
+    ContinuousWGAN,
     CoT,
+    Elbo,
     LogisticDiscriminator,
     LogitTable,
     MaliGAN,
+    MatchedCodes,
     MaximumLikelihood,
     PrefixTable,
     RankGAN,
     Sampled,
     SeqGAN,
     SeqGANStep,
+    circle_grid,
     discounted_returns,
     expected_share,
     policy_gradient,
@@ -281,6 +288,38 @@ def test_sampled_steps_scatter_around_the_exact_one():
     np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.05)
 
 
+@pytest.mark.claim("N22.19")
+def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
+    """All batches of two listed, for the objectives that average over real texts."""
+    texts = np.array(list(product(range(8), repeat=2)))
+    shares = jnp.asarray(np.eye(8)[texts].mean(axis=1))
+    chances = P[texts].prod(axis=1)
+    vae = Autoencoder.random(jax.random.key(1), SPACE, circle_grid(32), 0.5)
+    atoms = AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
+    linear = (MaximumLikelihood(), MODEL), (Elbo(), vae)
+    curved = (MatchedCodes(), vae), (ContinuousWGAN(), atoms)
+    for objective, model in (*linear, *curved):
+        state = objective.start(model, SPACE, jnp.asarray(P))
+        one = jax.jit(lambda p, o=objective, m=model, s=state: o.ascent(s, m, SPACE, p))
+        steps = [flat(one(share)[0]) for share in shares]
+        gap = np.abs(chances @ steps - flat(one(jnp.asarray(P))[0])).max()
+        if (objective, model) in linear:
+            assert gap <= 1e-12
+        else:
+            assert gap > 1e-3
+        # A step of `Sampled` is one of these.
+        batches = Sampled(objective, 2, seed=5)
+        state = batches.start(model, SPACE, jnp.asarray(P))
+        drawn = flat(batches.ascent(state, model, SPACE, jnp.asarray(P))[0])
+        assert min(np.abs(drawn - each).max() for each in steps) <= 1e-12
+
+
+def test_batches_of_a_wgan_are_of_the_model():
+    objective = WGAN("prefix")
+    found = mean_over_batches(objective, 2)
+    np.testing.assert_allclose(found, step(objective), atol=1e-14)
+
+
 def test_mapped_models_draw_batches_of_their_own():
     logits = jnp.stack([MODEL.logits, MODEL.logits + 0.1])
 
@@ -353,3 +392,5 @@ def test_bad_input():
     }:
         with pytest.raises(ValueError, match=message):
             wrong()
+    with pytest.raises(TypeError, match=r"expected an Objective, .* got 'D'"):
+        Sampled("D", 4)

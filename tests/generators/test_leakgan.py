@@ -49,21 +49,44 @@ def states(network, text):
     return found
 
 
+def next_tokens(model, text):
+    """The laws of each token of a text, in NumPy."""
+    own, leaked = VARIANTS[model.variant]
+    networks = model.generator, model.discriminator
+    for g, d in zip(*(states(n, text) for n in networks)):
+        seen = np.concatenate([g] * own + [d] * leaked)
+        hidden = np.tanh(seen @ model.mixing_weights + model.mixing_biases)
+        logits = hidden @ model.generator.output_weights + model.generator.output_biases
+        yield np.exp(np.asarray(logits)) / np.exp(logits).sum()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_million_texts_have_the_exact_distribution(variant):
+    model, rng, n = draw(variant), np.random.default_rng(9), 1_000_000
+    q = np.asarray(model.probabilities(SPACE))
+    assert q.sum() == pytest.approx(1, abs=1e-12)
+    reached = {(): n}  # how many texts begin so
+    for _ in range(3):
+        further = {}
+        for prefix, count in reached.items():
+            *_, law = next_tokens(model, (*prefix, 0))
+            for token, number in enumerate(rng.multinomial(count, law)):
+                further[*prefix, token] = number
+        reached = further
+    found = np.array([reached[text] for text in product(range(2), repeat=3)]) / n
+    assert (abs(found - q) <= 4 * np.sqrt(q * (1 - q) / n)).all()
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_probabilities_are_a_product_over_tokens(variant):
-    model, (own, leaked) = draw(variant), VARIANTS[variant]
+    model = draw(variant)
     q = np.asarray(model.probabilities(SPACE))
-    weights = np.asarray(model.generator.output_weights)
-    biases = np.asarray(model.generator.output_biases)
     scores = np.asarray(prefix_scores(model.discriminator, SPACE))
     for row, text in enumerate(product(range(2), repeat=3)):
         chance = 1.0
-        networks = model.generator, model.discriminator
-        for t, (g, d) in enumerate(zip(*(states(n, text) for n in networks))):
-            seen = np.concatenate([g] * own + [d] * leaked)
-            hidden = np.tanh(seen @ model.mixing_weights + model.mixing_biases)
-            logits = hidden @ weights + biases
-            chance *= np.exp(logits[text[t]]) / np.exp(logits).sum()
+        for t, law in enumerate(next_tokens(model, text)):
+            chance *= law[text[t]]
+        for t, d in enumerate(states(model.discriminator, text)):
             judged = d @ np.asarray(model.discriminator.output_weights)
             judged = judged + np.asarray(model.discriminator.output_biases)
             assert scores[row, t] == pytest.approx(judged[text[t]], abs=1e-13)

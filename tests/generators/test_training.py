@@ -219,6 +219,67 @@ def test_the_replicator_flow_is_the_natural_gradient_of_any_objective():
     np.testing.assert_allclose(found.model.probabilities(SPACE), expected, rtol=1e-11)
 
 
+@dataclass(frozen=True)
+class Broken:
+    """Maximum likelihood whose state or direction breaks at some step."""
+
+    part: str
+    step: int
+
+    def start(self, model, space, p):
+        return jnp.array(0.0)
+
+    def ascent(self, state, model, space, p):
+        broken = jnp.where(state + 1 == self.step, jnp.nan, 0.0)
+        slope = jax.grad(lambda m: p @ jnp.log(m.probabilities(space)))(model)
+        if self.part == "direction":
+            slope = jax.tree.map(lambda leaf: leaf + broken, slope)
+            broken = 0.0
+        return slope, state + 1 + broken
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("step", [1, 2, 5, 6])
+def test_a_run_that_diverges_names_the_step_and_the_part(step):
+    settings = LogitTable(START), SPACE, P, 6
+    for part, name in (("state", "the state of B"), ("direction", "the direction of")):
+        with pytest.raises(FloatingPointError) as error:
+            train(Broken(part, step), *settings, every=3, learning_rate=0.5)
+        message = str(error.value)
+        assert f"training diverged at step {step}: {name}" in message
+        assert "take a learning_rate below 0.5" in message
+        assert (f"num_steps={step - 1} keeps" in message) == (step > 1)
+        assert len(message.splitlines()) == 1
+    # What it says to do is enough, and the run up to there is the same.
+    if step > 1:
+        found = train(Broken("state", step), *settings[:-1], step - 1)
+        whole = train(Broken("state", 99), *settings)
+        np.testing.assert_array_equal(found.nll, whole.nll[:step])
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_steps_that_are_too_long_diverge_with_one_error():
+    """By overflow of the model, and of P/Q where Q is 0 by underflow."""
+    rewards = {"optimizer": "sgd", "learning_rate": 1e200}
+    with pytest.raises(FloatingPointError, match="at step 1: the model is not fin"):
+        train(lambda q, p: 1e200 * p / q, LogitTable(START), SPACE, P, 9, **rewards)
+    with pytest.raises(FloatingPointError, match="at step 2: the state of 'D/"):
+        train("D/(1-D)", LogitTable(START), SPACE, P, 9, **rewards)
+    with pytest.raises(FloatingPointError, match="not finite before the first step"):
+        train("D", LogitTable(START + np.inf), SPACE, P, 9)
+
+
+def test_a_run_that_diverges_among_others_is_nan_from_there_on():
+    def run(rate):
+        settings = {"optimizer": "sgd", "learning_rate": rate}
+        return train("D/(1-D)", LogitTable(START), SPACE, P, 4, **settings)
+
+    both = jax.vmap(run)(jnp.array([0.1, 1e200]))
+    assert np.isfinite(both.js[0]).all()
+    assert np.isnan(both.js[1, 2:]).all()
+    assert np.isnan(both.model.logits[1]).any()
+
+
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     table, lstm = LogitTable(START), qd.LSTMLanguageModel.random(jax.random.key(0), 2)

@@ -209,6 +209,23 @@ def test_a_solution_that_is_not_optimal_is_refused(monkeypatch):
         wasserstein_distance(q, p, SPACE)
     with pytest.raises(RuntimeError, match="the linear program was not solved"):
         optimal_transport(distances(SPACE, "hamming"), q, p)
+    # In a compiled run too, with one line.
+    with pytest.raises(RuntimeError, match=r"^the linear program .* cost$"):
+        train(WGAN(), LogitTable.of(q), SPACE, p, 3)
+
+
+@pytest.mark.parametrize("objective", [WGAN(), WGAN("prefix")], ids=str)
+def test_a_critic_of_a_model_that_diverged_is_nan_and_training_says_so(objective):
+    _, p = draws(SPACE, 1, seed=9)[0]
+
+    @jax.jit
+    def critic(q):
+        return objective.rewards((), LogitTable(q), q, SPACE, jnp.asarray(p))[0]
+
+    assert np.isnan(critic(jnp.full(9, jnp.nan))).all()
+    model = LogitTable(np.r_[np.nan, np.zeros(8)])
+    with pytest.raises(FloatingPointError, match="not finite before the first step"):
+        train(objective, model, SPACE, p, 3)
 
 
 def test_edge_cases():

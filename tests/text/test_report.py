@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
+from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
 from qdtheory.text.intervals import ConfidenceInterval
-from qdtheory.text.report import COLUMNS, LOWER, Report, _shown
+from qdtheory.text.report import COLUMNS, Report, _shown
 
 
 def test_json(found):
@@ -71,7 +72,7 @@ def hand_made(**intervals):
     }
     sizes = dict.fromkeys(scores, 9)
     return lambda metric: Report(
-        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so"
+        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}
     )
 
 
