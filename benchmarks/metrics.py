@@ -15,8 +15,8 @@ agree, values are equal to 1e-9. They differ so:
 * rouge-score lower-cases a text and cuts it at what is no letter or digit; of the raw
   caption our words are those between spaces, punctuation among them.
 * diversity rounds ROUGE-L and n-gram diversity to 3 digits; the former is 1 if no two
-  texts share a word, the latter counts n-grams that run from one text into the next; its
-  gzip ratio compresses the compressed file again. Self-repetition agrees.
+  texts share a word, the latter counts n-grams that run from one text into the next;
+  its gzip ratio compresses the compressed file again. Self-repetition agrees.
 * None of them has distinct_k. Its rival is the estimator in whole numbers, one binomial
   a class.
 """
@@ -75,10 +75,9 @@ def vendi(texts: list[str]) -> None:
     theirs, expected = timed(rival("vendi_score", "vendi.py").score_dual, features)
     assert abs(value - expected) < 1e-9 * expected
     print(
-        f"Vendi of MiniLM, {features.shape}: {value:.3f} in {ours:.2f} s, {ours / base:.1f}"
-    )
-    print(
-        f"  times one covariance and one eigh; vendi-score {theirs / ours:.1f} times ours"
+        f"Vendi of MiniLM, {features.shape}: {value:.3f} in {ours:.2f} s, "
+        f"{ours / base:.1f} times a covariance and its eigh; "
+        f"vendi-score {theirs / ours:.1f} times ours"
     )
 
 
@@ -88,7 +87,8 @@ def self_repetition(texts: list[str]) -> None:
     theirs, expected = timed(score, texts, 4, False, rounds=1)
     assert abs(value - expected) < 1e-9
     print(
-        f"self-repetition: {value:.4f} in {ours:.2f} s; diversity {theirs / ours:.0f} times"
+        f"self-repetition: {value:.4f} in {ours:.2f} s; "
+        f"diversity {theirs / ours:.0f} times that"
     )
 
     value = text.ngram_diversity(texts, 4)
@@ -123,7 +123,8 @@ def distinct_k(texts: list[str], k: int = 100) -> None:
     theirs, expected = timed(whole, rounds=1)
     assert abs(value - expected) < 1e-9 * expected
     print(
-        f"distinct_{k}: {value:.4f} in {ours:.3f} s; binomials {theirs / ours:.0f} times"
+        f"distinct_{k}: {value:.4f} in {ours:.3f} s; "
+        f"binomials {theirs / ours:.0f} times that"
     )
 
 
