@@ -363,6 +363,59 @@ def test_other_references_turn_two_models_round(scores, metric):
     assert test > 10 * train
 
 
+def real_row(metric, min_count, candidates, references):
+    """Orders 1 to 5."""
+    where = metric, min_count, candidates, references
+    columns = "metric", "min_count", "candidates", "references"
+    table = read("real_row.csv")
+    return [r["value"] for r in table if tuple(r[c] for c in columns) == where]
+
+
+@pytest.mark.claim("N10.45")
+def test_ms_jaccard_of_real_text_is_met_and_bleu_needs_other_sizes():
+    def theirs(name):
+        row = "montahaei2019", "1", "Real Data"
+        return [published(*row, f"{name}{n}") for n in ORDERS]
+
+    # The rule about rare words is the only thing left open: both neighbours miss.
+    for min_count, size in ((1, 19479), (3, 18068), (5, 16822)):
+        found = real_row("MS-Jaccard", min_count, 40000, size)[1:]
+        gap = np.array(found) - theirs("MSJ")
+        assert (np.abs(gap) < 0.002).all() == (min_count == 3)
+    # More references give more BLEU; the published value lies between two sizes.
+    sizes = {n: real_row("BLEU", 3, 10000, n)[1:] for n in (18068, 22000, 26000)}
+    assert (np.diff([*sizes.values()], axis=0) > 0).all()
+    between = np.array(theirs("BL")) - list(sizes.values())
+    assert np.sign(between).tolist() == [[1] * 4, [1] * 4, [-1] * 4]
+    few, more = (real_row("Self-BLEU", 3, n, n - 1)[1:] for n in (5000, 10000))
+    assert np.less(few, theirs("SBL")).all()
+    assert np.less(theirs("SBL"), more).all()
+
+
+@needs_data
+def test_the_row_of_real_text_is_measured_anew_by_counting():
+    train, test = (
+        [line.split() for line in Path(DATA, name).read_text().splitlines()]
+        for name in ("coco60/train.txt", "coco60/test.txt")
+    )
+    seen = Counter(word for sentence in train for word in sentence)
+    train, test = (
+        [s for s in part if all(seen[word] >= 3 for word in s)]
+        for part in (train, test)
+    )
+    product = 1.0
+    for n, value in enumerate(real_row("MS-Jaccard", 3, 40000, 18068), start=1):
+        one, other = (
+            Counter(
+                g for s in part for g in zip(*(s[k:] for k in range(n)), strict=False)
+            )
+            for part in (train[:40000], test)
+        )
+        pairs = [(one[g] / 40000, other[g] / len(test)) for g in one | other]
+        product *= sum(map(min, pairs)) / sum(map(max, pairs))
+        assert value == pytest.approx(product ** (1 / n), rel=1e-5)  # six digits
+
+
 @needs_data
 @pytest.mark.parametrize("system", ["Real", "MLE", "TextGAN"])
 def test_model_samples_are_scored_anew_by_counting(scores, system):

@@ -1,3 +1,7 @@
+from .bhattacharyya import (
+    BhattacharyyaEstimate as BhattacharyyaEstimate,
+    estimate_bhattacharyya as estimate_bhattacharyya,
+)
 from .bleu import (
     References as References,
     bleu as bleu,

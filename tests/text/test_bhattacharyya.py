@@ -1,0 +1,132 @@
+"""The Bhattacharyya distance estimated from log-probabilities of samples."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from qdtheory.text import estimate_bhattacharyya
+
+
+def sampled(p, q, size, rng):
+    """Log-probabilities of texts of P and of Q, the four arguments."""
+    with np.errstate(divide="ignore"):
+        logs = np.log([p, q])
+    return [row for law in (p, q) for row in logs[:, rng.choice(len(p), size, p=law)]]
+
+
+def laws(rng, size, scale):
+    raw = np.exp(rng.normal(scale=scale, size=(2, size)))
+    return raw / raw.sum(axis=1, keepdims=True)
+
+
+def exact(p, q):
+    return -np.log(np.sqrt(p * q).sum())
+
+
+@pytest.mark.claim("N13.2")
+def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
+    """By hand, and over all samples of two of each."""
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
+    rng = np.random.default_rng(0)
+    found = estimate_bhattacharyya(*sampled(p, q, 50, rng))
+    rng = np.random.default_rng(0)
+    first, second = (rng.choice(3, 50, p=law) for law in (p, q))
+    one = sum(np.sqrt(q[i] / p[i]) for i in first) / 50
+    other = sum(np.sqrt(p[i] / q[i]) for i in second) / 50
+    assert found.distance == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
+    # The exact mean: of samples of n, by the multinomial counts of one law.
+    for size in (200, 400):
+        means = []
+        for law, other in ((p, q), (q, p)):
+            value = 0.0
+            for k in range(size + 1):
+                of_k = binom.pmf(k, size, law[0])
+                rest = law[1] / (law[1] + law[2])
+                j = np.arange(size - k + 1)
+                counts = np.stack([np.full_like(j, k), j, size - k - j])
+                logs = np.log(np.sqrt(other / law) @ counts / size)
+                value += of_k * (binom.pmf(j, size - k, rest) @ logs)
+            means.append(value)
+        bias = -np.mean(means) - exact(p, q)
+        due = np.expm1(2 * exact(p, q)) / (2 * size)
+        assert bias == pytest.approx(due, rel=4 / size)
+    at = found.bias * 50 / np.expm1(2 * found.distance)
+    assert at == pytest.approx(0.5, rel=1e-12)
+
+
+@pytest.mark.claim("N13.23")
+@pytest.mark.parametrize("scale", [0.1, 1, 3, 8])
+@pytest.mark.parametrize("size", [2, 30, 1000])
+def test_the_interval_covers_whatever_the_laws(scale, size):
+    """500 intervals at level .8 miss at most 100 + 4 deviations of 9."""
+    rng = np.random.default_rng([size, int(10 * scale)])
+    missed = 0
+    for _ in range(500):
+        p, q = laws(rng, 40, scale)
+        found = estimate_bhattacharyya(*sampled(p, q, size, rng), level=0.8)
+        assert 0 <= found.low <= found.high
+        missed += not found.low <= exact(p, q) <= found.high
+    assert missed <= 136
+
+
+@pytest.mark.claim("N13.23")
+def test_the_limits_are_those_of_the_three_inequalities():
+    """Cantelli's by a root search."""
+    rng = np.random.default_rng(3)
+    for scale in (0.3, 1, 2, 4):
+        p, q = laws(rng, 20, scale)
+        x_p, x_q, y_p, y_q = sampled(p, q, 300, rng)
+        x_p, x_q = x_p[:200], x_q[:200]
+        found = estimate_bhattacharyya(x_p, x_q, y_p, y_q, level=0.9)
+        delta, lowest, highest = 0.1 / 6, [], []
+        for terms in (np.exp((x_q - x_p) / 2), np.exp((y_p - y_q) / 2)):
+            mean, size = terms.mean(), len(terms)
+            highest.append(mean + np.sqrt(2 * np.log(1 / delta) / size))
+            lowest.append(delta * mean)
+            share = (1 - delta) / (delta * size)
+
+            def cantelli(c, mean=mean, share=share):
+                return mean - c - np.sqrt(share * (1 - c * c))
+
+            if cantelli(0) > 0:
+                top = 1 / np.sqrt(1 + share)  # the right side is least there
+                lowest.append(brentq(cantelli, 0, top, xtol=1e-15))
+        assert found.low == pytest.approx(-np.log(min(1, *highest)), abs=1e-12)
+        assert found.high == pytest.approx(-np.log(max(lowest)), abs=1e-10)
+
+
+def test_disjoint_laws_and_equal_laws():
+    inf = np.inf
+    apart = estimate_bhattacharyya([-1.0] * 9, [-inf] * 9, [-inf] * 9, [-1.0] * 9)
+    assert (apart.distance, apart.high, apart.bias) == (inf, inf, inf)
+    assert 0 <= apart.low < inf
+    same = estimate_bhattacharyya([-1.0], [-1.0], [-2.0], [-2.0])
+    assert (same.distance, same.low, same.bias) == (0, 0, 0)
+    far = estimate_bhattacharyya([-1] * 4, [-3000] * 4, [-3000.0], [-1.0])
+    assert far.distance == pytest.approx(1499.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"real_log_p": []}, "real_log_p: expected the log-probabilities of one text"),
+        ({"real_log_q": [-1.0]}, "real_log_p and real_log_q: expected one number a"),
+        (
+            {"model_log_p": [0.5, -1.0]},
+            "model_log_p: expected log-probabilities, at mo",
+        ),
+        (
+            {"model_log_q": [-1.0, float("nan")]},
+            "model_log_q: expected log-probabiliti",
+        ),
+        ({"real_log_p": [-1.0, float("-inf")]}, "real_log_p: text 1 has probability 0"),
+        ({"model_log_q": [[-1.0]]}, r"got an array of shape \(1, 1\)"),
+        ({"level": 1}, "level: expected a number between 0 and 1, got 1"),
+    ],
+)
+def test_bad_input_is_refused(change, message, as_a_user):
+    names = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
+    arguments = {name: [-1.0, -2.0] for name in names} | change
+    with pytest.raises(ValueError, match=message):
+        estimate_bhattacharyya(**arguments)
