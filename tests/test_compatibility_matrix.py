@@ -6,12 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import oracle
+from scipy.special import xlogy
 from scripts import rows_of
 from scripts import script as load
 
 import qdtheory as qd
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
+OLD = {"LL", "Markov-0 LL", "Markov-1 LL", "CR", "CR-1", "CR-2", "SE", "NRR"}
+OLD |= {"BLEU-1", "BLEU-2", "BLEU-3", "NSBLEU-1", "NSBLEU-2", "NSBLEU-3"}
+OLD |= {"NRR-1", "NRR-2", "Distinct-1", "Distinct-2"}
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,8 @@ def correlation(p, u, v):
 
 @pytest.mark.claim("N14.1")
 @pytest.mark.claim("N14.8")
+@pytest.mark.claim("N14.15")
+@pytest.mark.claim("N14.16")
 def test_ticks_are_where_scores_and_gradients_cancel(table, metrics):
     scores, slopes = metrics
     p = np.random.default_rng(0).dirichlet(np.ones(64))  # no language model
@@ -56,10 +62,17 @@ def test_ticks_are_where_scores_and_gradients_cancel(table, metrics):
     v = {name: np.asarray(f(p)) for name, f in slopes.items()}
     cancel = {a + b for a in u for b in v if 1 + correlation(p, u[a], v[b]) < 1e-12}
     ticks = {k[:4] for k, row in table.items() if row["verdict"] == "compatible"}
-    assert cancel == ticks | {("BLEU-2", "1", "NSBLEU-2", "1")}
-    assert len({a[:2] for a in ticks}) == len(ticks) == 6
+    kernels = {(x, "1", f"N{x}", "1") for x in ("ROUGE-L", "Edit")}
+    assert cancel == ticks | {("BLEU-2", "1", "NSBLEU-2", "1")} | kernels
+    assert len({a[:2] for a in ticks}) == len(ticks) == 10
+    assert {a for a in ticks if not (a[0] in OLD and a[2] in OLD)} == {
+        ("Match", "9", "distinct_10", ""),
+        ("Class LL", "", "Class SE", ""),
+        ("Vendi LL", "", "log Vendi", ""),
+        ("Cosine^2", "1", "NCosine^2", "1"),
+    }
     others = [row for k, row in table.items() if k[:4] not in ticks]
-    assert len(others) == 3 * 192
+    assert len(others) == 3 * (192 + 278)
     assert all(row["verdict"] == "incompatible" for row in others)
     assert all(float(row["quality_gain"]) > 1e-13 for row in others if row["basis"])
     assert all(float(row["diversity_gain"]) > 1e-13 for row in others if row["basis"])
@@ -92,7 +105,7 @@ def test_bleu_3_with_one_reference_is_cr_and_no_other_qualities_are_equal(
     assert laws == [{frozenset({("CR", ""), ("BLEU-3", "1")})}] * 2
     ticks = {k[:4] for k, row in table.items() if row["verdict"] == "compatible"}
     named = {("CR" if a == "BLEU-3" else a, v) for a, _, v, _ in ticks}
-    assert (len(ticks), len(named)) == (6, 5)
+    assert (len(ticks), len(named)) == (10, 9)
 
 
 def test_letter_c_of_exercise_4_is_wrong_over_two_words_from_three_references_on():
@@ -203,9 +216,74 @@ def test_searches_agree_with_those_of_table_1(table):
 
 @pytest.mark.claim("N14.10")
 def test_no_row_of_several_references_has_a_tick(table):
-    rows = [row for k, row in table.items() if k[1] in ("2", "10", "100")]
+    rows = [
+        row for k, row in table.items() if k[1] in ("2", "10", "100") and k[2] in OLD
+    ]
     assert len(rows) == 9 * 11 * 3
     assert all(int(row["beaten"]) > 0 for row in rows)
     for row in rows:
         if row["references"] != "2" and row["sigma"] == "1.0":
             assert float(row["drate"]) > 0.003
+
+
+def subsequence(a, b):
+    """The length of the longest common subsequence, by its definition."""
+    if not a or not b:
+        return 0
+    if a[0] == b[0]:
+        return 1 + subsequence(a[1:], b[1:])
+    return max(subsequence(a[1:], b), subsequence(a, b[1:]))
+
+
+def metrics_by_definition():
+    """Diversities as sums over pairs of texts, classes or eigenvalues."""
+    texts = [tuple(x) for x in SPACE.tokens.tolist()]
+    lcs = np.array([[subsequence(a, b) / 3 for b in texts] for a in texts])
+    pairs = [{a[:2], a[1:]} for a in texts]
+    repeats = np.array([[np.log(1 + len(a & b)) for b in pairs] for a in pairs])
+    bags = [tuple(sorted(a)) for a in texts]
+    meets = np.array([[a == b for b in bags] for a in bags])
+    cosines = np.array(
+        [[sum(a.count(t) * b.count(t) for t in range(4)) for b in texts] for a in texts]
+    )
+    cosines = cosines / np.sqrt(np.outer(np.diag(cosines), np.diag(cosines)))
+
+    def vendi(q):
+        values = np.linalg.eigvalsh(np.sqrt(np.outer(q, q)) * cosines)
+        values = values[values > 1e-14]
+        return -values @ np.log(values)
+
+    return {
+        "distinct_10": lambda q: 64 - ((1 - q) ** 10).sum(),
+        "Class SE": lambda q: -xlogy(q, meets @ q).sum(),
+        "log Vendi": vendi,
+        "NCosine^2": lambda q: -q @ cosines**2 @ q,
+        "NROUGE-L": lambda q: -q @ lcs @ q,
+        "NSelf-repetition": lambda q: -q @ repeats @ q,
+    }
+
+
+@pytest.mark.claim("N14.17")
+@pytest.mark.parametrize("name", list(metrics_by_definition()))
+def test_witnesses_of_recent_metrics_win_by_their_definitions(script, metrics, name):
+    p = np.random.default_rng(17).dirichlet(np.ones(64)) + 1e-4
+    p /= p.sum()
+    given = next(v for v in script.diversities() if v.name == name)
+    value, by_definition = jax.jit(given.value), metrics_by_definition()[name]
+    assert by_definition(p) == pytest.approx(float(value(p)), rel=1e-10)
+    slope = np.asarray(jax.grad(value)(p))
+    beaten = {}
+    for kind, score in metrics[0].items():
+        u = np.asarray(score(p))
+        found = script.witness(p, u, slope, value)
+        beaten[kind] = found is not None
+        if found is not None:
+            q = found[1]
+            assert min((q - p) @ u, by_definition(q) - by_definition(p)) > 1e-12
+    partner = {
+        "distinct_10": ("Match", "9"),
+        "Class SE": ("Class LL", ""),
+        "log Vendi": ("Vendi LL", ""),
+        "NCosine^2": ("Cosine^2", "1"),
+    }.get(name)
+    assert {kind for kind, won in beaten.items() if not won} == {partner} - {None}

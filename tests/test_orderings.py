@@ -551,6 +551,26 @@ def damaged_reviews():
     return found
 
 
+@pytest.mark.claim("N15.21")
+def test_the_reverse_lm_score_sees_damaged_words_and_hardly_lost_topics():
+    """By slopes over all strengths, and lost topics against a tenth of dropout."""
+    found = {}
+    for row in rows_of("reverse_scores.csv"):
+        found.setdefault((row["damage"], row["repeat"]), []).append(
+            float(row["per_token"])
+        )
+    strengths = np.arange(6) / 10
+    slopes = {key: np.polyfit(strengths, x, 1)[0] for key, x in found.items()}
+    for repeat in "01":
+        topics = slopes["mode collapse", repeat]
+        for damage in ("word dropout", "word swap"):
+            assert slopes[damage, repeat] > 4 * topics
+        # Half of the topics cost less than a fifth of the words.
+        dropped = found["word dropout", repeat]
+        lost = found["mode collapse", repeat]
+        assert lost[5] - lost[0] < dropped[2] - dropped[0]
+
+
 @pytest.mark.claim("N15.18")
 def test_damage_of_sentences_is_seen_by_joint_metrics_and_not_by_words():
     table = damaged_reviews()

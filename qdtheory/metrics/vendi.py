@@ -18,7 +18,7 @@ from qdtheory.world.distributions import (
     check_distribution,
     check_distributions,
 )
-from qdtheory.world.numbers import NOISE, TINY
+from qdtheory.world.numbers import EPS, NOISE, TINY
 
 
 def features_of(
@@ -102,7 +102,9 @@ def matrix_log(
 @matrix_log.defjvp
 def _matrix_log_jvp(primals, tangents):
     values, vectors = jnp.linalg.eigh(primals[0])
-    values = jnp.maximum(values, TINY)
+    # Below this they are rounding: of a singular matrix the slope stays finite, and
+    # right for texts that lie in its range.
+    values = jnp.maximum(values, EPS * values[-1])
     a, b = values[:, None], values[None]
     ratio = (a - b) / b
     near = jnp.abs(ratio) < 1e-4
@@ -111,8 +113,7 @@ def _matrix_log_jvp(primals, tangents):
     apart = (jnp.log(a) - jnp.log(b)) / jnp.where(near, 1.0, a - b)
     quotients = jnp.where(near, series, apart)
     inner = vectors.T @ tangents[0] @ vectors
-    value = (vectors * jnp.log(values)) @ vectors.T
-    return value, vectors @ (quotients * inner) @ vectors.T
+    return matrix_log(primals[0]), vectors @ (quotients * inner) @ vectors.T
 
 
 @jax.custom_jvp

@@ -45,12 +45,12 @@ def vendi_score(
         )
     if not order > 0:
         raise ValueError(f"order: expected a positive number, got {order}")
-    features = features.astype(float)
-    lengths = np.linalg.norm(features, axis=1)
+    features = features.astype(float, copy=False)
+    lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
     if not (lengths > 0).all() or not np.isfinite(lengths).all():
         raise ValueError("features: expected finite vectors other than 0")
-    features /= lengths[:, None]
-    values = np.linalg.eigvalsh(features.T @ features / len(features))
+    unit = features / lengths[:, None]
+    values = np.linalg.eigvalsh(unit.T @ unit / len(unit))
     values = values[values > 0]
     if order == 1:
         return float(np.exp(-values @ np.log(values)))

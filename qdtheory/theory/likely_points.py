@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.pairs.formulas import Expression, variable
+from qdtheory.theory.beyond_theorem_3 import mirrored_curvature
 from qdtheory.theory.sign_proofs import find_peak, find_sign, number_sign
 from qdtheory.theory.theorem_3 import EXACT_POINTS, GRID, Functions
 
@@ -54,8 +55,9 @@ def likely_points(
         if wrong[i] > 0.5 and num_texts > 3:
             # The least that two texts of one sum leave to the others, see
             # `keeps_order_with_one_text`.
-            both = [float(wrong[i]), 0.99 * (1 - float(wrong[i]))]
-            yield _with_texts(both, num_texts, rng)
+            yield _with_two(float(wrong[i]), num_texts, rng)
+    if (worst := _least_curved(functions)) is not None and num_texts > 2:
+        yield _with_two(worst, num_texts, rng)
     points = random_points(num_texts)
     if functions.formulas is not None:
         yield from islice(points, NUM_FIRST)
@@ -82,6 +84,28 @@ def _at_features(f: Expression, g: Expression, num_texts: int) -> Iterator[np.nd
         if place == fall and 2 * place < 1 and num_texts > 2:
             # Put two texts there: separating them gains diversity at no cost in U.
             yield _with_texts([float(place)] * 2, num_texts, rng)
+    start = score.subs(x, 0)
+    if (
+        fall is not None
+        and 2 * fall > 1
+        and num_texts > 2
+        and number_sign(start) is not None
+    ):
+        place = find_sign(mirrored_curvature(f).subs(x, (1 + x) / 2), x, -1)
+        if place is not None:
+            yield _with_two(float(1 + place) / 2, num_texts, rng)
+
+
+def _least_curved(functions: Functions) -> float | None:
+    """The likeliest x above 1/2 of the grid for two texts at x and nearly 1 - x."""
+    even = GRID >= 1e-3
+    value, slope = functions.f.value[even], functions.f.slope[even]
+    rise = value - functions.f.value[0]
+    with np.errstate(all="ignore"):
+        # The least sum of f'(P_i) d_i^2, see `keeps_order_with_one_text`.
+        curved = slope + slope[::-1] * (rise / rise[::-1]) ** 2
+    curved = np.where((GRID[even] > 0.5) & np.isfinite(curved), curved, np.inf)
+    return float(GRID[even][curved.argmin()]) if curved.min() < 0 else None
 
 
 def _around(
@@ -89,6 +113,13 @@ def _around(
 ) -> Iterator[np.ndarray]:
     """Generate P with one text of this probability."""
     return (_with_texts([place], num_texts, rng) for _ in range(4))
+
+
+def _with_two(
+    place: float, num_texts: int, rng: np.random.Generator
+) -> Float[np.ndarray, " texts"]:
+    """Draw a P with a text of this probability, another with nearly all the rest."""
+    return _with_texts([place, 0.99 * (1 - place)], num_texts, rng)
 
 
 def _with_texts(

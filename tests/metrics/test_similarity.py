@@ -126,7 +126,14 @@ def periodic(word, length, starts):
 @pytest.mark.claim("N25.23")
 @pytest.mark.parametrize(
     ("order", "period", "words"),
-    [(4, 2, ("0011", "0001")), (7, 2, ("0011", "0001")), (6, 3, ("000111", "010011"))],
+    [
+        (4, 2, ("0011", "0001")),
+        (7, 2, ("0011", "0001")),
+        (5, 3, ("000111", "010011")),
+        (6, 3, ("000111", "010011")),
+        (6, 4, ("00001111", "00011001")),
+        (8, 6, ("0" * 6 + "1" * 6, "000011100011")),
+    ],
 )
 def test_two_sequences_without_common_ngrams_give_two_negative_directions(
     order, period, words
@@ -134,16 +141,55 @@ def test_two_sequences_without_common_ngrams_give_two_negative_directions(
     starts = (0, period // 2, period, period + period // 2)
     length = order + period - 1
     texts = [text for word in words for text in periodic(word, length, starts)]
-    weights = [1 / order] * order
-    kernel = np.zeros((8, 8))
-    for (i, a), (j, b) in product(enumerate(texts), repeat=2):
-        if shares(a, b, order):  # NLTK warns of what is 0
-            kernel[i, j] = sentence_bleu([b], a, weights)
+    kernel = referee_kernel(texts, order)
     d = np.array([1, -1, 1, -1])
     assert (kernel[:4, 4:] == 0).all()
     for block in (kernel[:4, :4], kernel[4:, 4:]):
         assert block[0, 2] == block[1, 3] == 0
         assert d @ block @ d < 0
+
+
+@pytest.mark.claim("N25.23")
+@pytest.mark.parametrize(
+    ("order", "length"), [(3, 5), (3, 40), (4, 6), (4, 12), (7, 12), (7, 30), (9, 16)]
+)
+def test_six_texts_have_two_negative_directions(order, length):
+    run = length - order + 1
+    texts = ["0" * i + "1" * run + "0" * (order - 1 - i) for i in range(3)]
+    images = ["".join("10"[int(c)] for c in text) for text in texts]
+    kernel = referee_kernel([[*text] for text in texts + images], order)
+    assert not np.diag(kernel[:3, 3:]).any()
+    for v in (
+        [1, -1, 0],
+        [1, 0, -1],
+        [0, 1, -1],
+        [2, -1, -1],
+        [-1, 2, -1],
+        [3, -2, -1],
+    ):
+        assert np.tile(v, 2) @ kernel @ np.tile(v, 2) < -1e-3
+    found = kernel_criterion(kernel)
+    assert found.num_negative >= 2
+    assert found.all_dominated
+
+
+@pytest.mark.claim("N25.23")
+@pytest.mark.parametrize("length", [3, 4, 5, 17, 100, 499, 500, 2011])
+def test_pairs_of_words_have_two_negative_directions_at_every_length(length):
+    if length < 5:
+        texts = list(product("01", repeat=length))
+    elif length < 500:
+        cuts = [length * i // 8 for i in range(9)]
+        ends = [(a, b) for a in cuts for b in cuts if a <= b]
+        alternating = "01" * length
+        texts = {"0" * a + "1" * (b - a) + alternating[: length - b] for a, b in ends}
+    else:
+        k, alternating = length // 16, "10" * length
+        texts = ["0" * length, "0" * (length - k) + "1" * k]
+        texts += ["0" * k + alternating[: length - k], alternating[1 : length + 1]]
+        texts += ["".join("10"[int(c)] for c in text) for text in texts]
+    kernel = counted_kernel(sorted(map("".join, texts)), 2)
+    assert kernel_criterion(kernel).num_negative >= 2
 
 
 @pytest.mark.claim("N25.23")
@@ -159,6 +205,20 @@ def test_four_texts_beat_some_p_whatever_the_order(order, length):
     assert not found.compatible
     p, q = (np.asarray(x) for x in (found.witness.p, found.witness.q))
     assert min((q - p) @ kernel @ p, (p - q) @ kernel @ (p + q)) > 1e-6
+
+
+def referee_kernel(texts, order):
+    """BLEU of each text with each by NLTK, which warns of what is 0."""
+    weights = [1 / order] * order
+    return np.array(
+        [
+            [
+                sentence_bleu([b], a, weights) if shares(a, b, order) else 0
+                for b in texts
+            ]
+            for a in texts
+        ]
+    )
 
 
 def shares(a, b, n):

@@ -62,3 +62,14 @@ def test_the_discrepancy_of_a_compatible_pair_is_0():
     assert hash(PAIR) == hash(qd.VendiPair(KERNEL))
     found = qd.quality_discrepancy(PAIR, models(4, 1)[0])
     assert 0 <= found.qdisc <= found.upper_bound < 1e-9
+
+
+def test_a_gain_where_the_best_texts_are_alike():
+    """The density matrix of the modes is singular, and so is its slope's formula."""
+    kernel = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    scores, p = np.array([1.0, 1.0, 0.0]), np.array([0.2, 0.1, 0.7])
+    pair = qd.ConcavePair(lambda p: scores, qd.VendiPair(kernel).diversity)
+    found = qd.quality_discrepancy(pair, p)
+    # Vendi depends on the mass of the third text alone, and is even around 1/2.
+    assert found.qdisc == pytest.approx(0.4, abs=1e-9)
+    assert found.status == "certified"

@@ -4,6 +4,7 @@ from itertools import product
 
 import jax
 import jax.numpy as jnp
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy
@@ -316,10 +317,28 @@ def test_the_condition_is_necessary_for_many_texts():
 
 
 @pytest.mark.claim("N25.24")
+@pytest.mark.parametrize("c", [1.001, 1.01, 1.05, 1.2, 1.6])
+def test_what_fails_the_condition_is_beaten(c):
+    verdict = qd.check_compatibility(
+        qd.SeparablePair(f"x - {c}*x**4", f"-x**2/2 + {c}*x**5/5")
+    )
+    assert verdict.compatible is False
+    laws = [
+        [mp.mpf(float(x)) for x in law]
+        for law in (verdict.witness.p, verdict.witness.q)
+    ]
+    p, q = ([x / mp.fsum(law) for x in law] for law in laws)
+    assert mp.fsum((x - c * x**4) * (y - x) for x, y in zip(p, q)) > 0
+    diversity = [mp.fsum(c * x**5 / 5 - x**2 / 2 for x in law) for law in (p, q)]
+    assert diversity[1] > diversity[0]
+
+
+@pytest.mark.claim("N25.24")
 def test_the_condition_is_proved_up_to_its_end():
     for f, holds in (
         ("x - x**2", True),
         ("x - 0.9*x**4", True),
+        ("x - x**4", True),
         ("x - 1.1*x**4", False),
     ):
         assert keeps_order_with_one_text(qd.Expression(f)) is holds
