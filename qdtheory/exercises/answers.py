@@ -302,6 +302,18 @@ def changes_the_order(answer: object) -> bool:
     return well and min(np.diff(by_text)[0], -np.diff(by_token)[0]) >= 0.01
 
 
+def squares_without_each(table: np.ndarray) -> ArrayLike:
+    """Sums of squared counts without each column of a table."""
+    whole = table.sum(axis=1)
+    return (whole @ whole) - (table * (2 * whole[:, None] - table)).sum(axis=0)
+
+
+def tables_of_counts() -> list[tuple]:
+    """Tables with a row for each n-gram and a column for each group."""
+    rng = np.random.default_rng(12)
+    return [(rng.poisson(0.7, shape),) for shape in ((1, 2), (9, 4), (40, 20))]
+
+
 def luck_wins(answer: object) -> bool:
     """The first model has the best run, and is worse by more than the seeds' spread."""
     lucky, steady = as_numbers(answer)
@@ -509,6 +521,9 @@ GRADERS: dict[str, Grader] = {
         "two lists of two or more sentences, lists of words, with a negative CND-1",
     ),
     "12.4": letter("12.4", "a74a4256"),
+    "12b.1": number(5e9 * (5e9 - 1) / 2**65, 1e-6),
+    "12b.2": function(squares_without_each, tables_of_counts, 1e-12),
+    "12b.3": letter("12b.3", "b01c268d"),
     "13.1": number(5 * np.expm1(24.2), 1e-2),
     "13.2": function(
         mean_cnd_of_copies, lambda: [*fours(2), (np.array([0.7, 0.3]), 5)], 1e-9

@@ -38,6 +38,7 @@ def parts(*options, out="", num_parts=3):
         assert (found.exit_code, found.stdout, found.stderr) == (0, "", "")
 
 
+@pytest.mark.claim("N12.31")
 @pytest.mark.parametrize("form", ["table", "csv", "markdown", "latex", "json"])
 def test_parts_give_the_report_of_one_run(folder, form):
     whole = call(*EVALUATE, "--format", form)

@@ -124,6 +124,7 @@ def test_sums_beyond_the_floats_are_exact():
 # -- parts ---------------------------------------------------------------------------
 
 
+@pytest.mark.claim("N12.26")
 @settings(deadline=None, max_examples=40)
 @given(
     sentences,

@@ -23,6 +23,7 @@ def ngrams(sentence, n):
     return [tuple(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
 
 
+@pytest.mark.claim("N12.28")
 @pytest.mark.parametrize("min_order", [1, 2])
 def test_runs_are_the_counts_of_ngrams_in_sentences(min_order):
     windows = windows_of(as_corpus([*MODEL, []]), 5)
