@@ -132,6 +132,18 @@ def evaluate(
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Lower-case sentences first.")
     ] = False,
+    embeddings: Annotated[
+        bool,
+        typer.Option("--embeddings", help="Add Frechet distance and Vendi, of MiniLM."),
+    ] = False,
+    language_model: Annotated[
+        bool,
+        typer.Option("--language-model", help="Add LM and reverse LM score."),
+    ] = False,
+    paired: Annotated[
+        bool,
+        typer.Option("--paired", help="Add BLEU and ROUGE of line i against line i."),
+    ] = False,
     form: FormatOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
@@ -201,6 +213,14 @@ def evaluate(
         )
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
+    asked = {
+        "embeddings": embeddings,
+        "language-model": language_model,
+        "paired": paired,
+    }
+    requests = [name for name, wanted in asked.items() if wanted]
+    if requests and (part or memory or scheduler):
+        fail(f"--{requests[0]}: needs all texts at once, in memory")
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
     with progress(1 + len(candidates)) as step:
@@ -231,10 +251,17 @@ def evaluate(
             with _cluster(scheduler) as client, progress(num_parts_on(client)) as step:
                 found = counted(plan, corpora, real, step, client)
         else:
-            with progress(max_order) as step:
+            with progress(max_order + len(requests) * (1 + len(candidates))) as step:
                 found = counted(plan, corpora, real, step)
+                if requests:
+                    from qdtheory.text.requested import with_requested
+
+                    settings = max_order, plan.smoothing, plan.level, step
+                    found = with_requested(found, requests, corpora, real, *settings)
     except OSError as error:
         fail(f"{shown(error.filename or '')}: {error.strerror or error}")
+    except ImportError as error:
+        fail(str(error))
     except ValueError as error:
         # Only the references' own failure comes without a name.
         named = any(str(error).startswith(f"{name}: ") for name in corpora)

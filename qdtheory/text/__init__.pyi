@@ -73,4 +73,5 @@ from .repetition import (
     self_repetition as self_repetition,
 )
 from .report import Report as Report
+from .stored import stored_corpus as stored_corpus
 from .vendi import vendi_score as vendi_score

@@ -1,5 +1,6 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,24 @@ from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
 from qdtheory.world.records import Record
 
-# Less of these is better.
-LOWER = ("Self-BLEU", "CND")
+# Less of these is better; "-n" may follow.
+LOWER = ("Self-BLEU", "CND", "Frechet MiniLM", "LM score", "reverse LM score")
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether less of a metric is better.
+
+    Args:
+        metric: its name in a report, such as "CND-2" or "LM score".
+
+    Returns:
+        True for Self-BLEU, CND, Frechet distances and LM scores.
+
+    Example:
+        >>> lower_is_better("CND-2"), lower_is_better("NRR-2")
+        (True, False)
+    """
+    return metric.startswith(tuple(f"{name}-" for name in LOWER)) or metric in LOWER
 
 
 class Comparison(Record):
@@ -19,7 +36,7 @@ class Comparison(Record):
     Attributes:
         one: name of the first candidate.
         other: name of the second.
-        metrics: names of the metrics, as in the report.
+        metrics: names of the metrics, as in the report, without LM scores.
         difference: the first's value less the second's, an entry a metric, with its
             interval.
         paired: whether sentences of one row were left out together.
@@ -50,7 +67,7 @@ class Comparison(Record):
             return None
         more = self.one if low > 0 else self.other
         less = self.other if low > 0 else self.one
-        return less if metric.rpartition("-")[0] in LOWER else more
+        return less if lower_is_better(metric) else more
 
     def sentences(self, n: int) -> tuple[str, str]:
         """Say what may be said of the two by n-grams: by CND, and by BLEU.
@@ -105,7 +122,8 @@ class Comparison(Record):
             there = ", ".join(self.metrics)
             raise KeyError(f"no metric is called {metric!r}; there are {there}")
         i = self.metrics.index(metric)
-        return float(self.difference.low[i]), float(self.difference.high[i])
+        low, high = map(np.asarray, (self.difference.low, self.difference.high))
+        return float(low[i]), float(high[i])
 
     def _where(self, n: int) -> str:
         """By which side of the pair the closer one leads."""
@@ -174,8 +192,10 @@ def compare(
             f"paired: expected samples of one size, row by row, got {sizes[0]:,} and "
             f"{sizes[1]:,} sentences; leave it out for independent samples"
         )
-    values = [np.asarray(report.scores[name].value) for name in (one, other)]
     left_out = [report.left_out[name] for name in (one, other)]
+    known = ~(np.isnan(left_out[0]).any(axis=0) | np.isnan(left_out[1]).any(axis=0))
+    left_out = [values[:, known] for values in left_out]
+    values = [np.asarray(report.scores[name].value)[known] for name in (one, other)]
     if paired:
         variance, degrees = _jackknife(left_out[0] - left_out[1])
     else:
@@ -185,7 +205,8 @@ def compare(
             degrees = variance**2 / (a**2 / of_a + b**2 / of_b)
         degrees = np.where(variance > 0, degrees, np.inf)
     difference = interval_of(values[0] - values[1], variance, degrees, level)
-    return Comparison(one, other, report.metrics, difference, paired, level)
+    metrics = tuple(compress(report.metrics, known))
+    return Comparison(one, other, metrics, difference, paired, level)
 
 
 def _jackknife(

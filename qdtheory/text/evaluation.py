@@ -1,6 +1,6 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -103,6 +103,7 @@ def evaluate(
     empty: Empty = "keep",
     lowercase: bool = False,
     client: Any = None,
+    requests: Collection[str] = (),
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
 
@@ -128,12 +129,15 @@ def evaluate(
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
         client: a `distributed.Client`, whose workers count; None: this process does.
+        requests: metrics that are computed on request only: "embeddings",
+            "language-model" or "paired", see `with_requested`.
 
     Returns:
         The report.
 
     Raises:
-        ModuleNotFoundError: distributed is missing, for a client.
+        ModuleNotFoundError: distributed is missing, for a client; or the extra of a
+            request.
         TypeError: see `as_corpus`; or the client is something else.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
@@ -160,7 +164,13 @@ def evaluate(
         empty,
         lowercase,
     )
-    return counted(plan, corpora, real, step, client)
+    report = counted(plan, corpora, real, step, client)
+    if not requests:
+        return report
+    from qdtheory.text.requested import with_requested  # late: imports JAX
+
+    settings = max_order, smoothing, level, step
+    return with_requested(report, requests, corpora, real, *settings)
 
 
 def planned(

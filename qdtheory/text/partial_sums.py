@@ -32,10 +32,9 @@ from qdtheory.text.ngrams import check_order
 from qdtheory.text.runs import Runs, Windows, changes, orders, sorted_keys
 from qdtheory.world.records import Record
 
-# At most so many groups fit into the bits of an integer.
-MAX_GROUPS = 63
+MAX_GROUPS = 255  # numbered in a byte
 MAX_PARTS = 512
-REFERENCES = "the references"  # no candidate is called so
+REFERENCES = "\0"  # no candidate is called so
 # What counting takes, measured: with the imports, a sentence, and a place of a part.
 START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 120 * 10**6, 30, 100
 
@@ -197,7 +196,7 @@ def partial_sums(
         references: real text.
         max_order: highest order of the n-grams, at least 1.
         averaged: whether counts are divided by the n-grams of their sentence.
-        num_groups: number of groups that sentences are left out in, at most 63; a text
+        num_groups: number of groups that sentences are left out in, at most 255; a text
             of fewer sentences has a group for each; 1: none is left out.
         seed: seed of the random groups.
         part: the part, from 0.
@@ -209,7 +208,7 @@ def partial_sums(
 
     Raises:
         TypeError: `max_order` is not an integer.
-        ValueError: `max_order` is below 1, there are more than 63 groups, or there is
+        ValueError: `max_order` is below 1, there are more than 255 groups, or there is
             no such part.
 
     Example:
@@ -469,7 +468,7 @@ def sides_of(
         The candidates by name, and last the references, which have one group.
 
     Raises:
-        ValueError: there are more than 63 groups, or none.
+        ValueError: there are more than 255 groups, or none.
     """
     if not 1 <= num_groups <= MAX_GROUPS:
         raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")

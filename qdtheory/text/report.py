@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.comparison import LOWER, Comparison, compare
+from qdtheory.text.comparison import LOWER, Comparison, compare, lower_is_better
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.tables import (
@@ -199,7 +199,7 @@ class Report(Record):
         scores = [self[name] for name in self]
         lines = []
         for metric in self.metrics:
-            lower = metric.rpartition("-")[0] in LOWER
+            lower = lower_is_better(metric)
             lines.append(_marked([found[metric] for found in scores], lower))
         columns = zip(*lines, strict=True)
         return dict(zip(self, map(list, columns), strict=True))
@@ -214,9 +214,11 @@ class Report(Record):
             One sentence.
         """
         marks = f"; {best}: the best; {ALIKE}: its interval overlaps that of the best"
+        there = "Self-BLEU", "CND", *self.metrics
+        *others, last = (name for name in LOWER if name in there)
         return (
-            "Higher is better, but lower for Self-BLEU and CND; ±: half the interval"
-            f"{marks * (len(self.scores) > 1)}."
+            f"Higher is better, but lower for {', '.join(others)} and {last}; "
+            f"±: half the interval{marks * (len(self.scores) > 1)}."
         )
 
     def _plain(self) -> dict[str, Any]:

@@ -354,6 +354,16 @@ def test_planes_and_page_go_to_files_beside_the_table(folder):
     assert Path("x.pdf").read_bytes()[:4] == b"%PDF"
 
 
+def test_paired_metrics_on_request(folder):
+    options = *METRICS[:2], "--references", "one.txt", "--max-order", "2", "--json"
+    found = json.loads(call(*options, "--paired").stdout)
+    metrics = found["candidates"][0]["metrics"]
+    assert [*metrics][-4:] == ["paired BLEU-1", "paired BLEU-2", "ROUGE-1", "ROUGE-2"]
+    result = call(*options, "--paired", "--memory", "1GB")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "qdtheory: --paired: needs all texts at once, in memory\n"
+
+
 def test_without_matplotlib_a_figure_is_refused_before_the_work(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = call(*METRICS, *ORDERS, "--html", "x.html")

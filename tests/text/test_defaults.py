@@ -48,7 +48,15 @@ OF_ORDERS = OF_BLEU | {
             EVERYTHING | {"coverage_rate", "negative_repetition_rate", "cnd"},
         ),
         ("max_order", EVERYTHING | OF_ORDERS),
-        ("level", {"evaluate", "jackknife_interval", "bootstrap_interval"}),
+        (
+            "level",
+            {
+                "evaluate",
+                "jackknife_interval",
+                "bootstrap_interval",
+                "estimate_bhattacharyya",
+            },
+        ),
         ("empty", {"evaluate", "command", "as_corpus", "read_corpus"}),
     ],
 )

@@ -185,8 +185,8 @@ def test_chunks_are_read_one_after_another(monkeypatch):
     ("options", "message"),
     [
         ({"max_order": 0}, "max_order: expected 1 or more, got 0"),
-        ({"num_groups": 64}, "num_groups: expected 1 to 63, got 64"),
-        ({"num_groups": 0}, "num_groups: expected 1 to 63, got 0"),
+        ({"num_groups": 256}, "num_groups: expected 1 to 255, got 256"),
+        ({"num_groups": 0}, "num_groups: expected 1 to 255, got 0"),
         ({"part": 2, "num_parts": 2}, "part: expected 0 to 1, got 2"),
         ({"part": -1, "num_parts": 2}, "part: expected 0 to 1, got -1"),
     ],

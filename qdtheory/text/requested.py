@@ -1,0 +1,183 @@
+"""Metrics that `evaluate` computes on request: of models, or of paired sentences."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+
+from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.text.corpus import Corpus, Token
+from qdtheory.text.defaults import LEVEL, MAX_ORDER, NUM_GROUPS, SMOOTHING
+from qdtheory.text.embeddings import embed
+from qdtheory.text.frechet import frechet_distance
+from qdtheory.text.intervals import ConfidenceInterval, interval_of, random_groups
+from qdtheory.text.lm_scores import (
+    FittedModel,
+    LanguageModelScore,
+    cross_entropy_of,
+    fit_language_model,
+    known_words,
+)
+from qdtheory.text.paired import paired_bleu_scores, rouge_scores
+from qdtheory.text.report import Report
+from qdtheory.text.vendi import vendi_score
+
+# What can be asked for, and what is said of it in the report's methods.
+METHODS = {
+    "embeddings": "Frechet distance and Vendi score of MiniLM's features",
+    "language-model": "LM scores in nats a token, of one LSTM of 64 units each",
+    "paired": "paired BLEU and ROUGE F1 of sentences at the same place",
+}
+BATCH_SIZE = 32  # less for a few sentences
+
+
+def with_requested(
+    report: Report,
+    requests: Collection[str],
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    max_order: int = MAX_ORDER,
+    smoothing: Smoothing = SMOOTHING,
+    level: float = LEVEL,
+    step: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Add the metrics that were asked for to a report.
+
+    Args:
+        report: of the same candidates and references.
+        requests: "embeddings": Frechet distance to the references and Vendi score, of
+            MiniLM's features, without the empty sentences. "language-model": LM and
+            reverse LM score, in nats a token. "paired": BLEU and ROUGE of sentences at
+            the same place.
+        candidates: texts by name.
+        references: real text.
+        max_order: highest order of the n-grams.
+        smoothing: smoothing of BLEU.
+        level: coverage probability of the intervals.
+        step: called with a description before each long step.
+
+    Returns:
+        The report with more metrics. The intervals of LM scores are over sentences, for
+        a fitted model, and `compare` leaves LM scores out.
+
+    Raises:
+        ModuleNotFoundError: an extra is not installed.
+        ValueError: an unknown request; "paired" with samples whose sizes differ from
+            the references'; or see `fit_language_model`.
+
+    Example:
+        >>> from qdtheory.text import as_corpus, evaluate
+        >>> real = as_corpus(["a b", "b c", "c a"])
+        >>> report = evaluate({"x": real}, real, max_order=1)
+        >>> found = with_requested(report, ["paired"], {"x": real}, real, 1)
+        >>> found["x"]["ROUGE-1"].value
+        1.0
+    """
+    for request in requests:
+        if request not in METHODS:
+            expected = ", ".join(map(repr, METHODS))
+            raise ValueError(f"requests: expected some of {expected}, got {request!r}")
+    names: list[str] = []
+    intervals: dict[str, list[ConfidenceInterval]] = {name: [] for name in candidates}
+    left_out: dict[str, list[np.ndarray]] = {name: [] for name in candidates}
+
+    def add(metrics: list[str], name: str, found: ConfidenceInterval, without) -> None:
+        names.extend(metric for metric in metrics if metric not in names)
+        intervals[name].append(found)
+        left_out[name].append(without)
+
+    if "embeddings" in requests:
+        step("Embedding the references")
+        real = embed(references)
+        for name, corpus in candidates.items():
+            step(f"Embedding {name}")
+            rows = embed(corpus)
+            # Empty sentences have no features; the others keep their groups.
+            group = _groups(corpus)[corpus.lengths > 0]
+
+            def features(kept, rows=rows):
+                return [frechet_distance(rows[kept], real), vendi_score(rows[kept])]
+
+            ends = np.array([0.0, 1.0]), np.array([np.inf, np.inf])
+            found = _jackknifed(features, group, level, ends)
+            add(["Frechet MiniLM", "Vendi MiniLM"], name, *found)
+    if "language-model" in requests:
+        known = known_words(references)
+        step("Fitting a language model to the references")
+        of_real = _fitted(references, known)
+        for name, corpus in candidates.items():
+            step(f"Fitting a language model to {name}")
+            own = _fitted(corpus, known)
+            found = _joined(
+                (cross_entropy_of(corpus, of_real), cross_entropy_of(references, own)),
+                level,
+            )
+            without = np.full((_num_groups(corpus), 2), np.nan)
+            add(["LM score", "reverse LM score"], name, found, without)
+    if "paired" in requests:
+        orders = range(1, max_order + 1)
+        metrics = [f"{kind}-{n}" for kind in ("paired BLEU", "ROUGE") for n in orders]
+        for name, corpus in candidates.items():
+            if len(corpus) != len(references):
+                raise ValueError(
+                    f"{name}: paired metrics need a reference for each sentence, got "
+                    f"{len(corpus):,} sentences and {len(references):,} references"
+                )
+            step(f"Pairing {name}")
+            bleu = paired_bleu_scores(corpus, references, max_order, smoothing)
+            rouge = rouge_scores(corpus, references, max_order).f1
+            rows = np.hstack([bleu, rouge])
+            mean = lambda kept, rows=rows: rows[kept].mean(axis=0)  # noqa: E731
+            add(metrics, name, *_jackknifed(mean, _groups(corpus), level, (0, 1)))
+    methods = (METHODS[request] for request in METHODS if request in requests)
+    return replace(
+        report,
+        metrics=(*report.metrics, *names),
+        scores={
+            name: _stacked([report.scores[name], *found])
+            for name, found in intervals.items()
+        },
+        left_out={
+            name: np.hstack([report.left_out[name], *found])
+            for name, found in left_out.items()
+        },
+        methods="; ".join([report.methods, *methods]),
+    )
+
+
+def _fitted(corpus: Corpus, known: tuple[Token, ...]) -> FittedModel:
+    sentences = int((corpus.lengths > 0).sum())
+    batch_size = min(BATCH_SIZE, sentences - max(1, sentences // 10))
+    return fit_language_model(corpus, vocabulary=known, batch_size=batch_size)
+
+
+def _num_groups(corpus: Corpus) -> int:
+    return min(NUM_GROUPS, len(corpus))
+
+
+def _groups(corpus: Corpus) -> np.ndarray:
+    """As the n-gram metrics deal sentences out."""
+    return random_groups(len(corpus), _num_groups(corpus))
+
+
+def _jackknifed(metrics: Callable, group: np.ndarray, level: float, bounds) -> tuple:
+    """The metrics of all rows with their interval, and without each group."""
+    without = np.array([metrics(group != g) for g in range(group.max() + 1)])
+    degrees = len(without) - 1
+    variance = degrees * without.var(axis=0)
+    value = np.asarray(metrics(np.full(len(group), fill_value=True)), float)
+    return interval_of(value, variance, degrees, level, bounds), without
+
+
+def _joined(scores: tuple[LanguageModelScore, ...], level: float) -> ConfidenceInterval:
+    """Nats a token of both scores, with normal intervals at this level."""
+    value = np.array([score.per_token.value for score in scores])
+    error = np.array([score.per_token.standard_error for score in scores])
+    margin = NormalDist().inv_cdf((1 + level) / 2) * error
+    return ConfidenceInterval(value, value - margin, value + margin, error)
+
+
+def _stacked(found: list[ConfidenceInterval]) -> ConfidenceInterval:
+    parts = zip(*((x.value, x.low, x.high, x.standard_error) for x in found))
+    return ConfidenceInterval(*map(np.concatenate, parts))

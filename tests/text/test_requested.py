@@ -1,0 +1,132 @@
+"""Metrics on request are those of their own functions, with intervals and groups."""
+
+import re
+
+import numpy as np
+import pytest
+
+from qdtheory import text
+from qdtheory.text import embeddings, requested
+from qdtheory.text.intervals import jackknife_interval
+
+REAL = [f"a {x} {y} end" for x in "bcde" for y in "fghi"] * 2
+ONE = [f"a {x} {y} end" for x in "bcbb" for y in "fggi"] * 2
+OTHER = [f"{x} a {y} end" for x in "bcde" for y in "ffff"] * 2
+
+
+def features(texts):
+    """Stand-ins for embeddings: counts of letters, without the empty sentences."""
+    corpus = text.as_corpus(texts, "skip")
+    rows = [[" ".join(s).count(c) + 0.01 for c in "abcdefghi"] for s in corpus]
+    return np.array(rows, np.float32)
+
+
+@pytest.fixture
+def letters(monkeypatch):
+    monkeypatch.setattr(requested, "embed", features)
+
+
+def report(*requests, candidates=None, real=REAL, **settings):
+    candidates = candidates or {"one": ONE, "other": OTHER}
+    return text.evaluate(candidates, real, max_order=2, requests=requests, **settings)
+
+
+def test_frechet_and_vendi_are_those_of_the_functions(letters):
+    found = report("embeddings", level=0.9)
+    assert found.metrics[-2:] == ("Frechet MiniLM", "Vendi MiniLM")
+    for name, texts in (("one", ONE), ("other", OTHER)):
+        rows = features(texts)
+        values = [text.frechet_distance(rows, features(REAL)), text.vendi_score(rows)]
+        assert found.scores[name].value[-2:].tolist() == pytest.approx(values)
+
+        def both(corpus):
+            rows = features([" ".join(s) for s in corpus])
+            distance = text.frechet_distance(rows, features(REAL))
+            return np.array([distance, text.vendi_score(rows)])
+
+        ends = np.array([0.0, 1.0]), np.inf
+        direct = jackknife_interval(both, texts, level=0.9, bounds=ends)
+        for part in ("value", "low", "high", "standard_error"):
+            ours = getattr(found.scores[name], part)[-2:]
+            np.testing.assert_allclose(ours, getattr(direct, part), rtol=1e-9)
+    assert "MiniLM's features" in found.methods
+
+
+def test_empty_sentences_have_no_features_and_others_keep_their_groups(letters):
+    texts = ["", *ONE[:20], "", *ONE[20:]]
+    found = report("embeddings", candidates={"x": texts})
+    value = found["x"]["Vendi MiniLM"].value
+    assert value == pytest.approx(text.vendi_score(features(ONE)))
+    assert found.left_out["x"].shape == (20, len(found.metrics))
+    assert np.isfinite(found.left_out["x"]).all()
+
+
+def test_paired_metrics_are_means_over_rows():
+    found = report("paired")
+    for name, texts in (("one", ONE), ("other", OTHER)):
+        scores = found[name]
+        for n, value in enumerate(text.paired_bleu(texts, REAL, 2), start=1):
+            assert scores[f"paired BLEU-{n}"].value == pytest.approx(value)
+        for n, value in enumerate(text.rouge(texts, REAL, 2).f1, start=1):
+            assert scores[f"ROUGE-{n}"].value == pytest.approx(value)
+    # Sentences at the same place: the rows of both candidates answer one another.
+    both = found.compare("one", "other", paired=True)
+    rows = [text.rouge_scores(x, REAL, 2).f1[:, 0] for x in (ONE, OTHER)]
+    error = (rows[0] - rows[1]).std(ddof=1) / np.sqrt(len(REAL))
+    i = both.metrics.index("ROUGE-1")
+    assert both.difference.standard_error[i] == pytest.approx(error, rel=0.5)
+    assert both.difference.value[i] == pytest.approx((rows[0] - rows[1]).mean())
+
+
+@pytest.mark.slow
+def test_lm_scores_are_those_of_the_functions_and_are_not_compared():
+    one, real = 2 * ONE, 2 * REAL
+    found = report(
+        "language-model",
+        candidates={"one": one, "other": 2 * OTHER},
+        real=real,
+        level=0.9,
+    )
+    known = text.known_words(real)
+    forward = text.cross_entropy_of(
+        one, text.fit_language_model(real, vocabulary=known)
+    ).per_token
+    backward = text.cross_entropy_of(
+        real, text.fit_language_model(one, vocabulary=known)
+    ).per_token
+    for name, score in (("LM score", forward), ("reverse LM score", backward)):
+        ours = found["one"][name]
+        assert ours.value == pytest.approx(score.value, rel=1e-6)
+        assert ours.standard_error == pytest.approx(score.standard_error, rel=1e-6)
+        share = (ours.high - ours.low) / (score.high - score.low)
+        assert share == pytest.approx(1.6449 / 1.96, rel=1e-3)
+    compared = found.compare("one", "other").metrics
+    assert [name for name in found.metrics if name not in compared] == [
+        "LM score",
+        "reverse LM score",
+    ]
+    assert "CND, LM score and reverse LM score;" in found.legend()
+    # Few sentences are fitted too.
+    few = report("language-model", candidates={"one": ONE[:9], "other": OTHER[:9]})
+    assert np.isfinite(few["one"]["reverse LM score"].value)
+
+
+def test_nothing_is_added_without_a_request():
+    assert report().metrics == report().metrics[:14]
+    assert "MiniLM" not in report().legend()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"requests": ["bertscore"]}, "expected some of 'embeddings', 'language-mod"),
+        ({"requests": ["paired"]}, "one: paired metrics need a reference for each"),
+    ],
+)
+def test_bad_requests(as_a_user, settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        text.evaluate({"one": ONE[:-1]}, REAL, max_order=2, **settings)
+
+
+def test_the_real_embeddings_are_asked_for():
+    assert requested.embed is embeddings.embed
