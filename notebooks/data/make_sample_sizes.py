@@ -7,7 +7,7 @@ is CPU time and peak memory of one process, orders 1 to 4: of the metrics alone,
 intervals, with intervals in 8 parts one after another, and with intervals by counting
 anew without each group. Coverage is how many 95 % intervals hold the mean, which is
 known, orders 1 and 2. A run that is killed loses the part under way only, whose file is
-missing from the folder. All take some ten minutes of CPU time.
+missing from the folder. All take some six minutes of CPU time.
 """
 
 import argparse
