@@ -320,7 +320,8 @@ def _transport(*arrays: Any) -> list[np.ndarray]:
         plan += np.outer(rows, columns / missing)
     u = (cost - dual[len(a) :]).min(axis=1)
     v = (cost - u[:, None]).min(axis=0)
-    _check_gap((cost * plan).sum(), a @ u + b @ v, abs(cost).max())
+    least = float(a @ u + b @ v)
+    _check_gap(float((cost * plan).sum()), least, float(abs(cost).max()))
     return [plan, u, v]
 
 
@@ -344,7 +345,7 @@ class _Potential:
         # What the flow leaves undone goes at most from one end of a text to the other.
         undone = abs(q - p - flow @ x.clip(0)).sum() / 2
         value = x.clip(0).sum() + undone * self.space.max_length
-        _check_gap(value, (q - p) @ f, self.space.max_length)
+        _check_gap(float(value), float((q - p) @ f), self.space.max_length)
         return [f]
 
 

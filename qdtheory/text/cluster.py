@@ -67,7 +67,8 @@ def sums_on(
     if not size:
         raise ValueError("client: the cluster has no worker; start one (dask worker)")
     # In a list, or each text would be scattered by itself.
-    (sides,) = client.scatter([sides_of(candidates, references)], broadcast=True)
+    scattered: Any = client.scatter([sides_of(candidates, references)], broadcast=True)
+    (sides,) = scattered
     futures = [
         client.submit(count, sides, max_order, averaged, part, size, pure=False)
         for part in range(size)
