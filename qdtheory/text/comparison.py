@@ -4,10 +4,14 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
+from qdtheory.text.intervals import (
+    ConfidenceInterval,
+    check_level,
+    interval_of,
+    jackknife_variance,
+)
 from qdtheory.world.records import Record
 
 # Less of these is better; "-n" may follow.
@@ -197,9 +201,9 @@ def compare(
     left_out = [values[:, known] for values in left_out]
     values = [np.asarray(report.scores[name].value)[known] for name in (one, other)]
     if paired:
-        variance, degrees = _jackknife(left_out[0] - left_out[1])
+        variance, degrees = jackknife_variance(left_out[0] - left_out[1])
     else:
-        (a, of_a), (b, of_b) = map(_jackknife, left_out)
+        (a, of_a), (b, of_b) = map(jackknife_variance, left_out)
         variance = a + b
         with np.errstate(invalid="ignore"):  # 0 / 0: no variance, any degrees
             degrees = variance**2 / (a**2 / of_a + b**2 / of_b)
@@ -207,11 +211,3 @@ def compare(
     difference = interval_of(values[0] - values[1], variance, degrees, level)
     metrics = tuple(compress(report.metrics, known))
     return Comparison(one, other, metrics, difference, paired, level)
-
-
-def _jackknife(
-    left_out: Float[np.ndarray, "groups metrics"],
-) -> tuple[Float[np.ndarray, " metrics"], int]:
-    """Variance of each metric from its values without each group, and its degrees."""
-    degrees = len(left_out) - 1
-    return degrees * left_out.var(axis=0), degrees

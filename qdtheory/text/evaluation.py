@@ -18,7 +18,12 @@ from qdtheory.text.comparability import (
 )
 from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
 from qdtheory.text.defaults import ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
-from qdtheory.text.intervals import ConfidenceInterval, check_level, interval_of
+from qdtheory.text.intervals import (
+    ConfidenceInterval,
+    check_level,
+    interval_of,
+    jackknife_variance,
+)
 from qdtheory.text.leave_out import KINDS, metrics_of_sums
 from qdtheory.text.ngrams import Estimator, check_estimator
 from qdtheory.text.partial_sums import Block, Totals, partial_sums
@@ -324,9 +329,9 @@ def _interval(
     ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
     bounds = tuple(np.repeat([*ranges.values()], metrics.shape[1], axis=0).T)
     values = metrics.reshape(-1, metrics.shape[-1])
-    degrees = values.shape[1] - 2
-    variance = degrees * values[:, 1:].var(axis=1)
-    return interval_of(values[:, 0], variance, degrees, level, bounds)
+    return interval_of(
+        values[:, 0], *jackknife_variance(values[:, 1:].T), level, bounds
+    )
 
 
 def _size(corpus: Corpus) -> TextSize:

@@ -119,8 +119,8 @@ def jackknife_interval(
                 for g in range(groups)
             ),
         )
-        variance = variance + (groups - 1) * values.var(axis=0)
-        degrees = min(degrees, groups - 1)
+        of_corpus, of_groups = jackknife_variance(values)
+        variance, degrees = variance + of_corpus, min(degrees, of_groups)
     return interval_of(metric(*samples), variance, degrees, level, bounds)
 
 
@@ -143,6 +143,25 @@ def random_groups(
     """
     rng = np.random.default_rng(seed)
     return rng.permutation(np.arange(size) % num_groups)
+
+
+def jackknife_variance(
+    left_out: Float[np.ndarray, "groups ..."],
+) -> tuple[Any, int]:
+    """Estimate a metric's variance from its values without each group.
+
+    Args:
+        left_out: the metric without each of G groups of equal size.
+
+    Returns:
+        The variance, one an entry of the metric, and its G - 1 degrees of freedom.
+
+    Example:
+        >>> jackknife_variance(np.array([1.0, 2.0, 3.0]))[1]
+        2
+    """
+    degrees = len(left_out) - 1
+    return degrees * left_out.var(axis=0), degrees
 
 
 def interval_of(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from statistics import NormalDist
 
 import numpy as np
 
@@ -11,7 +10,12 @@ from qdtheory.text.corpus import Corpus, Token
 from qdtheory.text.defaults import LEVEL, MAX_ORDER, NUM_GROUPS, SMOOTHING
 from qdtheory.text.embeddings import embed
 from qdtheory.text.frechet import frechet_distance
-from qdtheory.text.intervals import ConfidenceInterval, interval_of, random_groups
+from qdtheory.text.intervals import (
+    ConfidenceInterval,
+    interval_of,
+    jackknife_variance,
+    random_groups,
+)
 from qdtheory.text.lm_scores import (
     FittedModel,
     LanguageModelScore,
@@ -128,7 +132,10 @@ def with_requested(
             bleu = paired_bleu_scores(corpus, references, max_order, smoothing)
             rouge = rouge_scores(corpus, references, max_order).f1
             rows = np.hstack([bleu, rouge])
-            mean = lambda kept, rows=rows: rows[kept].mean(axis=0)  # noqa: E731
+
+            def mean(kept, rows=rows):
+                return rows[kept].mean(axis=0)
+
             add(metrics, name, *_jackknifed(mean, _groups(corpus), level, (0, 1)))
     methods = (METHODS[request] for request in METHODS if request in requests)
     return replace(
@@ -164,18 +171,15 @@ def _groups(corpus: Corpus) -> np.ndarray:
 def _jackknifed(metrics: Callable, group: np.ndarray, level: float, bounds) -> tuple:
     """The metrics of all rows with their interval, and without each group."""
     without = np.array([metrics(group != g) for g in range(group.max() + 1)])
-    degrees = len(without) - 1
-    variance = degrees * without.var(axis=0)
     value = np.asarray(metrics(np.full(len(group), fill_value=True)), float)
-    return interval_of(value, variance, degrees, level, bounds), without
+    return interval_of(value, *jackknife_variance(without), level, bounds), without
 
 
 def _joined(scores: tuple[LanguageModelScore, ...], level: float) -> ConfidenceInterval:
     """Nats a token of both scores, with normal intervals at this level."""
     value = np.array([score.per_token.value for score in scores])
     error = np.array([score.per_token.standard_error for score in scores])
-    margin = NormalDist().inv_cdf((1 + level) / 2) * error
-    return ConfidenceInterval(value, value - margin, value + margin, error)
+    return interval_of(value, error**2, np.inf, level)
 
 
 def _stacked(found: list[ConfidenceInterval]) -> ConfidenceInterval:
