@@ -12,7 +12,7 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 
-.PHONY: help book site quick test pythons proofs bench format lab lock clean
+.PHONY: help book site quick test pythons proofs bench dist format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
@@ -21,6 +21,7 @@ help:
 	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
 	@echo "make proofs  check the machine-checked proofs (needs Coq with Coquelicot)"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
+	@echo "make dist    build the sdist and the wheel into dist, and check what is released"
 	@echo "make lab     open JupyterLab on the notebooks"
 	@echo "make format  format the code, that of the notebooks' sources too"
 	@echo "make lock    resolve requirements/lock.txt anew (for maintainers, needs the network)"
@@ -74,6 +75,16 @@ bench: .venv/ready
 	$(UV) install $(SYNC) --no-deps --require-hashes -r requirements/bench.txt
 	@echo "Now run one of benchmarks/*.py, as benchmarks/README.md says."
 
+# The tools have an environment of their own, so that .venv stays what the lock says.
+dist: .venv/ready
+	@test -e _build/release/bin/python || $(PYTHON) -m venv --without-pip _build/release
+	@$(UV) install --quiet --python _build/release/bin/python --require-hashes \
+	    -r requirements/release.txt
+	@rm -rf dist
+	$(PYTHON) tests/release.py dist
+	_build/release/bin/python -m twine check --strict dist/*
+	_build/release/bin/python recipe/render.py
+
 format: .venv/ready
 	$(PYTHON) -m ruff check --fix
 	$(PYTHON) -m ruff format
@@ -86,6 +97,7 @@ lab: .venv/ready
 lock: .venv/ready
 	$(LOCK) $(EXTRAS:%=--extra %) pyproject.toml requirements/more.in -o requirements/lock.txt
 	$(LOCK) --no-deps --extra bench -c requirements/lock.txt pyproject.toml -o requirements/bench.txt
+	$(LOCK) requirements/release.in -o requirements/release.txt
 
 clean:
 	rm -rf _build docs/generated .jax_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,88 @@
+"""What is released agrees with itself: versions, public names, recipe, paper."""
+
+import importlib
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+NAMES = Path(__file__).with_name("public_names.txt")
+PUBLIC = ("qdtheory", "qdtheory.text", "qdtheory.generators")
+
+
+def test_every_file_names_the_same_version():
+    version = PROJECT["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    newest, day = re.findall(r"^## (\S+) \((.+)\)$", CHANGELOG, re.MULTILINE)[0]
+    assert [citation["version"], recipe["context"]["version"], newest] == [version] * 3
+    assert zenodo["version"] == version
+    assert str(citation["date-released"]) == day
+
+
+def public_names():
+    """Each public name with its module, in the order of the alphabet."""
+    return [
+        f"{module}.{name}"
+        for module in PUBLIC
+        for name in sorted(dir(importlib.import_module(module)))
+        if not name.startswith("_")
+    ]
+
+
+def test_no_public_name_is_lost_unnoticed():
+    # A name that goes was deprecated: docs/stability.md. Write the file anew with
+    # `python tests/test_release.py`.
+    assert public_names() == NAMES.read_text().splitlines()
+
+
+def test_the_recipe_requires_what_the_package_does():
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
+    # conda's syntax for `name >=version` is pip's, so one parser reads both lists.
+    _, *packages = recipe["requirements"]["run"]
+    wanted = {str(Requirement(entry)) for entry in PROJECT["dependencies"]}
+    assert {str(Requirement(entry)) for entry in packages} == wanted
+    (script,) = recipe["build"]["python"]["entry_points"]
+    assert script.split(" = ") == [*next(iter(PROJECT["scripts"].items()))]
+
+
+def test_the_paper_cites_what_it_lists_and_names_claims_that_exist():
+    paper = (ROOT / "paper/paper.md").read_text()
+    listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.M)
+    assert set(re.findall(r"@(\w+\d{4})", paper)) == set(listed)
+    printed = {
+        found
+        for path in ROOT.glob("notebooks/*.ipynb")
+        for cell in nbformat.read(path, 4).cells
+        for output in cell.get("outputs", [])
+        for found in re.findall(r"^[A-Z]\d+\.\d+", output.get("text", ""), re.M)
+    }
+    named = set(re.findall(r"\b[TLNE]\d+\.\d+\b", paper))
+    assert len(named) > 8
+    assert named <= printed
+
+
+@pytest.mark.parametrize(
+    "heading", ["Summary", "Statement of need", "State of the field"]
+)
+def test_the_paper_has_the_parts_that_a_review_asks_for(heading):
+    assert f"\n# {heading}\n" in (ROOT / "paper/paper.md").read_text()
+
+
+def test_the_notebooks_counted_in_words_are_those_there():
+    assert len([*ROOT.glob("notebooks/*.ipynb")]) == 32
+    for text in (CHANGELOG, (ROOT / "paper/paper.md").read_text()):
+        assert "Thirty-two" in text
+
+
+if __name__ == "__main__":
+    NAMES.write_text("".join(f"{name}\n" for name in public_names()))
