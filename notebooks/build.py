@@ -4,8 +4,8 @@
 
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
 `solutions/NAME.ipynb` where it holds cells tagged `solution`. A notebook is
-written only if its source, its tags, a number or a figure changed beyond the
-tolerances below, so that rebuilding on another machine changes no file. With
+written only if its source, its tags, its alt texts, a number or a figure changed beyond
+the tolerances below, so that rebuilding on another machine changes no file. With
 `--check` nothing is written, and a difference is a failure. With `--stale` nothing is
 executed either: a notebook that does not hold the cells of its source is a failure,
 and those that read a file which changed since are named.
@@ -85,14 +85,19 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
+def alt(cell: NotebookNode) -> str:
+    """What is seen in the figure of a cell, for those who do not see it."""
+    return cell.metadata.get("alt", "")
+
+
 def notebook(cells: Sequence[NotebookNode]) -> NotebookNode:
     """Notebook that holds these cells and no fact of this machine."""
     book = new_notebook(metadata=METADATA, nbformat_minor=5)
     for number, cell in enumerate(cells, start=1):
-        kept = NotebookNode(cell | {"id": f"cell-{number}", "metadata": {}})
-        if tags(cell):
-            kept.metadata = NotebookNode(tags=sorted(tags(cell)))
-        book.cells.append(kept)
+        metadata = {"alt": alt(cell), "tags": sorted(tags(cell))}
+        metadata = {name: value for name, value in metadata.items() if value}
+        kept = cell | {"id": f"cell-{number}", "metadata": NotebookNode(metadata)}
+        book.cells.append(NotebookNode(kept))
     return book
 
 
@@ -275,6 +280,8 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
         return f"source {clip(old.source)} committed, now {clip(new.source)}"
     if tags(old) != tags(new):
         return f"tags {sorted(tags(old))} committed, now {sorted(tags(new))}"
+    if alt(old) != alt(new):
+        return f"alt {clip(alt(old))} committed, now {clip(alt(new))}"
     shown = [list(payloads(cell)) for cell in (old, new)]
     kinds = [[kind for kind, _ in cell] for cell in shown]
     if kinds[0] != kinds[1]:
@@ -365,9 +372,9 @@ def bring_all_up_to_date(
         pool.shutdown(cancel_futures=True)
 
 
-def content(book: NotebookNode) -> list[tuple[str, str, set[str]]]:
-    """What the source decides: kind, text and tags of each cell."""
-    return [(cell.cell_type, cell.source, tags(cell)) for cell in book.cells]
+def content(book: NotebookNode) -> list[tuple[str, str, set[str], str]]:
+    """What the source decides: kind, text, tags and alt text of each cell."""
+    return [(c.cell_type, c.source, tags(c), alt(c)) for c in book.cells]
 
 
 def state(book: NotebookNode, target: Path, folder: Path) -> str | None:

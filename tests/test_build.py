@@ -40,6 +40,9 @@ print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")
 ```
 
 ```{code-cell} ipython3
+:alt: 'A line from corner to corner: it rises.'
+:tags: [loose, cover]
+
 fig, ax = plt.subplots(figsize=(1, 1))
 line = ax.plot([0, 1])
 display(IntSlider())
@@ -97,7 +100,7 @@ def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
         None,
         ["setup"],
         None,
-        None,
+        ["cover", "loose"],
         ["exercise"],
         ["stub"],
     ]
@@ -106,6 +109,20 @@ def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
     assert book.cells[2].outputs[0].text == (
         "T1.1  third = 0.333333 of 46656 texts, residual 1.0e-16\n"
     )
+
+
+def test_a_figure_keeps_what_is_said_of_it(book):
+    said = "A line from corner to corner: it rises."
+    assert [c.metadata.get("alt") for c in book.cells] == [
+        *[None] * 3,
+        said,
+        *[None] * 2,
+    ]
+    other = edited(book, 4, metadata=book.cells[3].metadata | {"alt": "A line."})
+    assert build.differences(book, other) == [
+        f"cell 4: alt '{said}' committed, now 'A line.'"
+    ]
+    assert build.content(book) != build.content(other)
 
 
 def test_the_view_of_a_widget_is_left_out(book):

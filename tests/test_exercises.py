@@ -35,8 +35,12 @@ def test_stubs_are_not_attempted_and_solutions_right(source):
 @pytest.mark.parametrize("source", SOURCES[1:], ids=lambda path: path.stem)
 def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(source):
     text = source.read_text()
-    assert 2 <= text.count('check("') <= 4
+    number = source.stem.split("_")[0]
+    own = [exercise for exercise in GRADERS if exercise.split(".")[0] == number]
+    assert 3 <= text.count('check("') == len(own) <= 5
+    assert text.count("**Warm-up.** ") == 1
+    assert text.count("<summary>Hint for ") == len(own) - 1
     assert text.count("One of these statements is wrong") == 1
-    assert text.count("\n**Time** ") == 1
+    assert text.count("\n**Reading** ") == 1
     _, remember = text.split("\n## What to remember\n")
     assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3

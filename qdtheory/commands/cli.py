@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 from qdtheory.commands.check import check
 from qdtheory.commands.errors import complain
 from qdtheory.commands.evaluate import evaluate
+from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.merge import merge
 from qdtheory.commands.metrics import metrics
@@ -86,5 +87,5 @@ def main(
     """Judge the quality and diversity of text generators."""
 
 
-for command in (evaluate, merge, check, qdisc, rewards, metrics):
+for command in (evaluate, merge, check, qdisc, rewards, metrics, grade):
     app.command(cls=Command)(command)

@@ -8,12 +8,14 @@ from numpy.typing import ArrayLike
 
 import qdtheory as qd
 from qdtheory.exercises.grading import (
+    Fault,
     Grader,
     as_distribution,
+    as_formula,
     as_numbers,
     function,
-    letter,
     number,
+    statement,
     witness,
 )
 
@@ -61,10 +63,12 @@ def is_on_frontier(answer: object) -> bool:
     """Five positive probabilities, not all equal, that LL-NRR has on its frontier."""
     p = as_distribution(answer, 5)
     if p.min() == 0:
-        return False
+        raise Fault("a probability is 0, expected five positive ones")
+    if np.ptp(p) <= 1e-3:
+        raise Fault("all are equal, which every pair has on its frontier")
     w = -2 * np.ptp(p) / np.ptp(np.log(p))
     q = qd.pareto_optimum(qd.LL_NRR, p, w).q
-    return np.ptp(p) > 1e-3 and np.abs(q - p).max() <= 1e-9
+    return np.abs(q - p).max() <= 1e-9
 
 
 def quartic_divergence(q: np.ndarray, p: np.ndarray) -> ArrayLike:
@@ -74,10 +78,12 @@ def quartic_divergence(q: np.ndarray, p: np.ndarray) -> ArrayLike:
     return (4 * lost + pair.diversity(p) - pair.diversity(q)) / 5
 
 
-def is_compatible(f: object, g: object) -> bool:
+def is_compatible(f: object, g: str) -> bool:
     """Two formulas are a compatible pair."""
-    pair = qd.SeparablePair(qd.Expression(str(f)), qd.Expression(str(g)))
-    return qd.check_compatibility(pair).compatible is True
+    verdict = qd.check_compatibility(qd.SeparablePair(as_formula(f), as_formula(g)))
+    if not verdict.compatible:
+        raise Fault("the pair is incompatible: g' is not a falling line in this f")
+    return True
 
 
 def determines(n: int, m: int, length: int) -> bool:
@@ -380,19 +386,27 @@ def truncation_beats_temperature(answer: object) -> bool:
 # --- the exercises, in the order of the notebooks --------------------------------
 
 GRADERS: dict[str, Grader] = {
+    "01.0": number(lambda: qd.TextSpace(4, (1, 2, 3)).num_texts, 0.0),
     "01.1": function(temper_tokens, lambda: [*fours(2.0), *fours(0.5)], 1e-9),
     "01.2": witness(
         has_unlikely_greedy_text,
         "P of aa, ab, ba, bb: four numbers of sum 1; no tie in the first token; a "
         "greedy text of less than .51 of the mode's probability",
     ),
-    "01.3": letter("01.3", "26e07a57"),
+    "01.3": statement("01.3", "359ecb08"),
+    "02.0": number(
+        lambda: qd.coverage_rate(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.3, 0.2])),
+        1e-9,
+    ),
     "02.1": number(0.5 + ((160**0.5 - 10) / 24) ** 0.5, 1e-4),
     "02.2": witness(
         is_rational_cubic,
         "(a, b) with g = a x^2 + b x^3 rational, and convex from x = .55 on",
     ),
-    "02.3": letter("02.3", "d918531e"),
+    "02.3": statement("02.3", "a610e495"),
+    "03.0": number(
+        lambda: qd.pareto_optimum(qd.LL_SE, np.array([0.8, 0.2]), -2.0).q[0], 1e-9
+    ),
     "03.1": function(
         lambda p: qd.saturation_weight(qd.SeparablePair(qd.CR, qd.Tsallis(3.0)), p),
         lambda: [
@@ -404,7 +418,8 @@ GRADERS: dict[str, Grader] = {
         is_on_frontier,
         "five positive numbers of sum 1, not all equal, on the frontier of LL-NRR",
     ),
-    "03.3": letter("03.3", "4bdbdf4f"),
+    "03.3": statement("03.3", "bd776dc9"),
+    "04.0": number(-2.0, 1e-9),
     "04.1": function(
         quartic_divergence, lambda: [(np.array(FOUR[1]), p) for (p,) in fours()], 1e-9
     ),
@@ -412,7 +427,8 @@ GRADERS: dict[str, Grader] = {
         lambda f: is_compatible(f, "-x*log(x) - x**2"),
         "a formula of f in x, as text, that g = -x*log(x) - x**2 is compatible with",
     ),
-    "04.3": letter("04.3", "860d5206"),
+    "04.3": statement("04.3", "d2152497"),
+    "05.0": number(1.0, 0.0),
     "05.1": function(
         determines,
         lambda: [(n, m, 5) for n in (2, 3, 4, 5) for m in range(1, n)],
@@ -422,7 +438,13 @@ GRADERS: dict[str, Grader] = {
         has_uniform_bigrams,
         "eight numbers of sum 1, with uniform bigrams and 1/4 of the mass moved",
     ),
-    "05.3": letter("05.3", "5b0843ad"),
+    "05.3": statement("05.3", "7ed9a985", "88af9d39"),
+    "06.0": number(
+        lambda: (
+            2 * qd.expected_distinct(qd.TextSpace(2, 1), np.array([0.5, 0.5]), 1, 2)
+        ),
+        1e-9,
+    ),
     "06.1": function(
         lambda q, m: qd.expected_distinct(qd.TextSpace(4, 1), q, 1, m) * m,
         lambda: [*fours(1), *fours(3)],
@@ -433,7 +455,8 @@ GRADERS: dict[str, Grader] = {
         "(K, Q): a symmetric 4 x 4 table of numbers in [0, 1] with 1 on the diagonal, "
         "and a model that beats the uniform P under it",
     ),
-    "06.3": letter("06.3", "a469f9df"),
+    "06.3": statement("06.3", "9b492eb5"),
+    "07.0": number(lambda: qd.text.bleu([[*"aab"]], [[*"abb"]], 1)[0], 1e-9),
     "07.1": function(
         distinct_bigrams,
         lambda: [(np.array(q), 3) for q in ((1 / 8,) * 8, (0.3, *(0.1,) * 7))],
@@ -444,18 +467,29 @@ GRADERS: dict[str, Grader] = {
         "three texts of two tokens or more (candidate, reference, another "
         "reference), with a lower BLEU-1 when the last is added",
     ),
-    "07.3": letter("07.3", "f6323cdc"),
+    "07.3": statement("07.3", "8840d404"),
+    "08.0": number(
+        lambda: qd.expected_bleu(qd.TextSpace(2, 1), *np.full((2, 2), 0.5), 1, 2)[0],
+        1e-9,
+    ),
     "08.1": function(fourth_power, lambda: product((1, 2, 5), (1, 2, 10)), 1e-9),
     "08.2": witness(
         beats_under_bleu, "four numbers of sum 1, better than P in both metrics"
     ),
-    "08.3": letter("08.3", "6a646791"),
+    "08.3": statement("08.3", "d766063b", "48adc4dd"),
+    "09.0": number(lambda: qd.negative_repetition_rate(np.full(50, 1 / 50)), 1e-9),
     "09.1": function(lambda p: qd.pareto_optimum(qd.CR_NRR, p, -1.0).q, fours, 1e-9),
     "09.2": witness(
         hides_from_bigrams,
         "two rows of eight numbers of sum 1, of equal bigrams, and 0.2 apart",
     ),
-    "09.3": letter("09.3", "3c843909"),
+    "09.3": statement("09.3", "11963573"),
+    "10.0": number(
+        lambda: qd.text.negative_repetition_rate(
+            [["the", "film", "the", "film"]], 2, estimator="plug-in"
+        ),
+        1e-9,
+    ),
     "10.1": function(
         lambda candidates, references, n: qd.text.cnd(
             candidates, references, n, "plug-in"
@@ -471,7 +505,8 @@ GRADERS: dict[str, Grader] = {
         has_exchanged_tails,
         "two lists of sentences, lists of words, with CND = 0 for n = 1 and 2, not 3",
     ),
-    "10.3": letter("10.3", "7a4c0b01"),
+    "10.3": statement("10.3", "913d6848"),
+    "10b.0": number(0.5, 1e-9),
     "10b.1": function(
         lambda plug_in, pairs: np.sqrt(plug_in * pairs) + pairs,
         lambda: [(-0.0035, -0.003), (-0.5, -0.125)],
@@ -482,7 +517,20 @@ GRADERS: dict[str, Grader] = {
         "candidates and references, lists of lists of words, with BLEU-2 = 1 and "
         "CND of bigrams at least 0.1",
     ),
-    "10b.3": letter("10b.3", "e5c4074c"),
+    "10b.3": statement("10b.3", "bedc9585"),
+    "10c.0": number(
+        lambda: (
+            3
+            - int(
+                np.sum(
+                    qd.pareto_filter(
+                        np.array([0.3, 0.2, 0.1]), np.array([-0.2, -0.1, -0.3])
+                    )
+                )
+            )
+        ),
+        0.0,
+    ),
     "10c.1": function(
         turned_round,
         lambda: [
@@ -494,7 +542,8 @@ GRADERS: dict[str, Grader] = {
         is_open_to_the_plane,
         "three rows (CR, NRR), none better in both, that of middle CR first by CND",
     ),
-    "10c.3": letter("10c.3", "8b35fcbc"),
+    "10c.3": statement("10c.3", "1a9b0c49"),
+    "11.0": number(lambda: qd.temper(np.array([0.8, 0.2]), 0.5)[0], 1e-9),
     "11.1": function(
         lambda log_p, log_q, beta: qd.kl_divergence(
             np.exp(log_q), qd.temper(np.exp(log_p), beta)
@@ -507,7 +556,13 @@ GRADERS: dict[str, Grader] = {
         "four numbers of sum 1; after a the chance of a differs from that after b by "
         "0.2 or more, and both sweeps agree",
     ),
-    "11.3": letter("11.3", "0357d292"),
+    "11.3": statement("11.3", "edddcbd1"),
+    "12.0": number(
+        lambda: qd.text.negative_repetition_rate(
+            [["a"], ["a"], ["b"]], 1, estimator="sentence-pairs"
+        ),
+        1e-9,
+    ),
     "12.1": function(
         between_rows,
         lambda: [
@@ -520,10 +575,17 @@ GRADERS: dict[str, Grader] = {
         lambda answer: cnd_between(answer, 1, "pairs") < 0,
         "two lists of two or more sentences, lists of words, with a negative CND-1",
     ),
-    "12.4": letter("12.4", "a74a4256"),
+    "12.4": statement("12.4", "9d1f8d19"),
+    "12b.0": number(2.0, 0.0),
     "12b.1": number(5e9 * (5e9 - 1) / 2**65, 1e-6),
     "12b.2": function(squares_without_each, tables_of_counts, 1e-12),
-    "12b.3": letter("12b.3", "b01c268d"),
+    "12b.3": statement("12b.3", "b1f672af", "260df96c"),
+    "13.0": number(
+        lambda: qd.cross_entropy(
+            np.array([1.0, 0.0, 0.0]), np.array([0.5, 0.25, 0.25])
+        ),
+        1e-9,
+    ),
     "13.1": number(5 * np.expm1(24.2), 1e-2),
     "13.2": function(
         mean_cnd_of_copies, lambda: [*fours(2), (np.array([0.7, 0.3]), 5)], 1e-9
@@ -533,7 +595,8 @@ GRADERS: dict[str, Grader] = {
         "(p, scorer, q), each three numbers of sum 1; under the scorer q is below p, "
         "by 0.1, and its entropy is above that of p, by 0.1",
     ),
-    "13.4": letter("13.4", "3eba9401"),
+    "13.4": statement("13.4", "62ca4653", "9c230faf"),
+    "14.0": number(lambda: np.log(0.25), 1e-9),
     "14.1": number(1 / 2, 1e-9),
     "14.2": function(
         scores_of_distinct,
@@ -544,7 +607,8 @@ GRADERS: dict[str, Grader] = {
         beats_in_coverage_and_words,
         "(p, q), each eight numbers of sum 1; q has more CR and more NRR-1, by 0.01",
     ),
-    "14.4": letter("14.4", "009ee543"),
+    "14.4": statement("14.4", "893f4786", "0dec06bc", "2a90cf53", "ae30b213"),
+    "15.0": number(2 / 3, 1e-9),
     "15.1": number(0.44, 1e-9),
     "15.2": function(
         lambda p, beta: jax.grad(lambda x: qd.cross_entropy(p, qd.temper(p, x)))(beta),
@@ -556,7 +620,8 @@ GRADERS: dict[str, Grader] = {
         "eight rows of numbers, that tell aaa from bbb, and among texts of the same "
         "words have the same moments",
     ),
-    "15.4": letter("15.4", "2f7d164d"),
+    "15.4": statement("15.4", "0fb71978"),
+    "16.0": number(lambda: -jax.grad(qd.NRR)(0.3), 1e-9),
     "16.1": number(8 / 5, 1e-9),
     "16.2": function(
         lambda p: -jax.grad(lambda q: -jax.numpy.log((q**2).sum()))(p), fours, 1e-9
@@ -564,19 +629,27 @@ GRADERS: dict[str, Grader] = {
     "16.3": witness(
         fits_at_a_kink, "four scores that fit, the first two of them different"
     ),
-    "16.4": letter("16.4", "f5d7c846"),
+    "16.4": statement("16.4", "671580e5"),
+    "16b.0": number(
+        lambda: qd.KernelPair(np.eye(2)).quality(
+            np.array([0.5, 0.5]), np.array([0.5, 0.5])
+        ),
+        1e-9,
+    ),
     "16b.1": number(4 / 5, 1e-9),
     "16b.2": witness(
         is_incompatible_similarity,
         "a symmetric 3 x 3 table of numbers with 1 on the diagonal, not compatible",
     ),
-    "16b.3": letter("16b.3", "90c7cb68"),
+    "16b.3": statement("16b.3", "4e50e016"),
+    "17.0": number(1.0, 1e-9),
     "17.1": number(5 / 6, 1e-3),
     "17.2": witness(
         proves_optimal,
         "(price, level), two numbers whose bound is the quality of P, to 1e-9",
     ),
-    "17.3": letter("17.3", "8d65eb26"),
+    "17.3": statement("17.3", "d524379e"),
+    "18.0": number(-1.0, 1e-9),
     "18.1": number(4 / 5, 1e-9),
     "18.2": function(
         spread_of_entropy,
@@ -590,7 +663,8 @@ GRADERS: dict[str, Grader] = {
         gains_under_any_pool,
         "three rows of sum 1 whose mean is uniform, with a CR greater by 0.1",
     ),
-    "18.4": letter("18.4", "b09b6537"),
+    "18.4": statement("18.4", "f966ee16"),
+    "19.0": number(0.81, 1e-9),
     "19.1": function(
         lambda p, n: p @ (1 - p) ** n, lambda: [*fours(1), *fours(3)], 1e-12
     ),
@@ -598,28 +672,37 @@ GRADERS: dict[str, Grader] = {
         lambda p: qd.quality_discrepancy(qd.LL_NRR, as_distribution(p, 4)).qdisc > 0.05,
         "four numbers of sum 1, with a QDisc of 0.05 nats or more",
     ),
-    "19.3": letter("19.3", "b2829e33"),
+    "19.3": statement("19.3", "5f791dca"),
+    "20.0": number(
+        lambda: qd.generators.optimal_discriminator(
+            np.array([0.1, 0.9]), np.array([0.3, 0.7])
+        )[0],
+        1e-9,
+    ),
     "20.1": number(-1 / 30, 1e-9),
     "20.2": function(lambda d: 4 - 2 / d, lambda: [(0.2,), (0.5,), (0.9,)], 1e-12),
     "20.3": witness(
         is_pair_of_two_rewards,
         "a formula of D with a pair as its objective, 1 at D = 1/2, 3 at .731",
     ),
-    "20.4": letter("20.4", "dfebbdee"),
+    "20.4": statement("20.4", "fc5a674a", "3c5dbb32", "f515ec5d"),
+    "20b.0": number(9.0, 1e-9),
     "20b.1": number((15.5 + 1 / (1 + np.exp(-8))) / 32, 1e-9),
     "20b.2": witness(
         changes_the_order,
         "three rows of four positive numbers of sum 1: P, the model nearer by JS, and "
         "the one nearer token by token, by .01",
     ),
-    "20b.3": letter("20b.3", "10d3a737"),
+    "20b.3": statement("20b.3", "ef447d96"),
+    "21.0": number(lambda: (np.array([0.5, 0.3, 0.2]) ** 2).sum(), 1e-9),
     "21.1": function(lambda p: (1 + 2 * qd.coverage_rate(p, p)) / 6, fours, 1e-12),
     "21.2": witness(
         noise_prefers_the_second,
         "at least three probabilities, the greatest of which loses and the next gains "
         "most",
     ),
-    "21.3": letter("21.3", "40bc7cbb"),
+    "21.3": statement("21.3", "c6befd51"),
+    "22.0": number(0.75, 1e-9),
     "22.1": number(0.8, 1e-9),
     "22.2": function(rank_reward, lambda: fours(np.full(4, 0.25)), 1e-9),
     "22.3": witness(
@@ -627,21 +710,29 @@ GRADERS: dict[str, Grader] = {
         "four probabilities, .05 from P in total variation, with the same chance as P "
         "that each word occurs",
     ),
-    "22.4": letter("22.4", "97cc362f"),
+    "22.4": statement("22.4", "3166a6d8"),
+    "22b.0": number(lambda: 0.14 / 7**0.5, 1e-6),
     "22b.1": number(1.7492, 0.005),
     "22b.2": witness(
         luck_wins,
         "two rows of seven losses: the first has the least of all, and a mean above "
         "that of the other by more than the standard deviation of either",
     ),
-    "22b.3": letter("22b.3", "f7a8b3bf"),
+    "22b.3": statement("22b.3", "1561331a"),
+    "23.0": number(0.5, 1e-9),
     "23.1": number(0.2, 1e-9),
     "23.2": witness(
         greedy_text_is_rare,
         "nine numbers of sum 1, whose greedy text is rarer than exp(-H)",
     ),
     "23.3": function(information_of_codes, posteriors, 1e-9),
-    "23.4": letter("23.4", "1b386713"),
+    "23.4": statement("23.4", "c4bd78e8"),
+    "24.0": number(
+        lambda: qd.generators.decode(
+            np.array([0.5, 0.3, 0.2]), qd.TextSpace(3, 1), qd.generators.TopP(0.7)
+        )[0],
+        1e-9,
+    ),
     "24.1": number(69.0, 1e-9),
     "24.2": function(
         lambda share, t: share**t, lambda: [(0.1, 0.5), (0.3, 2.0), (0.5, 1.0)], 1e-12
@@ -650,7 +741,8 @@ GRADERS: dict[str, Grader] = {
         truncation_beats_temperature,
         "four probabilities for which min-p of 1/2 has more LL and more SE than t = .3",
     ),
-    "24.4": letter("24.4", "34c6e328"),
+    "24.4": statement("24.4", "7973c0b3"),
+    "25.0": number(lambda: qd.vendi_score(np.full(4, 0.25), np.eye(4)), 1e-9),
     "25.1": number(0.325, 1e-9),
     "25.2": function(
         lambda p, k: qd.distinct_k_pair(k).text_quality(p),
@@ -662,5 +754,5 @@ GRADERS: dict[str, Grader] = {
         "p, q and the classes, of four texts; both metrics of p and q are equal, and "
         "they are .5 apart",
     ),
-    "25.4": letter("25.4", "97d7eab2"),
+    "25.4": statement("25.4", "a85db122"),
 }

@@ -1,10 +1,13 @@
-"""Four kinds of graders: a letter, a number, a function, an example to be tested."""
+"""Four kinds of graders: a statement, a number, a function, an example to be tested."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from qdtheory.pairs.formulas import Expression
 
 # A grader returns what is wrong with an answer, or None if it is right.
 Grader = Callable[[object], str | None]
@@ -14,26 +17,49 @@ class NotAttempted(Exception):
     """The answer is a function that returns None."""
 
 
-def letter(exercise: str, expected: str) -> Grader:
-    """Grade a letter by its digest, so that the table does not reveal it."""
+class Fault(ValueError):
+    """What is wrong with an answer, in words that lead on."""
+
+
+def statement(exercise: str, *expected: str) -> Grader:
+    """Grade a wrong statement, and the claim that refutes it.
+
+    A letter alone is guessed in four tries. The table holds digests, so that it does
+    not reveal the answer; a letter that is right with another claim is not told from
+    a wrong letter.
+
+    Args:
+        exercise: its number.
+        expected: digests of the right answers, one for each claim that will do.
+    """
 
     def grade(answer: object) -> str | None:
-        if not isinstance(answer, str) or len(answer.strip()) != 1:
-            return f"{shown(answer)}, expected one letter"
-        right = digest(exercise, answer) == expected
-        return None if right else f"{shown(answer)}, expected another letter"
+        text = answer.strip() if isinstance(answer, str) else ""
+        if re.fullmatch("[A-Da-d]", text):
+            return f"{text}, expected with it the claim that refutes it: '{text} N1.1'"
+        if not STATEMENT.fullmatch(text):
+            return f"{shown(answer)}, expected a letter and a claim, like 'A N1.1'"
+        if digest(exercise, text) in expected:
+            return None
+        return (
+            f"{shown(text)}, expected another statement, or another claim: read the "
+            "claim's line, and see which statement cannot hold beside it"
+        )
 
     return grade
 
 
+STATEMENT = re.compile(r"[A-D]\W+[TLNE]\d+[a-z]?\.\d+", re.IGNORECASE)
+
+
 def digest(exercise: str, answer: str) -> str:
-    """Digest of a letter, stored in the table instead of the letter.
+    """Digest of a letter and a claim, stored in the table instead of them.
 
     Example:
-        >>> digest("00.0", "A") == digest("00.0", " a ")
+        >>> digest("00.0", "A N1.1") == digest("00.0", " a: n1.1 ")
         True
     """
-    text = f"{exercise} {answer.strip().upper()}"
+    text = " ".join([exercise, *re.findall(r"[\w.]+", answer.upper())])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -97,20 +123,23 @@ def function(
     return grade
 
 
-def witness(test: Callable[..., object], hint: str) -> Grader:
+def witness(test: Callable[..., object], requirement: str) -> Grader:
     """Grade an example of the reader's own by a test.
 
     Args:
-        test: whether the example is valid; raising an exception counts as failure.
-        hint: the requirement, printed if the example fails.
+        test: whether the example is valid. A `Fault` that it raises says what is wrong;
+            any other exception counts as failure.
+        requirement: printed if the example fails.
     """
 
     def grade(answer: object) -> str | None:
         try:
             passed = bool(test(answer))
+        except Fault as fault:
+            return f"{shown(answer)}: {fault}"
         except Exception:  # not an example of the kind that the test reads
             passed = False
-        return None if passed else f"{shown(answer)}, expected {hint}"
+        return None if passed else f"{shown(answer)}, expected {requirement}"
 
     return grade
 
@@ -134,13 +163,34 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
     """Convert an answer to a probability vector.
 
     Raises:
-        ValueError: it is not a probability vector, or has another size.
+        Fault: it is not a probability vector, or has another size.
     """
-    q = as_numbers(answer)
-    well = q.ndim == 1 and size in (None, q.size) and (q >= 0).all()
-    if not well or abs(q.sum() - 1) > 1e-9:
-        raise ValueError("not a probability vector")
+    try:
+        q = as_numbers(answer)
+    except (TypeError, ValueError):
+        raise Fault("expected probabilities, a list of numbers") from None
+    if q.ndim != 1 or size not in (None, q.size):
+        many = q.size if q.ndim == 1 else f"a table of shape {q.shape}"
+        raise Fault(f"{many} probabilities, expected {size or 'one row'}")
+    if not (q >= 0).all():
+        raise Fault("a probability is negative, or no number")
+    if abs(q.sum() - 1) > 1e-9:
+        raise Fault(f"the sum is {q.sum():.9g}, expected 1; qd.normalize(q) divides")
     return q
+
+
+def as_formula(answer: object) -> Expression:
+    """Convert an answer to a formula in x.
+
+    Raises:
+        Fault: it is no text, or the text is no formula.
+    """
+    if not isinstance(answer, str):
+        raise Fault('expected a formula in x as text, like "sqrt(x)"')
+    try:
+        return Expression(answer)
+    except ValueError as error:
+        raise Fault(str(error)) from None
 
 
 def shown(answer: object, width: int = 60) -> str:

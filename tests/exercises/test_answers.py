@@ -31,5 +31,5 @@ def test_nothing_is_no_attempt_and_a_wrong_answer_is_refused(exercise, capsys):
 
 
 def test_an_unknown_exercise_is_named_with_those_there_are():
-    with pytest.raises(ValueError, match=r"no exercise '99.1'; there are: 01.1, 01.2"):
+    with pytest.raises(ValueError, match=r"no exercise '99.1'; there are: 01.0, 01.1"):
         check("99.1", None)

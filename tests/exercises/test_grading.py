@@ -1,19 +1,53 @@
 """The four kinds of graders."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
-from qdtheory.exercises.grading import function, letter, number, witness
+from qdtheory.exercises.grading import (
+    Fault,
+    as_distribution,
+    digest,
+    function,
+    number,
+    statement,
+    witness,
+)
 
 
-def test_one_letter_is_right_in_either_case():
-    grade = letter("00.1", "6ad49846")
-    assert [grade(x) is None for x in ("A", "B", "C", "D", " c ", "c", "CC")] == [
-        *(False, False, True, False, True, True, False)
-    ]
-    assert grade("A") == "A, expected another letter"
-    assert grade(3) == "3, expected one letter"
+def test_a_statement_is_right_with_a_claim_that_refutes_it():
+    grade = statement("00.1", digest("00.1", "C N1.1"), digest("00.1", "C N1.2"))
+    right = ["C N1.1", " c n1.2 ", "C: N1.1", "C, N1.2"]
+    wrong = ["A N1.1", "C N1.3", "C", "N1.1", "C N1.1 N1.2", "CN1.1", ""]
+    assert [grade(answer) is None for answer in right + wrong] == [True] * 4 + [
+        False
+    ] * 7
+    assert grade(3) == "3, expected a letter and a claim, like 'A N1.1'"
+
+
+def test_an_example_that_raises_a_fault_is_refused_with_its_words():
+    def test(answer):
+        raise Fault("too small") if answer < 1 else Fault("too large")
+
+    assert witness(test, "any")(0) == "0: too small"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([0.5, 0.499], "the sum is 0.999, expected 1; qd.normalize(q) divides"),
+        ([0.5, 0.25, 0.25], "3 probabilities, expected 2"),
+        ([[0.5, 0.5]], "a table of shape (1, 2) probabilities, expected 2"),
+        ([1.5, -0.5], "a probability is negative, or no number"),
+        ([np.nan, 1], "a probability is negative, or no number"),
+        ("half", "expected probabilities, a list of numbers"),
+    ],
+)
+def test_what_is_no_distribution_is_told_apart(answer, words):
+    with pytest.raises(Fault, match=re.escape(words)):
+        as_distribution(answer, 2)
 
 
 def test_numbers_of_any_kind_are_read_and_compared_to_the_tolerance():

@@ -1,0 +1,108 @@
+"""The figures of the lectures: what each shows, says and is numbered.
+
+A code cell that draws has its alt text as the metadata `alt`; the first paragraph of
+the text below it is the caption. One cell of each lecture has the tag `cover`: its
+figure makes the lecture's point.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a lecture.
+
+    Attributes:
+        lecture: the notebook's name, "03_pareto_frontier".
+        cell: place of its cell in the notebook, from 0.
+        number: "3.2", the second figure of lecture 03.
+        kind: "image/png" or "image/svg+xml".
+        picture: the bytes of the picture.
+        alt: what is seen, in plain text; empty if the cell says nothing.
+        caption: the paragraph below, in MyST; empty if a heading or code follows.
+        cover: whether it is the lecture's cover.
+    """
+
+    lecture: str
+    cell: int
+    number: str
+    kind: str
+    picture: bytes
+    alt: str
+    caption: str
+    cover: bool
+
+    @property
+    def anchor(self) -> str:
+        """Its place on the lecture's page."""
+        return f"figure-{self.number.replace('.', '-')}"
+
+
+def lecture_number(name: str) -> str:
+    """Number of a lecture as one says it: "3" of "03_pareto_frontier"."""
+    return name.split("_")[0].lstrip("0") or "0"
+
+
+def text(lines: str | list[str]) -> str:
+    """Text of a cell or an output, which a notebook holds whole or line by line."""
+    return "".join(lines)
+
+
+def pictures(cell: dict) -> Iterator[tuple[str, bytes]]:
+    """Kind and bytes of each picture that a cell shows."""
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        for kind in PICTURES:
+            if kind in data:
+                shown = text(data[kind])
+                is_text = kind == "image/svg+xml"
+                yield kind, shown.encode() if is_text else base64.b64decode(shown)
+                break
+
+
+def caption(cell: dict | None) -> str:
+    """First paragraph of a cell of text, in one line; empty if it is something else."""
+    if cell is None or cell["cell_type"] != "markdown":
+        return ""
+    paragraph = text(cell["source"]).strip().split("\n\n")[0]
+    begins = ("#", ">", "$$", "* ", "- ", "|", "```")
+    return "" if paragraph.startswith(begins) else " ".join(paragraph.split())
+
+
+@cache
+def figures(path: Path) -> tuple[Figure, ...]:
+    """The figures of a committed notebook, in order."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    found: list[Figure] = []
+    for place, (cell, below) in enumerate(zip(cells, [*cells[1:], None], strict=True)):
+        for kind, picture in pictures(cell):
+            found.append(
+                Figure(
+                    lecture=path.stem,
+                    cell=place,
+                    number=f"{lecture_number(path.stem)}.{len(found) + 1}",
+                    kind=kind,
+                    picture=picture,
+                    alt=cell["metadata"].get("alt", ""),
+                    caption=caption(below),
+                    cover="cover" in cell["metadata"].get("tags", []),
+                )
+            )
+    return tuple(found)
+
+
+def covers() -> dict[str, Figure]:
+    """Each lecture's cover, by the notebook's name; the first figure if none is one."""
+    return {
+        path.stem: next((figure for figure in drawn if figure.cover), drawn[0])
+        for path in sorted(NOTEBOOKS.glob("*.ipynb"))
+        if (drawn := figures(path))
+    }
