@@ -15,8 +15,13 @@ author = "The qdtheory authors"
 copyright = author
 sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
+    "claim_links",
     "coverage_page",
+    "folded",
+    "folded_code",
+    "lecture_figures",
     "metrics_page",
+    "theorem_boxes",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
