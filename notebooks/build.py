@@ -50,14 +50,32 @@ FOLDER = Path(__file__).resolve().parent
 # searched and trained numbers drift more, and their cells are tagged `loose`.
 RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
 # Another build of the font renderer moves the grey of a few edge pixels; a curve in a
-# loose cell may take another way.
+# loose cell may take another way. A drawing's points are in pixels too.
 GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
+SHIFT, LOOSE_SHIFT = 0.5, 15.0
 CELL_SECONDS = 600
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
 UNBUILT = "do not hold the cells of their sources: build them"
+SVG = "image/svg+xml"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
+
+# A drawing of a few lines is kept as SVG, with all its points, since what is left out
+# depends on rounding; its texts stay texts. One of many points, or in a loose cell,
+# where their number may change, is kept as pixels.
+LARGEST_DRAWING = 40_000
+DRAWING = """
+c.InlineBackend.figure_formats = {"svg", "png"}
+c.InlineBackend.rc = {
+    "path.simplify": False, "svg.fonttype": "none", "svg.hashsalt": "qdtheory"
+}
+c.InlineBackend.print_figure_kwargs = {
+    "bbox_inches": "tight", "metadata": {"Creator": None, "Date": None}
+}
+"""
+# Names of clipped areas and markers, made of the digits of their coordinates.
+SVG_NAME = re.compile(r'(?<=id=")[pm][0-9a-f]{10}(?=")|(?<=#)[pm][0-9a-f]{10}')
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 INTEGER = re.compile(r"[-+]?\d+\.?")
@@ -178,6 +196,9 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
         (startup / "gc.py").write_text(
             f"__import__('gc').set_threshold({NEW_OBJECTS})\n"
         )
+        startup.with_name("ipython_kernel_config.py").write_text(
+            f"c = get_config()\n{DRAWING}"
+        )
         client = NotebookClient(
             book,
             kernel_name="python3",
@@ -214,10 +235,25 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
                     f"that a reader should not see:\n{output.text.rstrip()}"
                 )
             if "image/png" in output.get("data", {}):
-                output.data["image/png"] = with_palette(output.data["image/png"])
+                keep_one_picture(output.data, loose="loose" in tags(cell))
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if WIDGET not in o.get("data", {})]
     return loaded
+
+
+def keep_one_picture(data: dict[str, str], *, loose: bool) -> None:
+    """Keep the drawing of a figure if it is small, else its pixels."""
+    drawing = rounded(data.pop(SVG, ""))
+    if drawing and not loose and len(drawing) <= LARGEST_DRAWING:
+        data[SVG] = drawing
+        del data["image/png"]
+    else:
+        data["image/png"] = with_palette(data["image/png"])
+
+
+def rounded(svg: str) -> str:
+    """The same drawing in hundredths of a pixel: half of the bytes."""
+    return re.sub(r"\d+\.\d{3,}", lambda x: f"{float(x[0]):.2f}", svg)
 
 
 def with_palette(png: str) -> str:
@@ -263,6 +299,18 @@ def image_difference(old: str, new: str, pixels: float) -> str | None:
     return None
 
 
+def drawing_difference(old: str, new: str, shift: float) -> str | None:
+    """Tell how two drawings differ, or None: marks exactly, places nearly."""
+    marks = [NUMBER.sub("#", SVG_NAME.sub("name", svg)) for svg in (old, new)]
+    if marks[0] != marks[1]:
+        return "figure of other marks or words"
+    a, b = (
+        np.array(NUMBER.findall(SVG_NAME.sub("name", svg)), float) for svg in (old, new)
+    )
+    off = float(np.abs(a - b).max(initial=0.0))
+    return f"figure with points {off:.2f} pixels off" if off > shift else None
+
+
 def payloads(cell: NotebookNode) -> Iterator[tuple[str, str]]:
     """Kind and content of all that a cell shows."""
     for output in cell.get("outputs", []):
@@ -289,11 +337,12 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
     loose = "loose" in tags(new)
     relative, pixels = (LOOSE, LOOSE_PIXELS) if loose else (RELATIVE, PIXELS)
     for (kind, a), (_, b) in zip(*shown, strict=True):
-        found = (
-            image_difference(a, b, pixels)
-            if kind == "image/png"
-            else text_difference(a, b, relative)
-        )
+        if kind == "image/png":
+            found = image_difference(a, b, pixels)
+        elif kind == SVG:
+            found = drawing_difference(a, b, LOOSE_SHIFT if loose else SHIFT)
+        else:
+            found = text_difference(a, b, relative)
         if found:
             return found
     return None

@@ -246,6 +246,48 @@ def test_figures_of_loose_cells_may_drift(count, same, same_if_loose):
         assert (build.cell_difference(*cells) is None) is expected
 
 
+def svg(x, words="0.5", name="p0123456789"):
+    return f'<path id="{name}" d="M 1 2 L {x} 3"/><use href="#{name}"/><t>{words}</t>'
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (svg(10.0), None),
+        (svg(10.5), None),
+        (svg(10.51), "figure with points 0.51 pixels off"),
+        (svg(10.0, name="p9876543210"), None),  # made of a coordinate's last digits
+        (svg(10.0, words="half"), "figure of other marks or words"),
+        (svg(10.0) + "<path/>", "figure of other marks or words"),
+    ],
+)
+def test_drawings_agree_up_to_half_a_pixel(new, message):
+    assert build.drawing_difference(svg(10.0), new, build.SHIFT) == message
+    cells = [
+        new_code_cell("draw()", outputs=[new_output("display_data", {build.SVG: text})])
+        for text in (svg(10.0), new)
+    ]
+    assert build.cell_difference(*cells) == message
+
+
+@pytest.mark.parametrize(
+    ("size", "loose", "kept"),
+    [
+        (build.LARGEST_DRAWING, False, build.SVG),
+        (build.LARGEST_DRAWING + 1, False, "image/png"),
+        (10, True, "image/png"),
+    ],
+)
+def test_a_small_drawing_is_kept_and_a_large_one_becomes_pixels(size, loose, kept):
+    data = {"image/png": png(WHITE), build.SVG: "x" * size}
+    build.keep_one_picture(data, loose=loose)
+    assert [*data] == [kept]
+
+
+def test_a_kept_drawing_is_in_hundredths_of_a_pixel():
+    assert build.rounded("M 1.23456 7.005 12 0.5") == "M 1.23 7.00 12 0.5"
+
+
 def test_a_swapped_figure_is_a_difference(book):
     output = new_output("display_data", copy.deepcopy(book.cells[3].outputs[0].data))
     output.data["image/png"] = png(WHITE)
