@@ -16,6 +16,7 @@ copyright = author
 sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
     "coverage_page",
+    "downloads",
     "metrics_page",
     "myst_nb",
     "sphinx.ext.autodoc",
