@@ -243,13 +243,14 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
     """Candidates under their names; files are called as they are."""
     if isinstance(candidates, Mapping):
         return candidates
-    if not isinstance(candidates, Sequence) or not all(map(is_file, candidates)):
+    listed = isinstance(candidates, Sequence) and not isinstance(candidates, str)
+    if not listed or not all(map(is_file, candidates)):
         raise TypeError(
             "candidates: expected texts by name, such as {'model': texts}, or a list "
             f"of paths, got {type(candidates).__name__}"
         )
     named = {name_of(path): path for path in candidates}
-    if isinstance(candidates, str) or len(named) < len(candidates):
+    if len(named) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
     return named
 

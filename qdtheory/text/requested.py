@@ -209,8 +209,8 @@ def _bhattacharyya(logs: list[np.ndarray], group: np.ndarray, level: float) -> t
         ]
         variances = (jackknife_variance(x)[0] for x in (left_out, np.array(other)))
         error = np.sqrt(sum(variances))
-    values = (np.array([x]) for x in (found.distance, found.low, found.high))
-    return ConfidenceInterval(*values, error), left_out
+    value, low, high = np.array([[found.distance], [found.low], [found.high]])
+    return ConfidenceInterval(value, low, high, error), left_out
 
 
 def _without(group: np.ndarray) -> list[np.ndarray]:
