@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -117,6 +118,26 @@ def folder(tmp_path_factory):
         np.save(folder / name, array)
     columns = {"id": [*range(len(SENTENCES))], "text": SENTENCES}
     pyarrow.parquet.write_table(pyarrow.table(columns), folder / "table.parquet")
+    for name, shard, column in [
+        ("shards", "a.parquet", "text"),
+        ("shards", "b.parquet", "text"),
+        ("mixed", "a.parquet", "text"),
+        ("mixed", "b.parquet", "sentence"),
+        ("splits", "test-00000-of-00001.parquet", "text"),
+        ("splits", "train-00000-of-00001.parquet", "text"),
+    ]:
+        (folder / name).mkdir(exist_ok=True)
+        table = pyarrow.table({"id": columns["id"], column: SENTENCES})
+        pyarrow.parquet.write_table(table, folder / name / shard)
+    (folder / "nothing").mkdir()
+    for name, texts in (("saved", SENTENCES), ("nulls", [*SENTENCES, None])):
+        (folder / name).mkdir()
+        table = pyarrow.table({"text": texts})
+        path = folder / name / "data-00000-of-00001.arrow"
+        with pyarrow.ipc.new_stream(str(path), table.schema) as stream:
+            stream.write_table(table)
+        state = {"_data_files": [{"filename": path.name}]}
+        (folder / name / "state.json").write_text(json.dumps(state))
     return folder
 
 

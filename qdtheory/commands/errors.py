@@ -28,7 +28,7 @@ def with_options(message: str) -> str:
     """
     # After a space or parenthesis only: a folder may be called max_order=4.
     return re.sub(
-        r'(?<=[ (])(field|column|tokenizer|max_order|estimator)="?([\w.-]+)"?',
+        r'(?<=[ (])(field|column|tokenizer|max_order|estimator|draws)="?([\w.-]+)"?',
         lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
         re.sub(
             "^memory: ", "--memory: ", re.sub("^client: ", "--scheduler: ", message)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import BadZipFile
 
 import typer
 
@@ -22,7 +23,16 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.solvers.progress import progress
-from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, NUM_GROUPS, SMOOTHING
+from qdtheory.text.defaults import (
+    DRAWS,
+    ESTIMATOR,
+    MAX_ORDER,
+    NUM_GROUPS,
+    SMOOTHING,
+)
+
+# The arguments of `estimate_bhattacharyya`.
+LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
 
 
 class Smoothing(StrEnum):
@@ -97,7 +107,8 @@ def evaluate(
     candidates: Annotated[
         list[str],
         typer.Argument(
-            help="Generated text, one sentence a line; - is standard input.",
+            help="Generated text: files with a sentence a line, or folders; "
+            "- is standard input.",
         ),
     ],
     references: Annotated[
@@ -123,7 +134,8 @@ def evaluate(
     column: Annotated[
         str | None,
         typer.Option(
-            help="Parquet, CSV, TSV: the column of the sentence.", metavar="NAME"
+            help="Parquet, datasets, CSV, TSV: the column of the sentence.",
+            metavar="NAME",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -144,6 +156,22 @@ def evaluate(
         bool,
         typer.Option("--paired", help="Add BLEU and ROUGE of line i against line i."),
     ] = False,
+    log_probabilities: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Add the Bhattacharyya distance: an .npz file for each candidate, of "
+            "the arguments of qd.text.estimate_bhattacharyya.",
+            metavar="FILE",
+        ),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            help="k of distinct_k, different n-grams expected among k.",
+            min=1,
+            show_default=f"{DRAWS}, where samples have as many",
+        ),
+    ] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
@@ -176,7 +204,8 @@ def evaluate(
     and NRR: lower is better. Each comes with a 95 % interval over the sentences.
 
     Files are UTF-8, plain, gzip or zstd; of JSON Lines name the field, of CSV,
-    TSV and Parquet the column. An empty line is a text that the model wrote: it
+    TSV and Parquet the column. A folder of Parquet files or a saved dataset of
+    Hugging Face is one sample. An empty line is a text that the model wrote: it
     has BLEU 0.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
@@ -192,7 +221,8 @@ def evaluate(
         work_folder,
         write_part,
     )
-    from qdtheory.text.partial_sums import parts_for, sides_of
+    from qdtheory.text.partial_sums import parts_for
+    from qdtheory.text.sides import sides_of
     from qdtheory.text.stored import stored_corpus
 
     _refuse_repeated(candidates, references)
@@ -219,8 +249,11 @@ def evaluate(
         "paired": paired,
     }
     requests = [name for name, wanted in asked.items() if wanted]
-    if requests and (part or memory or scheduler):
-        fail(f"--{requests[0]}: needs all texts at once, in memory")
+    given = ["log-probabilities"] * (log_probabilities is not None)
+    for name in [*requests, *given]:
+        if part or memory or scheduler:
+            fail(f"--{name}: needs all texts at once, in memory")
+    logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
     with progress(1 + len(candidates)) as step:
@@ -236,6 +269,7 @@ def evaluate(
             smoothing=None if smoothing is Smoothing.none else "epsilon",
             estimator=estimator.value,
             empty=empty.value,
+            draws=draws,
         )
         count = partial(job_of, plan, corpora, real, shown(references))
         if numbers is not None and output is not None:
@@ -253,11 +287,18 @@ def evaluate(
         else:
             with progress(max_order + len(requests) * (1 + len(candidates))) as step:
                 found = counted(plan, corpora, real, step)
-                if requests:
+                if requests or logs:
                     from qdtheory.text.requested import with_requested
 
                     settings = max_order, plan.smoothing, plan.level, step
-                    found = with_requested(found, requests, corpora, real, *settings)
+                    found = with_requested(
+                        found,
+                        requests,
+                        corpora,
+                        real,
+                        *settings,
+                        log_probabilities=logs,
+                    )
     except OSError as error:
         fail(f"{shown(error.filename or '')}: {error.strerror or error}")
     except ImportError as error:
@@ -286,6 +327,34 @@ def _cluster(address: str) -> Iterator[Any]:
         fail(f"--scheduler: {address}: {error or 'no answer'}; is dask scheduler up?")
     with client:
         yield client
+
+
+def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:
+    """The log-probabilities of each candidate's file."""
+    if paths is None:
+        return None
+    import numpy as np
+
+    from qdtheory.text.files import shown
+
+    if len(paths) != len(candidates):
+        fail(
+            f"--log-probabilities: expected a file for each of the {len(candidates)} "
+            f"candidates, in their order, got {len(paths)}"
+        )
+    found = {}
+    for path, candidate in zip(paths, candidates):
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                found[shown(candidate)] = [arrays[name].astype(float) for name in LOGS]
+        except OSError as error:
+            fail(f"--log-probabilities: {shown(path)}: {error.strerror or error}")
+        except (KeyError, ValueError, EOFError, TypeError, AttributeError, BadZipFile):
+            fail(
+                f"--log-probabilities: {shown(path)}: expected an .npz file of the "
+                f"arrays {', '.join(LOGS)}; numpy.savez writes it"
+            )
+    return found
 
 
 def _part(text: str) -> tuple[int, int]:

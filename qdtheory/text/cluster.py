@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qdtheory.text.corpus import Corpus
-from qdtheory.text.partial_sums import PartialSums, count, merge, sides_of
+from qdtheory.text.partial_sums import PartialSums, count, merge
+from qdtheory.text.sides import sides_of
 from qdtheory.world.packages import required
 
 # More parts than threads, so that no thread waits long for the last part.

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from qdtheory.text.corpus import Corpus, common_ids, slices
+from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.hashing import hashed
+from qdtheory.text.intervals import random_groups
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.runs import places
 
@@ -59,6 +61,28 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
         f"pairs need at least two sentences with {max_order} tokens, got one; {hint}, "
         'or take estimator="plug-in"'
     )
+
+
+def require_draws(corpus: Corpus, max_order: int, draws: int) -> None:
+    """Raise for texts without as many n-grams as distinct_k is of.
+
+    Args:
+        corpus: the texts.
+        max_order: highest order of the n-grams.
+        draws: k.
+
+    Raises:
+        ValueError: there are fewer when a group of sentences is left out.
+    """
+    num_groups = min(NUM_GROUPS, len(corpus))
+    ngrams = np.maximum(corpus.lengths - max_order + 1, 0)
+    groups = np.bincount(random_groups(len(corpus), num_groups), ngrams)
+    least = int(groups.sum() - groups.max())
+    if least < draws:
+        raise ValueError(
+            f"distinct_k of {draws:,} n-grams: there are {least:,} of order "
+            f"{max_order} without a group of sentences; draws={least} is the most here"
+        )
 
 
 def _unsplit(corpus: Corpus) -> bool:

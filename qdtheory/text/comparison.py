@@ -15,7 +15,14 @@ from qdtheory.text.intervals import (
 from qdtheory.world.records import Record
 
 # Less of these is better; "-n" may follow.
-LOWER = ("Self-BLEU", "CND", "Frechet MiniLM", "LM score", "reverse LM score")
+LOWER = (
+    "Self-BLEU",
+    "CND",
+    "Frechet MiniLM",
+    "LM score",
+    "reverse LM score",
+    "Bhattacharyya",
+)
 
 
 def lower_is_better(metric: str) -> bool:
@@ -25,7 +32,7 @@ def lower_is_better(metric: str) -> bool:
         metric: its name in a report, such as "CND-2" or "LM score".
 
     Returns:
-        True for Self-BLEU, CND, Frechet distances and LM scores.
+        True for Self-BLEU, CND, distances and LM scores.
 
     Example:
         >>> lower_is_better("CND-2"), lower_is_better("NRR-2")

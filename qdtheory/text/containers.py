@@ -1,6 +1,7 @@
 """Texts in the containers that people have them in: lists, iterators, arrays, columns.
 
 Other packages' containers are recognised by their methods, so that none is imported.
+Of a table or a dataset one column is read; a dataset gives its rows one by one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -29,18 +30,35 @@ class ArrowColumn(Protocol):
         ...
 
 
-def rows(texts: Any) -> Iterable[Any]:
+@runtime_checkable
+class Dataset(Protocol):
+    """Rows with named columns, as `datasets.Dataset` of Hugging Face has them."""
+
+    @property
+    def column_names(self) -> Any:
+        """The names; None if a stream does not tell them."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the rows, each a dictionary by column."""
+        ...
+
+
+def rows(texts: Any, column: str | None = None) -> Iterable[Any]:
     """Read the rows of a container as Python objects.
 
     Args:
         texts: a list, tuple, iterator, NumPy array, pandas or Polars column, or any
-            other that is iterable or has `__arrow_c_stream__`.
+            other that is iterable or has `__arrow_c_stream__`; or a table or dataset.
+        column: the column of a table or dataset that holds the texts; of anything else
+            it does not matter.
 
     Returns:
         The rows.
 
     Raises:
-        TypeError: one string, a file, or a container without an order or with columns.
+        TypeError: one string, a file, or a container without an order; a table without
+            this column, or none is named.
 
     Example:
         >>> rows(np.array(["a b", "c"]))
@@ -48,7 +66,14 @@ def rows(texts: Any) -> Iterable[Any]:
     """
     if isinstance(texts, list | tuple):
         return texts
-    _refuse(texts, type(texts).__name__)
+    kind = type(texts).__name__
+    for attribute in TABLE:
+        if hasattr(type(texts), attribute):
+            named = _named(getattr(texts, attribute), kind, column)
+            if isinstance(texts, Dataset):
+                return _cells(texts, named)
+            return rows(texts[named])
+    _refuse(texts, kind)
     for name in TO_LIST:
         if hasattr(texts, name):
             return getattr(texts, name)()
@@ -76,18 +101,31 @@ def _refuse(texts: Any, kind: str) -> None:
             f"{WANTED}, got a {kind}, which holds no sentence twice: give all "
             "sentences in a list"
         )
-    for attribute in TABLE:
-        if hasattr(type(texts), attribute):
-            names = ", ".join(map(repr, islice(getattr(texts, attribute), 5)))
-            raise TypeError(
-                f'{WANTED}, got a {kind}: give one column, as in table["text"]; there '
-                f"are: {names}"
-            )
     if getattr(texts, "ndim", 1) != 1:
         raise TypeError(
             f"{WANTED}, got a {kind} of shape {texts.shape}: give one column, or token "
             "lists by .tolist()"
         )
+
+
+def _named(names: Any, kind: str, column: str | None) -> str:
+    """The column that was named, of those that are there; None if none is told."""
+    there = ", ".join(map(repr, islice(() if names is None else names, 5)))
+    if column is None:
+        raise TypeError(
+            f'{WANTED}, got a {kind}: give one column, as in table["text"], or name it '
+            f"(column=NAME); there are: {there}"
+        )
+    if names is not None and column not in names:
+        raise TypeError(f"a {kind} without a column {column!r}; there are: {there}")
+    return column
+
+
+def _cells(dataset: Dataset, column: str) -> Iterator[Any]:
+    for number, row in enumerate(dataset):
+        if not isinstance(row, Mapping) or column not in row:
+            raise TypeError(f"row {number}: expected a dictionary with {column!r}")
+        yield row[column]
 
 
 def _arrow_rows(column: ArrowColumn) -> list[Any]:

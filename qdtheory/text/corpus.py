@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from numbers import Integral
-from typing import Literal, TypeAlias, get_args, overload
+from typing import Any, Literal, TypeAlias, cast, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from qdtheory.text.containers import ArrowColumn, rows, token_lists
-from qdtheory.text.files import File, contents, lines, name_of
-from qdtheory.text.formats import is_parquet, parquet_sentences, sentences
+from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
+from qdtheory.text.files import name_of
+from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
 Empty: TypeAlias = Literal["keep", "skip"]
@@ -133,7 +133,11 @@ class Corpus:
 
 
 Texts: TypeAlias = (
-    Corpus | Iterable[str] | Iterable[Sequence[Token] | np.ndarray] | ArrowColumn
+    Corpus
+    | Iterable[str]
+    | Iterable[Sequence[Token] | np.ndarray]
+    | ArrowColumn
+    | Dataset
 )
 
 
@@ -142,11 +146,13 @@ def as_corpus(
     empty: Empty = "keep",
     tokenizer: Tokenizer = "whitespace",
     lowercase: bool = False,
+    column: str | None = None,
 ) -> Corpus:
     """Build a corpus from strings or token lists; return a `Corpus` as it is.
 
     They may come in a list, a tuple, an iterator, a NumPy array of strings, a column of
-    pandas or Polars, or anything that is iterable or has `__arrow_c_stream__`.
+    pandas or Polars, or anything that is iterable or has `__arrow_c_stream__`; or in a
+    column of a table, or of a dataset of Hugging Face.
 
     Args:
         texts: a `Corpus`, strings, or lists of tokens, which are strings or integers.
@@ -155,13 +161,15 @@ def as_corpus(
         tokenizer: how strings are split: "whitespace" (`str.split`), "13a" (as
             mteval-v13a), "characters", or a function from a string to its tokens.
         lowercase: lower-case strings before they are split.
+        column: of a table or dataset, the column that holds the texts.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
 
     Raises:
-        TypeError: a single string, a file, a container of something else, a row that is
-            neither a string nor a token list, or tokens of another type.
+        TypeError: a single string, a file, a container of something else, a table
+            without the column, a row that is neither a string nor a token list, or
+            tokens of another type.
         ValueError: no sentence has a token, `empty` or `tokenizer` is unknown, or the
             texts are split already in another way.
         ModuleNotFoundError: pyarrow is missing, for a column that only it reads.
@@ -174,21 +182,65 @@ def as_corpus(
         >>> as_corpus(["A b."], tokenizer="13a", lowercase=True)[0]
         ('a', 'b', '.')
     """
-    split = splitter(tokenizer, lowercase)
-    by = described(tokenizer, lowercase)
     if isinstance(texts, Corpus):
-        strings, corpus = texts.tokenizer == by, texts
+        corpus, by = texts, described(tokenizer, lowercase)
+        if corpus.tokenizer != by:
+            refuse_split(corpus.tokenizer, tokenizer, lowercase)
     else:
-        strings, tokens = token_lists(rows(texts), split)
-        corpus = corpus_of(tokens, by if strings else None)
-    if not strings and (lowercase or tokenizer != "whitespace"):
-        raise ValueError(
-            f"tokenizer and lowercase are for strings: these texts came split, by "
-            f"{corpus.tokenizer or 'the caller'}; split them by {by} instead"
-        )
+        tokens, by = split_rows(rows(texts, column), tokenizer, lowercase)
+        corpus = corpus_of(tokens, by)
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
     return with_empty(corpus, empty)
+
+
+def split_rows(
+    texts: Iterable[Any],
+    tokenizer: Tokenizer,
+    lowercase: bool,
+    what: str = "text",
+    start: int = 0,
+) -> tuple[Iterator[Sequence[Token]], str | None]:
+    """Split strings, or check that the rows are token lists.
+
+    Args:
+        texts: strings or token lists.
+        tokenizer: how strings are split, see `as_corpus`.
+        lowercase: lower-case strings before they are split.
+        what: name of a row in error messages.
+        start: number of the first row.
+
+    Returns:
+        The tokens of each row, and what split them; None if they came as tokens.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: see `as_corpus`.
+    """
+    split = splitter(tokenizer, lowercase)
+    strings, tokens = token_lists(texts, split, what, start)
+    if not strings:
+        refuse_split(None, tokenizer, lowercase)
+    return tokens, described(tokenizer, lowercase) if strings else None
+
+
+def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
+    """Raise if texts that are split already are to be split in another way.
+
+    Args:
+        by: what split them; None: they came as tokens.
+        tokenizer: how strings are split.
+        lowercase: whether they are lower-cased.
+
+    Raises:
+        ValueError: they are.
+    """
+    if lowercase or tokenizer != "whitespace":
+        raise ValueError(
+            f"tokenizer and lowercase are for strings: these texts came split, by "
+            f"{by or 'the caller'}; split them by {described(tokenizer, lowercase)} "
+            "instead"
+        )
 
 
 def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
@@ -296,7 +348,7 @@ def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
 
 
 def read_corpus(
-    path: File,
+    path: Source,
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
     *,
@@ -310,27 +362,35 @@ def read_corpus(
     end a line (U+2028 does not), and there is no line after the last line end. A
     byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line.
 
+    A folder is read if it holds Parquet files, in the order of their names, or a
+    dataset of Hugging Face that was saved by `save_to_disk`. A table or dataset in
+    memory is read too, as by `as_corpus`.
+
     Args:
-        path: the file, or a binary stream such as `sys.stdin.buffer`.
+        path: the file or folder, a binary stream such as `sys.stdin.buffer`, or a table
+            or dataset.
         tokenizer: "whitespace" (`str.split`), "13a" (as mteval-v13a), "characters", or
             a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
         lowercase: lower-case lines before they are split.
         field: for JSON Lines, the field of each line's object that holds the sentence;
             a file of plain text is read as that.
-        column: for Parquet, or CSV or TSV with a header, the column that holds it.
+        column: for Parquet, datasets and tables, or CSV or TSV with a header, the
+            column that holds it; a file of plain text is read as that.
 
     Returns:
         The corpus.
 
     Raises:
         OSError: the file cannot be opened.
-        TypeError: the tokenizer does not return a list of tokens.
+        TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
+            for a table.
         ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
             look like JSON or a table, or a record lacks the field or column (the
-            message names file and line); or `tokenizer` or `empty` is unknown.
+            message names file and line); a folder holds nothing that is read, or
+            several splits; or `tokenizer` or `empty` is unknown.
         ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
-            Parquet `qdtheory[parquet]`.
+            Parquet and datasets `qdtheory[parquet]`.
 
     Example:
         >>> import tempfile
@@ -339,15 +399,14 @@ def read_corpus(
         ...     read_corpus(file.name)
         Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
-    split, name = splitter(tokenizer, lowercase), name_of(path)
-    held = contents(path)
-    if is_parquet(held):
-        texts = parquet_sentences(held, name, field, column)
-    else:
-        texts = sentences(lines(held, name), name, field, column)
-    _, tokens = token_lists(texts, split, "line", 1)
-    corpus = corpus_of(tokens, described(tokenizer, lowercase))
+    if not is_file(path):
+        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase, column)
+    splitter(tokenizer, lowercase)  # an unknown one is told before the file is opened
+    with opened(path, field, column) as texts:
+        tokens, by = split_rows(texts, tokenizer, lowercase, "line", 1)
+        corpus = corpus_of(tokens, by)
     if not corpus.num_tokens:
+        name = name_of(path)
         found = "no line has a token" if len(corpus) else "the file is empty"
         raise ValueError(f"{name}, line 1: {found}; expected one sentence a line")
     return with_empty(corpus, empty)

@@ -11,3 +11,5 @@ SMOOTHING: Final = "epsilon"
 ESTIMATOR: Final = "pairs"
 LEVEL: Final = 0.95
 NUM_GROUPS: Final = 20
+# k of distinct_k, where a sample has as many n-grams.
+DRAWS: Final = 1000

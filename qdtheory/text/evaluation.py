@@ -1,7 +1,9 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -11,23 +13,47 @@ from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text.cluster import sums_on
 from qdtheory.text.comparability import (
     require_comparable,
+    require_draws,
     require_ngrams,
     warn_of_copies,
     warn_of_sizes,
     warn_of_unsplit,
 )
-from qdtheory.text.corpus import Corpus, Empty, Texts, as_corpus
-from qdtheory.text.defaults import ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.corpus import (
+    Corpus,
+    Empty,
+    Texts,
+    as_corpus,
+    check_whole,
+    read_corpus,
+)
+from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.files import File, name_of
 from qdtheory.text.intervals import (
-    ConfidenceInterval,
     check_level,
     interval_of,
     jackknife_variance,
 )
-from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.leave_out import (
+    KINDS,
+    distinct_of_draws,
+    metrics_of_sums,
+    num_ngrams,
+)
 from qdtheory.text.ngrams import Estimator, check_estimator
-from qdtheory.text.partial_sums import Block, Totals, partial_sums
+from qdtheory.text.partial_sums import (
+    Block,
+    PartialSums,
+    Totals,
+    count,
+    merge,
+    partial_sums,
+    parts_for,
+)
 from qdtheory.text.report import Report
+from qdtheory.text.sides import sides_of
+from qdtheory.text.sources import is_file
+from qdtheory.text.stored import stored_corpus
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
@@ -76,6 +102,8 @@ class Plan(Record):
         estimator: estimator of CR, NRR and CND.
         level: coverage probability of the intervals.
         empty: treatment of empty sentences.
+        draws: k of distinct_k; None: 1,000, for orders of which all have as many
+            n-grams.
         warnings: comparisons that are not valid.
         methods: how the numbers are computed, in one line.
     """
@@ -87,6 +115,7 @@ class Plan(Record):
     estimator: Estimator
     level: float
     empty: Empty
+    draws: int | None
     warnings: tuple[str, ...]
     methods: str
 
@@ -97,8 +126,8 @@ class Plan(Record):
 
 
 def evaluate(
-    candidates: Mapping[str, Texts],
-    references: Texts,
+    candidates: Mapping[str, Texts | File] | Sequence[File],
+    references: Texts | File,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
@@ -109,6 +138,12 @@ def evaluate(
     lowercase: bool = False,
     client: Any = None,
     requests: Collection[str] = (),
+    *,
+    field: str | None = None,
+    column: str | None = None,
+    draws: int | None = None,
+    memory: int | None = None,
+    log_probabilities: Mapping[str, Sequence[Any]] | None = None,
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
 
@@ -121,8 +156,11 @@ def evaluate(
     not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
     brevity penalty, and a sentence for MS-Jaccard.
 
+    Texts may be in memory, in any container of `as_corpus`, or in a file or folder that
+    `read_corpus` reads; with `memory` these are read to disk.
+
     Args:
-        candidates: texts by name.
+        candidates: texts or paths by name, or a list of paths.
         references: real text, the same for all candidates.
         max_order: highest order of the n-grams.
         smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
@@ -136,11 +174,20 @@ def evaluate(
         client: a `distributed.Client`, whose workers count; None: this process does.
         requests: metrics that are computed on request only: "embeddings",
             "language-model" or "paired", see `with_requested`.
+        field: for JSON Lines, the field of the sentence, see `read_corpus`.
+        column: for tables and datasets, the column of the sentence.
+        draws: k of distinct_k, the number of different n-grams expected among k. None:
+            1,000, left out for orders of which a candidate has fewer n-grams.
+        memory: bytes that counting may take; n-grams are counted in as many parts as
+            fit. None: at once.
+        log_probabilities: adds the Bhattacharyya distance: for each candidate the four
+            arguments of `estimate_bhattacharyya`, of these references and sentences.
 
     Returns:
         The report.
 
     Raises:
+        OSError: a file cannot be opened.
         ModuleNotFoundError: distributed is missing, for a client; or the extra of a
             request.
         TypeError: see `as_corpus`; or the client is something else.
@@ -158,24 +205,65 @@ def evaluate(
          'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
          'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
+    if memory is not None and (requests or log_probabilities or client is not None):
+        raise ValueError(
+            "memory: counts in parts by this process, without a client, requests and "
+            "log_probabilities"
+        )
+    reader = read_corpus if memory is None else stored_corpus
+    options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
+    read = partial(_sample, reader, options, field, column)
+    real = read(references)
+    given: dict[str, Texts] = {}
+    for name, texts in _by_name(candidates).items():
+        with _named("" if is_file(texts) else name):
+            given[name] = read(texts)
     plan, corpora, real = planned(
-        candidates,
-        references,
+        given,
+        real,
         max_order,
         smoothing,
         estimator,
         level,
-        tokenizer,
-        empty,
-        lowercase,
+        empty=empty,
+        draws=draws,
     )
-    report = counted(plan, corpora, real, step, client)
-    if not requests:
+    report = counted(plan, corpora, real, step, client, memory)
+    if not requests and not log_probabilities:
         return report
     from qdtheory.text.requested import with_requested  # late: imports JAX
 
     settings = max_order, smoothing, level, step
-    return with_requested(report, requests, corpora, real, *settings)
+    return with_requested(
+        report, requests, corpora, real, *settings, log_probabilities=log_probabilities
+    )
+
+
+def _by_name(candidates: Any) -> Mapping[str, Any]:
+    """Candidates under their names; files are called as they are."""
+    if isinstance(candidates, Mapping):
+        return candidates
+    listed = isinstance(candidates, Sequence) and not isinstance(candidates, str)
+    if not listed or not all(map(is_file, candidates)):
+        raise TypeError(
+            "candidates: expected texts by name, such as {'model': texts}, or a list "
+            f"of paths, got {type(candidates).__name__}"
+        )
+    named = {name_of(path): path for path in candidates}
+    if len(named) < len(candidates):
+        raise ValueError("candidates: expected a list of paths, each once")
+    return named
+
+
+def _sample(reader: Any, options: dict, field: Any, column: Any, texts: Any) -> Corpus:
+    """Texts as a corpus, read by `reader` unless they are in memory."""
+    if not is_file(texts):
+        return as_corpus(texts, column=column, **options)
+    if isinstance(texts, str) and not os.path.exists(texts):
+        raise FileNotFoundError(
+            2, "no such file or folder; texts themselves go in a list", texts
+        )
+    return reader(texts, field=field, column=column, **options)
 
 
 def planned(
@@ -188,6 +276,7 @@ def planned(
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
     lowercase: bool = False,
+    draws: int | None = None,
 ) -> tuple[Plan, dict[str, Corpus], Corpus]:
     """Check what is to be evaluated, and describe it.
 
@@ -201,6 +290,7 @@ def planned(
         tokenizer: how strings are split.
         empty: treatment of empty sentences.
         lowercase: lower-case strings before they are split.
+        draws: k of distinct_k.
 
     Returns:
         The plan, the candidates and the references.
@@ -219,6 +309,8 @@ def planned(
     check_smoothing(smoothing)
     check_estimator(estimator)
     check_level(level)
+    if draws is not None:
+        check_whole("draws", draws)
     real = as_corpus(references, empty, tokenizer, lowercase)
     require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
@@ -226,6 +318,8 @@ def planned(
         with _named(name):
             corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
             require_comparable(corpora[name], real, max_order, estimator)
+            if draws is not None:
+                require_draws(corpora[name], max_order, draws)
     sizes = {name: len(corpus) for name, corpus in corpora.items()}
     without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
     plan = Plan(
@@ -236,6 +330,7 @@ def planned(
         estimator=estimator,
         level=level,
         empty=empty,
+        draws=draws,
         warnings=(
             *warn_of_sizes(sizes, estimator),
             *warn_of_copies(corpora, real),
@@ -255,8 +350,9 @@ def counted(
     references: Corpus,
     step: Callable[[str], None] = lambda text: None,
     client: Any = None,
+    memory: int | None = None,
 ) -> Report:
-    """Count all n-grams, in memory.
+    """Count all n-grams.
 
     Args:
         plan: of the evaluation.
@@ -264,6 +360,7 @@ def counted(
         references: as `planned` returns them.
         step: called with a description before each order of n-grams.
         client: as in `evaluate`.
+        memory: as in `evaluate`.
 
     Returns:
         The report.
@@ -274,10 +371,19 @@ def counted(
         ValueError: see `reported`.
     """
     texts = candidates, references, plan.max_order
-    if client is None:
-        sums = partial_sums(*texts, averaged=plan.averaged, step=step)
-    else:
+    if client is not None:
         sums = sums_on(client, *texts, averaged=plan.averaged, step=step)
+    else:
+        num_parts = 1 if memory is None else parts_for(memory, *texts)
+        sides = sides_of(candidates, references)
+
+        def one(part: int) -> PartialSums:
+            if num_parts > 1:
+                step(f"Counting part {part + 1} of {num_parts}")
+            told = step if num_parts == 1 else lambda text: None
+            return count(sides, plan.max_order, plan.averaged, part, num_parts, told)
+
+        sums = reduce(merge, map(one, range(num_parts)))
     return reported(plan, sums.totals, sums.blocks)
 
 
@@ -297,17 +403,35 @@ def reported(
     Raises:
         ValueError: without a group of sentences a candidate has too few n-grams.
     """
+    orders = range(1, plan.max_order + 1)
+    draws = plan.draws or DRAWS
+    # All candidates have k n-grams of these orders, whatever group is left out.
+    drawn = [
+        n
+        for n in orders
+        if min(min(num_ngrams(x, n)) for x in totals.lengths.values()) >= draws
+    ]
     scores, left_out = {}, {}
     for name, known in blocks.items():
         with _named(name):
             metrics = metrics_of_sums(
                 totals, name, known, plan.smoothing, plan.estimator
             )
-        scores[name] = _interval(metrics, plan.level, plan.estimator)
-        left_out[name] = metrics.reshape(-1, metrics.shape[-1])[:, 1:].T
-    orders = range(1, plan.max_order + 1)
+        rows = [
+            *metrics.reshape(-1, metrics.shape[-1]),
+            *(distinct_of_draws(totals, name, n, draws) for n in drawn),
+        ]
+        values = np.array(rows)
+        bounds = _bounds(plan, [(1, draws)] * len(drawn))
+        variance = jackknife_variance(values[:, 1:].T)
+        scores[name] = interval_of(values[:, 0], *variance, plan.level, bounds)
+        left_out[name] = values[:, 1:].T
+    more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
     return Report(
-        metrics=tuple(f"{kind}-{n}" for kind in KINDS for n in orders),
+        metrics=(
+            *(f"{kind}-{n}" for kind in KINDS for n in orders),
+            *(f"distinct_{draws}-{n}" for n in drawn),
+        ),
         scores=scores,
         left_out=left_out,
         sizes={name: size.sentences for name, size in plan.candidates.items()},
@@ -316,22 +440,16 @@ def reported(
         num_empty_references=plan.references.empty,
         warnings=plan.warnings,
         pairs=PAIRS,
-        methods=plan.methods,
+        methods=plan.methods + more * bool(drawn),
     )
 
 
-def _interval(
-    metrics: Float[np.ndarray, "kinds orders subsets"],
-    level: float,
-    estimator: Estimator,
-) -> ConfidenceInterval:
-    """The jackknife's, from the metrics of a text and of it without each group."""
-    ranges = RANGES | ({"CND": (0, 2)} if estimator == "plug-in" else {})
-    bounds = tuple(np.repeat([*ranges.values()], metrics.shape[1], axis=0).T)
-    values = metrics.reshape(-1, metrics.shape[-1])
-    return interval_of(
-        values[:, 0], *jackknife_variance(values[:, 1:].T), level, bounds
-    )
+def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
+    """The range of each metric, of all orders of one kind first."""
+    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
+    ends = [end for end in ranges.values() for _ in range(plan.max_order)]
+    low, high = np.array([*ends, *more]).T
+    return low, high
 
 
 def _size(corpus: Corpus) -> TextSize:
@@ -340,11 +458,11 @@ def _size(corpus: Corpus) -> TextSize:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about."""
+    """Say in errors whose texts they are about; those of a file name it."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise ValueError(f"{name}: {error}" if name else str(error)) from None
 
 
 def _num_empty(corpus: Corpus) -> int:

@@ -1,10 +1,11 @@
-"""Sentences of a file: one a line, or in JSON Lines, CSV, TSV or Parquet."""
+"""Sentences of a file: one a line, or in JSON Lines, CSV, TSV, Parquet or Arrow."""
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader, BytesIO
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any
 
 from qdtheory.text.files import MAX_BYTES, shown, too_large
@@ -29,7 +30,9 @@ def sentences(
             on each line; blank lines are passed over. A file that does not begin with
             JSON is read as text: beside a model's records references are often plain.
         column: name of the column, of a file of comma- or tab-separated values with a
-            header.
+            header. A file that is not called .csv or .tsv, and has neither a comma nor
+            a tab in its first line, is read as text: beside a dataset samples are
+            often plain.
 
     Returns:
         The sentences.
@@ -45,7 +48,7 @@ def sentences(
         >>> list(sentences(["id,text", '1,"a, b"'], "model.csv", column="text"))
         ['a, b']
     """
-    _refuse_two_names(field, column)
+    refuse_two_names(field, column)
     if field is not None:
         lines = iter(lines)
         first = [*islice(lines, SHOWN)]
@@ -53,20 +56,12 @@ def sentences(
         if any(map(_opens_record, first)):
             return _fields(lines, path, field)
     if column is not None:
-        return _cells(lines, path, column)
+        lines = iter(lines)
+        header = next(lines, "")
+        lines = chain([header], lines)
+        if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
+            return _cells(lines, path, column)
     return _plain(lines, path)
-
-
-def is_parquet(held: BytesIO) -> bool:
-    """Tell a Parquet file by its first bytes.
-
-    Args:
-        held: the file.
-
-    Returns:
-        Whether it is one.
-    """
-    return held.getbuffer()[:4] == b"PAR1"
 
 
 def parquet_sentences(
@@ -93,41 +88,123 @@ def parquet_sentences(
             1 GiB when unpacked if bounded, or has no such column of strings.
         ModuleNotFoundError: pyarrow is missing.
     """
-    _refuse_two_names(field, column)
+    refuse_two_names(field, column)
     with required(f"{path}: reading Parquet", "parquet"):
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
-    try:
+    with unbroken(path):
         table = ParquetFile(held)
-        names = table.schema_arrow.names
-        if column is None or column not in names:
-            said = "a Parquet file" if column is None else f"no column {column!r}"
-            raise ValueError(
-                f"{path}: {said}; name the column that holds the sentence "
-                f"(column=NAME); there are: {', '.join(map(shown, names)) or 'none'}"
-            )
-        yield from _parquet_cells(table, path, column, bounded)
+        require_column(path, "a Parquet file", table.schema_arrow.names, column)
+        assert column is not None
+        chunks = numbered(path, table.iter_batches(columns=[column]), column)
+        yield from arrow_sentences(chunks, path, column, bounded)
+
+
+def numbered(
+    path: str, batches: Iterable[Any], column: str
+) -> Iterator[tuple[str, int, Any]]:
+    """Number the rows of a file that Arrow reads.
+
+    Args:
+        path: its name.
+        batches: its rows, a batch at a time.
+        column: name of the column that is wanted.
+
+    Yields:
+        The name, the number of the first row of a batch, and its column.
+    """
+    row = 1
+    for batch in batches:
+        yield path, row, batch.column(column)
+        row += len(batch)
+
+
+def arrow_sentences(
+    chunks: Iterable[tuple[str, int, Any]], name: str, column: str, bounded: bool
+) -> Iterator[str]:
+    """Read the sentences of pieces of a column, each an array of Arrow.
+
+    Args:
+        chunks: for each piece the name of its file, the number of its first row, and
+            the array.
+        name: name of all in error messages.
+        column: name of the column.
+        bounded: whether no more than 1 GiB is read.
+
+    Yields:
+        The sentences.
+
+    Raises:
+        ValueError: a row holds no string, or there is too much.
+    """
+    size = 0
+    for path, first, array in chunks:
+        for number, text in enumerate(array.to_pylist(), first):
+            yield _string({column: text}, column, f"{path}, row {number}", "column")
+        size += array.nbytes
+        if bounded and size > MAX_BYTES:
+            raise too_large(name)
+
+
+@contextmanager
+def unbroken(path: str) -> Iterator[None]:
+    """Say in one line that a file of Parquet or Arrow is broken.
+
+    Args:
+        path: its name.
+
+    Raises:
+        ValueError: pyarrow cannot read it.
+    """
+    from pyarrow import ArrowException
+
+    try:
+        yield
     # Broken files get Python's own errors too.
     except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: the Parquet file is broken: {error}") from None
+        kind = "Arrow" if path.endswith(".arrow") else "Parquet"
+        raise ValueError(f"{path}: the {kind} file is broken: {error}") from None
 
 
-def _parquet_cells(table: Any, path: str, column: str, bounded: bool) -> Iterator[str]:
-    size, numbers = 0, count(1)
-    for batch in table.iter_batches(columns=[column]):
-        for text in batch.column(0).to_pylist():
-            where = f"{path}, row {next(numbers)}"
-            yield _string({column: text}, column, where, "column")
-        size += batch.nbytes
-        if bounded and size > MAX_BYTES:
-            raise too_large(path)
+def require_column(
+    path: str, kind: str, names: Sequence[str], column: str | None
+) -> None:
+    """Raise unless a column is named that a file has.
+
+    Args:
+        path: the file's name.
+        kind: what it is.
+        names: its columns.
+        column: the one that was named.
+
+    Raises:
+        ValueError: none was named, or one that is not there.
+    """
+    if column is None or column not in names:
+        said = kind if column is None else f"no column {column!r}"
+        raise ValueError(
+            f"{path}: {said}; name the column that holds the sentence "
+            f"(column=NAME); there are: {', '.join(map(shown, names)) or 'none'}"
+        )
 
 
-def _refuse_two_names(field: str | None, column: str | None) -> None:
+def refuse_two_names(field: str | None, column: str | None) -> None:
+    """Raise if both a field and a column are named.
+
+    Args:
+        field: of JSON Lines.
+        column: of a table.
+
+    Raises:
+        ValueError: they are.
+    """
     if field is not None and column is not None:
         raise ValueError(
             "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
         )
+
+
+def _is_named_table(path: str) -> bool:
+    return path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
 
 
 def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
@@ -149,8 +226,7 @@ def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
                 f"expected; {ONE_A_LINE}"
             )
     tabs = {line.count("\t") for line in first[:SHOWN] if line}
-    named = path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
-    if named or (len(first) > 1 and len(tabs) == 1 and tabs != {0}):
+    if _is_named_table(path) or (len(first) > 1 and len(tabs) == 1 and tabs != {0}):
         raise ValueError(
             f"{path}, line 1: a table, where one sentence a line is expected; name the "
             "column that holds the sentence (column=NAME)"

@@ -18,9 +18,11 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.text.bleu import closest_other
+from qdtheory.text.draws import expected_distinct
 from qdtheory.text.jaccard import geometric_means
 from qdtheory.text.ngrams import Estimator, too_few_pairs, too_short
-from qdtheory.text.partial_sums import Block, Lengths, Totals
+from qdtheory.text.partial_sums import Block, Totals
+from qdtheory.text.sides import Lengths
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.
 KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
@@ -102,6 +104,52 @@ def metrics_of_sums(
         [geometric_means(x) for x in scores[jaccard].T.tolist()]
     )
     return scores
+
+
+def distinct_of_draws(
+    totals: Totals, name: str, n: int, draws: int
+) -> Float[np.ndarray, " subsets"]:
+    """Compute how many n-grams of some are expected to be different, see `distinct_k`.
+
+    Args:
+        totals: of all parts.
+        name: which of the texts.
+        n: the order.
+        draws: k, at most the n-grams of each subset, which `num_ngrams` tells.
+
+    Returns:
+        The number of the whole text, and of it without each group.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> from qdtheory.text.partial_sums import partial_sums
+        >>> texts = as_corpus(["a b", "a c", "b c"])
+        >>> found = partial_sums({"x": texts}, texts, 1).totals
+        >>> distinct_of_draws(found, "x", 1, 2).round(6).tolist()
+        [1.8, 1.833333, 1.833333, 1.833333]
+    """
+    sizes = num_ngrams(totals.lengths[name], n)
+    spectra = totals.spectra[name].of(n - 1, totals.sums[name].distinct.shape[1])
+    return np.array(
+        [
+            expected_distinct(counts, times, size, draws)
+            for (counts, times), size in zip(spectra, sizes)
+        ]
+    )
+
+
+def num_ngrams(lengths: Lengths, n: int) -> list[int]:
+    """Count the n-grams of a text, with repetition.
+
+    Args:
+        lengths: of its sentences.
+        n: the order.
+
+    Returns:
+        The number in the whole text, and without each group.
+    """
+    ngrams = np.maximum(lengths.values - n + 1, 0)
+    return [int(times @ ngrams) for times in _subsets(lengths.times)]
 
 
 def _subsets(times: Int[np.ndarray, "groups lengths"]) -> list[np.ndarray]:

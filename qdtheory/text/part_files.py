@@ -27,17 +27,16 @@ from qdtheory.text.evaluation import Plan, TextSize, reported
 from qdtheory.text.files import shown
 from qdtheory.text.partial_sums import (
     Block,
-    Lengths,
     PartialSums,
-    Side,
+    Spectrum,
     Sums,
     Totals,
     count,
     merge_blocks,
     merge_totals,
-    sides_of,
 )
 from qdtheory.text.report import Report
+from qdtheory.text.sides import Lengths, Side, sides_of
 from qdtheory.world.records import Record, plain
 
 START = b'{"part of": "qdtheory evaluate", '
@@ -135,6 +134,7 @@ def write_part(path: Path, job: Job, part: PartialSums) -> None:
             "references": _packed(part.totals.references),
             "reference_lengths": _packed_record(part.totals.reference_lengths),
             "sums": _each(_packed_record, part.totals.sums),
+            "spectra": _each(_packed_record, part.totals.spectra),
             "lengths": _each(_packed_record, part.totals.lengths),
         },
     }
@@ -388,6 +388,7 @@ def _totals(job: Job, packed: dict[str, Any]) -> Totals:
         references=_array(packed["references"]),
         reference_lengths=_unpacked(Lengths, packed["reference_lengths"]),
         sums=_each(lambda x: _unpacked(Sums, x), packed["sums"]),
+        spectra=_each(lambda x: _unpacked(Spectrum, x), packed["spectra"]),
         lengths=_each(lambda x: _unpacked(Lengths, x), packed["lengths"]),
     )
 

@@ -279,6 +279,8 @@ def _shown(interval: ConfidenceInterval) -> str:
     """A value and half its interval, to a digit of this, or two if the first is 1."""
     value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
+    if not math.isfinite(half):
+        return f"{value:.4g} ±inf"
     if half <= ROUNDING:
         return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
     digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))

@@ -1,11 +1,13 @@
 """Metrics that `evaluate` computes on request: of models, or of paired sentences."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.text.bhattacharyya import estimate_bhattacharyya
 from qdtheory.text.corpus import Corpus, Token
 from qdtheory.text.defaults import LEVEL, MAX_ORDER, NUM_GROUPS, SMOOTHING
 from qdtheory.text.embeddings import embed
@@ -33,6 +35,7 @@ METHODS = {
     "language-model": "LM scores in nats a token, of one LSTM of 64 units each",
     "paired": "paired BLEU and ROUGE F1 of sentences at the same place",
 }
+LOG_PROBABILITIES = "Bhattacharyya distance from log-probabilities of both samples"
 BATCH_SIZE = 32  # less for a few sentences
 
 
@@ -45,6 +48,8 @@ def with_requested(
     smoothing: Smoothing = SMOOTHING,
     level: float = LEVEL,
     step: Callable[[str], None] = lambda text: None,
+    *,
+    log_probabilities: Mapping[str, Sequence[Any]] | None = None,
 ) -> Report:
     """Add the metrics that were asked for to a report.
 
@@ -60,15 +65,19 @@ def with_requested(
         smoothing: smoothing of BLEU.
         level: coverage probability of the intervals.
         step: called with a description before each long step.
+        log_probabilities: for the Bhattacharyya distance, by candidate, log P and log Q
+            of the references and log P and log Q of its own sentences, in nats.
 
     Returns:
         The report with more metrics. The intervals of LM scores are over sentences, for
-        a fitted model, and `compare` leaves LM scores out.
+        a fitted model, and `compare` leaves LM scores out. That of the Bhattacharyya
+        distance is over the sentences of both sides, and holds for all sizes.
 
     Raises:
         ModuleNotFoundError: an extra is not installed.
         ValueError: an unknown request; "paired" with samples whose sizes differ from
-            the references'; or see `fit_language_model`.
+            the references'; log-probabilities of other sentences, or see
+            `estimate_bhattacharyya`; or see `fit_language_model`.
 
     Example:
         >>> from qdtheory.text import as_corpus, evaluate
@@ -137,7 +146,18 @@ def with_requested(
                 return rows[kept].mean(axis=0)
 
             add(metrics, name, *_jackknifed(mean, _groups(corpus), level, (0, 1)))
-    methods = (METHODS[request] for request in METHODS if request in requests)
+    if log_probabilities:
+        _check_names(log_probabilities, candidates)
+        for name, corpus in candidates.items():
+            logs = [np.asarray(x, float) for x in log_probabilities[name]]
+            _check_sizes(name, logs, len(references), len(corpus))
+            try:
+                found = _bhattacharyya(logs, _groups(corpus), level)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            add(["Bhattacharyya"], name, *found)
+    methods = [METHODS[request] for request in METHODS if request in requests]
+    methods += [LOG_PROBABILITIES] * bool(log_probabilities)
     return replace(
         report,
         metrics=(*report.metrics, *names),
@@ -151,6 +171,51 @@ def with_requested(
         },
         methods="; ".join([report.methods, *methods]),
     )
+
+
+def _check_names(given: Mapping[str, Any], candidates: Mapping[str, Corpus]) -> None:
+    if given.keys() != candidates.keys():
+        raise ValueError(
+            "log_probabilities: expected them for the candidates "
+            f"{', '.join(candidates)}, got them for {', '.join(map(str, given))}"
+        )
+
+
+def _check_sizes(name: str, logs: list[np.ndarray], real: int, own: int) -> None:
+    found = [x.shape for x in logs]
+    if found != [(real,)] * 2 + [(own,)] * 2:
+        raise ValueError(
+            f"{name}: log_probabilities: expected log P and log Q of the {real:,} "
+            f"references, then of its {own:,} sentences, got shapes {found}"
+        )
+
+
+def _bhattacharyya(logs: list[np.ndarray], group: np.ndarray, level: float) -> tuple:
+    """The distance with its interval, and the distance without each group."""
+    p, q, own_p, own_q = logs
+    found = estimate_bhattacharyya(p, q, own_p, own_q, level)
+    left_out = np.array(
+        [
+            [estimate_bhattacharyya(p, q, own_p[kept], own_q[kept]).distance]
+            for kept in _without(group)
+        ]
+    )
+    error = np.array([np.nan])
+    if np.isfinite(left_out).all():
+        dealt = random_groups(len(p), min(NUM_GROUPS, len(p)))
+        other = [
+            estimate_bhattacharyya(p[kept], q[kept], own_p, own_q).distance
+            for kept in _without(dealt)
+        ]
+        variances = (jackknife_variance(x)[0] for x in (left_out, np.array(other)))
+        error = np.sqrt(sum(variances))
+    value, low, high = np.array([[found.distance], [found.low], [found.high]])
+    return ConfidenceInterval(value, low, high, error), left_out
+
+
+def _without(group: np.ndarray) -> list[np.ndarray]:
+    """What is left without each group."""
+    return [group != g for g in range(group.max() + 1)]
 
 
 def _fitted(corpus: Corpus, known: tuple[Token, ...]) -> FittedModel:
@@ -170,7 +235,7 @@ def _groups(corpus: Corpus) -> np.ndarray:
 
 def _jackknifed(metrics: Callable, group: np.ndarray, level: float, bounds) -> tuple:
     """The metrics of all rows with their interval, and without each group."""
-    without = np.array([metrics(group != g) for g in range(group.max() + 1)])
+    without = np.array([metrics(kept) for kept in _without(group)])
     value = np.asarray(metrics(np.full(len(group), fill_value=True)), float)
     return interval_of(value, *jackknife_variance(without), level, bounds), without
 

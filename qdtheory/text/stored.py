@@ -4,24 +4,22 @@ import mmap
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from io import BytesIO
 from itertools import chain, islice
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from qdtheory.text.containers import token_lists
-from qdtheory.text.corpus import Corpus
-from qdtheory.text.files import PARQUET, File, lines, name_of, shown, streamed
-from qdtheory.text.formats import parquet_sentences, sentences
-from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
+from qdtheory.text.corpus import Corpus, split_rows
+from qdtheory.text.files import name_of, shown
+from qdtheory.text.sources import Source, is_file, opened
+from qdtheory.text.tokenizers import Token, Tokenizer
 
 BATCH = 50_000  # sentences that are split at a time
 
 
 def stored_corpus(
-    path: File,
+    path: Source,
     folder: str | PathLike[str] | None = None,
     tokenizer: Tokenizer = "whitespace",
     *,
@@ -35,7 +33,8 @@ def stored_corpus(
     is, however the process ends.
 
     Args:
-        path: the file, or a binary stream such as `sys.stdin.buffer`.
+        path: the file or folder, a binary stream such as `sys.stdin.buffer`, or a table
+            or dataset.
         folder: where the tokens are stored, 4 bytes each, and 8 bytes a sentence; None:
             where temporary files are.
         tokenizer: see `read_corpus`, and so for all others.
@@ -58,22 +57,19 @@ def stored_corpus(
         ...     stored_corpus(file.name)
         Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
-    split, name = splitter(tokenizer, lowercase), name_of(path)
+    name, what = type(path).__name__, ("text", 0)
+    if is_file(path):
+        name, what = name_of(path), ("line", 1)
     folder = folder or tempfile.gettempdir()
     ids: defaultdict[Token, int] = defaultdict()
     ids.default_factory = ids.__len__
     end = 0
     with (
-        streamed(path) as stream,
+        opened(path, field, column, bounded=False) as texts,
         _unnamed(folder) as tokens,
         _unnamed(folder) as offsets,
     ):
-        if stream.peek(4)[:4] == PARQUET:
-            held = stream if stream.seekable() else BytesIO(stream.read())
-            texts = parquet_sentences(held, name, field, column, bounded=False)
-        else:
-            texts = sentences(lines(stream, name), name, field, column)
-        _, token_rows = token_lists(texts, split, "line", 1)
+        token_rows, by = split_rows(texts, tokenizer, lowercase, *what)
         _write(offsets, np.zeros(1, np.int64), folder)
         for batch in _batches(token_rows):
             flat = map(ids.__getitem__, chain.from_iterable(batch))
@@ -89,7 +85,7 @@ def stored_corpus(
             _mapped(tokens, np.int32),
             _mapped(offsets, np.int64),
             tuple(ids),
-            tokenizer=described(tokenizer, lowercase),
+            tokenizer=by,
         )
 
 

@@ -98,7 +98,7 @@ def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -
 
     lines = [["", *(_MARKDOWN.sub(r"\\\1", printable(name)) for name in columns)]]
     lines.append(["---"] * len(lines[0]))
-    lines += _lines(rows, columns, shown)
+    lines += _lines([_MARKDOWN.sub(r"\\\1", row) for row in rows], columns, shown)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -132,8 +132,12 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
         best = rf"$\mathbf{{{value}}} \pm {half}$"
         return best if mark == BEST else rf"${value} \pm {half}$ {mark}".rstrip()
 
-    heads = ["".join(_LATEX.get(c, c) for c in printable(name)) for name in columns]
-    body = [f"{' & '.join(line)} \\\\" for line in _lines(rows, columns, shown)]
+    def escaped(name: str) -> str:
+        return "".join(_LATEX.get(c, c) for c in name)
+
+    heads = [escaped(printable(name)) for name in columns]
+    cells = _lines([*map(escaped, rows)], columns, shown)
+    body = [f"{' & '.join(line)} \\\\" for line in cells]
     rule = r"\hline"
     return "\n".join(
         [

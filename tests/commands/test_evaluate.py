@@ -10,13 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory.commands import cli
+from qdtheory.commands import cli, evaluate
 from qdtheory.text import evaluation, files
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -184,7 +185,7 @@ def test_sets_of_different_size_are_warned_about(folder):
         (["one.txt", "bad.txt"], "bad.txt, line 2: byte 0xff at position 3 is not UTF"),
         (["empty.txt"], "empty.txt, line 1: the file is empty"),
         (["binary"], "binary, line 1: a NUL byte; expected a text file"),
-        (["."], ".: Is a directory"),
+        (["."], ".: a folder, expected a file, or a folder with Parquet files or"),
         (["one.txt", "--max-order", "5"], "references.txt: no sentence has 5 tokens"),
         (["one.txt", "--max-order", "0"], "Invalid value for '--max-order'"),
         (["one.txt", "one.txt"], "one.txt: given more than once"),
@@ -362,6 +363,53 @@ def test_paired_metrics_on_request(folder):
     result = call(*options, "--paired", "--memory", "1GB")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "qdtheory: --paired: needs all texts at once, in memory\n"
+
+
+def test_bhattacharyya_from_files_of_log_probabilities(folder):
+    rng = np.random.default_rng(0)
+    real, own = -rng.random((2, 4)), -rng.random((2, 3))
+    arrays = dict(zip(evaluate.LOGS, (*real, *own)))
+    np.savez("x.npz", **arrays)
+    options = *METRICS[:2], "--references", "references.txt", *ORDERS, "--json"
+    found = json.loads(call(*options, "--log-probabilities", "x.npz").stdout)
+    ours = found["candidates"][0]["metrics"]["Bhattacharyya"]
+    direct = qd.text.estimate_bhattacharyya(*real, *own)
+    assert ours["value"] == direct.distance
+    assert (ours["low"], ours["high"]) == (direct.low, direct.high)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (["no.npz"], "no.npz: No such file or directory"),
+        (["one.txt"], "one.txt: expected an .npz file of the arrays real_log_p, real_"),
+        (["empty.txt"], "empty.txt: expected an .npz file of the arrays"),
+        (["three.npz"], "three.npz: expected an .npz file of the arrays real_log_p,"),
+        (["words.npz"], "words.npz: expected an .npz file of the arrays real_log_p,"),
+        (["array.npy"], "array.npy: expected an .npz file of the arrays real_log_p,"),
+        (["x.npz", "x.npz"], "expected a file for each of the 1 candidates, in their"),
+    ],
+)
+def test_bad_files_of_log_probabilities(folder, files, message):
+    arrays = {name: np.zeros(3) for name in evaluate.LOGS}
+    np.savez("x.npz", **arrays)
+    np.savez("three.npz", **dict([*arrays.items()][:3]))
+    np.savez("words.npz", **arrays | {"real_log_p": np.array(["a"] * 3)})
+    np.save("array.npy", np.zeros(3))
+    options = [x for file in files for x in ("--log-probabilities", file)]
+    result = call("evaluate", "one.txt", "--references", "references.txt", *options)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"qdtheory: --log-probabilities: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_log_probabilities_are_those_of_the_sentences(folder):
+    np.savez("x.npz", **{name: np.zeros(3) for name in evaluate.LOGS})
+    options = "--references", "references.txt", *ORDERS
+    result = call("evaluate", "one.txt", *options, "--log-probabilities", "x.npz")
+    assert (result.exit_code, result.stdout) == (1, "")
+    told = "one.txt: log_probabilities: expected log P and log Q of the 4 references"
+    assert result.stderr.startswith(f"qdtheory: {told}")
 
 
 def test_without_matplotlib_a_figure_is_refused_before_the_work(folder, monkeypatch):

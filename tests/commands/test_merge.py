@@ -1,11 +1,14 @@
 """`qdtheory merge` and the parts that `evaluate` writes, and how each can fail."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from models import MODEL, REAL
 from typer.testing import CliRunner
@@ -65,6 +68,72 @@ def test_memory_changes_nothing(folder, size):
     found = call(*EVALUATE, "--memory", size)
     assert (found.exit_code, found.stdout) == (0, whole.stdout)
     assert [*Path("cache/qdtheory").iterdir()] == []
+
+
+@pytest.fixture(params=["parquet", "saved"])
+def folders(folder, request):
+    """The same samples as folders, the references as a dataset in both cases."""
+    for name in ("model", "half", "real"):
+        lines = Path(f"{name}.txt").read_text().splitlines()
+        Path(name).mkdir()
+        saved = request.param == "saved" or name == "real"
+        files = []
+        for k, some in enumerate((lines[:20], lines[20:])):
+            table = pa.table({"id": range(len(some)), "text": some})
+            if not saved:
+                pyarrow.parquet.write_table(table, f"{name}/part-{k}.parquet")
+                continue
+            files.append({"filename": f"data-{k}.arrow"})
+            with pa.ipc.new_stream(f"{name}/data-{k}.arrow", table.schema) as stream:
+                stream.write_table(table)
+        if saved:
+            Path(name, "state.json").write_text(json.dumps({"_data_files": files}))
+    return folder
+
+
+FOLDERS = "evaluate", "model", "half", "--references", "real", "--column", "text"
+
+
+def test_folders_are_samples_in_every_way_to_run(folders):
+    def numbers(*call_):
+        found = call(*call_)
+        assert found.exit_code == 0, found.stderr
+        shown = json.loads(found.stdout)
+        return [x["metrics"] for x in shown["candidates"]], shown["methods"]
+
+    expected = numbers(*EVALUATE, "--json")
+    assert numbers(*FOLDERS, "--json") == expected
+    assert numbers(*FOLDERS, "--json", "--memory", "121MB") == expected
+    for k in (1, 2, 3):
+        some = "--part", f"{k}/3", "--out", f"{k}.json"
+        assert call(*FOLDERS, *some).exit_code == 0
+    assert numbers(*MERGE, "--json") == expected
+    # Plain text beside a dataset is read as it is.
+    assert numbers("evaluate", "model.txt", *FOLDERS[2:], "--json")[0] == expected[0]
+
+
+def test_pictures_and_pages_of_folders_and_parts(folders):
+    some = "--plot", "x.svg", "--html", "x.html"
+    for k in (1, 2, 3):
+        call(*FOLDERS, "--part", f"{k}/3", "--out", f"{k}.json")
+    for run in (FOLDERS, (*FOLDERS, "--memory", "1GB"), MERGE):
+        assert call(*run, *some).exit_code == 0
+        assert "<svg" in Path("x.svg").read_text()
+        page = Path("x.html").read_text()
+        assert "half: 30 sentences" in page
+        assert "model: 60 sentences" in page
+        Path("x.svg").unlink()
+        Path("x.html").unlink()
+
+
+def test_draws_reach_the_parts(folder):
+    whole = call(*EVALUATE, "--draws", "40", "--json")
+    assert "distinct_40-4" in whole.stdout
+    parts("--draws", "40")
+    assert call(*MERGE, "--json").stdout == whole.stdout
+    assert call(*EVALUATE, "--draws", "40", "--memory", "1GB", "--json").stdout == (
+        whole.stdout
+    )
 
 
 def test_sizes_are_read():
@@ -171,7 +240,12 @@ BAD = {
     ("--memory", "1GB", "--scheduler", "x"): "--scheduler: counts on a cluster, witho",
     (*SOME, "--max-order", "9"): "real.txt: no sentence has 9 tokens",
     (*SOME, "--field", "text"): None,
-    (*SOME, "--column", "text"): "real.txt, line 2: no column 'text'",
+    (*SOME, "--column", "text"): None,
+    (*SOME, "--draws", "0"): "Invalid value for '--draws'",
+    (*SOME, "--draws", "9999"): "model.txt: distinct_k of 9,999 n-grams: there are",
+    (*SOME, "--log-probabilities", "x"): "--log-probabilities: needs all texts at once",
+    (*SOME, "--paired"): "--paired: needs all texts at once, in memory",
+    ("--memory", "1GB", "--embeddings"): "--embeddings: needs all texts at once, in me",
     (*SOME, "--field", "a", "--column", "b"): "field is for JSON Lines and column",
 }
 

@@ -1,9 +1,14 @@
 """The evaluation: each metric on its own, empty sentences, and its line for a paper."""
 
+import io
 import json
+from fractions import Fraction
 from importlib.metadata import version
+from math import comb
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from models import MODEL, REAL
 
@@ -17,9 +22,13 @@ from qdtheory.text import (
     jackknife_interval,
     ms_jaccard,
     negative_repetition_rate,
+    ngram_counts,
+    read_corpus,
     self_bleu,
 )
+from qdtheory.text import evaluation as module
 from qdtheory.text.evaluation import RANGES
+from qdtheory.text.intervals import random_groups
 
 
 def test_values_and_intervals_are_those_of_each_metric(found):
@@ -118,6 +127,156 @@ def test_few_sentences_and_steps():
     found = evaluate({"few": ["a b", "b a", "a b"]}, ["a b"] * 2, 1, step=steps.append)
     assert steps == ["Counting n-grams of order 1"]
     assert found.sizes == {"few": 3}
+
+
+# -- distinct_k ------------------------------------------------------------------------
+
+
+def by_binomials(corpus, n, k):
+    """Different n-grams among k, in whole numbers."""
+    counts = ngram_counts(corpus, n).counts.tolist()
+    unseen = [Fraction(comb(sum(counts) - c, k), comb(sum(counts), k)) for c in counts]
+    return float(len(counts) - sum(unseen))
+
+
+@pytest.mark.parametrize("k", [1, 17, 100])
+def test_distinct_k_is_that_of_the_binomials_with_the_jackknifes_interval(k):
+    found = evaluate({"model": MODEL, "half": MODEL[:30]}, REAL, 2, draws=k)
+    assert found.metrics[-2:] == (f"distinct_{k}-1", f"distinct_{k}-2")
+    for name, texts in (("model", MODEL), ("half", MODEL[:30])):
+        corpus = as_corpus(texts)
+        group = random_groups(len(texts), 20)
+        for n in (1, 2):
+            direct = jackknife_interval(
+                lambda c, n=n: by_binomials(c, n, k), texts, bounds=(1, k)
+            )
+            ours = found[name][f"distinct_{k}-{n}"]
+            for part in ("value", "low", "high", "standard_error"):
+                assert getattr(ours, part) == pytest.approx(
+                    getattr(direct, part), rel=1e-11, abs=1e-11
+                )
+            rests = [by_binomials(corpus[group != g], n, k) for g in range(20)]
+            column = found.left_out[name][:, found.metrics.index(f"distinct_{k}-{n}")]
+            np.testing.assert_allclose(column, rests, rtol=1e-12)
+    assert found.methods.endswith(
+        f"; distinct_{k}: different n-grams expected among {k}"
+    )
+
+
+def test_distinct_k_is_left_out_where_a_sample_has_fewer_ngrams():
+    texts = [["a", "b", "c"]] * 340  # 969 unigrams without a group, 1,020 in all
+    assert evaluate({"x": texts}, texts, 1).metrics[-1] == "MS-Jaccard-1"
+    texts = texts + texts[:20]  # 1,026 and 684
+    found = evaluate({"x": texts}, texts, 2)
+    assert found.metrics[-2:] == ("MS-Jaccard-2", "distinct_1000-1")
+    both = evaluate({"x": texts, "few": texts[:9]}, texts, 1)
+    assert both.metrics[-1] == "MS-Jaccard-1"
+
+
+def test_distinct_k_does_not_grow_with_the_sample():
+    rng = np.random.default_rng(0)
+    texts = [(rng.zipf(1.5, 8) % 500).tolist() for _ in range(4000)]
+    found = evaluate({"all": texts, "some": texts[:1000]}, texts, 2)
+    one, other = (found[name] for name in found)
+    assert one["distinct-2"].value < 0.8 * other["distinct-2"].value
+    for n in (1, 2):
+        a, b = one[f"distinct_1000-{n}"], other[f"distinct_1000-{n}"]
+        assert a.low <= b.high
+        assert b.low <= a.high
+
+
+# -- where texts are -------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, texts in {"model": MODEL, "half": MODEL[:30], "real": REAL}.items():
+        lines = [" ".join(map(str, text)) for text in texts]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+        pd.DataFrame({"text": lines}).to_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def test_samples_are_paths_streams_tables_or_texts(files):
+    strings = {
+        name: (files / f"{name}.txt").read_text().splitlines()
+        for name in ("model", "half")
+    }
+    whole = evaluate(strings, files / "real.txt", 2)
+    mixed = {
+        "model": str(files / "model.parquet"),
+        "half": pd.read_parquet(files / "half.parquet"),
+    }
+    assert evaluate(mixed, files / "real.parquet", 2, column="text") == whole
+    stream = io.BytesIO((files / "model.txt").read_bytes())
+    mixed = {"model": stream, "half": read_corpus(files / "half.txt")}
+    assert evaluate(mixed, files / "real.txt", 2) == whole
+    paths = [files / "model.txt", str(files / "half.txt")]
+    listed = evaluate(paths, files / "real.txt", 2)
+    assert [*listed] == [*map(str, paths)]
+    assert [*listed.scores.values()] == [*whole.scores.values()]
+
+
+@pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
+def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimator):
+    paths = {name: files / f"{name}.txt" for name in ("model", "half")}
+    whole = evaluate(paths, files / "real.txt", 2, estimator=estimator, draws=50)
+    monkeypatch.setattr(module, "parts_for", lambda *arguments: 5)
+    steps = []
+    found = evaluate(
+        paths,
+        files / "real.txt",
+        2,
+        estimator=estimator,
+        draws=50,
+        memory=10**9,
+        step=steps.append,
+    )
+    assert steps == [f"Counting part {k} of 5" for k in range(1, 6)]
+    for name in paths:
+        for part in ("value", "low", "high", "standard_error"):
+            one, other = (getattr(x.scores[name], part) for x in (found, whole))
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    if estimator == "pairs":
+        assert found == whole
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("candidates", "options", "error", "message"),
+    [
+        ("model.txt", {}, TypeError, "or a list of paths, got str"),
+        ([MODEL], {}, TypeError, "expected texts by name, such as .* list of paths"),
+        ([], {}, ValueError, "expected at least one set of candidates, got none"),
+        (["a.txt", "a.txt"], {}, ValueError, "a list of paths, each once"),
+        (["a b c"], {}, FileNotFoundError, "texts themselves go in a list: 'a b c'"),
+        ({"x": "a b"}, {}, FileNotFoundError, "texts themselves go in a list: 'a b'"),
+        (
+            {"x": MODEL},
+            {"memory": 10**6},
+            ValueError,
+            "memory: expected at least 12",
+        ),
+        (
+            {"x": MODEL},
+            {"memory": 10**9, "requests": ["paired"]},
+            ValueError,
+            "memory: counts in parts by this process, without a client, requests and",
+        ),
+        ({"x": MODEL}, {"draws": 0}, ValueError, "draws: expected a whole number from"),
+        ({"x": MODEL}, {"draws": 10**6}, ValueError, "x: distinct_k of 1,000,000 n-gr"),
+        ({"x": MODEL[:9]}, {"draws": 40}, ValueError, r"; draws=\d+ is the most here"),
+        (
+            {"x": pd.DataFrame({"text": ["a b"]})},
+            {"column": "body"},
+            TypeError,
+            "a DataFrame without a column 'body'; there are: 'text'",
+        ),
+    ],
+)
+def test_bad_samples(candidates, options, error, message):
+    with pytest.raises(error, match=message):
+        evaluate(candidates, REAL, 2, **options)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from qdtheory.text.part_files import (
     work_folder,
     write_part,
 )
-from qdtheory.text.partial_sums import sides_of
+from qdtheory.text.sides import sides_of
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
 

@@ -13,7 +13,7 @@ from models import MODEL, REAL
 from qdtheory.text import as_corpus
 from qdtheory.text.corpus import slices
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.partial_sums import Sums, _by_group, merge, partial_sums
+from qdtheory.text.partial_sums import Sums, merge, partial_sums
 
 sentences = st.lists(
     st.lists(st.integers(0, 3), max_size=6), min_size=3, max_size=30
@@ -77,6 +77,11 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
         expected = np.transpose([sums_by_hand(rest, theirs, n) for rest in rests])
         for part, row in zip(fields(Sums), expected.tolist()):
             assert getattr(found.totals.sums["x"], part.name)[n - 1].tolist() == row
+        spectra = found.totals.spectra["x"].of(n - 1, num_groups + 1)
+        for rest, (counts, times) in zip(rests, spectra, strict=True):
+            every = sum((ngrams(x, n) for x in rest), Counter())
+            told = sorted(Counter(every.values()).items())
+            assert [*zip(counts.tolist(), times.tolist())] == told
         bleu = np.array(matches_by_hand(ours, lambda k: theirs, n))
         alike = matches_by_hand(ours, lambda k: ours[:k] + ours[k + 1 :], n)
         for g, block in enumerate(blocks):
@@ -114,13 +119,6 @@ def test_lengths_and_references():
         assert found.totals.references[:, n - 1].tolist() == [squares, within]
 
 
-def test_sums_beyond_the_floats_are_exact():
-    # Floats hold no odd number of so many bits.
-    values = np.array([2**58 + 1, 3, 2**57 + 1, 2**40])
-    found = _by_group(np.array([0, 0, 1, 1]), values, 3)
-    assert found.tolist() == [2**58 + 4, 2**57 + 1 + 2**40, 0]
-
-
 # -- parts ---------------------------------------------------------------------------
 
 
@@ -145,6 +143,7 @@ def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, ran
     assert merged.totals.parts == tuple(range(num_parts))
     assert merged.blocks == whole.blocks
     assert merged.totals.lengths == whole.totals.lengths
+    assert merged.totals.spectra == whole.totals.spectra
     assert merged.totals.reference_lengths == whole.totals.reference_lengths
     for one, other in [
         (merged.totals.references, whole.totals.references),

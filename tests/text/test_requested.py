@@ -1,5 +1,6 @@
 """Metrics on request are those of their own functions, with intervals and groups."""
 
+import json
 import re
 
 import numpy as np
@@ -111,6 +112,51 @@ def test_lm_scores_are_those_of_the_functions_and_are_not_compared():
     assert np.isfinite(few["one"]["reverse LM score"].value)
 
 
+def logs(rng, real, own):
+    """Log P and log Q of texts of both laws, which are over three texts here."""
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    texts = rng.choice(3, real, p=p), rng.choice(3, own, p=q)
+    return [np.log(law)[x] for x in texts for law in (p, q)]
+
+
+def test_bhattacharyya_is_that_of_its_function_with_its_interval():
+    rng = np.random.default_rng(0)
+    given = {"one": logs(rng, 32, 32), "other": logs(rng, 32, 32)}
+    found = report(log_probabilities=given, level=0.9)
+    assert found.metrics[-1] == "Bhattacharyya"
+    for name, some in given.items():
+        direct = text.estimate_bhattacharyya(*some, level=0.9)
+        ours = found[name]["Bhattacharyya"]
+        assert (ours.value, ours.low, ours.high) == pytest.approx(
+            (direct.distance, direct.low, direct.high)
+        )
+    # The delta method: of the log of a mean, halved, over both samples.
+    p, q, own_p, own_q = given["one"]
+    terms = np.exp((q - p) / 2), np.exp((own_p - own_q) / 2)
+    variance = sum(x.var(ddof=1) / x.mean() ** 2 / len(x) / 4 for x in terms)
+    error = found["one"]["Bhattacharyya"].standard_error
+    assert error == pytest.approx(np.sqrt(variance), rel=0.5)
+    assert "Bhattacharyya" in found.compare("one", "other").metrics
+    assert "Bhattacharyya;" in found.legend()
+    assert "log-probabilities" in found.methods
+    entry = json.loads(found.to_json())["candidates"]["one"]["metrics"]
+    assert entry["Bhattacharyya"]["value"] == found["one"]["Bhattacharyya"].value
+    assert found.to_frame().metric.tolist().count("Bhattacharyya") == 2
+    assert "<th scope='row'>Bhattacharyya" in found.to_html()
+
+
+def test_laws_without_a_common_text_are_infinitely_far():
+    apart = [np.zeros(32), np.full(32, -np.inf), np.full(32, -np.inf), np.zeros(32)]
+    found = report(candidates={"one": ONE}, log_probabilities={"one": apart})
+    ours = found["one"]["Bhattacharyya"]
+    assert (ours.value, ours.high) == (np.inf, np.inf)
+    assert np.isnan(ours.standard_error)
+    entry = json.loads(found.to_json())["candidates"]["one"]["metrics"]
+    assert entry["Bhattacharyya"]["value"] is None
+    for shown in (found.to_text(), found.to_markdown(), found.to_latex()):
+        assert "inf" in shown
+
+
 def test_nothing_is_added_without_a_request():
     assert report().metrics == report().metrics[:14]
     assert "MiniLM" not in report().legend()
@@ -121,6 +167,19 @@ def test_nothing_is_added_without_a_request():
     [
         ({"requests": ["bertscore"]}, "expected some of 'embeddings', 'language-mod"),
         ({"requests": ["paired"]}, "one: paired metrics need a reference for each"),
+        (
+            {"log_probabilities": {"two": []}},
+            "log_probabilities: expected them for the candidates one, got them for two",
+        ),
+        (
+            {"log_probabilities": {"one": [np.zeros(32)] * 4}},
+            "one: log_probabilities: expected log P and log Q of the 32 references, "
+            "then of its 31 sentences, got shapes [(32,), (32,), (32,), (32,)]",
+        ),
+        (
+            {"log_probabilities": {"one": [np.ones(32)] * 2 + [np.zeros(31)] * 2}},
+            "one: real_log_p: expected log-probabilities, at most 0, got 1.0",
+        ),
     ],
 )
 def test_bad_requests(as_a_user, settings, message):

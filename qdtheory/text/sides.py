@@ -1,0 +1,256 @@
+r"""The texts that are counted together, and the n-grams of each part of them.
+
+The n-grams of all texts are dealt out to K parts. An n-gram belongs to the part that a
+hash of its first two tokens names. Then its prefixes, too, are in this part, which
+numbers its n-grams one order after another: equal numbers are equal n-grams, of any
+order and any vocabulary, and nothing collides.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
+from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.hashing import hashed
+from qdtheory.text.intervals import random_groups
+from qdtheory.text.runs import Runs, Windows, changes, orders, sorted_keys
+from qdtheory.world.records import Record
+
+MAX_GROUPS = 255  # numbered in a byte
+REFERENCES = "\0"  # no candidate is called so
+
+
+class Lengths(Record):
+    """How many sentences of each group have which length.
+
+    Attributes:
+        values: the lengths, ascending.
+        times: the number of sentences of each group and length.
+    """
+
+    values: Int[np.ndarray, " lengths"]
+    times: Int[np.ndarray, "groups lengths"]
+
+
+class Side(NamedTuple):
+    """One text among all that are counted together; made by `sides_of`."""
+
+    corpus: Corpus
+    ids: np.ndarray  # the id of each word that all texts share
+    num_ids: int
+    first: int  # number of its first sentence
+    place: np.ndarray  # number of each sentence, group after group
+    bounds: np.ndarray  # the first sentence of each group
+    lengths: np.ndarray  # of the sentences, group after group
+    histogram: Lengths
+
+    @property
+    def size(self) -> int:
+        """Number of sentences."""
+        return len(self.lengths)
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups."""
+        return len(self.bounds) - 1
+
+
+def sides_of(
+    candidates: Mapping[str, Corpus],
+    references: Corpus,
+    num_groups: int = NUM_GROUPS,
+    seed: int = 0,
+) -> dict[str, Side]:
+    """Number the words and the sentences of all texts together.
+
+    Args:
+        candidates: texts by name.
+        references: real text.
+        num_groups: number of groups that sentences are left out in, at most 255; a text
+            of fewer sentences has a group for each.
+        seed: seed of the random groups.
+
+    Returns:
+        The candidates by name, and last the references, which have one group.
+
+    Raises:
+        ValueError: there are more than 255 groups, or none.
+    """
+    if not 1 <= num_groups <= MAX_GROUPS:
+        raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
+    corpora = [*candidates.values(), references]
+    ids = common_ids(corpora)
+    size = 1 + max(int(x.max(initial=0)) for x in ids)
+    groups = [min(num_groups, len(corpus)) for corpus in corpora[:-1]] + [1]
+    firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
+    sides = [
+        _side(*each, size, seed)
+        for each in zip(corpora, ids, firsts, groups, strict=False)
+    ]
+    return dict(zip([*candidates, REFERENCES], sides))
+
+
+def _side(
+    corpus: Corpus,
+    ids: np.ndarray,
+    first: int,
+    num_groups: int,
+    num_ids: int,
+    seed: int,
+) -> Side:
+    groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
+    order = np.argsort(groups, kind="stable")
+    place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
+    place[order] = np.arange(first, first + len(order))
+    lengths = corpus.lengths[order]
+    del order
+    lengths = lengths.astype(np.min_scalar_type(-int(lengths.max())))
+    bounds = prefix_sums(np.bincount(groups, minlength=num_groups))
+    values = np.unique(lengths)
+    times = [
+        np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
+        for start, end in pairwise(bounds)
+    ]
+    return Side(
+        corpus=corpus,
+        ids=ids,
+        num_ids=num_ids,
+        first=first,
+        place=place,
+        bounds=bounds,
+        lengths=lengths,
+        histogram=Lengths(values.astype(np.int64), np.array(times)),
+    )
+
+
+def ngrams_of(
+    sides: Sequence[Side], max_order: int, part: int, num_parts: int
+) -> Iterator[Runs]:
+    """Group the n-grams of one part of all texts, one order after another.
+
+    Args:
+        sides: the texts, as `sides_of` numbers them.
+        max_order: highest order of the n-grams.
+        part: which part, from 0.
+        num_parts: how many there are.
+
+    Yields:
+        The n-grams of each order.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> texts = as_corpus(["a b a", "b a"])
+        >>> sides = [*sides_of({}, texts).values()]
+        >>> [len(found.keys) for found in ngrams_of(sides, 2, 0, 1)]
+        [2, 2]
+    """
+    chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
+    yield _words(sides, None if chosen is None else chosen[0] == 0)
+    if max_order > 1:
+        yield from orders(_windows(sides, max_order, chosen), max_order, min_order=2)
+
+
+def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Deal words and pairs of words out, without a division for each token.
+
+    A word is in the part if its first number is 0, and a pair if the first number of
+    one word is the second of the other: each number is a hash modulo the parts, so that
+    they are as likely to be equal as any part.
+    """
+    ids = np.arange(num_ids)
+    one, two = (
+        hashed(ids, np.full_like(ids, n)) % np.uint64(num_parts) for n in (0, 1)
+    )
+    first = (part + one) % num_parts
+    return first.astype(np.uint16), two.astype(np.uint16)
+
+
+def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
+    """Group the chosen words, or all.
+
+    A word may be in most sentences, and all its runs are in one part: they are made a
+    chunk at a time, from few bytes each.
+    """
+    last = sides[-1].first + sides[-1].size
+    bits = last.bit_length()
+    keys, times = [], []
+    for side in sides:
+        wanted = None if chosen is None else chosen[side.ids]
+        for start, chunk in slices(side.corpus):
+            place = side.place[start : start + len(chunk)]
+            if wanted is None:
+                tokens, owner = chunk.tokens, np.repeat(place, chunk.lengths)
+            else:
+                kept = np.flatnonzero(wanted[chunk.tokens])
+                tokens, owner = chunk.tokens[kept], place[_sentence(chunk, kept)]
+            tokens = side.ids[tokens]
+            found = np.unique(
+                tokens.astype(np.int64) << bits | owner, return_counts=True
+            )
+            keys.append(found[0])
+            times.append(found[1].astype(np.int32))
+    keys, order = sorted_keys(np.concatenate(keys), sides[0].num_ids << bits)
+    times = np.concatenate(times)[order]
+    del order
+    owner = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
+    keys >>= bits
+    new = changes(keys)
+    which = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return Runs(keys[new], np.flatnonzero(new), which, owner, times)
+
+
+def _windows(
+    sides: Sequence[Side],
+    max_order: int,
+    chosen: tuple[np.ndarray, np.ndarray] | None,
+) -> Windows:
+    """The places of all texts whose first two tokens are chosen; without a choice all.
+
+    They stand sentence after sentence.
+    """
+    chunks = (x for side in sides for x in _chunks(side, max_order, chosen))
+    rows = [*map(list, zip(*chunks))]
+    owner = np.concatenate(rows.pop())
+    order = None
+    if (owner[1:] < owner[:-1]).any():
+        last = sides[-1]
+        _, order = sorted_keys(owner.astype(np.int64), last.first + last.size)
+        owner = owner[order]
+    columns = []
+    while rows:  # what is joined is let go of
+        column = np.concatenate(rows.pop(0))
+        columns.append(column if order is None else column[order])
+    *columns, remaining = columns
+    return Windows(columns, remaining, owner, sides[0].num_ids)
+
+
+def _chunks(
+    side: Side, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Columns of tokens, how many are left up to the order, and the sentence."""
+    first, second = (None, None) if chosen is None else (x[side.ids] for x in chosen)
+    for start, chunk in slices(side.corpus):
+        tokens = chunk.tokens
+        if first is None or second is None:
+            kept = np.arange(len(tokens))
+            sentence = np.repeat(np.arange(len(chunk), dtype=np.int32), chunk.lengths)
+        else:
+            # The last token of a sentence begins no pair, whatever stands behind it.
+            kept = np.flatnonzero(first[tokens[:-1]] == second[tokens[1:]])
+            sentence = _sentence(chunk, kept)
+        left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
+        padded = np.append(tokens, np.zeros(max_order, tokens.dtype))
+        yield (
+            *(side.ids[padded[n:][kept]] for n in range(max_order)),
+            left.astype(np.min_scalar_type(max_order)),
+            side.place[start:][sentence],
+        )
+
+
+def _sentence(chunk: Corpus, places: np.ndarray) -> np.ndarray:
+    """The sentences in which some places are."""
+    return np.searchsorted(chunk.offsets, places, side="right") - 1

@@ -1,0 +1,52 @@
+"""Sums of one order: exact beyond the floats, and counts of every size."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from qdtheory.text import as_corpus, ngram_sums
+from qdtheory.text.ngram_sums import added_of, known_of
+from qdtheory.text.sides import ngrams_of, sides_of
+
+
+def test_sums_beyond_the_floats_are_exact():
+    # Floats hold no odd number of so many bits.
+    values = np.array([2**58 + 1, 3, 2**57 + 1, 2**40])
+    found = ngram_sums._by_group(np.array([0, 0, 1, 1]), values, 3)
+    assert found.tolist() == [2**58 + 4, 2**57 + 1 + 2**40, 0]
+
+
+def added(texts, real, n):
+    sides = sides_of({"x": as_corpus(texts)}, as_corpus(real), num_groups=4)
+    *_, found = ngrams_of([*sides.values()], n, 0, 1)
+    side, known = sides.values()
+    return side, added_of(found, side, known_of(found, known, n, False), n, False)
+
+
+@pytest.mark.parametrize("small", [1, 3, 256])
+@pytest.mark.parametrize("n", [1, 2])
+def test_spectra_count_small_and_large_counts(monkeypatch, small, n):
+    monkeypatch.setattr(ngram_sums, "SMALL", small)
+    rng = np.random.default_rng(0)
+    texts = [(rng.zipf(1.6, 7) % 20).tolist() for _ in range(60)] + [[], [5]]
+    side, found = added(texts, texts[:9], n)
+    group = np.repeat(range(4), np.diff(side.bounds))
+    codes, times = found.spectrum
+    subset, count = codes >> ngram_sums.COUNT_BITS, codes % 2**ngram_sums.COUNT_BITS
+    for g in range(-1, 4):
+        kept = [x for x, p in zip(texts, side.place) if group[p] != g]
+        every = Counter(
+            tuple(x[i : i + n]) for x in kept for i in range(len(x) - n + 1)
+        )
+        here = subset == g + 1
+        told = dict(zip(count[here].tolist(), times[here].tolist()))
+        assert told == Counter(every.values())
+
+
+def test_what_the_references_lack_is_not_common():
+    _, found = added(["a b", "a c", "c c"], ["b b", "d d"], 1)
+    distinct, squares, within, common, overlap = (int(x[0]) for x in found.sums)
+    assert (distinct, squares, within, common) == (3, 4 + 1 + 9, 8, 2)
+    assert overlap == min(1 * 2, 2 * 3)
+    assert sorted(found.bleu.tolist()) == [0, 0, 1]

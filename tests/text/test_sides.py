@@ -1,0 +1,61 @@
+"""Texts counted together: their groups, and how n-grams are dealt out to parts."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from models import MODEL, REAL
+
+from qdtheory.text import as_corpus
+from qdtheory.text.intervals import random_groups
+from qdtheory.text.sides import _dealt, ngrams_of, sides_of
+
+TEXTS = [*MODEL, [], [7]]
+
+
+def test_sentences_stand_group_after_group():
+    side, real = sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()
+    group = random_groups(len(TEXTS), 20)
+    assert np.diff(side.bounds).tolist() == np.bincount(group).tolist()
+    for text, place, g in zip(TEXTS, side.place.tolist(), group.tolist()):
+        assert side.lengths[place] == len(text)
+        assert side.bounds[g] <= place < side.bounds[g + 1]
+    assert (real.first, real.num_groups) == (len(TEXTS), 1)
+    assert sorted([*side.place, *real.place]) == [*range(len(TEXTS) + len(REAL))]
+
+
+@pytest.mark.parametrize("num_parts", [1, 2, 7])
+def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
+    """Each n-gram with its occurrences is in one part; sentences that end in between
+    two chosen words make no n-gram."""
+    sides = [*sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()]
+    sizes = Counter()
+    for part in range(num_parts):
+        for n, found in enumerate(ngrams_of(sides, 3, part, num_parts), start=1):
+            # Counts of the n-grams of this part, whatever number each has.
+            many = np.bincount(found.which, found.times, len(found.keys))
+            sizes.update((n, int(x)) for x in many)
+    for n in (1, 2, 3):
+        every = Counter(
+            tuple(map(str, x[i : i + n]))
+            for x in [*TEXTS, *REAL]
+            for i in range(len(x) - n + 1)
+        )
+        expected = Counter((n, x) for x in every.values())
+        assert {k: v for k, v in sizes.items() if k[0] == n} == expected
+
+
+@pytest.mark.parametrize("num_parts", [2, 5, 16])
+def test_pairs_are_dealt_out_evenly_and_once(num_parts):
+    pairs = [_dealt(400, part, num_parts) for part in range(num_parts)]
+    chosen = np.array([first[:, None] == second for first, second in pairs])
+    assert (chosen.sum(axis=0) == 1).all()
+    shares = chosen.mean(axis=(1, 2)) * num_parts
+    assert abs(shares - 1).max() < 0.1
+    words = np.array([first == 0 for first, _ in pairs])
+    assert (words.sum(axis=0) == 1).all()
+
+
+def test_there_are_at_most_255_groups():
+    with pytest.raises(ValueError, match="num_groups: expected 1 to 255, got 256"):
+        sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL), num_groups=256)

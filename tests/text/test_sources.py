@@ -1,0 +1,292 @@
+"""Folders and datasets as samples: what a file of their lines gives, or one error."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from qdtheory.text import as_corpus, formats, read_corpus, sources, stored_corpus
+
+TEXTS = ["a b c", "", "b c\nd", "é c", "a a"]
+
+
+def parquet(folder, shards, name="train-{:05}-of-00003.parquet", column="text", rows=2):
+    """A folder as the hub has it: more columns, and files ordered by name."""
+    folder.mkdir(exist_ok=True)
+    for k, texts in reversed([*enumerate(shards)]):
+        table = pa.table({"id": range(len(texts)), column: texts})
+        pyarrow.parquet.write_table(table, folder / name.format(k), row_group_size=rows)
+    return folder
+
+
+def saved(folder, shards, **state):
+    """What `save_to_disk` writes: streams of Arrow, and which of them there are."""
+    folder.mkdir(exist_ok=True)
+    names = [f"data-{k:05}-of-{len(shards):05}.arrow" for k in range(len(shards))]
+    for name, texts in zip(names, shards):
+        table = pa.table({"text": texts, "label": [0] * len(texts)})
+        with (
+            pa.OSFile(str(folder / name), "wb") as file,
+            pa.ipc.new_stream(file, table.schema) as stream,
+        ):
+            stream.write_table(table, max_chunksize=2)
+    files = [{"filename": name} for name in names]
+    state = {"_data_files": files, "_split": None, "_format_type": None} | state
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+class Rows:
+    """What `datasets.Dataset` and `IterableDataset` of Hugging Face have."""
+
+    def __init__(self, texts, names=("id", "text")):
+        self.texts, self.names = texts, names
+
+    @property
+    def column_names(self):
+        return self.names
+
+    def __iter__(self) -> Iterator[dict]:
+        return iter({"id": i, "text": text} for i, text in enumerate(self.texts))
+
+
+@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
+        lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
+        lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
+        lambda path: Rows(TEXTS),
+        lambda path: Rows(TEXTS, None),
+        lambda path: pa.table({"text": TEXTS, "id": range(5)}),
+        lambda path: pd.DataFrame({"id": range(5), "text": TEXTS}),
+    ],
+)
+def test_all_of_them_give_the_corpus_of_the_list(tmp_path, read, make):
+    source = make(tmp_path / "source")
+    for options in ({}, {"tokenizer": "characters", "lowercase": True}):
+        found = read(source, column="text", **options)
+        expected = as_corpus(TEXTS, **options)
+        assert [*found] == [*expected]
+        assert found.vocabulary == expected.vocabulary
+        assert found.tokenizer == expected.tokenizer
+
+
+@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+def test_a_column_of_token_lists_is_not_split_again(read):
+    tokens = [["a b", "c"], ["c"], []]
+    found = read(Rows(tokens), column="text")
+    assert [*found] == [*map(tuple, tokens)]
+    assert found.tokenizer is None
+    with pytest.raises(ValueError, match="these texts came split, by the caller"):
+        read(Rows(tokens), column="text", tokenizer="13a")
+
+
+def test_the_column_of_a_table_is_named_to_as_corpus_too():
+    table = pa.table({"text": TEXTS, "id": range(5)})
+    assert [*as_corpus(table, column="text")] == [*as_corpus(TEXTS)]
+    assert [*as_corpus(TEXTS, column="text")] == [*as_corpus(TEXTS)]
+
+
+def test_a_folder_is_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatch):
+    shards = [["a" * 100] * 50] * 3
+    monkeypatch.setattr(formats, "MAX_BYTES", 12_000)
+    for folder in (parquet(tmp_path / "p", shards), saved(tmp_path / "s", shards)):
+        with pytest.raises(ValueError, match=r"/.: more than 1 GiB of text"):
+            read_corpus(folder, column="text")
+        assert len(stored_corpus(folder, column="text")) == 150
+
+
+def test_no_more_than_a_batch_is_in_memory(tmp_path):
+    texts = [f"{k} {'word ' * 40}{k}" for k in range(200_000)]
+    folder = parquet(tmp_path / "x", [texts], rows=10_000)
+    size = pa.array(texts).nbytes
+    texts = sources.folder_sentences(folder, column="text", bounded=False)
+    before, most = pa.total_allocated_bytes(), 0
+    for number, _ in enumerate(texts):
+        if number % 5_000 == 0:
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert number == 199_999
+    assert most < size / 2
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+def other_column(path):
+    parquet(path, [["a b"]], name="0-{}.parquet")
+    return parquet(path, [["a b"]], name="1-{}.parquet", column="sentence")
+
+
+def two_splits(path):
+    parquet(path, [["a b"]])
+    return parquet(path, [["a b"]], name="test-{:05}-of-00001.parquet")
+
+
+def dataset_of_splits(path):
+    path.mkdir()
+    for split in ("train", "test"):
+        saved(path / split, [["a b"]])
+    (path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    return path
+
+
+def without_a_shard(path):
+    saved(path, [["a b"], ["c"]])
+    (path / "data-00001-of-00002.arrow").unlink()
+    return path
+
+
+def broken(path, number=0):
+    saved(path, [["a b c d e f"] * 999])
+    file = path / "data-00000-of-00001.arrow"
+    file.write_bytes(file.read_bytes()[: -2000 if number else 60])
+    return path
+
+
+def empty_folder(path):
+    path.mkdir()
+    return path
+
+
+def no_parquet(path):
+    path.mkdir()
+    (path / "a.parquet").write_bytes(b"a b\n")
+    return path
+
+
+def odd_state(content):
+    def make(path):
+        saved(path, [["a b"]])
+        (path / "state.json").write_text(content)
+        return path
+
+    return make
+
+
+TEXT = {"column": "text"}
+BAD = [
+    (empty_folder, TEXT, "x: a folder, expected a file, or a folder with Parquet fil"),
+    (no_parquet, TEXT, "x/a.parquet: the Parquet file is broken: "),
+    (other_column, TEXT, "x/1-0.parquet: no column 'text'; name the column that holds"),
+    (other_column, {}, "x: a folder of Parquet files; name the column .*: id, text"),
+    (two_splits, TEXT, "x: Parquet files of several splits, test, train; give each a"),
+    (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
+    (without_a_shard, TEXT, "x: data-00001-of-00002.arrow is missing; copy the whole"),
+    (broken, TEXT, "x/data-00000-of-00001.arrow: the Arrow file is broken: "),
+    (lambda path: broken(path, 1), TEXT, "00001.arrow: the Arrow file is broken: "),
+    (odd_state("[]"), TEXT, "x: state.json is not what save_to_disk of a dataset wr"),
+    (odd_state("{"), TEXT, "x: state.json is not what save_to_disk of a dataset wr"),
+    (odd_state('{"_data_files": [1]}'), TEXT, "x: state.json is not what save_to_di"),
+    (
+        lambda path: saved(path, [["a b"]], _indices_data_files=[{"filename": "i"}]),
+        TEXT,
+        "x: a selection of rows, as old versions of datasets saved it; load it and",
+    ),
+    (lambda path: saved(path, [["a b"]]), {}, "x: a saved dataset; name the column"),
+    (
+        lambda path: saved(path, [["a b"]]),
+        {"column": "body"},
+        "arrow: no column 'body'; name the column that holds .*: text, label",
+    ),
+    (
+        lambda path: saved(path, [["a b"]]),
+        {"column": "label"},
+        "00001.arrow, row 1: column 'label': expected a string, got 0",
+    ),
+    (
+        lambda path: saved(path, [["a b"] * 3, ["a", None]]),
+        TEXT,
+        "00001-of-00002.arrow, row 2: column 'text': expected a string, got None",
+    ),
+    (
+        lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]),
+        TEXT,
+        "train-00001-of-00003.parquet, row 5: column 'text': expected a string, got N",
+    ),
+    (lambda path: saved(path, [["", ""]]), TEXT, "no line has a token"),
+    (
+        lambda path: saved(path, [["a b"]]),
+        {"field": "a", "column": "b"},
+        "field is for JSON Lines and column for CSV, TSV and Parquet: give one",
+    ),
+]
+
+
+@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@pytest.mark.parametrize(("make", "options", "message"), BAD)
+def test_a_bad_folder_is_told_in_one_line(tmp_path, read, make, options, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        read(make(tmp_path / "x"), **options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [parquet, saved])
+def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
+    folder = kind(tmp_path / "x", [["a b"]])
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r'x: reading .*"qdtheory\[parquet\]"'
+    ):
+        read_corpus(folder, column="text")
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (
+            Rows(["a b"]),
+            {},
+            "got a Rows: give one column, .* or name it (column=NAME)",
+        ),
+        (
+            Rows(["a b"]),
+            {"column": "x"},
+            "a Rows without a column 'x'; there are: 'i",
+        ),
+        (Rows(["a b"], None), {"column": "x"}, "row 0: expected a dictionary with 'x"),
+        (
+            Rows(["a b", None]),
+            TEXT,
+            "text 1: expected a string, got NoneType, a mis",
+        ),
+        (
+            pa.table({"a": ["b"]}),
+            TEXT,
+            "a Table without a column 'text'; there are:",
+        ),
+        (
+            pd.DataFrame({"a": ["b"]}),
+            {},
+            "got a DataFrame: give one column, as in",
+        ),
+        (
+            pa.table({"text": [1]}),
+            TEXT,
+            "text 0: expected a string or a list of to",
+        ),
+        (
+            {"train": Rows(["a b"])},
+            TEXT,
+            "got a dict: give one of its values, of",
+        ),
+    ],
+)
+def test_a_bad_table_is_told_in_one_line(read, source, options, message):
+    with pytest.raises(TypeError, match=re.escape(message).replace(r"\.\*", ".*")):
+        read(source, **options)
+
+
+def test_rows_may_be_strings_of_numpy():
+    found = read_corpus(Rows([*np.array(["a b", "c"])]), column="text")
+    assert [*found] == [("a", "b"), ("c",)]
