@@ -2,7 +2,7 @@
 
     python notebooks/data/make_temperature_sweep.py [--full] [--checkpoint FILE]
     QDTHEORY_DATA=FOLDER python notebooks/data/make_temperature_sweep.py --captions \\
-        --checkpoint FILE [--epochs 30]
+        --checkpoint FILE [--epochs 30] [--candidates 50000]
 
 The experiment of Li et al. 2020, section 6.2: embedding and hidden size 128, 30 epochs,
 50,000 candidates at each temperature.
@@ -19,8 +19,8 @@ Danial-Alh/FastBLEU. Words seen fewer than four times are removed with their cap
 which leaves 5,650 words; the paper has 5,473, of 530,093 captions. 50,000 captions are
 for training, where it has 200,000, and half of the rest are references.
 
-With --checkpoint a training writes FILE after each epoch. One that was killed goes on
-from there, and so does one with more epochs.
+With --checkpoint a training writes FILE after each epoch, and each temperature a file
+beside it. A run that was killed goes on from there, and so does one with more epochs.
 """
 
 import argparse
@@ -28,12 +28,14 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 # Otherwise sums on a GPU come in any order, and another run finds other numbers.
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")
 import jax
 import numpy as np
-from tables import corpora, versions, write
+from tables import cells, corpora, part, versions, write
 
 jax.config.update("jax_enable_x64", True)
 from qdtheory import text
@@ -109,11 +111,13 @@ def main() -> None:
     kind.add_argument("--full", action="store_true", help="reviews, the paper's size")
     kind.add_argument("--captions", action="store_true", help="captions instead")
     parser.add_argument("--epochs", type=int, help="instead of the setting's")
+    parser.add_argument("--candidates", type=int, help="likewise, a temperature")
     parser.add_argument("--checkpoint", metavar="FILE", help="to resume from")
     options = parser.parse_args()
     flag = " --captions" if options.captions else " --full" if options.full else ""
     size = SIZES[flag]
-    num = num_candidates = size["candidates"]
+    num = size["candidates"]
+    num_candidates = options.candidates or num
     epochs = options.epochs or size["epochs"]
     if options.captions:
         corpus = captions(size["min_count"])
@@ -150,22 +154,29 @@ def main() -> None:
     )
     # What was learnt by heart shows as a difference.
     held_out, seen = (
-        text.cross_entropy_of(part[:5000], fitted).per_token.value
-        for part in (real, rest)
+        text.cross_entropy_of(side[:5000], fitted).per_token.value
+        for side in (real, rest)
     )
     nll_line = (
         f"{held_out:.4f} nats a token on held-out text, {seen:.4f} on that trained on"
     )
     print(nll_line, file=sys.stderr)
-    table = list(rows("real", real, references, 0))
     keys = jax.random.split(jax.random.key(SEED), len(EXPONENTS))
-    for key, exponent in zip(keys, EXPONENTS, strict=True):
-        temperature = 1.5**exponent
-        drawn = model.sample(key, num_candidates, longest, temperature)
+
+    def at(key: jax.Array, exponent: float) -> Iterator[list]:
+        drawn = model.sample(key, num_candidates, longest, 1.5**exponent)
         groups = NUM_GROUPS if exponent in NEAR else 0
         sampled = from_table(drawn, corpus.vocabulary)
-        table += rows(temperature, sampled, references, groups)
-        print(f"temperature {temperature:.3f}", file=sys.stderr)
+        return map(cells, rows(1.5**exponent, sampled, references, groups))
+
+    table = list(rows("real", real, references, 0))
+    for key, exponent in zip(keys, EXPONENTS, strict=True):
+        if options.checkpoint:
+            path = Path(f"{options.checkpoint}.{exponent:+.1f}.csv")
+            table += part(path, f"{size_line}; {nll_line}", partial(at, key, exponent))
+        else:
+            table += at(key, exponent)
+        print(f"temperature {1.5**exponent:.3f}", file=sys.stderr)
     folder = "QDTHEORY_DATA=FOLDER " if options.captions else ""
     device = jax.devices()[0].device_kind  # "cpu", or the name of a GPU
     comments = (

@@ -42,6 +42,11 @@ def provenance(name: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("#")]
 
 
+def cells(row: Iterable, digits: int = 6) -> list:
+    """A row as it is written."""
+    return [f"{x:.{digits}g}" if isinstance(x, float) else x for x in row]
+
+
 def part(
     path: Path, settings: str, rows: Callable[[], Iterable[Iterable]]
 ) -> list[list[str]]:
@@ -56,9 +61,7 @@ def part(
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([settings])
-            for row in rows():
-                cells = (f"{x:.5g}" if isinstance(x, float) else x for x in row)
-                writer.writerow(cells)
+            writer.writerows(cells(row, 5) for row in rows())
         os.replace(unfinished, path)
     with path.open(encoding="utf-8", newline="") as file:
         (found,), *table = csv.reader(file)
@@ -194,9 +197,9 @@ def write(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        cells = [f"{x:.6g}" if isinstance(x, float) else x for x in row]
-        if len(cells) != len(columns):
-            raise ValueError(f"{name}: expected {len(columns)} cells, got {cells}")
-        writer.writerow(cells)
+        found = cells(row)
+        if len(found) != len(columns):
+            raise ValueError(f"{name}: expected {len(columns)} cells, got {found}")
+        writer.writerow(found)
     path = Path(__file__).with_name(name)
     path.write_text(text.getvalue(), encoding="utf-8", newline="")
