@@ -147,6 +147,8 @@ from .theory.theorem_1 import (
     check_rationality as check_rationality,
 )
 from .theory.witness import Witness as Witness
+from .world.cluster import as_solved as as_solved
+from .world.devices import over_devices as over_devices
 from .world.distributions import (
     entropy as entropy,
     fingerprint as fingerprint,

@@ -60,10 +60,11 @@ def test_a_killed_run_loses_the_oracle_under_way_only(tmp_path):
             assert len(list(csv.reader(file))) == 2
 
 
-def test_parts_of_other_settings_are_refused(generators, tmp_path):
-    (tmp_path / "oracle_000.csv").write_text('"9 texts"\n0,1\n')
+def test_parts_of_other_settings_are_refused(generators, tmp_path, monkeypatch):
+    (tmp_path / "generators_000.csv").write_text('"9 texts"\n0,1\n')
+    monkeypatch.setattr(sys, "argv", ["make_generators.py", str(tmp_path)])
     with pytest.raises(SystemExit, match="was made with 9 texts; this script has 128"):
-        generators.part(tmp_path, 0)
+        generators.main()
 
 
 def metrics_of(generators, q, p):

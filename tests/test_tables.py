@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from scripts import column_of, published, rows_of, script
 
-from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
+from qdtheory.text import (
+    cnd,
+    coverage_rate,
+    imdb,
+    negative_repetition_rate,
+    prepare,
+)
 
 DATA = os.environ.get("QDTHEORY_DATA")
 needs_data = pytest.mark.skipif(
@@ -363,10 +369,10 @@ def test_other_references_turn_two_models_round(scores, metric):
     assert test > 10 * train
 
 
-def real_row(metric, min_count, candidates, references):
+def real_row(metric, min_count, candidates, references, corpus="COCO"):
     """Orders 1 to 5."""
-    where = metric, min_count, candidates, references
-    columns = "metric", "min_count", "candidates", "references"
+    where = corpus, metric, min_count, candidates, references
+    columns = "corpus", "metric", "min_count", "candidates", "references"
     table = read("real_row.csv")
     return [r["value"] for r in table if tuple(r[c] for c in columns) == where]
 
@@ -390,6 +396,54 @@ def test_ms_jaccard_of_real_text_is_met_and_bleu_needs_other_sizes():
     few, more = (real_row("Self-BLEU", 3, n, n - 1)[1:] for n in (5000, 10000))
     assert np.less(few, theirs("SBL")).all()
     assert np.less(theirs("SBL"), more).all()
+
+
+@pytest.mark.claim("N10.47")
+def test_real_text_of_the_other_tables_has_more_in_common_the_larger_it_is():
+    """Reviews are counted anew by hand; news and reviews of a tenth of the size."""
+
+    def theirs(table, name):
+        row = "montahaei2019", table, "Real Data"
+        return np.array([published(*row, f"{name}{n}") for n in ORDERS])
+
+    few, some, many = (
+        np.array(real_row("MS-Jaccard", k, 20000, 10000, "IMDB"))[1:]
+        for k in (17, 30, 50)
+    )
+    assert (few < theirs("3", "MSJ")).all()
+    assert (theirs("3", "MSJ") < many).all()
+    assert np.abs(some - theirs("3", "MSJ")).max() < 0.013
+    news = np.array(real_row("MS-Jaccard", 3, 6424, 3212, "news"))[1:]
+    assert (news < theirs("2", "MSJ") - 0.015).all()
+    rule = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
+    real = prepare(imdb(sentences_per_review=2), min_count=17, **rule, seed=0)
+    sizes = (3212, 1606), (20000, 10000)
+    found = [
+        [jaccard(real[:a], real[20000 : 20000 + b], n) for n in (1, 2)]
+        for a, b in sizes
+    ]
+    assert few[0] == pytest.approx(np.sqrt(np.prod(found[1])), rel=1e-5)
+    # What half of the news' sentences of reviews lack is more than the news lack.
+    assert np.sqrt(np.prod(found[0])) < few[0] - 0.126
+
+
+@pytest.mark.claim("N10.48")
+def test_tables_and_samples_agree_on_the_best_and_on_most_pairs(scores):
+    """By Kendall's tau over the five systems, at each order."""
+    names = ("Real Data", "MLE", "SeqGAN", "MaliGAN", "RankGAN")
+    contrary = {}
+    for n in ORDERS:
+        ours = values(scores, "MS-Jaccard", n)[:5]
+        for table in "123":
+            theirs = [published("montahaei2019", table, x, f"MSJ{n}") for x in names]
+            assert np.argmax(theirs) == 0 == ours.argmax()
+            assert theirs[1] > max(theirs[2], theirs[4])
+            tau = kendalltau(ours, theirs).statistic
+            contrary[table] = contrary.get(table, 0) + 10 * (1 - tau) / 2
+            # And each GAN repeats itself more than MLE does.
+            own = [published("montahaei2019", table, x, f"SBL{n}") for x in names]
+            assert own[1] < min(own[2:])
+    assert [*contrary.values()] == pytest.approx([12, 8, 4])
 
 
 @pytest.mark.claim("N10.46")
@@ -455,12 +509,13 @@ def test_model_samples_are_scored_anew_by_counting(scores, system):
 
 
 def jaccard(candidates, references, n):
-    """By hand; both have one size."""
+    """By hand: counts per sentence."""
     q, p = (
         Counter(text[i : i + n] for text in corpus for i in range(len(text) - n + 1))
         for corpus in (candidates, references)
     )
-    return (q & p).total() / (q | p).total()
+    pairs = [(q[g] / len(candidates), p[g] / len(references)) for g in q | p]
+    return sum(map(min, pairs)) / sum(map(max, pairs))
 
 
 # -- slips of the papers -----------------------------------------------------------

@@ -4,18 +4,15 @@ The setting of table1.csv, with oracles of hidden size 32 and two references on 
 sides: BLEU-1 by branch and bound, BLEU-2 by the cubic relaxation. Bounds are
 rounded outwards. Rows already in the table are kept: to compute one anew, remove it.
 
-    python notebooks/data/make_certificates.py [--seeds 10]
+    python notebooks/data/make_certificates.py [--seeds 10] [--scheduler ADDRESS]
 """
 
-import argparse
 import itertools
-import sys
-import time
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 from make_table1 import NUM_REFERENCES, SIGMAS, SPACE, oracle
-from tables import read, versions, write
+from tables import arguments, complete, versions
 
 import qdtheory as qd
 
@@ -40,8 +37,10 @@ def interval(pair: qd.BleuPair, p, found: qd.Discrepancy) -> qd.Interval:
     return bounds
 
 
-def values(p, order: int) -> list[str]:
-    """What the table says of one oracle."""
+def values(problem: tuple[float, int, int]) -> list[str]:
+    """What the table says of one oracle, behind the key."""
+    sigma, seed, order = problem
+    p = oracle(seed, SIZE, sigma)
     pair = qd.BleuPair(SPACE, order, NUM_REFERENCES, NUM_REFERENCES)
     found = qd.quality_discrepancy(pair, p)
     bounds, size = interval(pair, p, found), found.quality_range
@@ -56,37 +55,34 @@ def outwards(lower: float, upper: float) -> tuple[str, str]:
     return f"{down.create_decimal(lower)}", f"{up.create_decimal(upper)}"
 
 
+def problems(num_seeds: int) -> dict[tuple[str, ...], tuple[float, int, int]]:
+    """Sigma, seed and order by the key of each row."""
+    found = {}
+    for sigma, seed in itertools.product(SIGMAS, range(num_seeds)):
+        fingerprint = qd.fingerprint(oracle(seed, SIZE, sigma))
+        for order in (1, 2):
+            key = f"{sigma:g}", str(seed), fingerprint, str(order)
+            found[key] = sigma, seed, order
+    return found
+
+
 def main() -> None:
     """Add what the table lacks, row by row."""
-    parser = argparse.ArgumentParser()
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    rows = {
-        tuple(map(row.get, KEY)): [row[column] for column in VALUES]
-        for row in read("certificates.csv")
-    }
-    seeds = range(parser.parse_args().seeds)
-    for order, seed, sigma in itertools.product((1, 2), seeds, SIGMAS):
-        p = oracle(seed, SIZE, sigma)
-        key = (f"{sigma:g}", str(seed), qd.fingerprint(p), str(order))
-        if key in rows:
-            continue
-        start = time.process_time()
-        rows[key] = values(p, order)
-        print(
-            f"{time.process_time() - start:6.1f} s", *key, *rows[key], file=sys.stderr
-        )
-        write(
-            "certificates.csv",
-            [
-                "python notebooks/data/make_certificates.py; "
-                + versions("jax", "numpy", "scipy"),
-                "QDisc in [lower, upper]; steps are splits of boxes for order 1 and "
-                "steps of the solver for order 2",
-            ],
-            KEY + VALUES,
-            (key + tuple(row) for key, row in sorted(rows.items())),
-        )
+    options = parser.parse_args()
+    comments = [
+        "python notebooks/data/make_certificates.py; "
+        + versions("jax", "numpy", "scipy"),
+        "QDisc in [lower, upper]; steps are splits of boxes for order 1 and "
+        "steps of the solver for order 2",
+    ]
+    found, columns = problems(options.seeds), KEY + VALUES
+    complete("certificates.csv", comments, columns, found, values, options.scheduler)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_certificates
+
+    make_certificates.main()

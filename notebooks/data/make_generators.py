@@ -30,12 +30,8 @@ under way only, and another takes up where it stands. All take some 13 minutes o
 time, two of them to compile.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -323,31 +319,14 @@ def rows(oracle: int) -> list[list]:
     ]
 
 
-def part(folder: Path, oracle: int) -> list[list[str]]:
-    """The rows of an oracle from its file, made if it is not there."""
-    path = folder / f"oracle_{oracle:03}.csv"
-    return tables.part(path, SETTINGS, partial(rows, oracle))
-
-
 def main() -> None:
     """Make the parts that are missing, then write the table in one go."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where the parts lie")
-    parser.add_argument("--oracles", type=int, default=100)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    table: list[list[str]] = []
-    for oracle in range(options.oracles):
-        start = time.process_time()
-        table += part(options.folder, oracle)
-        taken = time.process_time() - start
-        print(f"oracle {oracle}: {taken:.0f} s of CPU", file=sys.stderr)
-    comments = [
-        "python notebooks/data/make_generators.py FOLDER",
-        f"{tables.versions('jax', 'optax', 'scipy')}; {SETTINGS}",
-    ]
-    tables.write("generators.csv", comments, COLUMNS, table)
+    packages = "jax", "optax", "scipy"
+    tables.in_parts(__doc__, "generators", COLUMNS, SETTINGS, packages, rows, 100)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_generators
+
+    make_generators.main()

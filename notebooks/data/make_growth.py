@@ -18,11 +18,9 @@ listed beta divides the temperature of tokens, not of texts.
 
 Rows that the table holds already are kept, so that the command goes on where it ended.
 
-    python notebooks/data/make_growth.py
+    python notebooks/data/make_growth.py [--scheduler ADDRESS]
 """
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -340,8 +338,9 @@ def tasks() -> Iterator[tuple[str, Setting, str]]:
         yield "BS-1", replace(MANY, **size), "sampled"
 
 
-def problems() -> Iterator[tuple[tuple[str, ...], str, Setting, str, int]]:
-    """The rows, small spaces first: their keys as the table writes them, and tasks."""
+def problems() -> dict[tuple[str, ...], tuple]:
+    """The tasks by the keys of their rows as text, small spaces first."""
+    found = {}
     for name, setting, method in sorted(tasks(), key=lambda task: num_texts(task[1])):
         for seed in range(num_seeds(setting, method)):
             kind = {"pair": name, **asdict(setting), "seed": seed, "method": method}
@@ -349,32 +348,30 @@ def problems() -> Iterator[tuple[tuple[str, ...], str, Setting, str, int]]:
                 f"{x:.6g}" if isinstance(x, float) else str(x)
                 for x in map(kind.get, KEY)
             )
-            yield tuple(key), name, setting, method, seed
+            found[tuple(key)] = name, setting, method, seed
+    return found
+
+
+def rest(problem: tuple[str, Setting, str, int]) -> list:
+    """What the table says of one oracle, behind the key."""
+    name, setting, method, seed = problem
+    found = METHODS[method](name, setting, seed)
+    found["oracle"] = oracle(setting, seed).fingerprint
+    return [found.get(column) for column in COLUMNS[len(KEY) :]]
 
 
 def main() -> None:
     """Add what the table lacks, a row at a time."""
-    name = "growth.csv"
-    known = {tuple(row[column] for column in KEY): row for row in tables.read(name)}
     comments = [
         "python notebooks/data/make_growth.py",
         f"{tables.versions('jax')}; oracles of embedding = hidden = 32",
     ]
-    start, listed = time.perf_counter(), list(problems())
-    for key, pair, setting, method, seed in listed:
-        if key in known:
-            continue
-        known[key] = dict(zip(KEY, key)) | METHODS[method](pair, setting, seed)
-        known[key]["oracle"] = oracle(setting, seed).fingerprint
-        rows = [known[key] for key, *_ in listed if key in known]
-        tables.write(
-            name,
-            comments,
-            COLUMNS,
-            [[row.get(column) for column in COLUMNS] for row in rows],
-        )
-        print(f"{time.perf_counter() - start:6.0f} s  {key}", file=sys.stderr)
+    scheduler = tables.arguments(__doc__).parse_args().scheduler
+    tables.complete("growth.csv", comments, COLUMNS, problems(), rest, scheduler)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_growth
+
+    make_growth.main()

@@ -15,12 +15,8 @@ As in `make_generators.py`, a run that is killed loses the oracle under way only
 part file is missing from the folder. All take some three minutes of CPU time.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -144,24 +140,12 @@ def rows(oracle: int) -> list[list]:
 
 def main() -> None:
     """Make the parts that are missing, then write the table in one go."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where the parts lie")
-    parser.add_argument("--oracles", type=int, default=20)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    table: list[list[str]] = []
-    for oracle in range(options.oracles):
-        start = time.process_time()
-        path = options.folder / f"protocol_{oracle:03}.csv"
-        table += tables.part(path, SETTINGS, partial(rows, oracle))
-        taken = time.process_time() - start
-        print(f"oracle {oracle}: {taken:.0f} s of CPU", file=sys.stderr)
-    comments = [
-        "python notebooks/data/make_protocol.py FOLDER",
-        f"{tables.versions('jax', 'optax')}; {SETTINGS}",
-    ]
-    tables.write("protocol.csv", comments, COLUMNS, table)
+    packages = "jax", "optax"
+    tables.in_parts(__doc__, "protocol", COLUMNS, SETTINGS, packages, rows, 20)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_protocol
+
+    make_protocol.main()

@@ -15,12 +15,8 @@ As there, a run that is killed loses the oracle under way only, whose part file 
 missing from the folder. All take some nine minutes of CPU time, most of it to compile.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -94,10 +90,10 @@ def measured(model: Any, p: jax.Array) -> list[jax.Array]:
     ]
 
 
-def rows(oracle: int) -> Iterator[list]:
+def rows(oracle: int) -> list[list]:
     """Each model of an oracle, trained exactly and on batches."""
     p = qd.oracle(table.SPACE, oracle)
-    seen = jnp.stack(SEEDS * [p])
+    seen, found_rows = jnp.stack(SEEDS * [p]), []
     for name, objective, before, steps in models(oracle, p):
         for batch in ("", BATCH):
             trained = Sampled(objective, BATCH) if batch else objective
@@ -109,29 +105,18 @@ def rows(oracle: int) -> Iterator[list]:
                 spread = values.std(axis=1, ddof=1)
             numbers = [*values.mean(axis=1), *spread]
             cells = [float(x) if np.isfinite(x) else "" for x in numbers]
-            yield [oracle, name, batch, *cells]
+            found_rows.append([oracle, name, batch, *cells])
+    return found_rows
 
 
 def main() -> None:
     """Make the parts that are missing, then write the table in one go."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where the parts lie")
-    parser.add_argument("--oracles", type=int, default=5)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    found: list[list[str]] = []
-    for oracle in range(options.oracles):
-        start = time.process_time()
-        path = options.folder / f"noise_{oracle:03}.csv"
-        found += tables.part(path, SETTINGS, partial(rows, oracle))
-        taken = time.process_time() - start
-        print(f"oracle {oracle}: {taken:.0f} s of CPU", file=sys.stderr)
-    comments = [
-        "python notebooks/data/make_training_noise.py FOLDER",
-        f"{tables.versions('jax', 'optax', 'scipy')}; {SETTINGS}",
-    ]
-    tables.write("training_noise.csv", comments, COLUMNS, found)
+    packages = "jax", "optax", "scipy"
+    tables.in_parts(__doc__, "training_noise", COLUMNS, SETTINGS, packages, rows, 5)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_training_noise
+
+    make_training_noise.main()

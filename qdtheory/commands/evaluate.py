@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -315,17 +315,13 @@ def evaluate(
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
     """Connect to the scheduler of a cluster, as long as it is needed."""
-    from qdtheory.world.packages import required
+    from qdtheory.world.cluster import connected
 
-    try:
-        with required("--scheduler", "scale"):
-            from distributed import Client  # pyright: ignore[reportMissingImports]
-        client = Client(address, timeout=10)
-    except ModuleNotFoundError as error:
-        fail(str(error))
-    except (OSError, ValueError, TypeError) as error:
-        fail(f"--scheduler: {address}: {error or 'no answer'}; is dask scheduler up?")
-    with client:
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(connected(address))
+        except (ModuleNotFoundError, ConnectionError) as error:
+            fail(f"--scheduler: {error}")
         yield client
 
 

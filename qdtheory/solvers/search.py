@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import jax
@@ -35,6 +35,7 @@ from qdtheory.solvers.mirror_ascent import (
 )
 from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
 from qdtheory.solvers.progress import progress
+from qdtheory.world.devices import over_devices
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.precision import require_x64
@@ -96,7 +97,8 @@ def search(
     r"""Search for a model of greater quality and no less diversity than P.
 
     Args:
-        pair: any differentiable pair; a batch shares its compiled code, in parallel.
+        pair: any differentiable pair; a batch shares its compiled code, in parallel:
+            on the cores, or shared out among JAX's devices where there are several.
         p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
         method: "ascent", or "penalty": the paper's method, SGD with momentum 0.9 on the
             logits for $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
@@ -195,6 +197,8 @@ def _require_slopes(pair: Pair, p: np.ndarray) -> None:
 def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     """Run one problem per core, as the starts of one fill a processor's cache."""
     keys = jax.random.split(key, len(p))
+    if jax.device_count() > 1 < len(p):
+        return over_devices(_row_search(num_starts), (p, keys), pair)
 
     def one(i: int) -> Search:
         return jax.block_until_ready(_search_one(pair, p[i], keys[i], num_starts))
@@ -208,6 +212,12 @@ def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
             found.append(result)
             step(f"Searching, {len(found)} of {len(p)}")
     return jax.tree.map(lambda *values: jnp.stack(values), *found)
+
+
+@cache
+def _row_search(num_starts: int) -> Any:
+    """One function for each number of starts, so that it is compiled once."""
+    return lambda row, pair: _search_one(pair, *row, num_starts)
 
 
 @partial(jax.jit, static_argnums=3)

@@ -6,7 +6,7 @@ from typing import Any
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.partial_sums import PartialSums, count, merge
 from qdtheory.text.sides import sides_of
-from qdtheory.world.packages import required
+from qdtheory.world.cluster import num_threads
 
 # More parts than threads, so that no thread waits long for the last part.
 PARTS_A_THREAD = 2
@@ -20,8 +20,13 @@ def num_parts_on(client: Any) -> int:
 
     Returns:
         Two for each thread of its workers.
+
+    Raises:
+        ModuleNotFoundError: distributed is missing.
+        TypeError: the client is something else.
+        ValueError: the cluster has no worker.
     """
-    return PARTS_A_THREAD * sum(client.nthreads().values())
+    return PARTS_A_THREAD * num_threads(client)
 
 
 def sums_on(
@@ -51,22 +56,13 @@ def sums_on(
         The sums of all parts.
 
     Raises:
-        ModuleNotFoundError: distributed is missing.
-        TypeError: the client is something else.
-        ValueError: see `partial_sums`; or the cluster has no worker.
+        ModuleNotFoundError: see `num_parts_on`, and so is TypeError.
+        ValueError: see `partial_sums` and `num_parts_on`.
     """
-    with required("counting on a cluster", "scale"):
-        from distributed import (  # pyright: ignore[reportMissingImports]
-            Client,
-            as_completed,
-        )
-    if not isinstance(client, Client):
-        raise TypeError(
-            f"client: expected a distributed.Client, got {type(client).__name__}"
-        )
-    size = num_parts or num_parts_on(client)
-    if not size:
-        raise ValueError("client: the cluster has no worker; start one (dask worker)")
+    most = num_parts_on(client)
+    from distributed import as_completed  # pyright: ignore[reportMissingImports]
+
+    size = num_parts or most
     # In a list, or each text would be scattered by itself.
     scattered: Any = client.scatter([sides_of(candidates, references)], broadcast=True)
     (sides,) = scattered

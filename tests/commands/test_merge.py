@@ -266,7 +266,7 @@ def test_a_cluster_needs_a_package_and_an_address(folder, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "distributed", None)
         found = call(*EVALUATE, "--scheduler", "tcp://127.0.0.1:1")
-    needed = '--scheduler needs distributed: pip install "qdtheory[scale]"'
+    needed = '--scheduler: a cluster needs distributed: pip install "qdtheory[scale]"'
     assert (found.exit_code, found.stderr) == (1, f"qdtheory: {needed}\n")
 
 
