@@ -13,6 +13,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 import qdtheory as qd
+from qdtheory.pairs import formulas
+from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES, formula_of
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
 NUM_STEPS = 60
@@ -89,6 +91,25 @@ def entry(name, pair, space, p):
     }
 
 
+def grammar():
+    """What formulas.js allows, and what it says of the rest: the library's own."""
+    tables = QUALITIES | DIVERSITIES
+    texts = {name: formula_of(h) for name, h in tables.items()}
+    return {
+        "allowed": formulas.ALLOWED,
+        "habits": list(formulas.HABITS.items()),
+        "names": {name: h.text for name, h in texts.items() if h is not None},
+        "limits": {
+            "characters": formulas.MAX_CHARACTERS,
+            "nodes": formulas.MAX_NODES,
+            "number": formulas.MAX_NUMBER,
+            "power": formulas.MAX_POWER,
+            "denominator": formulas.MAX_DENOMINATOR,
+            "bits": formulas.MAX_BITS,
+        },
+    }
+
+
 def data():
     """All that the page shows."""
     space, p = real()
@@ -96,6 +117,7 @@ def data():
     return {
         "texts": ["".join("ab"[t] for t in space.tokens[i]) for i in descending],
         "p": rounded(np.asarray(p)[descending]),
+        "formulas": grammar(),
         "pairs": [entry(name, pair, space, p) for name, pair in pairs(space).items()],
     }
 
