@@ -12,7 +12,7 @@ const BestModels = (() => {
   const NOISE = 8 * EPS; // of a sum of a few terms
   const TINY = 2.2250738585072014e-308; // stands for 0 where g is NaN there
   const LEAST = 1e-100; // the smallest probability that is told from 0
-  const POINTS = 96; // of a frontier that is drawn
+  const POINTS = 64; // of a frontier that is drawn
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const range = (count) => Array.from({ length: count }, (_, i) => i);
   const digits = (x) => String(Number(x.toPrecision(6)));
@@ -45,6 +45,7 @@ const BestModels = (() => {
   function slopeAtZero(g) {
     const [atZero, near, nearer] = [0, 1e-100, 1e-200].map((x) => g.jet(x)[1]);
     if (!Number.isNaN(atZero)) return atZero;
+    if (Number.isNaN(nearer)) throw new Error("64 bits do not tell g' near 0: it is NaN there");
     return nearer - near > 1e-6 * Math.max(1, Math.abs(near)) ? Infinity : nearer;
   }
 
@@ -77,90 +78,117 @@ const BestModels = (() => {
     const floor = inLogs ? Math.log(LEAST) : 0;
     const [to, back] = inLogs ? [Math.log, Math.exp] : [(x) => x, (x) => x];
     const lowest = inLogs ? g.jet(LEAST)[1] : atZero;
-    const guesses = gaps.map(() => NaN);
+    // The last x of each text, as z = x or log x, and the rate dz/dm there.
+    const last = gaps.map(() => ({ z: NaN, rate: 0 }));
     let guess = NaN;
 
     // The x in (0, m] with g'(x) = target: Newton steps in a shrinking bracket.
-    function inverse(target, ceiling, start) {
+    function invert(text, target, ceiling, own) {
       let [low, high] = [floor, ceiling];
-      let z = start > low && start < high ? start : (low + high) / 2;
+      let z = text.z > low && text.z < high ? text.z : (low + high) / 2;
       for (let step = 0; step < 100; step++) {
         const x = back(z);
         const [, slope, curvature] = g.jet(x);
-        const excess = slope - target;
-        if (Math.abs(excess) <= 4 * EPS * Math.max(Math.abs(slope), Math.abs(target))) return z;
-        if (excess > 0) low = z;
+        const rise = inLogs ? curvature * x : curvature;
+        if (slope > target) low = z;
         else high = z;
-        const newton = z - excess / (inLogs ? curvature * x : curvature);
-        const next = newton > low && newton < high && step % 8 < 7 ? newton : (low + high) / 2;
-        if (Math.abs(next - z) <= 2 * EPS * Math.abs(z)) return next;
-        z = next;
+        const newton = z - (slope - target) / rise;
+        // At and after a good step the error is of the order of its square.
+        const close = Math.abs(newton - z) <= 1e-9 * Math.abs(z);
+        const good = newton >= low && newton <= high && step % 8 < 7;
+        z = good || close ? Math.min(newton, ceiling) : (low + high) / 2;
+        text.rate = own / rise;
+        if (close || high - low <= 2 * EPS * Math.abs(z)) break;
       }
-      return z;
+      text.z = z;
+      return back(z);
     }
 
     function withLargest(m, w) {
-      const [level, ceiling] = [g.jet(m)[1], to(m)];
+      const [, level, own] = g.jet(m);
+      const ceiling = to(m);
       return gaps.map((gap, i) => {
         if (gap === 0) return m;
         const target = level + w * gap;
-        if (!(target < lowest)) return 0;
-        guesses[i] = inverse(target, ceiling, guesses[i]);
-        return back(guesses[i]);
+        if (target < lowest) return invert(last[i], target, ceiling, own);
+        last[i].z = NaN;
+        return 0;
       });
     }
+
+    // How fast the probabilities of the others grow with m.
+    const growth = (text) => text.rate * (inLogs ? back(text.z) : 1);
 
     function model(w) {
       let [low, high] = [1 / gaps.filter(Number.isFinite).length, 1 / modes];
       if (w === 0 || low === high) return gaps.map((gap) => (gap < Infinity ? low : 0));
       let m = guess > low && guess < high ? guess : Math.sqrt(low * high);
       let q = [];
+      let excess = 1;
       for (let step = 0; step < 100; step++) {
         q = withLargest(m, w);
-        const excess = total(q) - 1;
-        if (Math.abs(excess) <= 4 * EPS || high - low <= 2 * EPS * high) break;
+        excess = total(q) - 1;
+        if (Math.abs(excess) < 1e-13 || high - low <= 2 * EPS * high) break;
         if (excess > 0) high = m;
         else low = m;
-        const own = g.jet(m)[2];
-        const rates = q.map((x) => (x > 0 ? own / g.jet(x)[2] : 0)).filter(Number.isFinite);
-        const newton = m - excess / total(rates);
-        m = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
+        const rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? growth(last[i]) : 0));
+        const newton = m - excess / total(rates.filter(Number.isFinite));
+        const next = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
+        for (const text of last) text.z += Number.isFinite(text.rate) ? text.rate * (next - m) : 0;
+        m = next;
       }
+      if (!(Math.abs(excess) <= 1e-9)) return null; // g is too flat for 64 bits
       guess = m;
-      const mass = total(q);
-      return q.map((x) => x / mass);
+      return q.map((x) => x / (1 + excess));
     }
 
     // Beyond this weight only the best texts are left.
     const nearest = Math.min(...gaps.filter((gap) => gap > 0));
-    const last = (g.jet(1 / modes)[1] - atZero) / -nearest;
-    return { model, last, onModes: gaps.map((gap) => (gap === 0 ? 1 / modes : 0)) };
+    const end = (atZero - g.jet(1 / modes)[1]) / nearest;
+    return { model, end, onModes: gaps.map((gap) => (gap === 0 ? 1 / modes : 0)) };
   }
 
-  // The last weight whose model is as diverse as asked, by halves and chords in log w.
-  function weightOf(least, diversityAt, unit) {
-    const excess = (z) => diversityAt(unit * Math.exp(z)) - least;
-    let [low, high] = [-45, 45];
-    let [atLow, atHigh] = [excess(low), excess(high)];
-    if (atLow <= 0) return 0;
-    if (atHigh >= 0) return unit * Math.exp(high);
-    for (let step = 0; step < 150 && high - low > 4 * EPS; step++) {
+  function tooFlat() {
+    throw new Error(
+      "64 bits do not tell the best models apart: g is too flat near 0; bend it there, " +
+        "for example by adding -1e-3*x**2",
+    );
+  }
+
+  // Points of the frontier, from the most diverse model to the best of quality: weights
+  // w = unit * share / (1 - share) with shares evenly spaced, the last of all included.
+  function frontier(model, end, unit, onModes) {
+    const most = end === Infinity ? 1 : end / (end + unit);
+    const shares = range(POINTS).map((i) => (Number.isNaN(most) ? 0 : (most * i) / POINTS));
+    const weights = shares.map((share) => (unit * share) / (1 - share));
+    const curve = weights.map((w) => ({ w, q: model(w) })).filter(({ q }) => q);
+    return [...curve, { w: Infinity, q: onModes }];
+  }
+
+  // The largest weight in a bracket whose model is as diverse as asked; it is found by
+  // halves and by chords, in log w.
+  function weightOf(excessAt, from, to) {
+    let [low, high] = [from, to].map(Math.log);
+    let [atLow, atHigh] = [excessAt(from), excessAt(to)];
+    for (let step = 0; step < 150 && high - low > 4 * EPS * Math.abs(low); step++) {
       const chord = low + ((high - low) * atLow) / (atLow - atHigh);
       const z = step % 3 < 2 && chord > low && chord < high ? chord : (low + high) / 2;
-      if (z === low || z === high) break;
-      const value = excess(z);
+      if (z <= low || z >= high) break;
+      const value = excessAt(Math.exp(z));
       // The end that stays is halved, or chords would creep (the Illinois rule).
       if (value >= 0) [low, atLow, atHigh] = [z, value, atHigh / 2];
       else [high, atHigh, atLow] = [z, value, atLow / 2];
     }
-    return unit * Math.exp(low);
+    return Math.exp(low);
   }
 
-  // --- The answer -------------------------------------------------------------------
-  // Of formulas f and g at P: an Error with one line, or what the page shows.
-  function solve(f, g, p) {
+  // --- The answers ------------------------------------------------------------------
+  // Formulas f and g at P: its metrics, the frontier, and the best model that is as
+  // diverse as asked. An Error with one line if the pair or P does not allow it.
+  function pose(f, g, p) {
     const scores = p.map((x) => f.jet(x)[0]);
-    const real = [quality(scores, p), diversity(g, p)];
+    const metrics = (q) => [quality(scores, q), diversity(g, q)];
+    const real = metrics(p);
     if (!Number.isFinite(real[0]) || !scores.every((u) => u < Infinity)) {
       const got = String(real[0]).replace("Infinity", "inf").replace("NaN", "nan");
       throw new Error(
@@ -169,7 +197,7 @@ const BestModels = (() => {
       );
     }
     if (!Number.isFinite(real[1])) {
-      throw new Error(`the diversity of P itself is not finite, as g(0) is not; give every text some probability`);
+      throw new Error("the diversity of P itself is not finite; give every text some probability");
     }
     const refusal = whyNotConcave(g);
     if (refusal) throw new Error(refusal);
@@ -177,46 +205,46 @@ const BestModels = (() => {
     const finite = scores.filter(Number.isFinite);
     const spread = Math.max(...finite) - Math.min(...finite);
     const unit = chordHeight(g) / (spread || 1);
-    const { model, last, onModes } = modelsOf(g, scores);
-    const points = frontier(model, last, unit, onModes).map((q) => [quality(scores, q), diversity(g, q)]);
+    const { model, end, onModes } = modelsOf(g, scores);
+    const curve = frontier(model, end, unit, onModes);
+    const points = curve.map(({ q }) => metrics(q));
 
-    const noise = NOISE * total(p.map((x) => Math.abs(diversity(g, [x]))));
-    let q = onModes;
-    let weight = Infinity;
-    if (diversity(g, onModes) - real[1] < -noise) {
-      weight = weightOf(real[1], (w) => diversity(g, model(w)), unit);
-      q = weight === 0 ? p : model(weight);
+    // The best model with V(Q) >= v, and its weight; null if no model is so diverse.
+    function bestAs(v, noise) {
+      if (points.at(-1)[1] - v >= -noise) return { q: onModes, weight: Infinity };
+      const less = points.findIndex(([, diversity]) => diversity < v);
+      if (less === 0) return null;
+      const from = less > 1 ? curve[less - 1].w : unit * 1e-18;
+      const to = Math.min(curve[less].w, end, unit * 1e18);
+      const weight = weightOf((w) => metrics(model(w) ?? tooFlat())[1] - v, from, to);
+      return { q: model(weight) ?? tooFlat(), weight };
     }
-    const gain = Math.max(total(q.map((x, i) => (x === p[i] ? 0 : (x - p[i]) * scores[i]))), 0);
-    const won = dominatedIn({ g, scores, p, q, onModes, gain, real, noise, spread, price: 1 / weight });
-    const even = quality(scores, p.map(() => 1 / p.length));
-    const size = Math.max(...finite) - even;
-    const known = size > NOISE * Math.max(...finite.map(Math.abs)) && size < Infinity;
-    return {
-      real,
-      points,
-      spread,
-      qdisc: gain,
-      drate: known ? gain / size : null,
-      won,
-      q: { quality: q, diversity: onModes, "": p }[won],
-    };
+
+    // The rounding error of V(q).
+    const noiseOf = (q) => NOISE * total(q.map((x) => Math.abs(diversity(g, [x]))));
+    return { g, scores, spread, real, onModes, metrics, bestAs, noiseOf, points: points.filter(([, v]) => Number.isFinite(v)) };
   }
 
-  function frontier(model, last, unit, onModes) {
-    const end = last / unit / (1 + last / unit);
-    const shares = range(POINTS - 1).map((i) => (Number.isNaN(end) ? 1 : end) * (i / (POINTS - 1)));
-    return [...shares.map((share) => model((unit * share) / (1 - share))), onModes];
-  }
+  // QDisc and DRate of the pair at P, and the model that wins.
+  function discrepancy(posed, p) {
+    const { scores, spread, real, onModes, metrics } = posed;
+    const noise = posed.noiseOf(p);
+    const { q, weight } = posed.bestAs(real[1], noise) ?? { q: p, weight: 0 };
+    const qdisc = Math.max(total(q.map((x, i) => (x === p[i] ? 0 : (x - p[i]) * scores[i]))), 0);
 
-  // In what P is beaten beyond rounding: "quality", "diversity" or "".
-  function dominatedIn({ g, scores, p, q, onModes, gain, real, noise, spread, price }) {
+    // In what P is beaten beyond rounding: an error in V is worth its price in quality,
+    // and near the greatest diversity the order of its square root.
     const sizes = scores.map((u, i) => (q[i] + p[i] === 0 ? 0 : Math.abs(u) * (q[i] + p[i])));
-    const error = NOISE * total(sizes) + Math.min(2 * noise * price, Math.sqrt(noise) * spread);
-    if (gain > error) return "quality";
-    const loss = real[0] - quality(scores, onModes);
-    return loss <= error && diversity(g, onModes) - real[1] > 2 * noise ? "diversity" : "";
+    const error = NOISE * total(sizes) + Math.min((2 * noise) / weight, Math.sqrt(noise) * spread);
+    const [most, diverse] = metrics(onModes);
+    const more = real[0] - most <= error && diverse - real[1] > 2 * noise;
+    const won = qdisc > error ? "quality" : more ? "diversity" : "";
+
+    // From the quality of the most diverse model to the greatest.
+    const size = most - metrics(p.map(() => 1 / p.length))[0];
+    const known = size > NOISE * Math.max(...scores.filter(Number.isFinite).map(Math.abs)) && size < Infinity;
+    return { qdisc, drate: known ? qdisc / size : null, won, q: { quality: q, diversity: onModes, "": p }[won] };
   }
 
-  return { solve };
+  return { pose, discrepancy };
 })();
