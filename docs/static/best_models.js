@@ -13,6 +13,7 @@ const BestModels = (() => {
   const TINY = 2.2250738585072014e-308; // stands for 0 where g is NaN there
   const LEAST = 1e-100; // the smallest probability that is told from 0
   const POINTS = 64; // of a frontier that is drawn
+  const CLOSE = 12; // more of them on either side of P
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const range = (count) => Array.from({ length: count }, (_, i) => i);
   const digits = (x) => String(Number(x.toPrecision(6)));
@@ -220,9 +221,17 @@ const BestModels = (() => {
       return { q: model(weight) ?? tooFlat(), weight };
     }
 
+    // Points of the frontier close to a weight, in order.
+    const near = (weight) =>
+      range(2 * CLOSE + 1)
+        .map((i) => model(weight * 2 ** ((3 * (i - CLOSE)) / CLOSE)))
+        .filter((q) => q)
+        .map(metrics);
+
     // The rounding error of V(q).
     const noiseOf = (q) => NOISE * total(q.map((x) => Math.abs(diversity(g, [x]))));
-    return { g, scores, spread, real, onModes, metrics, bestAs, noiseOf, points: points.filter(([, v]) => Number.isFinite(v)) };
+    const drawn = points.filter(([, v]) => Number.isFinite(v));
+    return { scores, spread, real, onModes, metrics, bestAs, near, noiseOf, points: drawn };
   }
 
   // QDisc and DRate of the pair at P, and the model that wins.
@@ -243,7 +252,7 @@ const BestModels = (() => {
     // From the quality of the most diverse model to the greatest.
     const size = most - metrics(p.map(() => 1 / p.length))[0];
     const known = size > NOISE * Math.max(...scores.filter(Number.isFinite).map(Math.abs)) && size < Infinity;
-    return { qdisc, drate: known ? qdisc / size : null, won, q: { quality: q, diversity: onModes, "": p }[won] };
+    return { qdisc, drate: known ? qdisc / size : null, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
   }
 
   return { pose, discrepancy };
