@@ -12,7 +12,7 @@ const BestModels = (() => {
   const NOISE = 8 * EPS; // of a sum of a few terms
   const TINY = 2.2250738585072014e-308; // stands for 0 where g is NaN there
   const LEAST = 1e-100; // the smallest probability that is told from 0
-  const POINTS = 64; // of a frontier that is drawn
+  const [EVEN, POINTS] = [12, 48]; // of a frontier that is drawn
   const CLOSE = 12; // more of them on either side of P
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const range = (count) => Array.from({ length: count }, (_, i) => i);
@@ -67,7 +67,6 @@ const BestModels = (() => {
   const quality = (scores, q) => total(q.map((x, i) => (x === 0 ? 0 : x * scores[i])));
 
   // --- Models by their weight of quality --------------------------------------------
-  // A function of w, to be called with weights near each other: it starts where it ended.
   function modelsOf(g, scores) {
     const best = Math.max(...scores);
     // Differences of a rounding error are ties.
@@ -120,7 +119,12 @@ const BestModels = (() => {
     // How fast the probabilities of the others grow with m.
     const growth = (text) => text.rate * (inLogs ? back(text.z) : 1);
 
-    function model(w) {
+    // The best model of a weight; it starts at another model, or where the last one ended.
+    function model(w, start = null) {
+      if (start) {
+        start.forEach((x, i) => (last[i].z = x > 0 ? to(x) : NaN));
+        guess = Math.max(...start);
+      }
       let [low, high] = [1 / gaps.filter(Number.isFinite).length, 1 / modes];
       if (w === 0 || low === high) return gaps.map((gap) => (gap < Infinity ? low : 0));
       let m = guess > low && guess < high ? guess : Math.sqrt(low * high);
@@ -156,14 +160,36 @@ const BestModels = (() => {
     );
   }
 
-  // Points of the frontier, from the most diverse model to the best of quality: weights
-  // w = unit * share / (1 - share) with shares evenly spaced, the last of all included.
-  function frontier(model, end, unit, onModes) {
-    const most = end === Infinity ? 1 : end / (end + unit);
-    const shares = range(POINTS).map((i) => (Number.isNaN(most) ? 0 : (most * i) / POINTS));
-    const weights = shares.map((share) => (unit * share) / (1 - share));
-    const curve = weights.map((w) => ({ w, q: model(w) })).filter(({ q }) => q);
-    return [...curve, { w: Infinity, q: onModes }];
+  // Models of the frontier, from the most diverse to the best of quality, with weights
+  // w = unit * share / (1 - share). First the shares are evenly spaced; then the longest
+  // stretches of the curve are halved.
+  function frontier({ model, end, onModes }, unit, metrics) {
+    const most = end === Infinity ? 1 : end / (end + unit) || 0; // NaN if all scores tie
+    const curve = [];
+    const at = (share, start) => {
+      const w = share >= most ? Infinity : (unit * share) / (1 - share);
+      const q = w === Infinity ? onModes : model(w, start);
+      return q && { share, w, q, point: metrics(q) };
+    };
+    for (let i = 0; i <= EVEN; i++) curve.push(at((most * i) / EVEN));
+    const solved = curve.filter(Boolean);
+    const sizes = [0, 1].map((axis) => {
+      const values = solved.map(({ point }) => point[axis]).filter(Number.isFinite);
+      return Math.max(...values) - Math.min(...values) || 1;
+    });
+    const length = ({ point: a }, { point: b }) => {
+      const long = Math.hypot((a[0] - b[0]) / sizes[0], (a[1] - b[1]) / sizes[1]);
+      return Number.isFinite(long) ? long : 0;
+    };
+    while (solved.length < POINTS) {
+      const lengths = solved.slice(1).map((next, i) => length(solved[i], next));
+      const longest = lengths.indexOf(Math.max(...lengths));
+      const [from, to] = [solved[longest], solved[longest + 1]];
+      const middle = to && at((from.share + to.share) / 2, from.q);
+      if (!middle) break;
+      solved.splice(longest + 1, 0, middle);
+    }
+    return solved;
   }
 
   // The largest weight in a bracket whose model is as diverse as asked; it is found by
@@ -206,9 +232,10 @@ const BestModels = (() => {
     const finite = scores.filter(Number.isFinite);
     const spread = Math.max(...finite) - Math.min(...finite);
     const unit = chordHeight(g) / (spread || 1);
-    const { model, end, onModes } = modelsOf(g, scores);
-    const curve = frontier(model, end, unit, onModes);
-    const points = curve.map(({ q }) => metrics(q));
+    const models = modelsOf(g, scores);
+    const { model, end, onModes } = models;
+    const curve = frontier(models, unit, metrics);
+    const points = curve.map(({ point }) => point);
 
     // The best model with V(Q) >= v, and its weight; null if no model is so diverse.
     function bestAs(v, noise) {

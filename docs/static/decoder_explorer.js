@@ -16,7 +16,7 @@
   const real = Decoders.decode(laws, Decoders.NEUTRAL);
   const order = real.map((_, i) => i).sort((a, b) => real[b] - real[a]);
   const descending = (q) => order.map((i) => q[i]);
-  let touched = "temperature";
+  let touched = "topP";
 
   const posed = Object.fromEntries(
     Object.keys(PAIRS).map((name) => {
@@ -63,7 +63,7 @@
     find("verdict").textContent = same
       ? "The dials change nothing: the dot is on the star."
       : away
-        ? `The decoder has left the frontier: as diverse, the best model has ${digits(short)} more of ${PAIRS[pair][0]} (the ring).`
+        ? `The decoder has left the frontier: as diverse, the best model (the ring) has ${digits(short)} more in ${PAIRS[pair][0]}.`
         : "The decoded model is on the frontier.";
     find("app").dataset.milliseconds = (performance.now() - start).toFixed(1);
   }

@@ -3,7 +3,8 @@
 
 const Plots = (() => {
   const BARS = { width: 360, height: 300, left: 46, right: 4, top: 8, bottom: 52 };
-  const PLANE = { width: 360, height: 300, left: 62, right: 12, top: 8, bottom: 40 };
+  const PLANE = { width: 360, height: 300, left: 70, right: 12, top: 8, bottom: 40 };
+  const LETTER = 7.5; // its width
   const MOST_WORDS = 20; // that fit below the bars
 
   function element(parent, name, attributes, text = "") {
@@ -19,7 +20,7 @@ const Plots = (() => {
     if (x === 0) return "0";
     const size = Math.abs(x);
     if (size < 1e-4 || size >= 1e6) return x.toExponential(1).replaceAll("-", "−");
-    return (size < 1e-3 ? x.toFixed(4) : x.toPrecision(count)).replace("-", "−");
+    return x.toPrecision(count).replace("-", "−");
   }
 
   // The map of an interval of values onto one of pixels.
@@ -69,6 +70,7 @@ const Plots = (() => {
         y: y(value),
         width: (1 - 2 * margin) * width,
         height: floor - y(value),
+        "stroke-width": named ? 1 : 0.5,
       });
     q.forEach((value, i) => bar("model", value, i, 0.2));
     p.forEach((value, i) => bar("real", value, i, 0.08));
@@ -81,11 +83,13 @@ const Plots = (() => {
     }
     const below = { x: (BARS.left + BARS.width) / 2, y: BARS.height - 4, "text-anchor": "middle" };
     element(svg, "text", below, named ? "text" : `${p.length} texts`);
-    const most = q.indexOf(Math.max(...q));
+    const [shown, other] = q.length ? [q, "the real one"] : [p, ""];
+    const most = shown.indexOf(Math.max(...shown));
     svg.setAttribute(
       "aria-label",
-      `Bars: probability of each of ${q.length} texts. The model's greatest is ` +
-        `${digits(q[most])}, of ${words[most]}, where the real one is ${digits(p[most])}.`,
+      `Bars: probability of each of ${p.length} texts. The ${q.length ? "model" : "real distribution"}'s ` +
+        `greatest is ${digits(shown[most])}, of ${words[most]}` +
+        `${other && `, where ${other} is ${digits(p[most])}`}.`,
     );
     return (event) => {
       const { left, top, width: shown } = svg.getBoundingClientRect();
@@ -124,10 +128,14 @@ const Plots = (() => {
     const x = scale(left, right, PLANE.left, PLANE.width - PLANE.right);
     const y = scale(bottom, top, floor, PLANE.top);
     verticalAxis(svg, PLANE, y, bottom, top, axes[1]);
-    for (const [value, text] of ticks(left, right)) {
+    const across = ticks(left, right);
+    const letters = across.reduce((count, [, text]) => count + text.length + 2, 0);
+    const every = Math.ceil((letters * LETTER) / (PLANE.width - PLANE.left));
+    across.forEach(([value, text], i) => {
       element(svg, "line", { class: "grid", x1: x(value), x2: x(value), y1: PLANE.top, y2: floor });
+      if (i % every) return; // all would touch
       element(svg, "text", { x: x(value), y: floor + 16, "text-anchor": "middle" }, text);
-    }
+    });
     const below = { x: (PLANE.left + PLANE.width) / 2, y: PLANE.height - 5, "text-anchor": "middle" };
     element(svg, "text", below, axes[0]);
     // An inner svg cuts off what lies outside the window.
@@ -142,9 +150,10 @@ const Plots = (() => {
     if (ring) element(svg, "circle", { class: "ring", cx: x(ring[0]), cy: y(ring[1]), r: 6 });
     if (model !== real) element(svg, "circle", { class: "dot", cx: x(model[0]), cy: y(model[1]), r: 5 });
     const at = (point) => point.map((value) => digits(value, 4)).join(" and ");
+    const where = model === real ? "" : `the model at ${at(model)}, `;
     svg.setAttribute(
       "aria-label",
-      `The plane of ${axes.join(" and ")}: the model at ${at(model)}, the real distribution at ${at(real)}.`,
+      `The plane of ${axes.join(" and ")}: ${where}the real distribution at ${at(real)}.`,
     );
   }
 
