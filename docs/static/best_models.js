@@ -227,7 +227,7 @@ const BestModels = (() => {
       throw new Error("the diversity of P itself is not finite; give every text some probability");
     }
     const refusal = whyNotConcave(g);
-    if (refusal) throw new Error(refusal);
+    if (refusal) throw new Error(`${refusal}; this page knows the best models of no other g, the commands do`);
 
     const finite = scores.filter(Number.isFinite);
     const spread = Math.max(...finite) - Math.min(...finite);
@@ -251,7 +251,7 @@ const BestModels = (() => {
     // Points of the frontier close to a weight, in order.
     const near = (weight) =>
       range(2 * CLOSE + 1)
-        .map((i) => model(weight * 2 ** ((3 * (i - CLOSE)) / CLOSE)))
+        .map((i) => model(weight * 2 ** ((1.5 * (i - CLOSE)) / CLOSE)))
         .filter((q) => q)
         .map(metrics);
 

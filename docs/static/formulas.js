@@ -253,7 +253,12 @@ const Formulas = (() => {
 
   function toThe(a, n) {
     if (n === 1) return a; // the rule below would divide by 0 at 0
-    return chainRule(a, a[0] ** n, n * a[0] ** (n - 1), n * (n - 1) * a[0] ** (n - 2));
+    const x = a[0];
+    const value = x ** n;
+    // Divisions are faster than powers, and as exact unless a power left the range.
+    const safe = Math.abs(value) > 1e-150 && Math.abs(value) < 1e150 && Math.abs(x) < 1e150;
+    const slope = safe ? value / x : x ** (n - 1);
+    return chainRule(a, value, n * slope, n * (n - 1) * (safe ? slope / x : x ** (n - 2)));
   }
 
   const OF_JETS = {
