@@ -26,6 +26,11 @@ CONCAVE = [
     "-1/(0.1 + x)", "log(1 + 5*x)", "sqrt(x) - exp(x)", "-x**1.5", "log(0.01 + x)",
     "x - x**2", "-0.1*x*log(x) - x**2", "-x**4 - 0.01*x**2",
 ]  # fmt: skip
+# Concave up to some point, and convex beyond.
+BENT = [
+    "-x*(1 - (1 - x)**2)", "-x*(1 - (1 - x)**4)", "-x*(1 - (1 - x)**32)",
+    "x**3 - 2*x**2", "x*exp(-5*x)",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +136,8 @@ def problems(count):
     found = []
     while len(found) < count:
         blocks = rng.sample(CONCAVE, rng.choice([1, 2]))
+        if rng.random() < 0.25:
+            blocks = rng.sample(BENT, 1)
         g = " + ".join(f"{rng.choice([0.1, 1, 2, 5])}*({block})" for block in blocks)
         size = rng.choice([3, 8, 64])
         for _ in range(10):
@@ -243,6 +250,8 @@ def test_without_a_winner_the_page_names_the_proof_and_claims_nothing(browser):
         ("x", "ln(x)", "0.5 0.5", "pair-g-error", "the natural logarithm is log(x)"),
         ("x", "x**2", "0.5 0.5", "pair-verdict", "g must be strictly concave"),
         ("x", "x", "0.5 0.5", "pair-verdict", "it is linear, to within rounding"),
+        ("x", "-(x - 0.5)**3", "0.5 0.5", "pair-verdict", "g must be strictly concave"),
+        ("x", "sqrt(0.5 - x)", "0.5 0.5", "pair-verdict", "g' is NaN at 0.5"),
         ("1/x", "-x**2", "1 0", "pair-verdict", "quality of P itself must be finite"),
         ("x", "log(x)", "1 0", "pair-verdict", "diversity of P itself is not finite"),
         ("x", "-x**2", "0.5 0.6", "pair-p-error", "P must sum to 1, got 1.1"),

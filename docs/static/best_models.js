@@ -1,6 +1,6 @@
 // The frontier and QDisc of a pair U(Q) = sum Q_i u_i, V(Q) = sum g(Q_i), as
-// qdtheory/theory/frontier.py and qdtheory/discrepancy/quality.py have them for a
-// strictly concave g, by root-finding.
+// qdtheory/theory/frontier.py and qdtheory/discrepancy/quality.py have them, by
+// root-finding: here for a strictly concave g, in concave_convex.js for some others.
 //
 // A model that no other beats satisfies g'(Q_i) = g'(m) + w (max u - u_i) wherever
 // Q_i > 0. Here m is its largest probability, the root of sum Q_i = 1, and w > 0 the
@@ -66,63 +66,74 @@ const BestModels = (() => {
   // A text of probability 0 costs nothing, even if its score is minus infinity.
   const quality = (scores, q) => total(q.map((x, i) => (x === 0 ? 0 : x * scores[i])));
 
-  // --- Models by their weight of quality --------------------------------------------
-  function modelsOf(g, scores) {
-    const best = Math.max(...scores);
-    // Differences of a rounding error are ties.
-    const gaps = scores.map((u) => (best - u <= 4 * EPS * Math.abs(best) ? 0 : best - u));
-    const modes = gaps.filter((gap) => gap === 0).length;
+  // --- The inverse of g' ------------------------------------------------------------
+  // Each text keeps its last x, as z = x or log x: the next is sought from there.
+  function inverseOf(g) {
     const atZero = slopeAtZero(g);
-    // If g'(0) is infinite, log q is closer to linear in g', and keeps its digits.
+    // If g'(0) is infinite, log x is closer to linear in g', and keeps its digits.
     const inLogs = atZero === Infinity;
     const floor = inLogs ? Math.log(LEAST) : 0;
     const [to, back] = inLogs ? [Math.log, Math.exp] : [(x) => x, (x) => x];
     const lowest = inLogs ? g.jet(LEAST)[1] : atZero;
-    // The last x of each text, as z = x or log x, and the rate dz/dm there.
-    const last = gaps.map(() => ({ z: NaN, rate: 0 }));
-    let guess = NaN;
 
-    // The x in (0, m] with g'(x) = target: Newton steps in a shrinking bracket.
-    function invert(text, target, ceiling, own) {
+    // The x in (0, top] with g'(x) = target, 0 if that is beyond g'(0): Newton steps in
+    // a shrinking bracket. `rise` is dg'/dz there.
+    function solve(text, target, top) {
+      if (!(target < lowest)) {
+        text.z = NaN;
+        return 0;
+      }
+      const ceiling = to(top);
       let [low, high] = [floor, ceiling];
       let z = text.z > low && text.z < high ? text.z : (low + high) / 2;
       for (let step = 0; step < 100; step++) {
         const x = back(z);
         const [, slope, curvature] = g.jet(x);
-        const rise = inLogs ? curvature * x : curvature;
+        text.rise = inLogs ? curvature * x : curvature;
         if (slope > target) low = z;
         else high = z;
-        const newton = z - (slope - target) / rise;
-        // At and after a good step the error is of the order of its square.
+        const newton = z - (slope - target) / text.rise;
+        // After a short step the error is of the order of its square.
         const close = Math.abs(newton - z) <= 1e-9 * Math.abs(z);
         const good = newton >= low && newton <= high && step % 8 < 7;
         z = good || close ? Math.min(newton, ceiling) : (low + high) / 2;
-        text.rate = own / rise;
         if (close || high - low <= 2 * EPS * Math.abs(z)) break;
       }
       text.z = z;
       return back(z);
     }
 
-    function withLargest(m, w) {
-      const [, level, own] = g.jet(m);
-      const ceiling = to(m);
-      return gaps.map((gap, i) => {
-        if (gap === 0) return m;
-        const target = level + w * gap;
-        if (target < lowest) return invert(last[i], target, ceiling, own);
-        last[i].z = NaN;
-        return 0;
-      });
-    }
+    // How x moves with its target.
+    const rate = (text) => (inLogs ? back(text.z) : 1) / text.rise;
+    const start = (text, x) => (text.z = x > 0 ? to(x) : NaN);
+    // The text's next guess if its target moves so much.
+    const expect = (text, change) => (text.z += Number.isFinite(change / text.rise) ? change / text.rise : 0);
+    return { atZero, expect, rate, solve, start };
+  }
 
-    // How fast the probabilities of the others grow with m.
-    const growth = (text) => text.rate * (inLogs ? back(text.z) : 1);
+  // Gaps to the greatest score; differences of a rounding error are ties.
+  function gapsOf(scores) {
+    const best = Math.max(...scores);
+    return scores.map((u) => (best - u <= 4 * EPS * Math.abs(best) ? 0 : best - u));
+  }
+
+  // --- Models by their weight of quality --------------------------------------------
+  function modelsOf(g, scores) {
+    const inverse = inverseOf(g);
+    const gaps = gapsOf(scores);
+    const modes = gaps.filter((gap) => gap === 0).length;
+    const last = gaps.map(() => ({ z: NaN, rise: NaN }));
+    let guess = NaN;
+
+    function withLargest(m, w) {
+      const level = g.jet(m)[1];
+      return gaps.map((gap, i) => (gap === 0 ? m : inverse.solve(last[i], level + w * gap, m)));
+    }
 
     // The best model of a weight; it starts at another model, or where the last one ended.
     function model(w, start = null) {
       if (start) {
-        start.forEach((x, i) => (last[i].z = x > 0 ? to(x) : NaN));
+        start.forEach((x, i) => inverse.start(last[i], x));
         guess = Math.max(...start);
       }
       let [low, high] = [1 / gaps.filter(Number.isFinite).length, 1 / modes];
@@ -136,10 +147,11 @@ const BestModels = (() => {
         if (Math.abs(excess) < 1e-13 || high - low <= 2 * EPS * high) break;
         if (excess > 0) high = m;
         else low = m;
-        const rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? growth(last[i]) : 0));
+        const own = g.jet(m)[2]; // dg'/dm, which moves all targets
+        const rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? own * inverse.rate(last[i]) : 0));
         const newton = m - excess / total(rates.filter(Number.isFinite));
         const next = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
-        for (const text of last) text.z += Number.isFinite(text.rate) ? text.rate * (next - m) : 0;
+        for (const text of last) inverse.expect(text, own * (next - m));
         m = next;
       }
       if (!(Math.abs(excess) <= 1e-9)) return null; // g is too flat for 64 bits
@@ -149,7 +161,7 @@ const BestModels = (() => {
 
     // Beyond this weight only the best texts are left.
     const nearest = Math.min(...gaps.filter((gap) => gap > 0));
-    const end = (atZero - g.jet(1 / modes)[1]) / nearest;
+    const end = (inverse.atZero - g.jet(1 / modes)[1]) / nearest;
     return { model, end, onModes: gaps.map((gap) => (gap === 0 ? 1 / modes : 0)) };
   }
 
@@ -209,29 +221,7 @@ const BestModels = (() => {
     return Math.exp(low);
   }
 
-  // --- The answers ------------------------------------------------------------------
-  // Formulas f and g at P: its metrics, the frontier, and the best model that is as
-  // diverse as asked. An Error with one line if the pair or P does not allow it.
-  function pose(f, g, p) {
-    const scores = p.map((x) => f.jet(x)[0]);
-    const metrics = (q) => [quality(scores, q), diversity(g, q)];
-    const real = metrics(p);
-    if (!Number.isFinite(real[0]) || !scores.every((u) => u < Infinity)) {
-      const got = String(real[0]).replace("Infinity", "inf").replace("NaN", "nan");
-      throw new Error(
-        `the quality of P itself must be finite, got ${got}, and no score NaN or +inf; ` +
-          "f is not so at this P",
-      );
-    }
-    if (!Number.isFinite(real[1])) {
-      throw new Error("the diversity of P itself is not finite; give every text some probability");
-    }
-    const refusal = whyNotConcave(g);
-    if (refusal) throw new Error(`${refusal}; this page knows the best models of no other g, the commands do`);
-
-    const finite = scores.filter(Number.isFinite);
-    const spread = Math.max(...finite) - Math.min(...finite);
-    const unit = chordHeight(g) / (spread || 1);
+  function concaveModels(g, scores, metrics, unit) {
     const models = modelsOf(g, scores);
     const { model, end, onModes } = models;
     const curve = frontier(models, unit, metrics);
@@ -254,11 +244,44 @@ const BestModels = (() => {
         .map((i) => model(weight * 2 ** ((1.5 * (i - CLOSE)) / CLOSE)))
         .filter((q) => q)
         .map(metrics);
+    const even = scores.map(() => 1 / scores.length); // the most diverse of all models
+    return { bestAs, even, near, onModes, points };
+  }
 
+  // --- The answers ------------------------------------------------------------------
+  // Formulas f and g at P: its metrics, the frontier, and the best model that is as
+  // diverse as asked. An Error with one line if the pair or P does not allow it.
+  function pose(f, g, p) {
+    const scores = p.map((x) => f.jet(x)[0]);
+    const metrics = (q) => [quality(scores, q), diversity(g, q)];
+    const real = metrics(p);
+    if (!Number.isFinite(real[0]) || !scores.every((u) => u < Infinity)) {
+      const got = String(Number(real[0].toPrecision(6))).replace("Infinity", "inf").replace("NaN", "nan");
+      throw new Error(
+        `the quality of P itself must be finite, got ${got}, and no score NaN or +inf; ` +
+          "f is not so at this P",
+      );
+    }
+    if (!Number.isFinite(real[1])) {
+      throw new Error("the diversity of P itself is not finite; give every text some probability");
+    }
+    const refusal = whyNotConcave(g);
+    const inflection = refusal && ConcaveConvex.inflection(g);
+    if (refusal && !inflection) {
+      throw new Error(
+        `${refusal}, or concave up to one point and convex beyond; this page knows the ` +
+          "best models of no other g, the commands search for them",
+      );
+    }
+    const finite = scores.filter(Number.isFinite);
+    const spread = Math.max(...finite) - Math.min(...finite);
+    const found = inflection
+      ? ConcaveConvex.models(g, inflection, scores, metrics)
+      : concaveModels(g, scores, metrics, chordHeight(g) / (spread || 1));
     // The rounding error of V(q).
     const noiseOf = (q) => NOISE * total(q.map((x) => Math.abs(diversity(g, [x]))));
-    const drawn = points.filter(([, v]) => Number.isFinite(v));
-    return { scores, spread, real, onModes, metrics, bestAs, near, noiseOf, points: drawn };
+    const points = found.points.filter(([, v]) => Number.isFinite(v));
+    return { ...found, scores, spread, real, metrics, noiseOf, points };
   }
 
   // QDisc and DRate of the pair at P, and the model that wins.
@@ -277,10 +300,10 @@ const BestModels = (() => {
     const won = qdisc > error ? "quality" : more ? "diversity" : "";
 
     // From the quality of the most diverse model to the greatest.
-    const size = most - metrics(p.map(() => 1 / p.length))[0];
+    const size = most - metrics(posed.even)[0];
     const known = size > NOISE * Math.max(...scores.filter(Number.isFinite).map(Math.abs)) && size < Infinity;
     return { qdisc, drate: known ? qdisc / size : null, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
   }
 
-  return { pose, discrepancy };
+  return { discrepancy, gapsOf, inverseOf, pose, total, GRID, NOISE };
 })();
