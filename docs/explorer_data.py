@@ -1,7 +1,8 @@
 """Write what explorer.md shows: `python docs/explorer_data.py`.
 
 For each pair the frontier of one real distribution: its models, their weights and both
-metrics. Texts are in the order of their real probabilities.
+metrics. Texts are in the order of their real probabilities. Also a small language model
+for the decoders, and the limits and hints of formulas, which thus stand in one place.
 """
 
 import json
@@ -13,6 +14,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 import qdtheory as qd
+from qdtheory.generators.decoders import next_token_laws
+from qdtheory.pairs import formulas
+from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES, formula_of
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
 NUM_STEPS = 60
@@ -89,6 +93,32 @@ def entry(name, pair, space, p):
     }
 
 
+def language_model():
+    """The law of the next token after each prefix, of a model that decoders change."""
+    space = qd.TextSpace(vocab_size=4, lengths=3)
+    laws = next_token_laws(qd.oracle(space, seed=0), space)
+    return {"tokens": "abcd", "laws": [law.tolist() for law in laws]}
+
+
+def grammar():
+    """What formulas.js allows, and what it says of the rest: the library's own."""
+    tables = QUALITIES | DIVERSITIES
+    texts = {name: formula_of(h) for name, h in tables.items()}
+    return {
+        "allowed": formulas.ALLOWED,
+        "habits": list(formulas.HABITS.items()),
+        "names": {name: h.text for name, h in texts.items() if h is not None},
+        "limits": {
+            "characters": formulas.MAX_CHARACTERS,
+            "nodes": formulas.MAX_NODES,
+            "number": formulas.MAX_NUMBER,
+            "power": formulas.MAX_POWER,
+            "denominator": formulas.MAX_DENOMINATOR,
+            "bits": formulas.MAX_BITS,
+        },
+    }
+
+
 def data():
     """All that the page shows."""
     space, p = real()
@@ -96,6 +126,8 @@ def data():
     return {
         "texts": ["".join("ab"[t] for t in space.tokens[i]) for i in descending],
         "p": rounded(np.asarray(p)[descending]),
+        "formulas": grammar(),
+        "model": language_model(),
         "pairs": [entry(name, pair, space, p) for name, pair in pairs(space).items()],
     }
 

@@ -27,6 +27,17 @@ def shown():
     return data | {"pairs": {pair["name"]: pair for pair in data["pairs"]}}
 
 
+def test_the_grammar_and_the_language_model_are_the_librarys(shown):
+    def written(value):
+        return json.loads(json.dumps(value))
+
+    assert shown["formulas"] == written(explorer.grammar())
+    model = explorer.language_model()
+    assert shown["model"]["tokens"] == model["tokens"]
+    for there, here in zip(shown["model"]["laws"], model["laws"], strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-9)
+
+
 def normalised(shown, name):
     q = np.array(shown["pairs"][name]["q"])
     assert np.abs(q.sum(axis=1) - 1).max() < DIGITS
