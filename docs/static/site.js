@@ -7,3 +7,19 @@ for (const event of ["load", "resize"]) {
     }
   });
 }
+
+// Called by versions.js, where other versions of the site lie beside this one.
+function showVersions(versions) {
+  const place = document.getElementById("version");
+  const choice = document.createElement("select");
+  choice.setAttribute("aria-label", "Version of the book");
+  for (const name of versions) {
+    const here = name === place.textContent;
+    choice.append(new Option(name, name, here, here));
+  }
+  choice.addEventListener("change", () => {
+    const root = document.documentElement.dataset.content_root;
+    location.href = `${root}../${choice.value}/docs/index.html`;
+  });
+  place.replaceWith(choice);
+}
