@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
     "coverage_page",
     "landing_page",
+    "light_pages",
     "metrics_page",
     "myst_nb",
     "page_head",
@@ -64,6 +65,7 @@ html_show_copyright = False
 # The download button gives a page's source: the notebook itself.
 # The sidebar folds at its captions: the theme gives deeper switches no name.
 html_theme_options = {
+    "logo": {"text": project},
     "max_navbar_depth": 1,
     "show_navbar_depth": 0,
     "use_download_button": True,

@@ -88,9 +88,8 @@ def panel(line, real, reach, title, quality, diversity, said):
         corner = f"L{across(x[better][-1]):.1f} {y0:.1f}L{x0:.1f} {y0:.1f}Z"
         shown.append(f'<path d="{edge}{corner}" style="fill: {ORANGE}" opacity=".35"/>')
         shown.append(text(x0 + 46, y0 - 62, "better in both"))
-        shown.append(
-            f'<path d="M{x0 + 58} {y0 - 56}L{x0 + 28} {y0 - 16}" stroke="currentColor"/>'
-        )
+        leader = f"M{x0 + 58} {y0 - 56}L{x0 + 28} {y0 - 16}"
+        shown.append(f'<path d="{leader}" stroke="currentColor"/>')
     axes = f"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"
     shown += [
         f'<path d="{axes}" fill="none" stroke="currentColor" opacity=".5"/>',

@@ -19,16 +19,17 @@ def picture():
     return f'<div class="picture" role="img" aria-label="{said}">\n{body}\n</div>'
 
 
+def author(one):
+    """A person, or a group, whose name is kept whole."""
+    if "name" in one:
+        return f"{{{one['name']}}}"
+    return f"{one['family-names']}, {one['given-names']}"
+
+
 def bibtex(key, cited):
     """An entry of a bibliography."""
-    people = (
-        f"{{{one['name']}}}"
-        if "name" in one
-        else f"{one['family-names']}, {one['given-names']}"
-        for one in cited["authors"]
-    )
     fields = {
-        "author": " and ".join(people),
+        "author": " and ".join(map(author, cited["authors"])),
         "title": f"{{{cited['title']}}}",
         "version": cited.get("version", ""),
         "year": str(cited.get("year") or cited.get("date-released", ""))[:4],
@@ -38,7 +39,7 @@ def bibtex(key, cited):
 
 
 def citation():
-    """The entries of CITATION.cff: this project, and the paper whose theorems it has."""
+    """The entries of CITATION.cff: this project, and the paper that it checks."""
     told = yaml.safe_load(CITATION.read_text("utf-8"))
     entries = [bibtex("qdtheory", told), bibtex("li2020", told["references"][0])]
     return "\n".join(["```text", *entries, "```"])

@@ -1,4 +1,4 @@
-"""The parts of the book: which lecture is in which, what their pages and the sidebar say.
+"""The parts of the book: which lecture is in which, what pages and sidebar say of it.
 
 `parts/NAME.md` lists its lectures by their numbers, "* [03](...ipynb): what it shows."
 That list is the only one: titles and reading times come from the lectures, the picture
@@ -123,40 +123,47 @@ def fill(app, document, text):
 
 
 def place_of(document):
-    """Names of what a page is in, from the outside: its part and, of a solution, more."""
+    """Where in the book a page is: the names of its part and lecture, if any."""
     folder, _, name = document.rpartition("/")
     if folder not in ("notebooks", "notebooks/solutions"):
         return []
-    names = [f"Part {heading(DOCS / f'parts/{part_of(name)}.md')}"]
-    return [*names, f"Lecture {name.split('_')[0]}"][: 1 + (folder != "notebooks")]
+    part = heading(DOCS / f"parts/{part_of(name)}.md")
+    return [f"Part {part}", f"Lecture {name.split('_')[0]}"]
+
+
+def above(app, pagename):
+    """Links above a lecture's title to where in the book it is."""
+    folder, _, name = pagename.rpartition("/")
+    if folder not in ("notebooks", "notebooks/solutions"):
+        return []
+    part = f"docs/parts/{part_of(name)}"
+    lecture = f"notebooks/{name}"
+    return [
+        (app.builder.get_relative_uri(pagename, page) * (page != pagename), text)
+        for page, text in zip((part, lecture), place_of(pagename), strict=True)
+    ]
+
+
+def neighbour(app, pagename, step):
+    """The page before or after one; no solution is, it hangs under its lecture."""
+    found = app.builder.relations.get(pagename, (None, None, None))[step]
+    while found and found.startswith("notebooks/solutions/"):
+        found = app.builder.relations[found][step]
+    if found is None:
+        return None
+    folder, _, name = found.rpartition("/")
+    title = app.builder.render_partial(app.env.titles[found])["title"]
+    return {
+        "link": app.builder.get_relative_uri(pagename, found),
+        "title": titled(name) if folder == "notebooks" else title,
+    }
 
 
 def place(app, pagename, templatename, context, doctree):
-    """Say above a lecture's title where in the book it is."""
-    folder, _, name = pagename.rpartition("/")
-    if folder not in ("notebooks", "notebooks/solutions"):
-        return
-    link = app.builder.get_relative_uri
-    page = f"docs/parts/{part_of(name)}"
-    number = name.split("_")[0]
-    above = [(link(pagename, page), f"Part {heading(DOCS.parent / f'{page}.md')}")]
-    if folder == "notebooks":
-        above.append(("", f"Lecture {number}"))
-    else:
-        above.append((link(pagename, f"notebooks/{name}"), f"Lecture {number}"))
-    context["above"] = above
-    # A solution hangs under its lecture: the lecture's neighbours are lectures.
-    for side, step in (("prev", 1), ("next", 2)):
-        neighbour = app.builder.relations[pagename][step]
-        while neighbour and neighbour.startswith("notebooks/solutions/"):
-            neighbour = app.builder.relations[neighbour][step]
-        if neighbour:
-            title = app.builder.render_partial(app.env.titles[neighbour])["title"]
-            if neighbour.startswith("notebooks/"):
-                title = titled(neighbour.rpartition("/")[2])
-            context[side] = {"link": link(pagename, neighbour), "title": title}
-        else:
-            context[side] = None
+    """Say of a page where in the book it is."""
+    context["above"] = above(app, pagename)
+    context["prev"] = neighbour(app, pagename, 1)
+    context["next"] = neighbour(app, pagename, 2)
 
 
 def setup(app):

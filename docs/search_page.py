@@ -32,7 +32,7 @@ def section_of(node):
 def quoted(node):
     """What can be quoted of a node: a paragraph, and of printed lines the claims."""
     if isinstance(node, nodes.paragraph):
-        return " ".join(node.astext().split())
+        return " ".join(node.astext().replace("<br>", " ").split())
     if isinstance(node, nodes.literal_block):
         lines = (line for line in node.astext().splitlines() if CLAIM.match(line))
         return " ".join(" ".join(line.split()) for line in lines)
@@ -45,7 +45,7 @@ def texts(doctree):
     for node in doctree.findall():
         if said := quoted(node):
             found.setdefault(section_of(node), []).append(said)
-    return [(*where, " ".join(said)) for where, said in found.items()]
+    return [(*where, "\n".join(said)) for where, said in found.items()]
 
 
 def write(app, exception):

@@ -33,7 +33,7 @@ def from_below(cell):
 
 
 def folded(cells, name):
-    """The cells of a solution under a switch, with the way to the notebook that ran."""
+    """The cells of a solution under a switch, with a link to the notebook that ran."""
     link = (
         f"[The solutions as a notebook](solutions/{name}.ipynb), to download and run."
     )
@@ -55,7 +55,7 @@ def with_solutions(cells, solved, name):
             group = []
     assert not group, f"{name}: no cell checks the last solution"
     found = [cell for one in cells for cell in (one, *groups.pop(text(one), ()))]
-    assert not groups, f"{name} lacks the cell {list(groups)[0]!r}"
+    assert not groups, f"{name} lacks the cell {next(iter(groups))!r}"
     return found
 
 

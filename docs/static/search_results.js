@@ -24,7 +24,7 @@ const best = (things, text) =>
     .reduce((a, b) => (b[0] > a[0] ? b : a), [0, undefined])[1];
 
 function quotation(text) {
-  const sentence = best(text.split(/(?<=[.:?!]) +(?=\p{Lu})/u), (part) => part);
+  const sentence = best(text.split(/\n|(?<=[.?!]) +(?=\p{Lu})/u), (part) => part);
   const line = document.createElement("p");
   for (const piece of sentence.slice(0, 300).split(/([\p{L}\p{N}_]+)/u)) {
     if (held(piece).size) {
@@ -46,7 +46,7 @@ function explain(result) {
   const hit = best(here.length ? here : page.texts, ([, title, text]) => `${title} ${text}`);
   const where = document.createElement("p");
   where.className = "search-place";
-  where.append([...page.place].join(" › "));
+  where.append(page.place.join(" › "));
   if (hit && hit[0] && !anchor) {
     const section = document.createElement("a");
     section.href = `${name}.html#${hit[0]}`;
