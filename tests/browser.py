@@ -86,6 +86,11 @@ class Browser:
             **{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
         )
 
+    def prefer(self, mode: str) -> None:
+        """Ask pages for "light" or "dark" colours, as the system of a reader does."""
+        feature = {"name": "prefers-color-scheme", "value": mode}
+        self.send("Emulation.setEmulatedMedia", features=[feature])
+
     def open(self, address: str) -> None:
         """Load a page and wait until its formulas are set."""
         self.events.clear()
