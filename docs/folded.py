@@ -42,7 +42,8 @@ class Folded(SphinxDirective):
 
     def run(self):
         node = folded(
-            summary=self.arguments[0], classes=["folded", *self.options.get("class", [])]
+            summary=self.arguments[0],
+            classes=["folded", *self.options.get("class", [])],
         )
         node += self.parse_content_to_nodes()
         return [node]
@@ -57,7 +58,9 @@ def fold_proofs(app, document, source):
         is_text = cell["cell_type"] == "markdown"
         if is_text and "proof" in cell["metadata"].get("tags", []):
             text = "".join(cell["source"])
-            cell["source"] = f"{FENCE}{{folded}} Proof\n:class: proof\n\n{text}\n{FENCE}"
+            cell["source"] = (
+                f"{FENCE}{{folded}} Proof\n:class: proof\n\n{text}\n{FENCE}"
+            )
     source[0] = json.dumps(notebook)
 
 

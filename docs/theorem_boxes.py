@@ -17,9 +17,6 @@ from coverage_page import DOCS, parts, rows
 from docutils import nodes
 from lecture_figures import lecture_number
 from sphinx import addnodes
-from sphinx.util import logging
-
-logger = logging.getLogger(__name__)
 
 TABLE = DOCS / "theorems.csv"
 KINDS = ("Theorem", "Lemma", "Definition", "Proposition", "Corollary", "Property")
@@ -138,7 +135,7 @@ def box(number, content, row):
 
 
 def set_boxes(app, document):
-    """Put the statements of a lecture in boxes; rows and boxes are in one order."""
+    """Put the statements of a lecture in boxes, in the order of their rows."""
     folder, _, lecture = app.env.docname.partition("/")
     if folder != "notebooks" or "/" in lecture:
         return
@@ -149,15 +146,10 @@ def set_boxes(app, document):
         boxes = []
         for content in statements(quotation):
             number += 1
-            row = left.pop(0) if left else {"label": None}
-            if row["label"] != (label := label_of(content[0])):
-                logger.warning(
-                    "%r stands where docs/theorems.csv has %r",
-                    *(label, row["label"]),
-                    location=quotation,
-                    type="theorems",
-                )
-                row = None
+            label = label_of(content[0])
+            row = next((row for row in left if row["label"] == label), None)
+            if row:
+                left.remove(row)
             boxes.append(box(f"{lecture_number(lecture)}.{number}", content, row))
         if boxes:
             place = quotation.parent.index(quotation)
