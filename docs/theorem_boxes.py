@@ -6,9 +6,9 @@ Below it stand, from its row in theorems.csv, the claims that check it, the seco
 by which the tests do, and a link to its statement in Coq where a machine has checked a
 proof; `part` says of what, if not of all.
 
-sphinx-proof (0.4.0) would have the statements in directives, which GitHub and JupyterLab
-do not show, counts each kind through the whole book, and gives all boxes of a page one
-id. So a box is an admonition of docutils.
+sphinx-proof (0.4.0) would have the statements in directives, which GitHub and
+JupyterLab do not show, counts each kind through the whole book, and gives all boxes
+of a page one id. So a box is an admonition of docutils.
 """
 
 import re
@@ -51,7 +51,8 @@ def label_of(node):
     node.children = [child for child in node if child.astext()]  # MyST begins with ""
     if not isinstance(node[0], nodes.strong):
         return None
-    return " ".join(node[0].astext().replace("’", "'").split()).rstrip(".")
+    straight = node[0].astext().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return " ".join(straight.split()).rstrip(".")
 
 
 def title(paragraph, label):
