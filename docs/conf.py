@@ -17,10 +17,15 @@ author = "The qdtheory authors"
 copyright = author
 sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
+    "claim_links",
     "coverage_page",
+    "folded",
+    "folded_code",
     "landing_page",
+    "lecture_figures",
     "light_pages",
     "metrics_page",
+    "theorem_boxes",
     "myst_nb",
     "page_head",
     "parts_page",

@@ -7,10 +7,13 @@ figure makes the lecture's point.
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from docutils import nodes
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
@@ -44,6 +47,14 @@ class Figure:
     def anchor(self) -> str:
         """Its place on the lecture's page."""
         return f"figure-{self.number.replace('.', '-')}"
+
+    @property
+    def width(self) -> int:
+        """Width in the pixels of a screen, 0 if the picture does not say."""
+        if self.kind == "image/png":
+            return int.from_bytes(self.picture[16:20], "big")
+        found = re.search(rb'<svg[^>]*\swidth="([\d.]+)(pt)?"', self.picture)
+        return round(float(found[1]) * (4 / 3 if found[2] else 1)) if found else 0
 
 
 def lecture_number(name: str) -> str:
@@ -106,3 +117,75 @@ def covers() -> dict[str, Figure]:
         for path in sorted(NOTEBOOKS.glob("*.ipynb"))
         if (drawn := figures(path))
     }
+
+
+# --- on the lecture's page ----------------------------------------------------
+
+
+def is_output(node):
+    """Whether a node holds one output of a cell in all its kinds, as MyST-NB has it."""
+    return isinstance(node, nodes.container) and node.get("nb_element") == "mime_bundle"
+
+
+def outputs(document):
+    """Each output that is a picture, with the cell that it stands in."""
+    for output in document.findall(is_output):
+        if any(kind["mime_type"] in PICTURES for kind in output):
+            yield output, output.parent.parent
+
+
+def paragraph_below(cell):
+    """The paragraph that follows a cell, or None."""
+    following = cell.next_node(descend=False, siblings=True)
+    return following if isinstance(following, nodes.paragraph) else None
+
+
+def set_figure(figure, output, caption):
+    """Make a numbered figure of an output; its caption leaves its place."""
+    number = nodes.inline("", f"Figure {figure.number}", classes=["caption-number"])
+    legend = nodes.caption("", "", number)
+    if caption:
+        caption.parent.remove(caption)
+        legend += [nodes.Text(" "), *caption.children]
+    framed = nodes.figure("", ids=[figure.anchor], classes=["lecture-figure"])
+    output.replace_self(framed)
+    framed += [output, legend]
+    for image in output.findall(nodes.image):
+        image["alt"] = figure.alt or legend.astext()
+        if figure.width:
+            image["width"] = f"{figure.width}px"  # with it, Sphinx links the picture
+
+
+def set_cover(document, anchor):
+    """Repeat a figure below the page's first paragraph, as a link to its place."""
+    (figure,) = (f for f in document.findall(nodes.figure) if anchor in f["ids"])
+    output, legend = figure.deepcopy().children
+    number = nodes.reference("", legend[0].astext(), refid=anchor, internal=True)
+    legend[0] = number
+    for image in output.findall(nodes.image):
+        image.attributes.pop("width", None)
+    picture = nodes.reference("", "", output, refid=anchor, internal=True)
+    cover = nodes.figure(
+        "", picture, legend, ids=["cover"], classes=["lecture-figure", "cover"]
+    )
+    opening = next(document.findall(nodes.paragraph))
+    opening.parent.insert(opening.parent.index(opening) + 1, cover)
+
+
+def set_figures(app, document):
+    """Number the figures of a lecture, and put its cover at the head."""
+    path = NOTEBOOKS / f"{Path(app.env.docname).name}.ipynb"
+    if app.env.docname != f"notebooks/{path.stem}":
+        return
+    drawn = figures(path)
+    for figure, (output, cell) in zip(drawn, [*outputs(document)], strict=True):
+        set_figure(figure, output, paragraph_below(cell))
+    for figure in drawn:
+        if figure.cover:
+            set_cover(document, figure.anchor)
+
+
+def setup(app):
+    app.connect("doctree-read", set_figures)
+    app.add_css_file("lecture.css")
+    return {"parallel_read_safe": True}

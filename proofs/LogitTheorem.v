@@ -1,7 +1,8 @@
 (** The logit theorem: of all rewards of an optimal discriminator, only the logit
     makes a generator optimise a quality-diversity pair, and the pair is LL-SE.
 
-    Notebook 20, claims from N20.9 on; in Python: qdtheory.generators.rewards.
+    Notebook 20, claims N20.3, N20.6 and N20.7; in Python:
+    qdtheory.generators.check_reward.
 
     With D = P / (P + Q) a step on the reward rho(D) is the gradient of an objective
     whose partial derivative by Q_i is rho(P_i / (P_i + Q_i)). That of a pair

@@ -113,7 +113,11 @@ def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
 
 def test_a_figure_keeps_what_is_said_of_it(book):
     said = "A line from corner to corner: it rises."
-    assert [c.metadata.get("alt") for c in book.cells] == [*[None] * 3, said, *[None] * 2]
+    assert [c.metadata.get("alt") for c in book.cells] == [
+        *[None] * 3,
+        said,
+        *[None] * 2,
+    ]
     other = edited(book, 4, metadata=book.cells[3].metadata | {"alt": "A line."})
     assert build.differences(book, other) == [
         f"cell 4: alt '{said}' committed, now 'A line.'"

@@ -1,11 +1,6 @@
 """The site builds without a warning, asks nothing of the network, and reads well."""
 
-import fcntl
-import os
 import re
-import shutil
-import subprocess
-import sys
 import time
 from base64 import b64decode
 from html import unescape
@@ -20,7 +15,7 @@ import parts_page
 import publish
 import pytest
 import solutions_page
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -46,30 +41,6 @@ FETCHED = re.compile(
 )
 def test_the_pattern_finds_what_a_browser_fetches(text, fetched):
     assert bool(FETCHED.search(text)) is fetched
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The built site; of several workers the first to need it builds it."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    html = folder / "html"
-    with (folder / "html.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not html.exists():
-            # Pages of modules that have moved since would be orphans.
-            shutil.rmtree(ROOT / "docs/generated", ignore_errors=True)
-            command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d"]
-            result = subprocess.run(
-                [sys.executable, *command, folder / "trees", ".", folder / "building"],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-            )
-            assert result.returncode == 0, result.stderr
-            (folder / "building").rename(html)
-    return html
 
 
 def pages(site):
@@ -346,13 +317,6 @@ AXE_PAGES = re.compile(
     r"index\.html|docs/(parts/)?\w+\.html|search\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
     r"|docs/generated/qdtheory\.(theory\.frontier|text\.bleu)\.html"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 def faults(browser, address, site, axe=True, contrast=True):

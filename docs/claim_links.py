@@ -1,0 +1,152 @@
+"""The number of a claim, on any page, as a link to the line that prints it.
+
+A lecture's line `T2.1  sentence` gets an anchor T2.1. Wherever the number is mentioned
+it becomes a link there, with the sentence as hover text: alone, in a range
+(`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only.
+A number that no notebook prints is a warning.
+"""
+
+import re
+import textwrap
+
+from coverage_page import NOTEBOOKS, claims
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.nodes import make_refnode
+
+logger = logging.getLogger(__name__)
+
+ID = r"[TLNE]\d+\.\d+"
+MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
+ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
+PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
+LONGEST = 240  # characters of hover text
+
+# Where a number stays as it is: code, formulas, other links, and headings, which the
+# tables of contents repeat.
+LEFT = (
+    nodes.FixedTextElement,
+    nodes.literal,
+    nodes.math,
+    nodes.raw,
+    nodes.reference,
+    nodes.title,
+    addnodes.pending_xref,
+    addnodes.desc_signature,
+)
+
+
+def sentence(claim):
+    """What the cell of a claim prints after the number, in one line."""
+    _, figures = claims()[claim]
+    return textwrap.shorten(" ".join(figures), LONGEST, placeholder=" …")
+
+
+def mentioned(text):
+    """The numbers in a text, those that a range ends with written out."""
+    for first, _, last in MENTION.findall(text):
+        yield first
+        if last:
+            yield f"{first.split('.')[0]}.{last}"
+
+
+def inside(node, kinds):
+    """Whether a node lies in one of these kinds."""
+    while node := node.parent:
+        if isinstance(node, kinds):
+            return True
+    return False
+
+
+# --- anchors ------------------------------------------------------------------
+
+
+def claim_line(text):
+    """What a claim prints, with its anchor."""
+    number = text.split()[0]
+    link = nodes.reference("", number, refid=number, internal=True)
+    rest = nodes.Text(text.removeprefix(number).rstrip())
+    # Without a raw source it is not taken for code.
+    return nodes.literal_block(
+        "", "", link, rest, ids=[number], classes=["output", "claim"]
+    )
+
+
+def set_anchors(app, document):
+    """Set each claim that a lecture prints in a line of its own."""
+    for block in [*document.findall(nodes.literal_block)]:
+        if "stream" not in block["classes"] or not PRINTED.search(block.astext()):
+            continue
+        before, *printed = PRINTED.split(block.astext())
+        lines = [claim_line(text) for text in printed]
+        if before.strip():
+            rest = block.copy()
+            rest.rawsource = before.rstrip("\n")
+            rest += nodes.Text(rest.rawsource)
+            lines.insert(0, rest)
+        place = block.parent.index(block)
+        block.parent[place : place + 1] = lines
+
+
+def note_claims(app, document):
+    """Have a page read anew when a notebook whose claims it mentions has changed."""
+    for claim in set(mentioned(document.astext())) & set(claims()):
+        app.env.note_dependency(str(NOTEBOOKS / f"{claims()[claim][0]}.ipynb"))
+
+
+# --- links --------------------------------------------------------------------
+
+
+class LinkClaims(SphinxPostTransform):
+    """Make links of the numbers on a page."""
+
+    default_priority = 5  # links to pages are resolved from 9 on
+
+    def run(self, **kwargs):
+        """Unwrap the links that are numbers only, then link each number."""
+        for link in [*self.document.findall(addnodes.pending_xref)]:
+            if ONLY_NUMBERS.fullmatch(link.astext()):
+                link.replace_self(nodes.Text(link.astext()))
+        for text in [*self.document.findall(nodes.Text)]:
+            if MENTION.search(text) and not inside(text, LEFT):
+                text.parent.replace(text, [*self.linked(text)])
+
+    def linked(self, text):
+        """A text with its numbers as links."""
+        end = 0
+        for match in MENTION.finditer(text):
+            first, dash, last = match.groups()
+            yield nodes.Text(text[end : match.start()])
+            yield self.link(first, first, text.parent)
+            if last:
+                yield nodes.Text(dash)
+                yield self.link(f"{first.split('.')[0]}.{last}", last, text.parent)
+            end = match.end()
+        yield nodes.Text(text[end:])
+
+    def link(self, claim, shown, place):
+        """One number as a link, or as it is if no notebook prints it."""
+        if claim not in claims():
+            logger.warning(
+                "no notebook prints the claim %s", claim, location=place, type="claims"
+            )
+            return nodes.Text(shown)
+        link = make_refnode(
+            self.app.builder,
+            self.env.docname,
+            f"notebooks/{claims()[claim][0]}",
+            claim,
+            nodes.Text(shown),
+            sentence(claim),
+        )
+        link["classes"].append("claim-link")
+        return link
+
+
+def setup(app):
+    app.connect("doctree-read", set_anchors)
+    app.connect("doctree-read", note_claims)
+    app.add_post_transform(LinkClaims)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,53 @@
+"""The code of the lectures under a fold; what it prints and draws stays in sight.
+
+Exercises, their stubs and their solutions stay open, as they are what one comes for.
+Cells without an output share the fold of the cell of code that follows. A switch that
+`static/lecture.js` puts on the page opens all folds.
+"""
+
+from docutils import nodes
+from folded import folded
+
+OPEN = {"exercise", "stub", "solution"}
+
+
+def is_part(node, name):
+    """Whether a node is a cell of code, its source or its output, as MyST-NB has it."""
+    return isinstance(node, nodes.container) and node.get("nb_element") == name
+
+
+def foldable(node):
+    """Whether a node is a cell of code to be folded."""
+    if not is_part(node, "cell_code"):
+        return False
+    return not OPEN & set(node["cell_metadata"].get("tags", []))
+
+
+def after(node):
+    """The next node beside this one, or None."""
+    place = node.parent.index(node) + 1
+    return node.parent[place] if place < len(node.parent) else None
+
+
+def fold(app, document):
+    """Put the source of each cell under a fold."""
+    sources = []  # of the cells before that show nothing
+    for cell in [*document.findall(foldable)]:
+        shown = [child for child in cell if not is_part(child, "cell_code_source")]
+        sources += [child for child in cell if is_part(child, "cell_code_source")]
+        if not shown and foldable(after(cell)):
+            cell.parent.remove(cell)
+            continue
+        fold = folded("", *sources, summary="Code", classes=["folded", "code"])
+        cell.clear()
+        cell += [fold, *shown]
+        sources = []
+
+
+def setup(app):
+    app.setup_extension("folded")
+    # After the claims, which know a cell by its place.
+    app.connect("doctree-read", fold, priority=600)
+    app.add_js_file("lecture.js", defer="defer")
+    app.add_css_file("lecture.css")
+    return {"parallel_read_safe": True}
