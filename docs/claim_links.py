@@ -1,9 +1,9 @@
 """The number of a claim, on any page, as a link to the line that prints it.
 
-A lecture's cell that prints `T2.1  sentence` gets an anchor T2.1. Wherever the number is
-mentioned it becomes a link there, with the sentence as hover text: alone, in a range
-(`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only. A
-number that no notebook prints is a warning.
+A lecture's line `T2.1  sentence` gets an anchor T2.1. Wherever the number is mentioned
+it becomes a link there, with the sentence as hover text: alone, in a range
+(`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only.
+A number that no notebook prints is a warning.
 """
 
 import re
@@ -19,7 +19,7 @@ from sphinx.util.nodes import make_refnode
 logger = logging.getLogger(__name__)
 
 ID = r"[TLNE]\d+\.\d+"
-MENTION = re.compile(rf"\b({ID})(?:([-–])(\d+)\b(?!\.\d))?")
+MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
 PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
 LONGEST = 240  # characters of hover text

@@ -1,8 +1,10 @@
 """Sphinx settings: the notebooks as committed, and the reference from docstrings."""
 
 import importlib.util
+import os
 import re
 import sys
+import tomllib
 import typing
 from pathlib import Path
 
@@ -20,10 +22,16 @@ extensions = [
     "downloads",
     "folded",
     "folded_code",
+    "landing_page",
     "lecture_figures",
+    "light_pages",
     "metrics_page",
     "theorem_boxes",
     "myst_nb",
+    "page_head",
+    "parts_page",
+    "search_page",
+    "solutions_page",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
@@ -31,10 +39,17 @@ extensions = [
 ]
 
 ROOT = Path(__file__).parents[1]
+project_file = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+version = release = project_file["project"]["version"]
 
 # The source folder is the repository, so that notebooks stay where they are.
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "docs/generated/*", "notebooks/**.ipynb"]
+include_patterns = [
+    "docs/*.md",
+    "docs/parts/*.md",
+    "docs/generated/*",
+    "notebooks/**.ipynb",
+]
 # Absolute: autosummary would look beside the sources, not beside this file.
 templates_path = [str(Path(__file__).parent / "templates")]
 
@@ -54,11 +69,21 @@ html_theme = "sphinx_book_theme"
 html_title = "qdtheory"
 html_show_copyright = False
 # The download button gives a page's source: the notebook itself.
-# One level of the sidebar: the theme gives the switches of deeper ones no name.
-html_theme_options = {"max_navbar_depth": 1, "use_download_button": True}
+# The sidebar folds at its captions: the theme gives deeper switches no name.
+html_theme_options = {
+    "logo": {"text": project},
+    "max_navbar_depth": 1,
+    "show_navbar_depth": 0,
+    "use_download_button": True,
+}
 html_context = {"default_mode": "auto"}  # else the theme's script logs an error
-# A summary is fetched from the page, which a browser refuses to pages on the disk.
+# A summary is fetched from the page, which a browser refuses to pages on the disk:
+# search_page.py brings the pages' texts in a script.
 html_show_search_summary = False
+html_extra_path = ["root"]  # `/` leads to the first page
+html_favicon = html_logo = "static/favicon.svg"
+# Where the site is published; other sites show a picture only of such an address.
+html_baseurl = os.environ.get("SITE_ADDRESS", "")
 
 # MathJax comes from a package, so that the site asks nothing of the network.
 (mathjax,) = importlib.util.find_spec(
@@ -68,6 +93,14 @@ html_static_path = [
     "static",
     str(Path(mathjax, "static", "mathjax", "tex-svg-full.js")),
 ]
+html_sidebars = {
+    "**": [
+        "navbar-logo.html",
+        "version.html",
+        "search-button-field.html",
+        "sbt-sidebar-nav.html",
+    ]
+}
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 mathjax_path = "tex-svg-full.js"
@@ -87,24 +120,5 @@ def plain_to_rst(app, what, name, obj, options, lines):
     lines[:] = re.sub(pattern, markup, "\n".join(lines)).split("\n")
 
 
-def number_the_notebooks(app, document, source):
-    """Give the notebooks their files' numbers in the first page's tables of contents.
-
-    The option `glob` stays: it has Sphinx read the page again when one is added.
-    """
-    if document != root_doc:
-        return
-    for folder in ("notebooks", "notebooks/solutions"):
-        entries = ""
-        for path in sorted((ROOT / folder).glob("*.ipynb")):
-            text = ROOT / "notebooks/src" / f"{path.stem}.md"
-            app.env.note_dependency(text)
-            title = re.search(r"^# (.+)$", text.read_text("utf-8"), re.MULTILINE)[1]
-            entries += f"{path.stem.split('_')[0]} {title} <../{folder}/{path.stem}>\n"
-        pattern = f"../{folder}/*\n"
-        source[0] = source[0].replace(pattern, entries)
-
-
 def setup(app):
-    app.connect("source-read", number_the_notebooks)
     app.connect("autodoc-process-docstring", plain_to_rst)

@@ -149,9 +149,9 @@ def published(cell):
     )
 
 
-def table(header, widths, cells):
-    """A table in MyST, of the width of a page; on a small screen it scrolls."""
-    lines = ["```{list-table}", ":header-rows: 1", ":width: 42em"]
+def table(header, widths, cells, kind="stacked"):
+    """A table in MyST; on a small screen the cells of a row stand below each other."""
+    lines = ["```{list-table}", ":header-rows: 1", f":class: {kind}"]
     lines += [f":widths: {widths}", ""]
     for row in (header, *cells):
         lines += [f"{'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
@@ -186,7 +186,9 @@ def totals(items):
     }
     by_paper["**All four**"] = [sum(x) for x in zip(*by_paper.values(), strict=True)]
     cells = ((name, *numbers, sum(numbers)) for name, numbers in by_paper.items())
-    return table(("Paper", *STATUSES, "items"), "16 11 10 12 13 12 13 13 10", cells)
+    return table(
+        ("Paper", *STATUSES, "items"), "16 11 10 12 13 12 13 13 10", cells, "numbers"
+    )
 
 
 def tables():

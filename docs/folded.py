@@ -10,6 +10,7 @@ A cell of text that carries the tag `proof` is folded under "Proof".
 """
 
 import json
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -38,12 +39,11 @@ class Folded(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = {"class": directives.class_option}
+    option_spec: ClassVar = {"class": directives.class_option}
 
     def run(self):
-        node = folded(
-            summary=self.arguments[0], classes=["folded", *self.options.get("class", [])]
-        )
+        classes = ["folded", *self.options.get("class", [])]
+        node = folded(summary=self.arguments[0], classes=classes)
         node += self.parse_content_to_nodes()
         return [node]
 
@@ -56,8 +56,8 @@ def fold_proofs(app, document, source):
     for cell in notebook["cells"]:
         is_text = cell["cell_type"] == "markdown"
         if is_text and "proof" in cell["metadata"].get("tags", []):
-            text = "".join(cell["source"])
-            cell["source"] = f"{FENCE}{{folded}} Proof\n:class: proof\n\n{text}\n{FENCE}"
+            head = f"{FENCE}{{folded}} Proof\n:class: proof\n\n"
+            cell["source"] = head + "".join(cell["source"]) + f"\n{FENCE}"
     source[0] = json.dumps(notebook)
 
 

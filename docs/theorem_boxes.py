@@ -6,9 +6,9 @@ Below it stand, from its row in theorems.csv, the claims that check it, the seco
 by which the tests do, and a link to its statement in Coq where a machine has checked a
 proof; `part` says of what, if not of all.
 
-sphinx-proof (0.4.0) would have the statements in directives, which GitHub and JupyterLab
-do not show, counts each kind through the whole book, and gives all boxes of a page one
-id. So a box is an admonition of docutils.
+sphinx-proof (0.4.0) would have the statements in directives, which GitHub and
+JupyterLab do not show, counts each kind through the whole book, and gives all boxes
+of a page one id. So a box is an admonition of docutils.
 """
 
 import re
@@ -17,9 +17,6 @@ from coverage_page import DOCS, parts, rows
 from docutils import nodes
 from lecture_figures import lecture_number
 from sphinx import addnodes
-from sphinx.util import logging
-
-logger = logging.getLogger(__name__)
 
 TABLE = DOCS / "theorems.csv"
 KINDS = ("Theorem", "Lemma", "Definition", "Proposition", "Corollary", "Property")
@@ -54,7 +51,8 @@ def label_of(node):
     node.children = [child for child in node if child.astext()]  # MyST begins with ""
     if not isinstance(node[0], nodes.strong):
         return None
-    return " ".join(node[0].astext().replace("’", "'").split()).rstrip(".")
+    straight = node[0].astext().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return " ".join(straight.split()).rstrip(".")
 
 
 def title(paragraph, label):
@@ -138,7 +136,7 @@ def box(number, content, row):
 
 
 def set_boxes(app, document):
-    """Put the statements of a lecture in boxes; rows and boxes are in one order."""
+    """Put the statements of a lecture in boxes, in the order of their rows."""
     folder, _, lecture = app.env.docname.partition("/")
     if folder != "notebooks" or "/" in lecture:
         return
@@ -149,15 +147,10 @@ def set_boxes(app, document):
         boxes = []
         for content in statements(quotation):
             number += 1
-            row = left.pop(0) if left else {"label": None}
-            if row["label"] != (label := label_of(content[0])):
-                logger.warning(
-                    "%r stands where docs/theorems.csv has %r",
-                    *(label, row["label"]),
-                    location=quotation,
-                    type="theorems",
-                )
-                row = None
+            label = label_of(content[0])
+            row = next((row for row in left if row["label"] == label), None)
+            if row:
+                left.remove(row)
             boxes.append(box(f"{lecture_number(lecture)}.{number}", content, row))
         if boxes:
             place = quotation.parent.index(quotation)

@@ -86,18 +86,28 @@ class Browser:
             **{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
         )
 
+    def prefer(self, mode: str) -> None:
+        """Ask pages for "light" or "dark" colours, as the system of a reader does."""
+        feature = {"name": "prefers-color-scheme", "value": mode}
+        self.send("Emulation.setEmulatedMedia", features=[feature])
+
     def open(self, address: str) -> None:
         """Load a page and wait until its formulas are set."""
         self.events.clear()
         self.send("Page.navigate", url=address)
-        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
-            self.events.append(json.loads(self.socket.recv()))
+        self.wait_for("Page.loadEventFired")
         self.evaluate("window.MathJax?.startup.promise.then(() => true)")
+
+    def wait_for(self, method: str) -> None:
+        """Wait until this has happened since the events were last cleared."""
+        while not any(event["method"] == method for event in self.events):
+            self.events.append(json.loads(self.socket.recv()))
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""
+        codes = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13}
         for kind in ("rawKeyDown", "keyUp"):
-            code = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}[key]
+            code = codes[key]
             self.send(
                 "Input.dispatchKeyEvent",
                 **{"type": kind, "key": key, "windowsVirtualKeyCode": code},

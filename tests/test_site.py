@@ -1,19 +1,21 @@
 """The site builds without a warning, asks nothing of the network, and reads well."""
 
-import fcntl
-import os
 import re
-import shutil
-import subprocess
-import sys
+import time
 from base64 import b64decode
 from html import unescape
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
+import coverage_page
+import page_head
+import parts_page
+import publish
 import pytest
-from browser import CHROMIUM, Browser
+import solutions_page
+from browser import CHROMIUM
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -41,30 +43,6 @@ def test_the_pattern_finds_what_a_browser_fetches(text, fetched):
     assert bool(FETCHED.search(text)) is fetched
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The built site; of several workers the first to need it builds it."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    html = folder / "html"
-    with (folder / "html.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not html.exists():
-            # Pages of modules that have moved since would be orphans.
-            shutil.rmtree(ROOT / "docs/generated", ignore_errors=True)
-            command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d"]
-            result = subprocess.run(
-                [sys.executable, *command, folder / "trees", ".", folder / "building"],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-            )
-            assert result.returncode == 0, result.stderr
-            (folder / "building").rename(html)
-    return html
-
-
 def pages(site):
     return [p for p in sorted(site.rglob("*.html")) if "_static" not in p.parts]
 
@@ -77,11 +55,151 @@ def test_the_site_stands_alone(site):
     for path in [*pages(site), *site.rglob("*.css")]:
         assert not (found := FETCHED.search(path.read_text())), (path, found)
     sidebar = re.sub(r"\s+", " ", (site / "docs/index.html").read_text())
-    assert sidebar.count(">03 Trace the Pareto frontier</a>") == 2  # and its solutions
+    assert sidebar.count(">03 Trace the Pareto frontier</a>") == 1
     page = (site / "docs/generated/qdtheory.pairs.separable.html").read_text()
     assert re.search(r'<script defer="defer" src="[./]*/_static/tex-svg-full.js', page)
     (script,) = site.rglob("_static/tex-svg-full.js")
     assert script.stat().st_size > 1_000_000
+
+
+def test_the_site_is_light(site):
+    files = [path for path in site.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 25e6
+    assert (site / "_static/search_texts.js").stat().st_size < 2e6
+    assert (site / "_static/social.png").stat().st_size < 100e3
+    assert [path for path in files if path.suffix in (".map", ".po", ".mo")] == []
+
+
+def test_every_lecture_is_in_one_part_and_the_parts_keep_the_numbers_in_order():
+    listed = [name for part in parts_page.parts() for name in parts_page.lectures(part)]
+    assert sorted(listed) == sorted(p.stem for p in ROOT.glob("notebooks/*.ipynb"))
+    for part in parts_page.parts():
+        assert parts_page.lectures(part) == sorted(parts_page.lectures(part))
+    pages_of_parts = {path.stem for path in ROOT.glob("docs/parts/*.md")}
+    assert pages_of_parts == set(parts_page.parts())
+
+
+@pytest.mark.parametrize("part", parts_page.parts())
+def test_a_part_says_in_five_sentences_what_one_will_know(part):
+    text = (ROOT / f"docs/parts/{part}.md").read_text()
+    opening = " ".join(text.split("\n\n")[1].split())
+    assert opening.startswith("After these ")
+    count = len(re.findall(r"[.?](?= [A-Z]|$)", opening))
+    assert count == 5
+    assert len(parts_page.COVER.findall(text)) == 1
+
+
+def test_a_part_shows_its_best_figure_and_its_lectures(site):
+    text = (site / "docs/parts/frontier.html").read_text()
+    assert re.search(r'<img alt="[^"]+" class="cover" src="[^"]+"', text)
+    for name in parts_page.lectures("frontier"):
+        assert f'{name}.html"' in text
+    assert (site / "notebooks/03_pareto_frontier.html").exists()  # links stay
+
+
+def test_solutions_stand_folded_below_their_exercises(site):
+    for solved in ROOT.glob("notebooks/solutions/*.ipynb"):
+        text = (site / f"notebooks/{solved.stem}.html").read_text()
+        exercises = text[text.index('<section id="exercises">') :]
+        folded = exercises[: exercises.index("</details>")]
+        assert '<details class="solution">' in folded, solved.stem
+        assert f'href="solutions/{solved.stem}.html"' in folded, solved.stem
+        assert text.count('<details class="solution">') == text.count("Solutions</summ")
+
+
+def test_a_solution_that_no_cell_checks_is_refused():
+    def cell(source, *tags):
+        kind = "markdown" if source.startswith("[") else "code"
+        return {"cell_type": kind, "source": source, "metadata": {"tags": tags}}
+
+    text, code = cell("[a](../b.ipynb)", "solution"), cell("x = 1", "solution")
+    check, other = cell("check(x)", "exercise"), cell("y")
+    found = solutions_page.with_solutions([other, check], [text, code, check], "01_a")
+    sources = [one["source"] for one in found]
+    assert sources[:2] == ["y", "check(x)"]
+    assert sources[3:5] == ["[a](b.ipynb)", "x = 1"]
+    with pytest.raises(AssertionError, match="no cell checks"):
+        solutions_page.with_solutions([check], [code], "01_a")
+    with pytest.raises(AssertionError, match="lacks the cell 'check"):
+        solutions_page.with_solutions([other], [code, check], "01_a")
+
+
+def test_a_solution_hangs_under_its_lecture_and_is_skipped_at_its_foot(site):
+    text = (site / "notebooks/03_pareto_frontier.html").read_text()
+    assert re.search(r'class="right-next"\s+href="04_when_a_pair_', text)
+    solved = (site / "notebooks/solutions/03_pareto_frontier.html").read_text()
+    assert 'href="../03_pareto_frontier.html">Lecture 03</a>' in solved
+    assert re.search(r'class="left-prev"\s+href="../03_pareto_frontier', solved)
+    assert re.search(r'class="right-next"\s+href="../04_when_a_pair_', solved)
+
+
+# What the first page says of a claim, and what the claim prints.
+NUMBERS = {
+    "N14.1": ("Of 198 pairs of metrics in use, 6 let", "6 pairs compatible, 192 not"),
+    "N25.2": (
+        "safe beside nine real texts. Beside eight or ten, a model beats",
+        "with 8, 9, 10 real texts: incompatible, compatible, incompatible",
+    ),
+    "N10.42": ("20.6, 20.5 and 19.4 in perplexity, for 25.1", "20.6 20.5 19.4 for a"),
+}
+
+
+@pytest.mark.parametrize("claim", NUMBERS)
+def test_the_first_page_says_what_the_claims_print(claim):
+    text = " ".join((ROOT / "docs/index.md").read_text().split())
+    here, there = NUMBERS[claim]
+    assert here in text
+    assert f"({claim})" in text[text.index(here) :][:200]
+    assert there in " ".join(coverage_page.claims()[claim][1])
+
+
+def test_the_first_page_draws_its_picture_itself(site):
+    text = (site / "docs/index.html").read_text()
+    assert text.count('<svg class="panel"') == 2
+    assert "better in both" in text
+    assert "@misc{qdtheory," in text
+
+
+def test_a_page_says_what_it_is_to_those_who_link_to_it(site):
+    text = (site / "notebooks/03_pareto_frontier.html").read_text()
+    assert '<meta name="description" content="Which models cannot be beaten' in text
+    assert '<meta property="og:title" content="Trace the Pareto frontier">' in text
+    assert "og:image" not in text  # it needs the site's address
+
+
+def test_the_picture_beside_a_link_has_the_address_of_the_site():
+    app = SimpleNamespace(config=SimpleNamespace(html_baseurl="https://a.org/b/"))
+    context = {}
+    page_head.tell(app, "docs/index", "page.html", context, None)
+    assert context == {"social_picture": "https://a.org/b/_static/social.png"}
+
+
+def test_the_root_leads_to_the_first_page(site):
+    text = (site / "index.html").read_text()
+    assert 'content="0; url=docs/index.html"' in text
+    assert '<a href="docs/index.html">' in text
+
+
+def version(site, name):
+    """A site of one page, of a version."""
+    (site / "docs").mkdir(parents=True)
+    page = f'<html lang="en" data-content_root="../"><span id="version">{name}</span>'
+    scripts = '<script src="../site.js"></script><script src="../versions.js"></script>'
+    (site / "docs/index.html").write_text(page + scripts)
+    (site / "site.js").write_text((ROOT / "docs/static/site.js").read_text())
+    return site
+
+
+def test_versions_lie_beside_each_other(tmp_path):
+    folder = tmp_path / "published"
+    for name in ("1.2.0", "1.10.0"):
+        publish.publish(version(tmp_path / name, name), folder)
+    assert (
+        folder / "versions.js"
+    ).read_text() == 'showVersions(["1.10.0", "1.2.0"]);\n'
+    assert "url=1.10.0/docs/index.html" in (folder / "index.html").read_text()
+    publish.publish(tmp_path / "1.2.0", folder)  # again: the list is the same
+    assert (folder / "versions.js").read_text().count("1.2.0") == 1
 
 
 def test_every_link_within_the_site_resolves(site):
@@ -161,8 +279,34 @@ AXE = """
     .map(({id, nodes: [node]}) => `${id}: ${node.html.slice(0, 90)}`);
 })()
 """
+# In the dark only colours are others.
+AXE_IN_THE_DARK = """
+(async () => {
+  const only = {type: "rule", values: ["color-contrast"]};
+  const {violations} = await axe.run({preload: false, runOnly: only});
+  return violations.map(({id, nodes: [node]}) =>
+    `${id} in the dark: ${node.html.slice(0, 90)}`);
+})()
+"""
+# The theme hears of the wish for dark colours a moment later.
+STAYS_LIGHT = """
+new Promise((resolve) => {
+  const end = performance.now() + (document.documentElement.dataset.theme ? 3000 : 0);
+  const look = () => {
+    const ground = getComputedStyle(document.body).backgroundColor;
+    const brightest = Math.max(...ground.match(/\\d+/g).slice(0, 3).map(Number));
+    if (brightest < 64 || !document.documentElement.dataset.theme) resolve([]);
+    else if (performance.now() > end) resolve([`stays light: ${ground}`]);
+    else setTimeout(look, 20);
+  };
+  look();
+})
+"""
 CONTRAST_PAGES = {
     "docs/index.html",
+    "docs/coverage.html",
+    "docs/parts/frontier.html",
+    "search.html",
     "docs/explorer.html",
     "docs/generated/qdtheory.pairs.separable.html",
     "notebooks/solutions/02_quality_and_diversity.html",
@@ -170,20 +314,14 @@ CONTRAST_PAGES = {
 # Pages made by one template are alike to axe: a few of each, and all that are written
 # by hand.
 AXE_PAGES = re.compile(
-    r"docs/\w+\.html|search\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
+    r"index\.html|docs/(parts/)?\w+\.html|search\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
     r"|docs/generated/qdtheory\.(theory\.frontier|text\.bleu)\.html"
 )
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
-
-
 def faults(browser, address, site, axe=True, contrast=True):
-    """What is wrong with a page, loaded on a phone; its width on a desk too."""
+    """What is wrong with a page, on a phone and on a desk, in light and in dark."""
+    browser.prefer("light")
     browser.resize(PHONE)
     browser.open(address)
     found = browser.evaluate(UNSET_MATHS) + browser.evaluate(TOO_WIDE)
@@ -192,6 +330,12 @@ def faults(browser, address, site, axe=True, contrast=True):
         browser.evaluate(f"{rules}; 0")
         found += browser.evaluate(AXE.replace("CONTRAST", str(contrast).lower()))
     browser.resize(DESK)
+    found += browser.evaluate(TOO_WIDE)
+    browser.prefer("dark")
+    found += browser.evaluate(STAYS_LIGHT) + browser.evaluate(TOO_WIDE)
+    if contrast:
+        found += browser.evaluate(AXE_IN_THE_DARK)
+    browser.resize(PHONE)
     found += browser.evaluate(TOO_WIDE)
     found += browser.complaints()
     asked = [a for a in browser.requested() if not a.startswith((site, "data:"))]
@@ -223,6 +367,21 @@ def test_every_page_loads_reads_and_fits_at_both_widths(site, browser):
         ('<img src="absent.png">', "image-alt: <img"),
         ('<img src="absent.png">', "net::ERR_FILE_NOT_FOUND"),
         ('<p style="color: #999; background: #fff">pale</p>', "color-contrast: <p"),
+        (
+            """<script>
+            const dark = matchMedia("(prefers-color-scheme: dark)");
+            document.documentElement.dataset.theme = "auto";
+            dark.onchange = () => document.querySelector("p").style.color = "#222";
+            </script><style>
+            @media (prefers-color-scheme: dark) {body {background: #111}}</style>
+            <p style="color: #000">dim</p>""",
+            "color-contrast in the dark: <p",
+        ),
+        (
+            """<script>document.documentElement.dataset.theme = "auto"</script>
+            <style>body {background: #fff}</style>""",
+            "stays light: rgb(255, 255, 255)",
+        ),
         ("<script>absent()</script>", '{"exceptionId"'),
         ("<script>console.error('no')</script>", '[{"type": "string"'),
         ('<img alt="" src="file:///absent">', "asks for file:///absent"),
@@ -233,6 +392,92 @@ def test_a_fault_of_a_page_is_found(tmp_path, browser, body, fault):
     page.write_text(f'<html lang="en"><title>x</title><main><h1>x</h1>{body}</main>')
     found = faults(browser, page.as_uri(), tmp_path.as_uri())
     assert any(text.startswith(fault) for text in found), found
+
+
+@in_a_browser
+def test_the_first_page_paints_without_scripts(site, browser):
+    browser.prefer("light")
+    browser.resize(PHONE)
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open((site / "index.html").as_uri())  # which leads to it
+        deadline = time.monotonic() + 60
+        there = "location.href.includes('docs/') && document.readyState"
+        while browser.evaluate(there) != "complete":
+            assert time.monotonic() < deadline
+        seen = browser.evaluate(
+            """(() => {
+              const shown = (node) => node.checkVisibility({opacityProperty: true});
+              const top = (node) => node.getBoundingClientRect().top;
+              const panels = [...document.querySelectorAll(".picture > svg")];
+              const words = [...document.querySelectorAll(".picture text")];
+              return {
+                title: shown(document.querySelector("article h1")),
+                panels: panels.map((panel) => [shown(panel), top(panel)]),
+                points: Math.min(...words.map((word) => {
+                  const {a, b} = word.getScreenCTM();
+                  const size = parseFloat(getComputedStyle(word).fontSize);
+                  return 0.75 * size * Math.hypot(a, b);
+                })),
+                width: Math.min(...panels.map((p) => p.getBoundingClientRect().width)),
+              };
+            })()"""
+        )
+    finally:
+        browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert seen["title"]
+    (one, first), (other, second) = seen["panels"]
+    assert one
+    assert other
+    assert first < 844 - 200  # on the first screen of a phone
+    assert second > first  # below it: side by side their words would be small
+    assert seen["width"] > 300
+    assert seen["points"] >= 9
+
+
+@in_a_browser
+def test_the_column_shown_by_is_on_the_screen_of_a_phone(site, browser):
+    browser.resize(PHONE)
+    browser.open((site / "docs/coverage.html").as_uri())
+    seen = browser.evaluate(
+        """[...document.querySelectorAll("table.stacked")].map((table) => {
+          const cell = table.tBodies[0].rows[0].cells[2];
+          const {left, right} = cell.getBoundingClientRect();
+          return [cell.dataset.column, left, right];
+        })"""
+    )
+    assert len(seen) == 5
+    for column, left, right in seen:
+        assert column == "Shown by"
+        assert left >= 0
+        assert right <= PHONE
+
+
+@in_a_browser
+def test_a_reader_changes_the_version(tmp_path, browser):
+    for name in ("1.0.0", "1.1.0"):
+        publish.publish(version(tmp_path / name, name), tmp_path / "published")
+    browser.open((tmp_path / "published/1.0.0/docs/index.html").as_uri())
+    browser.evaluate(
+        """new Promise((resolve) => {
+          const look = () =>
+            document.querySelector("select") ? resolve() : setTimeout(look, 20);
+          look();
+        })"""
+    )
+    names = "[...document.querySelectorAll('option')].map((o) => [o.text, o.selected])"
+    assert browser.evaluate(names) == [["1.1.0", False], ["1.0.0", True]]
+    browser.evaluate(
+        """(() => {
+          const choice = document.querySelector("select");
+          choice.value = "1.1.0";
+          choice.dispatchEvent(new Event("change"));
+        })()"""
+    )
+    deadline = time.monotonic() + 60
+    while "1.1.0/docs/index.html" not in browser.evaluate("location.href"):
+        assert time.monotonic() < deadline
+    assert browser.complaints() == []
 
 
 @in_a_browser
@@ -261,6 +506,19 @@ def test_the_search_finds_the_coverage_rate(site, browser):
         "docs/generated/qdtheory.metrics.ngrams.html#qdtheory.metrics.ngrams.coverage_rate",
     ):
         assert f"{site.as_uri()}/{page}" in found
+    said = browser.evaluate(
+        """(() => {
+          const link = document.querySelector("#search-results a[href='" +
+            "notebooks/02_quality_and_diversity.html']");
+          const item = link.closest("li");
+          return [
+            item.querySelector(".search-place").textContent,
+            [...item.querySelectorAll("mark")].map((m) => m.textContent.toLowerCase()),
+          ];
+        })()"""
+    )
+    assert said[0].startswith("Part 1. The world \u203a Lecture 02 \u203a ")
+    assert {*said[1]} == {"coverage", "rate"}
     assert browser.complaints() == []
 
 

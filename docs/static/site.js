@@ -2,8 +2,34 @@
 // code and tables.
 for (const event of ["load", "resize"]) {
   addEventListener(event, () => {
-    for (const node of document.querySelectorAll(".cell_output, p:has(> img)")) {
+    for (const node of document.querySelectorAll(".cell_output, figure, p:has(> img)")) {
       node.tabIndex = node.scrollWidth > node.clientWidth ? 0 : -1;
     }
   });
+}
+
+// On a phone the cells of a row stand below each other, so each says its column.
+addEventListener("DOMContentLoaded", () => {
+  for (const table of document.querySelectorAll("table.stacked")) {
+    const names = [...table.querySelectorAll("thead th")].map((th) => th.textContent);
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, i) => (cell.dataset.column = names[i]));
+    }
+  }
+});
+
+// Called by versions.js, where other versions of the site lie beside this one.
+function showVersions(versions) {
+  const place = document.getElementById("version");
+  const choice = document.createElement("select");
+  choice.setAttribute("aria-label", "Version of the book");
+  for (const name of versions) {
+    const here = name === place.textContent;
+    choice.append(new Option(name, name, here, here));
+  }
+  choice.addEventListener("change", () => {
+    const root = document.documentElement.dataset.content_root;
+    location.href = `${root}../${choice.value}/docs/index.html`;
+  });
+  place.replaceWith(choice);
 }

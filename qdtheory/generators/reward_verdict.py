@@ -63,6 +63,10 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
         ValueError: the formula cannot be read, the reward is not finite for every D in
             (0, 1), or it has no formula.
 
+    References:
+        That the logit alone is a pair is ours, and machine-checked: `logit_is_LL_SE`
+        and `only_the_logit` in proofs/LogitTheorem.v.
+
     Claims: N20.6.
 
     Example:

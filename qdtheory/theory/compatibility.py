@@ -166,7 +166,10 @@ def check_compatibility(
             differentiable at a point tested.
 
     References:
-        Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3.
+        Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3. "If"
+        is machine-checked: `theorem_3_if` and `P_is_Pareto_optimal` in
+        proofs/Theorem3.v; an incompatible pair, `LL_NRR_is_not_compatible` in
+        proofs/Counterexample.v.
 
     Claims: T3.1, T3.2, T3.3, T3.4, T3.5, T3.7, T3.9, T3.11, N6.4.
 

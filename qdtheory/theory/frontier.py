@@ -134,7 +134,9 @@ def pareto_optimum(
 
     References:
         Li et al. 2020, Theorem 2, extended to both ends; regularised argmax and
-        entmax: Martins & Astudillo 2016, Peters et al. 2019.
+        entmax: Martins & Astudillo 2016, Peters et al. 2019. That an optimum keeps
+        the order and the ties of P, Lemma 1, is machine-checked: `lemma_1_order` and
+        `lemma_1_ties` in proofs/Theorem1.v.
 
     Claims: L1.1, L2.1, T2.1, T2.2, T2.10, T2.11, T2.13, T2.14, T2.15.
 

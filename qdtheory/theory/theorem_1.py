@@ -47,7 +47,9 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         ValueError: a resolution below 3, which would test nothing.
 
     References:
-        Li et al. 2020, Theorem 1; the exact condition on the line is ours.
+        Li et al. 2020, Theorem 1; the exact condition on the line is ours. "If" is
+        machine-checked: `theorem_1_quality`, `theorem_1_diversity` and
+        `slopes_that_fall` in proofs/Theorem1.v.
 
     Claims: T1.1, T1.2, T1.3, T1.4, T1.5, T1.6, T1.7, T1.8, T1.9, T1.10, T1.11.
 

@@ -1,0 +1,172 @@
+"""The parts of the book: which lecture is in which, what pages and sidebar say of it.
+
+`parts/NAME.md` lists its lectures by their numbers, "* [03](...ipynb): what it shows."
+That list is the only one: titles and reading times come from the lectures, the picture
+at `<!-- cover: NAME -->` is that lecture's cover, and docs/index.md names the parts in
+their order.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from lecture_figures import covers, lecture_number
+
+DOCS = Path(__file__).parent
+SOURCES = DOCS.parent / "notebooks/src"
+COVERS = DOCS / "generated/covers"  # not committed, as the rest of the folder
+
+ENTRY = re.compile(r"^\* \[(\w+)\]\(\.\./\.\./notebooks/(\w+)\.ipynb\):", re.MULTILINE)
+COVER = re.compile(r"<!-- cover: (\w+) -->")
+PART = re.compile(r"^parts/(\w+)$", re.MULTILINE)
+
+
+def source(lecture):
+    """The source of a lecture."""
+    return SOURCES / f"{lecture}.md"
+
+
+@cache
+def heading(path):
+    """The title of a page."""
+    return re.search(r"^# (.+)$", path.read_text("utf-8"), re.MULTILINE)[1]
+
+
+def titled(lecture):
+    """A lecture's number and title."""
+    return f"{lecture.split('_')[0]} {heading(source(lecture))}"
+
+
+def reading(lecture):
+    """How long a lecture takes to read, as its head says."""
+    found = re.search(r"\*\*Reading\*\* (\d+ min)", source(lecture).read_text("utf-8"))
+    return f" ({found[1]})" if found else ""
+
+
+@cache
+def lectures(part):
+    """The lectures of a part, in order."""
+    text = (DOCS / f"parts/{part}.md").read_text("utf-8")
+    return [name for _, name in ENTRY.findall(text)]
+
+
+@cache
+def parts():
+    """The parts, in order."""
+    return PART.findall((DOCS / "index.md").read_text("utf-8"))
+
+
+def part_of(lecture):
+    """The part that a lecture belongs to."""
+    return next(part for part in parts() if lecture in lectures(part))
+
+
+def entry(match):
+    """A line of a part's list: title and reading time in place of the number."""
+    number, lecture = match.groups()
+    assert lecture.startswith(f"{number}_"), f"{number} is not {lecture}"
+    link = f"[**{titled(lecture)}**](../../notebooks/{lecture}.ipynb)"
+    return f"* {link}{reading(lecture)}:"
+
+
+def cover(match):
+    """A lecture's cover, with its caption and the way to its place."""
+    found = covers()[match[1]]
+    suffix = found.kind.partition("/")[2].partition("+")[0]
+    COVERS.mkdir(parents=True, exist_ok=True)
+    (COVERS / f"{found.lecture}.{suffix}").write_bytes(found.picture)
+    place = f"../../notebooks/{found.lecture}.html#{found.anchor}"
+    return "\n".join(
+        [
+            f"```{{figure}} ../generated/covers/{found.lecture}.{suffix}",
+            f":alt: {found.alt or heading(source(found.lecture))}",
+            f":target: {place}",
+            ":class: cover",
+            f"{found.caption} *From lecture {lecture_number(found.lecture)}.*",
+            "```",
+        ]
+    )
+
+
+def section(match):
+    """A part's entries in the sidebar: its page, then its lectures."""
+    part = match[1]
+    links = (f"{titled(name)} <../notebooks/{name}>" for name in lectures(part))
+    return "\n".join(
+        [f"What part {parts().index(part) + 1} shows <{match[0]}>", *links]
+    )
+
+
+def listed():
+    """The parts with the titles of their pages, and the numbers of their lectures."""
+    lines = []
+    for part in parts():
+        title = heading(DOCS / f"parts/{part}.md").partition(". ")[2]
+        lines.append(f"1. [{title}](parts/{part}.md)")
+    return "\n".join(lines)
+
+
+def fill(app, document, text):
+    """Complete the first page's lists and the parts' pages."""
+    if document == "docs/index":
+        text[0] = PART.sub(section, text[0].replace("<!-- parts -->", listed()))
+        parts_read = parts()
+    elif document.startswith("docs/parts/"):
+        text[0] = COVER.sub(cover, ENTRY.sub(entry, text[0]))
+        parts_read = [document.rpartition("/")[2]]
+    else:
+        return
+    for part in parts_read:
+        app.env.note_dependency(DOCS / f"parts/{part}.md")
+        for name in lectures(part):
+            app.env.note_dependency(source(name))
+
+
+def place_of(document):
+    """Where in the book a page is: the names of its part and lecture, if any."""
+    folder, _, name = document.rpartition("/")
+    if folder not in ("notebooks", "notebooks/solutions"):
+        return []
+    part = heading(DOCS / f"parts/{part_of(name)}.md")
+    return [f"Part {part}", f"Lecture {name.split('_')[0]}"]
+
+
+def above(app, pagename):
+    """Links above a lecture's title to where in the book it is."""
+    folder, _, name = pagename.rpartition("/")
+    if folder not in ("notebooks", "notebooks/solutions"):
+        return []
+    part = f"docs/parts/{part_of(name)}"
+    lecture = f"notebooks/{name}"
+    return [
+        (app.builder.get_relative_uri(pagename, page) * (page != pagename), text)
+        for page, text in zip((part, lecture), place_of(pagename), strict=True)
+    ]
+
+
+def neighbour(app, pagename, step):
+    """The page before or after one; no solution is, it hangs under its lecture."""
+    found = app.builder.relations.get(pagename, (None, None, None))[step]
+    while found and found.startswith("notebooks/solutions/"):
+        found = app.builder.relations[found][step]
+    if found is None:
+        return None
+    folder, _, name = found.rpartition("/")
+    title = app.builder.render_partial(app.env.titles[found])["title"]
+    return {
+        "link": app.builder.get_relative_uri(pagename, found),
+        "title": titled(name) if folder == "notebooks" else title,
+    }
+
+
+def place(app, pagename, templatename, context, doctree):
+    """Say of a page where in the book it is."""
+    context["above"] = above(app, pagename)
+    context["prev"] = neighbour(app, pagename, 1)
+    context["next"] = neighbour(app, pagename, 2)
+
+
+def setup(app):
+    app.connect("source-read", fill)
+    app.connect("html-page-context", place)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,44 @@
+"""The built site and a browser, for the tests of pages."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browser import Browser
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The built site; of several workers the first to need it builds it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    html = folder / "html"
+    with (folder / "html.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not html.exists():
+            # Pages of modules that have moved since would be orphans.
+            shutil.rmtree(ROOT / "docs/generated", ignore_errors=True)
+            command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d"]
+            result = subprocess.run(
+                [sys.executable, *command, folder / "trees", ".", folder / "building"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+            )
+            assert result.returncode == 0, result.stderr
+            (folder / "building").rename(html)
+    return html
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
