@@ -102,7 +102,7 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
                 lambda: [(np.array(ROWS[1]), np.array(ROWS[0]))],
                 1e-9,
             ),
-            "these are the brackets; α is missing",
+            "these are the brackets; alpha is missing",
         ),
     ),
     "04.2": (
@@ -216,7 +216,9 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
         (same_number(-0.6), "that is the slope; minus the slope is asked for"),
     ),
     "16b.0": ((same_number(1.0), "the model meets another text half of the time"),),
-    "17.0": ((same_number(0.8), "that is U of (.8, .2); the bound is for every model"),),
+    "17.0": (
+        (same_number(0.8), "that is U of P = (.8, .2); the bound is for all models"),
+    ),
     "17.1": ((same_number(0.625), "the other text's slope also moves with η"),),
     "18.0": ((same_number(-0.5), "both messages get the *same* answer"),),
     "18.1": ((same_number(-0.8), "the pool is more diverse: the sign is plus"),),
