@@ -195,11 +195,8 @@ def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):
     assert f"{eight.format('N3.8')}, {nine.format('N3.9')}, " in page  # was one link
     assert '<span class="pre">T2.1</span>' in page  # code stays
     other = flat(small["page"])
-    assert (
-        link.replace("#", "../notebooks/03_draw.html#").format("T2.3", "three", "T2.3")
-        + " in it."
-        in other
-    )
+    there = link.replace("#", "../notebooks/03_draw.html#")
+    assert there.format("T2.3", "three and four", "T2.3") + " in it." in other
     assert "T2.1 in a heading" in other
 
 
