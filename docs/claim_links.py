@@ -63,29 +63,32 @@ def inside(node, kinds):
 # --- anchors ------------------------------------------------------------------
 
 
-def claim_line(text):
-    """What a claim prints, with its anchor."""
+def claim_line(text, ids):
+    """A line that a claim prints; the first has the anchor."""
     number = text.split()[0]
     link = nodes.reference("", number, refid=number, internal=True)
     rest = nodes.Text(text.removeprefix(number).rstrip())
     # Without a raw source it is not taken for code.
-    return nodes.literal_block(
-        "", "", link, rest, ids=[number], classes=["output", "claim"]
-    )
+    return nodes.literal_block("", "", link, rest, ids=ids, classes=["output", "claim"])
 
 
 def set_anchors(app, document):
-    """Set each claim that a lecture prints in a line of its own."""
+    """Set what the claims of a lecture print in lines of their own."""
+    seen = set()
     for block in [*document.findall(nodes.literal_block)]:
         if "stream" not in block["classes"] or not PRINTED.search(block.astext()):
             continue
         before, *printed = PRINTED.split(block.astext())
-        lines = [claim_line(text) for text in printed]
+        lines = []
         if before.strip():
             rest = block.copy()
             rest.rawsource = before.rstrip("\n")
             rest += nodes.Text(rest.rawsource)
-            lines.insert(0, rest)
+            lines.append(rest)
+        for text in printed:
+            new = {text.split()[0]} - seen
+            lines.append(claim_line(text, [*new]))
+            seen |= new
         place = block.parent.index(block)
         block.parent[place : place + 1] = lines
 

@@ -1,10 +1,12 @@
 """Leave out of the site what no reader sees.
 
 Names, brackets and spaces in code have the colour of text, so they need no element of
-their own: these were a sixth of all pages. The theme brings maps for debugging its
-scripts, and words in other languages.
+their own: these were a sixth of all pages. The theme brings two thousand icons, of
+which the pages show some twenty, maps for debugging its scripts, and words in other
+languages.
 """
 
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +16,12 @@ from sphinx.highlighting import PygmentsBridge
 
 PLAIN = {Name, Punctuation, Whitespace}
 
+# An icon in the script of Font Awesome: its name, other names, and its outline.
+ICON = re.compile(
+    r'"?([a-z0-9-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",'
+    r'(?:"[^"]*"|\[(?:"[^"]*",?)+\])\],?'
+)
+
 
 class PlainFormatter(HtmlFormatter):
     """Code without elements for what has no colour."""
@@ -22,14 +30,34 @@ class PlainFormatter(HtmlFormatter):
         return "" if ttype in PLAIN else super()._get_css_classes(ttype)
 
 
+def icons(texts):
+    """The names of the icons that pages and scripts ask for."""
+    return {name for text in texts for name in re.findall(r"\bfa-([a-z0-9-]+)", text)}
+
+
+def without_others(script, names):
+    """The script with these icons alone."""
+
+    def kept(match):
+        found = {match[1], *re.findall(r'"([^"]+)"', match[2])}
+        return match[0] if found & names else ""
+
+    return ICON.sub(kept, script)
+
+
 def prune(app, exception):
-    """Remove the theme's files that only its authors need."""
+    """Remove what only the theme's authors, or other sites, need."""
     if exception or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
     for path in static.rglob("*.map"):
         path.unlink()
     shutil.rmtree(static / "locales", ignore_errors=True)
+    script = static / "scripts/fontawesome.js"
+    others = [*static.rglob("*.js"), *Path(app.outdir).rglob("*.html")]
+    others.remove(script)
+    names = icons(path.read_text("utf-8") for path in others)
+    script.write_text(without_others(script.read_text("utf-8"), names), "utf-8")
 
 
 def setup(app):

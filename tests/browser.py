@@ -105,12 +105,14 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""
-        codes = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13}
-        for kind in ("rawKeyDown", "keyUp"):
-            code = codes[key]
+        code = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13}[
+            key
+        ]
+        typed = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown" if typed else "rawKeyDown", "keyUp"):
             self.send(
                 "Input.dispatchKeyEvent",
-                **{"type": kind, "key": key, "windowsVirtualKeyCode": code},
+                **{"type": kind, "key": key, "windowsVirtualKeyCode": code} | typed,
             )
 
     def requested(self) -> list[str]:

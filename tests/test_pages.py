@@ -69,7 +69,10 @@ CELLS = [
     text("> **Definition 1** (Li 2020). A *model* is Q.\n\n> Nothing in bold.\n"),
     code("x = 1"),
     code("y = 2"),
-    code("print(x)", printed("before\nT2.1  one = 1\n      and more\nT2.3  three\n")),
+    code(
+        "print(x)",
+        printed("before\nT2.1  one = 1\n      and more\nT2.3  three\nT2.3  and four"),
+    ),
     text("`T2.1` and [N3.8, N3.9](03_draw.ipynb), [N3.8](03_draw.ipynb#again) stay."),
     code("check(1)", printed("N3.8  eight\nN3.9  nine\n"), tags=["exercise"]),
 ]
@@ -177,6 +180,7 @@ def test_a_claim_is_a_line_with_its_anchor_and_the_rest_stays(small):
     assert re.sub("<.*?>", "", line) == "T2.1  one = 1\n      and more"
     assert 'href="#T2.1">T2.1</a>' in line
     assert page.count('id="T2.3"') == page.count('id="N3.9"') == 1
+    assert page.count('href="#T2.3">T2.3</a>') == 2
     assert flat(page).count("before") == 1
 
 
@@ -191,11 +195,8 @@ def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):
     assert f"{eight.format('N3.8')}, {nine.format('N3.9')}, " in page  # was one link
     assert '<span class="pre">T2.1</span>' in page  # code stays
     other = flat(small["page"])
-    assert (
-        link.replace("#", "../notebooks/03_draw.html#").format("T2.3", "three", "T2.3")
-        + " in it."
-        in other
-    )
+    there = link.replace("#", "../notebooks/03_draw.html#")
+    assert there.format("T2.3", "three and four", "T2.3") + " in it." in other
     assert "T2.1 in a heading" in other
 
 

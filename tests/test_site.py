@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import coverage_page
+import light_pages
 import page_head
 import parts_page
 import publish
@@ -68,6 +69,16 @@ def test_the_site_is_light(site):
     assert (site / "_static/search_texts.js").stat().st_size < 2e6
     assert (site / "_static/social.png").stat().st_size < 100e3
     assert [path for path in files if path.suffix in (".map", ".po", ".mo")] == []
+
+
+def test_the_icons_that_pages_show_are_left():
+    script = (
+        'var a={"x":1},b={"bars":[448,512,["navicon"],"f0c9","M0"],'
+        'sun:[1,2,[],"f1",["M1","M2"]],"moon":[1,2,[],"f2","M3"]};run()'
+    )
+    left = 'var a={"x":1},b={"bars":[448,512,["navicon"],"f0c9","M0"],};run()'
+    names = light_pages.icons(['<i class="fa-solid fa-navicon">'])
+    assert light_pages.without_others(script, names) == left
 
 
 def test_every_lecture_is_in_one_part_and_the_parts_keep_the_numbers_in_order():
@@ -433,6 +444,21 @@ def test_the_first_page_paints_without_scripts(site, browser):
     assert second > first  # below it: side by side their words would be small
     assert seen["width"] > 300
     assert seen["points"] >= 9
+
+
+@in_a_browser
+def test_no_icon_of_a_page_is_missing(site, browser):
+    browser.open((site / "notebooks/03_pareto_frontier.html").as_uri())
+    seen = browser.evaluate(
+        """(() => {
+          const names = [...document.querySelectorAll("svg.svg-inline--fa")]
+            .map((icon) => icon.dataset.icon);
+          return [names, document.querySelectorAll("i.fa-solid").length];
+        })()"""
+    )
+    names, missing = seen
+    assert {"bars", "magnifying-glass", "chevron-down", "download"} <= {*names}
+    assert missing == 0
 
 
 @in_a_browser
