@@ -36,7 +36,7 @@ def cpu_time(browser):
 
 def main():
     """Draw 20 distributions under each pair, after two to warm up."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser = open_explorer(Path(folder))
         try:
             browser.send("Performance.enable", timeDomain="threadTicks")

@@ -147,7 +147,10 @@ def problems(count):
                 p[rng.randrange(size)] = 0
                 p = p / p.sum()
             scores = f.value(p)
-            if (scores < np.inf).all() and np.isfinite(scores[p > 0]).all():
+            if not ((scores < np.inf).all() and np.isfinite(scores[p > 0]).all()):
+                continue
+            finite = scores[np.isfinite(scores)]
+            if np.ptp(finite) > 1e-6 * np.abs(finite).max():  # else all is rounding
                 found.append((f.text, g, p))
     return found[:count]
 
@@ -168,7 +171,7 @@ def test_qdisc_of_200_random_problems_is_the_librarys(browser):
     for (f, g, p), there in zip(asked, answers):
         pair = qd.SeparablePair(f, g)
         here = qd.quality_discrepancy(pair, p)
-        assert here.status == "exact", (f, g, here.reason)
+        assert "proved" in here.reason, (f, g, here.reason)
         assert not isinstance(there, str), (f, g, p, there)
         assert there["qdisc"] == pytest.approx(here.qdisc, abs=1e-6 * there["spread"])
         assert (there["won"] or None) == here.dominated_in, (f, g, p)

@@ -67,7 +67,8 @@ const BestModels = (() => {
   const quality = (scores, q) => total(q.map((x, i) => (x === 0 ? 0 : x * scores[i])));
 
   // --- The inverse of g' ------------------------------------------------------------
-  // Each text keeps its last x, as z = x or log x: the next is sought from there.
+  // Each text keeps its last x, as z = x or log x, with its target and dg'/dz: the next x
+  // is sought from where this leads.
   function inverseOf(g) {
     const atZero = slopeAtZero(g);
     // If g'(0) is infinite, log x is closer to linear in g', and keeps its digits.
@@ -77,7 +78,7 @@ const BestModels = (() => {
     const lowest = inLogs ? g.jet(LEAST)[1] : atZero;
 
     // The x in (0, top] with g'(x) = target, 0 if that is beyond g'(0): Newton steps in
-    // a shrinking bracket. `rise` is dg'/dz there.
+    // a shrinking bracket.
     function solve(text, target, top) {
       if (!(target < lowest)) {
         text.z = NaN;
@@ -85,7 +86,9 @@ const BestModels = (() => {
       }
       const ceiling = to(top);
       let [low, high] = [floor, ceiling];
-      let z = text.z > low && text.z < high ? text.z : (low + high) / 2;
+      const inside = (guess) => guess > low && guess < high;
+      const expected = text.z + (target - text.target) / text.rise;
+      let z = [expected, text.z].find(inside) ?? (low + high) / 2;
       for (let step = 0; step < 100; step++) {
         const x = back(z);
         const [, slope, curvature] = g.jet(x);
@@ -99,16 +102,14 @@ const BestModels = (() => {
         z = good || close ? Math.min(newton, ceiling) : (low + high) / 2;
         if (close || high - low <= 2 * EPS * Math.abs(z)) break;
       }
-      text.z = z;
+      Object.assign(text, { z, target });
       return back(z);
     }
 
     // How x moves with its target.
     const rate = (text) => (inLogs ? back(text.z) : 1) / text.rise;
-    const start = (text, x) => (text.z = x > 0 ? to(x) : NaN);
-    // The text's next guess if its target moves so much.
-    const expect = (text, change) => (text.z += Number.isFinite(change / text.rise) ? change / text.rise : 0);
-    return { atZero, expect, rate, solve, start };
+    const start = (x = 0) => ({ z: x > 0 ? to(x) : NaN, target: NaN, rise: NaN });
+    return { atZero, rate, solve, start };
   }
 
   // Gaps to the greatest score; differences of a rounding error are ties.
@@ -122,7 +123,7 @@ const BestModels = (() => {
     const inverse = inverseOf(g);
     const gaps = gapsOf(scores);
     const modes = gaps.filter((gap) => gap === 0).length;
-    const last = gaps.map(() => ({ z: NaN, rise: NaN }));
+    let last = gaps.map(() => inverse.start());
     let guess = NaN;
 
     function withLargest(m, w) {
@@ -133,7 +134,7 @@ const BestModels = (() => {
     // The best model of a weight; it starts at another model, or where the last one ended.
     function model(w, start = null) {
       if (start) {
-        start.forEach((x, i) => inverse.start(last[i], x));
+        last = start.map(inverse.start);
         guess = Math.max(...start);
       }
       let [low, high] = [1 / gaps.filter(Number.isFinite).length, 1 / modes];
@@ -150,9 +151,7 @@ const BestModels = (() => {
         const own = g.jet(m)[2]; // dg'/dm, which moves all targets
         const rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? own * inverse.rate(last[i]) : 0));
         const newton = m - excess / total(rates.filter(Number.isFinite));
-        const next = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
-        for (const text of last) inverse.expect(text, own * (next - m));
-        m = next;
+        m = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
       }
       if (!(Math.abs(excess) <= 1e-9)) return null; // g is too flat for 64 bits
       guess = m;
@@ -281,7 +280,8 @@ const BestModels = (() => {
     // The rounding error of V(q).
     const noiseOf = (q) => NOISE * total(q.map((x) => Math.abs(diversity(g, [x]))));
     const points = found.points.filter(([, v]) => Number.isFinite(v));
-    return { ...found, scores, spread, real, metrics, noiseOf, points };
+    const endless = points.length < found.points.length; // V falls to minus infinity
+    return { ...found, endless, scores, spread, real, metrics, noiseOf, points };
   }
 
   // QDisc and DRate of the pair at P, and the model that wins.

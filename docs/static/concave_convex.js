@@ -8,7 +8,7 @@
 "use strict";
 
 const ConcaveConvex = (() => {
-  const [BELOW, ABOVE] = [48, 96]; // values of t up to c, and beyond
+  const [BELOW, ABOVE] = [24, 48]; // values of t up to c, and beyond
   const { gapsOf, inverseOf, total, GRID, NOISE } = BestModels;
   const range = (count) => Array.from({ length: count }, (_, i) => i);
   const between = (low, high, share) => low * (high / low) ** share;
@@ -61,7 +61,7 @@ const ConcaveConvex = (() => {
     const finite = gaps.map(Number.isFinite);
     const ties = gaps.filter((gap) => gap === 0).length - 1;
     const inverse = inverseOf(g);
-    const last = gaps.map(() => ({ z: NaN, rise: NaN }));
+    const last = gaps.map(() => inverse.start());
     const unit = 1 / (Math.max(...gaps.filter(Number.isFinite)) || 1);
     let guess = 0;
 
@@ -70,7 +70,7 @@ const ConcaveConvex = (() => {
       const level = g.jet(t)[1];
       const probabilities = (w) =>
         gaps.map((gap, i) => (i === first ? t : inverse.solve(last[i], gap ? level + w * gap : level, c)));
-      const even = inverse.solve({ z: NaN, rise: NaN }, level, c);
+      const even = inverse.solve(inverse.start(), level, c);
       const most = total(finite.map((is, i) => (is && i !== first ? even : 0)));
       if (!(most + t > 1) || ties * even + t > 1) return null;
       let [low, high] = [0, Infinity];

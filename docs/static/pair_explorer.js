@@ -39,6 +39,8 @@
     find("verdict").textContent = shown.said;
     find("verdict").classList.toggle("beaten", Boolean(shown.won));
     find("proof").hidden = !(f && g);
+    find("example").value = `${find("f").value} | ${find("g").value}`; // if it is one
+    if (find("example").selectedIndex < 0) find("example").value = "";
     if (f && g) command("check", f, g, "");
     if (f && g) command("qdisc", f, g, " --p p.txt");
     find("app").dataset.milliseconds = (performance.now() - start).toFixed(1);
@@ -98,7 +100,8 @@
     ];
   }
 
-  function drawPlane({ points, near, weight, real, model, won, qdisc }) {
+  function drawPlane(shown) {
+    const { points, near, weight, real, model, won, qdisc } = shown;
     const wins = won === "quality";
     const closer = wins && Number.isFinite(weight) ? near(weight) : [];
     const frontier = [...points, ...closer].sort(([u], [other]) => u - other);
@@ -109,20 +112,21 @@
       model: won ? model : real,
       lines: { frontier },
       better,
-      inside: windowOf(real, better, qdisc) ?? wholeOf(points, real),
+      inside: windowOf(real, better, qdisc) ?? partOf(shown),
     });
   }
 
-  // All of the frontier, but of one that falls without end, as with log(x), a part.
-  function wholeOf(points, [u, v]) {
-    const [qualities, diversities] = [0, 1].map((i) => [...points.map((point) => point[i]), [u, v][i]]);
-    const [left, right] = [Math.min(...qualities), Math.max(...qualities)];
-    const top = Math.max(...diversities);
-    const bottom = Math.max(Math.min(...diversities), v - 4 * Math.max(top - v, 0.05 * Math.abs(top)));
-    const [width, height] = [right - left, top - bottom].map((size) => 0.06 * size || 0.5);
+  // Of a frontier that falls without end, as with log(x), the part about P.
+  function partOf({ points, endless, real: [u, v] }) {
+    if (!endless) return null;
+    const top = Math.max(...points.map(([, diversity]) => diversity));
+    const bottom = v - 3 * Math.max(top - v, 0.05 * Math.abs(top));
+    const seen = points.filter(([, diversity]) => diversity >= bottom).map(([quality]) => quality);
+    const [left, right] = [Math.min(...seen), Math.max(...seen, u)];
+    const margin = 0.06 * (right - left) || 0.5;
     return [
-      [left - width, right + width],
-      [bottom - height, top + height],
+      [left - margin, right + margin],
+      [bottom, top + 0.06 * (top - bottom)],
     ];
   }
 
@@ -187,6 +191,7 @@
       if (p) setP(p);
     });
     find("example").addEventListener("change", () => {
+      if (!find("example").value) return;
       [find("f").value, find("g").value] = find("example").value.split(" | ");
       update();
     });

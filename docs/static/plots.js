@@ -19,7 +19,7 @@ const Plots = (() => {
     if (x === null || x === -Infinity) return "−∞";
     if (x === 0) return "0";
     const size = Math.abs(x);
-    if (size < 1e-4 || size >= 1e6) return x.toExponential(1).replaceAll("-", "−");
+    if (size < 1e-4 || size >= 1e6) return x.toExponential(count - 1).replaceAll("-", "−");
     return x.toPrecision(count).replace("-", "−");
   }
 
