@@ -40,13 +40,14 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """Takes an option once, and looks up the named pairs when its help is shown."""
+    """Takes an option once, unless it is a list, and looks up names for its help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
         for option in order:
-            if option.param_type_name == "option" and order.count(option) > 1:
+            single = option.param_type_name == "option" and not option.multiple
+            if single and order.count(option) > 1:
                 raise UsageError(f"Option {option.opts[0]!r} is given twice", ctx)
         return super().parse_args(ctx, args)
 

@@ -18,10 +18,10 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.text.bleu import closest_other
-from qdtheory.text.draws import expected_distinct
 from qdtheory.text.jaccard import geometric_means
 from qdtheory.text.ngrams import Estimator, too_few_pairs, too_short
 from qdtheory.text.partial_sums import Block, Totals
+from qdtheory.text.rarefaction import expected_distinct
 from qdtheory.text.sides import Lengths
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.

@@ -15,7 +15,7 @@ from qdtheory.text.files import name_of, shown
 from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer
 
-BATCH = 50_000  # sentences that are split at a time
+BATCH = 5_000  # sentences that are split at a time; the heap keeps what they take
 
 
 def stored_corpus(
