@@ -17,7 +17,8 @@ With --captions it is done on captions as in the paper, and written to
 caption_sweep.csv; FOLDER holds coco60/train.txt and test.txt of the repository
 Danial-Alh/FastBLEU. Words seen fewer than four times are removed with their captions,
 which leaves 5,650 words; the paper has 5,473, of 530,093 captions. 50,000 captions are
-for training, where it has 200,000, and half of the rest are references.
+for training, where it has 200,000, and half of the rest are references. An epoch takes
+290 s of CPU time, 30 of them 2.4 hours, and the candidates a third of an hour more.
 
 With --checkpoint a training writes FILE after each epoch, and each temperature a file
 beside it. A run that was killed goes on from there, and so does one with more epochs.
@@ -40,7 +41,13 @@ from tables import cells, corpora, part, versions, write
 jax.config.update("jax_enable_x64", True)
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.training import Progress, from_table, train
+from qdtheory.text.training import (
+    Progress,
+    from_table,
+    num_predicted,
+    to_table,
+    train,
+)
 
 # Montahaei et al. 2019's rule for IMDB, with a lower and a higher count.
 RULE = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
@@ -149,14 +156,15 @@ def main() -> None:
         report=report,
     )
     longest = int(rest.lengths.max())
-    fitted = text.FittedModel(
-        model, corpus.vocabulary, longest, epochs, held_out=np.nan
-    )
+
+    def nll(side: Corpus) -> float:
+        """Nats a token, of the first sentences."""
+        side = side[:5000]
+        log_q = model.log_probability(to_table(side, longest))
+        return -float(log_q.sum()) / int(num_predicted(side, longest).sum())
+
     # What was learnt by heart shows as a difference.
-    held_out, seen = (
-        text.cross_entropy_of(side[:5000], fitted).per_token.value
-        for side in (real, rest)
-    )
+    held_out, seen = nll(real), nll(rest)
     nll_line = (
         f"{held_out:.4f} nats a token on held-out text, {seen:.4f} on that trained on"
     )
