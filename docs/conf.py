@@ -68,7 +68,7 @@ napoleon_attr_annotations = False  # `*batch` would begin an emphasis
 html_theme = "sphinx_book_theme"
 html_title = "qdtheory"
 html_show_copyright = False
-# The download button gives a page's source: the notebook itself.
+html_copy_source = False  # archives hold the notebooks
 # The sidebar folds at its captions: the theme gives deeper switches no name.
 html_theme_options = {
     "logo": {"text": project},

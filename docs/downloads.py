@@ -53,12 +53,17 @@ def write_archives(app, error):
 
 
 def offer_archive(app, page, template, context, doctree):
-    """Put the archive first among what a lecture's download button gives."""
+    """Let a lecture's download button give the archive, in place of its source."""
     folder, _, name = page.rpartition("/")
-    if folder != "notebooks":
-        return
-    for group in context["header_buttons"]:
-        if group.get("label") == "download-buttons":
+    for group in context.get("header_buttons", []):
+        if group.get("label") != "download-buttons":
+            continue
+        group["buttons"] = [
+            button
+            for button in group["buttons"]
+            if "_sources/" not in button.get("url", "")
+        ]
+        if folder == "notebooks":
             button = {
                 "type": "link",
                 "url": context["pathto"](f"downloads/{name}.zip", 1),
