@@ -62,7 +62,7 @@ def test_options_reach_the_parts(folder):
     assert call(*MERGE, "--json").stdout == whole.stdout
 
 
-@pytest.mark.parametrize("size", ["121MB", "0.5 GiB", "2g"])
+@pytest.mark.parametrize("size", ["81MB", "0.5 GiB", "2g"])
 def test_memory_changes_nothing(folder, size):
     whole = call(*EVALUATE)
     found = call(*EVALUATE, "--memory", size)
@@ -103,7 +103,7 @@ def test_folders_are_samples_in_every_way_to_run(folders):
 
     expected = numbers(*EVALUATE, "--json")
     assert numbers(*FOLDERS, "--json") == expected
-    assert numbers(*FOLDERS, "--json", "--memory", "121MB") == expected
+    assert numbers(*FOLDERS, "--json", "--memory", "81MB") == expected
     for k in (1, 2, 3):
         some = "--part", f"{k}/3", "--out", f"{k}.json"
         assert call(*FOLDERS, *some).exit_code == 0
@@ -234,8 +234,8 @@ BAD = {
     ("--memory", "lots"): "--memory: expected a size such as 2GB or 500MB, got lots",
     ("--memory", "-2GB"): "--memory: expected a size such as 2GB or 500MB, got -2GB",
     ("--memory", "2PB"): "--memory: expected a size such as 2GB or 500MB, got 2PB",
-    ("--memory", "1MB"): "--memory: expected at least 120 MB for 150 sentences, got 1",
-    ("--memory", "0GB"): "--memory: expected at least 120 MB for 150 sentences, got 0",
+    ("--memory", "1MB"): "--memory: expected at least 80 MB for 150 sentences, got 1",
+    ("--memory", "0GB"): "--memory: expected at least 80 MB for 150 sentences, got 0",
     (*SOME, "--scheduler", "x"): "--scheduler: counts on a cluster, without --memory",
     ("--memory", "1GB", "--scheduler", "x"): "--scheduler: counts on a cluster, witho",
     (*SOME, "--max-order", "9"): "real.txt: no sentence has 9 tokens",

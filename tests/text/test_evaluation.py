@@ -255,7 +255,7 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
             {"x": MODEL},
             {"memory": 10**6},
             ValueError,
-            "memory: expected at least 12",
+            "memory: expected at least 80 MB",
         ),
         (
             {"x": MODEL},
