@@ -447,6 +447,24 @@ def test_the_first_page_paints_without_scripts(site, browser):
 
 
 @in_a_browser
+def test_a_reader_chooses_the_colours_and_figures_follow(site, browser):
+    browser.prefer("light")
+    browser.open((site / "notebooks/03_pareto_frontier.html").as_uri())
+    seen = """(() => {
+      const figure = document.querySelector(".bd-article .cell_output img");
+      const {filter} = getComputedStyle(figure);
+      return [document.documentElement.dataset.theme, filter.includes("invert")];
+    })()"""
+    press = "document.querySelector('.theme-change-button[data-mode={}]').click()"
+    assert browser.evaluate(seen) == ["light", False]
+    browser.evaluate(press.format("dark"))
+    assert browser.evaluate(seen) == ["dark", True]
+    browser.evaluate(press.format("auto"))
+    assert browser.evaluate(seen) == ["light", False]
+    assert browser.complaints() == []
+
+
+@in_a_browser
 def test_no_icon_of_a_page_is_missing(site, browser):
     browser.open((site / "notebooks/03_pareto_frontier.html").as_uri())
     seen = browser.evaluate(
