@@ -122,7 +122,7 @@ def panels():
     )
 
 
-def svg(drawn, **attributes):
+def svg(drawn, ground="", **attributes):
     """A picture of that many panels, side by side, each an `svg` of its own."""
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
     inner = "\n".join(
@@ -133,7 +133,7 @@ def svg(drawn, **attributes):
     more = "".join(f' {k}="{v}"' for k, v in attributes.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {len(drawn) * WIDTH} {HEIGHT}"{more}>\n{inner}\n</svg>\n'
+        f'viewBox="0 0 {len(drawn) * WIDTH} {HEIGHT}"{more}>\n{ground}{inner}\n</svg>\n'
     )
 
 
@@ -169,8 +169,9 @@ def main():
     jax.config.update("jax_enable_x64", True)
     drawn = list(panels())
     # A ground of its own: it reads on a light page and on a dark one.
-    more = {"style": "background: #fffdf8; color: #22262b", "role": "img"}
-    PICTURE.write_text(svg(drawn, **more, **{"aria-label": SEEN}), encoding="utf-8")
+    ground = '<rect width="100%" height="100%" fill="#fffdf8"/>\n'
+    more = {"color": "#22262b", "role": "img", "aria-label": SEEN}
+    PICTURE.write_text(svg(drawn, ground, **more), encoding="utf-8")
     if not shutil.which("chromium"):
         sys.exit(f"{SOCIAL.name} needs Chromium (Debian, Ubuntu: chromium)")
     photograph(CARD.replace("PANEL", svg(drawn[1:])), SOCIAL, 1200, 630)

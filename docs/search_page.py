@@ -5,6 +5,7 @@ page and section, into a script that static/search_results.js looks through.
 """
 
 import json
+import re
 from pathlib import Path
 
 from coverage_page import CLAIM
@@ -13,6 +14,7 @@ from parts_page import place_of
 from sphinx import addnodes
 
 TEXTS = "_static/search_texts.js"
+MARKUP = re.compile(r"\\(?:text|mathrm|mathbb|left|right|,|;|!)|[\\{}]")  # of formulas
 
 
 def section_of(node):
@@ -32,7 +34,8 @@ def section_of(node):
 def quoted(node):
     """What can be quoted of a node: a paragraph, and of printed lines the claims."""
     if isinstance(node, nodes.paragraph):
-        return " ".join(node.astext().replace("<br>", " ").split())
+        said = MARKUP.sub("", node.astext().replace("<br>", " "))
+        return " ".join(said.split())
     if isinstance(node, nodes.literal_block):
         lines = (line for line in node.astext().splitlines() if CLAIM.match(line))
         return " ".join(" ".join(line.split()) for line in lines)

@@ -173,8 +173,9 @@ def test_the_picture_is_there_and_told_in_words():
     assert len(words.split()) >= 20
     root = ElementTree.parse(ROOT / address).getroot()
     # The ground, drawn first, is opaque: the picture reads on a dark page too.
-    ground = next(e for e in root.iter() if e.get("id") == "patch_1")
-    assert "fill: #ffffff" in ground[0].get("style", "")
+    ground = root[0]
+    assert ground.tag.endswith("}rect")
+    assert ground.attrib == {"width": "100%", "height": "100%", "fill": "#fffdf8"}
     shown = [
         value
         for element in root.iter()
