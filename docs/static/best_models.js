@@ -40,7 +40,8 @@ const BestModels = (() => {
     // Near 0 neighbours are too close to decide; beyond, three flat steps are a stretch.
     const stretch = flat.findIndex((_, i) => i >= 64 && flat[i] && flat[i + 1] && flat[i + 2]);
     if (stretch < 0) return "";
-    return `g must be strictly concave on [0, 1], but it is linear, to within rounding, near ${digits(GRID[stretch])}`;
+    const where = digits(GRID[stretch]);
+    return `g must be strictly concave on [0, 1], but it is linear, to within rounding, near ${where}`;
   }
 
   function slopeAtZero(g) {
@@ -307,7 +308,8 @@ const BestModels = (() => {
     // From the quality of the most diverse model to the greatest.
     const size = most - metrics(posed.even)[0];
     const known = size > NOISE * Math.max(...scores.filter(Number.isFinite).map(Math.abs)) && size < Infinity;
-    return { qdisc, drate: known ? qdisc / size : null, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
+    const drate = known ? qdisc / size : null;
+    return { qdisc, drate, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
   }
 
   return { discrepancy, gapsOf, inverseOf, pose, total, GRID, NOISE };
