@@ -40,7 +40,8 @@ const BestModels = (() => {
     // Near 0 neighbours are too close to decide; beyond, three flat steps are a stretch.
     const stretch = flat.findIndex((_, i) => i >= 64 && flat[i] && flat[i + 1] && flat[i + 2]);
     if (stretch < 0) return "";
-    return `g must be strictly concave on [0, 1], but it is linear, to within rounding, near ${digits(GRID[stretch])}`;
+    const where = digits(GRID[stretch]);
+    return `g must be strictly concave on [0, 1], but it is linear, to within rounding, near ${where}`;
   }
 
   function slopeAtZero(g) {
@@ -140,22 +141,27 @@ const BestModels = (() => {
       let [low, high] = [1 / gaps.filter(Number.isFinite).length, 1 / modes];
       if (w === 0 || low === high) return gaps.map((gap) => (gap < Infinity ? low : 0));
       let m = guess > low && guess < high ? guess : Math.sqrt(low * high);
-      let q = [];
-      let excess = 1;
+      let [q, rates, change] = [[], [], 0];
       for (let step = 0; step < 100; step++) {
         q = withLargest(m, w);
-        excess = total(q) - 1;
+        const excess = total(q) - 1;
+        const own = g.jet(m)[2]; // dg'/dm, which moves all targets
+        rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? own * inverse.rate(last[i]) : 0));
+        rates = rates.map((rate) => (Number.isFinite(rate) ? rate : 0));
+        change = -excess / total(rates);
         if (Math.abs(excess) < 1e-13 || high - low <= 2 * EPS * high) break;
         if (excess > 0) high = m;
         else low = m;
-        const own = g.jet(m)[2]; // dg'/dm, which moves all targets
-        const rates = q.map((x, i) => (gaps[i] === 0 ? 1 : x > 0 ? own * inverse.rate(last[i]) : 0));
-        const newton = m - excess / total(rates.filter(Number.isFinite));
+        const newton = m + change;
         m = newton > low && newton < high && step % 8 < 7 ? newton : Math.sqrt(low * high);
       }
-      if (!(Math.abs(excess) <= 1e-9)) return null; // g is too flat for 64 bits
+      // Where g'' is nearly 0, x moves much as m moves by its last digit: a last step in
+      // x itself makes the sum right.
+      q = q.map((x, i) => Math.max(x + rates[i] * change, 0));
+      const mass = total(q);
+      if (!(Math.abs(mass - 1) <= 1e-9)) return null; // g is too flat for 64 bits
       guess = m;
-      return q.map((x) => x / (1 + excess));
+      return q.map((x) => x / mass);
     }
 
     // Beyond this weight only the best texts are left.
@@ -302,7 +308,8 @@ const BestModels = (() => {
     // From the quality of the most diverse model to the greatest.
     const size = most - metrics(posed.even)[0];
     const known = size > NOISE * Math.max(...scores.filter(Number.isFinite).map(Math.abs)) && size < Infinity;
-    return { qdisc, drate: known ? qdisc / size : null, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
+    const drate = known ? qdisc / size : null;
+    return { qdisc, drate, won, weight, q: { quality: q, diversity: onModes, "": p }[won] };
   }
 
   return { discrepancy, gapsOf, inverseOf, pose, total, GRID, NOISE };

@@ -47,7 +47,12 @@
     const short = best ? Math.max(metrics(best.q)[0] - model[0], 0) : 0;
     const away = short > 1e-9;
     NAMES.forEach((name) => (find(`${name}-shown`).textContent = String(valueOf(name))));
-    Plots.bars(find("bars"), { p: descending(real), q: descending(q), words: descending(words), high: Plots.heightFor(0.2, ...real, ...q) });
+    Plots.bars(find("bars"), {
+      p: descending(real),
+      q: descending(q),
+      words: descending(words),
+      high: Plots.heightFor(0.2, ...real, ...q),
+    });
     Plots.plane(find("plane"), {
       axes: PAIRS[pair],
       real: star,
@@ -63,7 +68,8 @@
     find("verdict").textContent = same
       ? "The dials change nothing: the dot is on the star."
       : away
-        ? `The decoder has left the frontier: as diverse, the best model (the ring) has ${digits(short)} more in ${PAIRS[pair][0]}.`
+        ? "The decoder has left the frontier: as diverse, the best model (the ring) has " +
+          `${digits(short)} more in ${PAIRS[pair][0]}.`
         : "The decoded model is on the frontier.";
     find("app").dataset.milliseconds = (performance.now() - start).toFixed(1);
   }

@@ -84,10 +84,9 @@
   let pointAt = null;
 
   function drawBars(p, q) {
-    const words = p.map((_, i) => `text ${i + 1}`);
-    const high = dragged === null ? Plots.heightFor(...p, ...q) : height;
-    height = high;
-    pointAt = Plots.bars(find("bars"), { p, q, words: p.length <= 20 ? p.map((_, i) => String(i + 1)) : words, high });
+    if (dragged === null) height = Plots.heightFor(...p, ...q);
+    const words = p.map((_, i) => String(i + 1));
+    pointAt = Plots.bars(find("bars"), { p, q, words, high: height });
   }
 
   // A window round P where a model wins, if it is asked for: three times what it wins.

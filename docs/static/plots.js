@@ -88,7 +88,7 @@ const Plots = (() => {
     svg.setAttribute(
       "aria-label",
       `Bars: probability of each of ${p.length} texts. The ${q.length ? "model" : "real distribution"}'s ` +
-        `greatest is ${digits(shown[most])}, of ${words[most]}` +
+        `greatest is ${digits(shown[most])}, of text ${words[most]}` +
         `${other && `, where ${other} is ${digits(p[most])}`}.`,
     );
     return (event) => {
