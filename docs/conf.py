@@ -15,6 +15,7 @@ author = "The qdtheory authors"
 copyright = author
 sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
+    "course_pages",
     "coverage_page",
     "metrics_page",
     "myst_nb",
