@@ -12,10 +12,12 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 
-.PHONY: help book site quick test pythons proofs bench dist format lab lock clean
+.PHONY: help book site slides class quick test pythons proofs bench dist format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
+	@echo "make slides  build the site with a deck of slides and a handout for each lecture"
+	@echo "make class   pack the course without solutions into _build/class.zip"
 	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
 	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
@@ -38,6 +40,13 @@ site: .venv/ready
 	@echo "Building the site"
 	@$(PYTHON) -m sphinx -q -W --keep-going -c docs -d _build/doctrees . _build/html
 	@echo "Open $(CURDIR)/_build/html/docs/index.html"
+
+slides: site
+	@echo "Slides are in $(CURDIR)/_build/html/slides/index.html, handouts beside them"
+
+# The notebooks as committed: their stubs are open.
+class: .venv/ready
+	@$(PYTHON) docs/course_pages.py
 
 quick: .venv/ready
 	@$(PYTHON) tests/quick.py

@@ -18,6 +18,7 @@ copyright = author
 sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
     "claim_links",
+    "course_pages",
     "coverage_page",
     "downloads",
     "folded",

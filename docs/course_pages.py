@@ -2,17 +2,23 @@
 
 Cells tagged `slide` begin a slide, those tagged `slide-continued` join the one before.
 Of a code cell a slide shows the outputs, and the paragraph below as their caption. The
-title comes from the heading above; a title slide with the lecture's cover and a last one
-with what to remember are added. A handout holds the statements, the cover, what to
-remember and the exercises, on two printed pages. Both stand in the site's folders
-`slides` and `handouts`, need no network and read without scripts.
+title comes from the heading above; the first slide is the opening with the lecture's
+cover, the last one what to remember. A handout holds the cover, what is claimed, the
+statements, what to remember and the exercises, on at most two printed pages. Both stand
+in the site's folders `slides` and `handouts`, need no network and read without scripts.
+
+As a script it writes `_build/class.zip`, the course without solutions and without the
+key of the exam: `python docs/course_pages.py`.
 """
 
 import base64
 import html
+import importlib.util
 import json
+import posixpath
 import re
 import shutil
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,7 +30,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-STATIC = Path(__file__).parent / "static"
+STATIC = ROOT / "docs/static"
+TEACHING = ROOT / "docs/teaching.md"
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 MARKDOWN.use(dollarmath_plugin, renderer=lambda tex, options: formula(tex, options))
@@ -60,14 +67,14 @@ def formula(tex: str, options: dict) -> str:
     return f"{begin}{html.escape(tex)}{end}"
 
 
-def to_html(markdown: str) -> str:
-    """HTML of a cell's text; links lead into the site."""
-    linked = re.sub(
-        r"\]\((?!https?:)([\w/.]+)\.ipynb(#[\w-]+)?\)",
-        r"](../notebooks/\1.html\2)",
-        markdown,
-    )
-    return MARKDOWN.render(linked)
+def to_html(markdown: str, folder: str = "notebooks") -> str:
+    """HTML of a text of a folder; its links to pages lead into the site."""
+
+    def page(link: re.Match) -> str:
+        return f"]({posixpath.normpath(f'../{folder}/{link[1]}')}.html{link[2] or ''})"
+
+    local = r"\]\((?!https?:)([\w/.-]+)\.(?:ipynb|md)(#[\w-]+)?\)"
+    return MARKDOWN.render(re.sub(local, page, markdown))
 
 
 @cache
@@ -97,6 +104,11 @@ def title_of(path: Path) -> str:
     return f"{path.stem.split('_')[0]} · {heading[1] if heading else path.stem}"
 
 
+def opening(path: Path) -> str:
+    """The paragraph below the lecture's title."""
+    return source(cells_of(path)[0]).split("\n\n")[1]
+
+
 def section(cells: Sequence[dict], heading: str) -> str:
     """The text below a heading of the second level, up to the next; may be empty."""
     text = "\n\n".join(source(c) for c in cells if c["cell_type"] == "markdown")
@@ -110,8 +122,10 @@ def section(cells: Sequence[dict], heading: str) -> str:
 def picture(figure: lecture_figures.Figure) -> str:
     """A figure with its caption, held by the page itself."""
     data = base64.b64encode(figure.picture).decode()
-    image = f'<img alt="{html.escape(figure.alt)}" src="data:{figure.kind};base64,{data}">'
-    return f"<figure>{image}<figcaption>{to_html(figure.caption)}</figcaption></figure>"
+    address = f"data:{figure.kind};base64,{data}"
+    image = f'<img alt="{html.escape(figure.alt)}" src="{address}">'
+    caption = f"<figcaption>{to_html(figure.caption)}</figcaption>"
+    return f"<figure>{image}{caption if figure.caption else ''}</figure>"
 
 
 def shown(path: Path, place: int) -> Iterator[str]:
@@ -136,13 +150,12 @@ def shown(path: Path, place: int) -> Iterator[str]:
 
 def slides(path: Path) -> list[Slide]:
     """The slides of a lecture, the first and the last included."""
-    cells, heading = cells_of(path), ""
+    cells = cells_of(path)
+    deck, heading = [Slide(title_of(path), [to_html(opening(path))])], title_of(path)
     cover = lecture_figures.covers().get(path.stem)
-    opening = source(cells[0]).split("\n\n")[1]
-    deck = [Slide(title_of(path), [to_html(opening)])]
     if cover:
         deck[0].parts.append(picture(cover))
-    for place, cell in enumerate(cells):
+    for place, cell in enumerate(cells[1:], start=1):
         if cell["cell_type"] == "markdown":
             above = re.findall(r"^#{2,6} (.+)$", source(cell), re.MULTILINE)
             heading = above[-1] if above else heading
@@ -153,20 +166,24 @@ def slides(path: Path) -> list[Slide]:
     remember = section(cells, "What to remember")
     if remember and all(slide.title != "What to remember" for slide in deck):
         deck.append(Slide("What to remember", [to_html(remember)]))
-    return [slide for slide in deck if slide.parts]
+    return deck
 
 
 def notes(path: Path) -> list[str]:
     """The rows of the page on teaching that link a lecture, as HTML."""
-    text = (ROOT / "docs/teaching.md").read_text(encoding="utf-8")
-    found, heading = [], ""
-    for line in text.splitlines():
+    found, columns, heading = [], [], ""
+    for line in TEACHING.read_text(encoding="utf-8").splitlines():
+        facts = [fact.strip() for fact in line.strip("|").split(" | ")]
         if line.startswith("## "):
             heading = line[3:]
-        elif line.startswith("|") and f"/{path.name})" in line:
-            facts = [fact.strip() for fact in line.strip("|").split("|")]
-            row = to_html(": ".join([f"**{heading}**", " · ".join(facts)]))
-            found.append(row.replace("../notebooks/../notebooks/", "../notebooks/"))
+        elif not line.startswith("|"):
+            columns = []
+        elif not columns:
+            columns = facts
+        elif f"/{path.name})" in line:
+            told = zip(columns, facts, strict=True)
+            said = "\n".join(f"* {column}: {fact}" for column, fact in told)
+            found.append(to_html(f"**{heading}**\n\n{said}", "docs"))
     return found
 
 
@@ -181,8 +198,8 @@ def deck_page(path: Path) -> str:
     )
     said = "".join(notes(path)) or "<p>No notes.</p>"
     aside = (
-        f'<aside id="notes"><details><summary>Speaker’s notes</summary>{said}'
-        f'<p>Keys: arrows or space turn pages, n shows the notes. '
+        f'<aside id="notes"><details><summary>Speaker&rsquo;s notes</summary>{said}'
+        f"<p>Keys: arrows or space turn pages, n shows the notes. "
         f'<a href="../notebooks/{path.stem}.html">The lecture</a></p>'
         f"</details></aside>"
     )
@@ -201,7 +218,7 @@ def statements(path: Path) -> list[str]:
         block
         for cell in cells_of(path)
         if cell["cell_type"] == "markdown"
-        for block in quoted.findall(source(cell))
+        for block in map(str.strip, quoted.findall(source(cell)))
         if block.startswith("> **")
     ]
 
@@ -213,14 +230,15 @@ def exercises(path: Path) -> str:
 
 
 def handout_page(path: Path) -> str:
-    """Two pages to print: statements, the cover, what to remember, exercises."""
+    """Two pages to print, without figures but the cover and without proofs."""
     cover = lecture_figures.covers().get(path.stem)
     parts = [f"<h1>{html.escape(title_of(path))}</h1>"]
-    parts.append(to_html(source(cells_of(path)[0]).split("\n\n")[1]))
-    parts += [to_html(block) for block in statements(path)]
+    parts.append(to_html(opening(path)))
     if cover:
         parts.append(picture(cover))
     for heading, text in (
+        ("What is claimed", section(cells_of(path), "What is claimed")),
+        ("Definitions and theorems", "\n\n".join(statements(path))),
         ("What to remember", section(cells_of(path), "What to remember")),
         ("Exercises", exercises(path)),
     ):
@@ -247,22 +265,86 @@ def index_page(folder: str, name: str) -> str:
     return PAGE.format(title=name, style="handout", script="", body=body)
 
 
-def write_course(app, error):
-    """Write decks and handouts beside the site's pages."""
-    if error or app.builder.format != "html":
-        return
-    for folder, name, page in (
-        ("slides", "Slides", deck_page),
-        ("handouts", "Handouts", handout_page),
-    ):
-        target = Path(app.outdir, folder)
+def write_pages(folder: Path) -> None:
+    """Write decks and handouts into a folder's `slides` and `handouts`."""
+    for name, page in (("slides", deck_page), ("handouts", handout_page)):
+        target = folder / name
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        (target / "index.html").write_text(index_page(folder, name), "utf-8")
+        index = index_page(name, name.capitalize())
+        (target / "index.html").write_text(index, encoding="utf-8")
         for path in lectures():
-            (target / f"{path.stem}.html").write_text(page(path), "utf-8")
+            (target / f"{path.stem}.html").write_text(page(path), encoding="utf-8")
+
+
+def write_course(app, error):
+    """Write decks and handouts beside the site's pages."""
+    if not error and app.builder.format == "html":
+        write_pages(Path(app.outdir))
+
+
+def link_course(app, document, source):
+    """Link each lecture's deck and handout in the tables of the page on teaching.
+
+    They are no pages of Sphinx, so the page as it stands in the repository cannot.
+    """
+    if document == "docs/teaching":
+        source[0] = re.sub(
+            r"^\| (\[\d\d[a-z]? [^]]+\]\(\.\./notebooks/(\w+)\.ipynb\)) \|",
+            r'| \1 (<a href="../slides/\2.html">slides</a>, '
+            r'<a href="../handouts/\2.html">handout</a>) |',
+            source[0],
+            flags=re.MULTILINE,
+        )
 
 
 def setup(app):
+    app.connect("source-read", link_course)
     app.connect("build-finished", write_course)
     return {"parallel_read_safe": True}
+
+
+# --- the class's copy ---------------------------------------------------------
+
+
+def exam_page() -> str:
+    """The exam as a page to print, without its key."""
+    text = (ROOT / "docs/exam.md").read_text(encoding="utf-8")
+    body = f"<main>{to_html(text, 'docs')}</main>"
+    return PAGE.format(title="Exam", style="handout", script="", body=body)
+
+
+def class_files() -> Iterator[tuple[str, bytes]]:
+    """What a class gets, each file's place and content; no solution and no key."""
+    for path in [*lectures(), *sorted((NOTEBOOKS / "data").glob("*.*"))]:
+        yield str(path.relative_to(ROOT)), path.read_bytes()
+    for name, page in [
+        *((f"handouts/{path.stem}.html", handout_page(path)) for path in lectures()),
+        ("handouts/exam.html", exam_page()),
+    ]:
+        # Beside the notebooks themselves, not beside their pages.
+        near = re.sub(r'(href="\.\./notebooks/\w+)\.html', r"\1.ipynb", page)
+        yield name, near.encode()
+    for path in (STATIC / "handout.css", mathjax()):
+        yield f"_static/{path.name}", path.read_bytes()
+
+
+def mathjax() -> Path:
+    """MathJax in one file, from the package that the site takes it from."""
+    package = importlib.util.find_spec("sphinx-mathjax-offline")
+    (folder,) = package.submodule_search_locations
+    return Path(folder, "static/mathjax/tex-svg-full.js")
+
+
+def write_class(path: Path) -> None:
+    """Write the class's copy as a zip file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in class_files():
+            file.writestr(f"qdtheory_class/{name}", content)
+
+
+if __name__ == "__main__":
+    target = ROOT / "_build/class.zip"
+    write_class(target)
+    print(f"Hand out {target}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import tomllib
@@ -113,6 +114,9 @@ def test_command(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("model.txt", "real.txt"):
         Path(name).write_text("a model wrote this one\n" * 3 + "or not this one\n")
+    graded = {"output_type": "stream", "name": "stdout", "text": "03.1 right\n"}
+    answers = {"cells": [{"cell_type": "code", "outputs": [graded]}]}
+    Path("answers.ipynb").write_text(json.dumps(answers))
     command, _, said = line.partition("  # ")
     program, *arguments = shlex.split(command)
     assert program in RUNNERS, f"no test runs {program}"
@@ -165,7 +169,9 @@ def test_the_wrong_statements_of_the_lectures_are_exercises_with_a_letter(capsys
     for exercise in ids:
         check(exercise, 7)
         printed = capsys.readouterr().out
-        assert printed == f"{exercise} not yet: 7, expected one letter\n"
+        assert printed == (
+            f"{exercise} not yet: 7, expected a letter and a claim, like 'A N1.1'\n"
+        )
 
 
 def test_the_picture_is_there_and_told_in_words():

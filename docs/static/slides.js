@@ -2,11 +2,27 @@
 // Without this script the slides stand one below the other.
 const slides = [...document.querySelectorAll(".slide")];
 const notes = document.querySelector("#notes details");
+const WALL = matchMedia("(min-width: 60rem) and (min-height: 30rem)");
+// Text and figures of a full slide shrink together, down to what is read from a seat.
+const SIZES = [1, 0.92, 0.84, 0.76, 0.68];
+const HEIGHTS = [62, 54, 46, 38, 32];
 let now = 0;
+
+function fit(slide) {
+  for (const [step, size] of SIZES.entries()) {
+    slide.style.fontSize = `${size}em`;
+    slide.style.setProperty("--figure", `${HEIGHTS[step]}vh`);
+    const cut = [...slide.querySelectorAll("pre, mjx-container[display]")].some(
+      (node) => node.scrollWidth > node.clientWidth + 1,
+    );
+    if (!WALL.matches || (!cut && slide.scrollHeight <= innerHeight - 40)) break;
+  }
+}
 
 function turn(to) {
   now = Math.max(0, Math.min(slides.length - 1, to));
   slides.forEach((slide, place) => slide.classList.toggle("now", place === now));
+  fit(slides[now]);
   history.replaceState(null, "", `#slide-${now + 1}`);
   scrollTo(0, 0);
 }
@@ -23,7 +39,7 @@ const KEYS = {
 };
 
 addEventListener("keydown", (event) => {
-  const inside = event.target.closest("a, summary, [tabindex]");
+  const inside = event.target.closest?.("a, summary, pre, table");
   if (event.ctrlKey || event.metaKey || event.altKey || (inside && event.key === " "))
     return;
   if (KEYS[event.key]) {
@@ -47,6 +63,8 @@ for (const node of document.querySelectorAll("pre, table")) node.tabIndex = 0;
 function start() {
   document.body.classList.add("turning");
   turn((Number(location.hash.replace("#slide-", "")) || 1) - 1);
+  addEventListener("resize", () => fit(slides[now]));
+  addEventListener("hashchange", () => turn(Number(location.hash.slice(7)) - 1 || 0));
 }
 // Formulas are set while all slides are shown: in hidden ones they have no size.
 (window.MathJax?.startup?.promise ?? Promise.resolve()).then(start, start);
