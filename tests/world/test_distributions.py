@@ -242,7 +242,7 @@ def test_normalize_near_both_ends_of_the_floats():
 
 def test_single_precision_is_refused_until_it_is_normalised():
     p = np.random.default_rng(0).dirichlet(np.ones(64)).astype(np.float32)
-    with pytest.raises(ValueError, match="must sum to 1, got .*; call normalize"):
+    with pytest.raises(ValueError, match="call normalize"):
         qd.entropy(p)
     normal = qd.normalize(p)
     assert normal.dtype == float
