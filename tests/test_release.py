@@ -1,6 +1,7 @@
 """What is released agrees with itself: versions, public names, recipe, paper."""
 
 import importlib
+import inspect
 import json
 import re
 import tomllib
@@ -30,16 +31,25 @@ def test_every_file_names_the_same_version():
 
 
 def public_names():
-    """Each public name with its module, in the order of the alphabet."""
+    """Each public name with its module and parameters, in the order of the alphabet."""
     return [
-        f"{module}.{name}"
+        f"{module}.{name}{parameters(getattr(importlib.import_module(module), name))}"
         for module in PUBLIC
         for name in sorted(dir(importlib.import_module(module)))
         if not name.startswith("_")
     ]
 
 
-def test_no_public_name_is_lost_unnoticed():
+def parameters(value):
+    """What a function takes, and the fields of a class: "(pair, p, found)"."""
+    if not inspect.isfunction(value) and not inspect.isclass(value):
+        return ""
+    if getattr(value, "_is_protocol", False):  # nobody makes one
+        return ""
+    return f"({', '.join(inspect.signature(value).parameters)})"
+
+
+def test_no_public_name_or_parameter_is_lost_unnoticed():
     # A name that goes was deprecated: docs/stability.md. Write the file anew with
     # `python tests/test_release.py`.
     assert public_names() == NAMES.read_text().splitlines()

@@ -393,7 +393,7 @@ GRADERS: dict[str, Grader] = {
         "P of aa, ab, ba, bb: four numbers of sum 1; no tie in the first token; a "
         "greedy text of less than .51 of the mode's probability",
     ),
-    "01.3": statement("01.3", "359ecb08"),
+    "01.3": statement("01.3", "fdef5ab8"),
     "02.0": number(
         lambda: qd.coverage_rate(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.3, 0.2])),
         1e-9,
@@ -455,7 +455,7 @@ GRADERS: dict[str, Grader] = {
         "(K, Q): a symmetric 4 x 4 table of numbers in [0, 1] with 1 on the diagonal, "
         "and a model that beats the uniform P under it",
     ),
-    "06.3": statement("06.3", "9b492eb5"),
+    "06.3": statement("06.3", "9b492eb5", "73347e3a"),
     "07.0": number(lambda: qd.text.bleu([[*"aab"]], [[*"abb"]], 1)[0], 1e-9),
     "07.1": function(
         distinct_bigrams,
@@ -517,7 +517,7 @@ GRADERS: dict[str, Grader] = {
         "candidates and references, lists of lists of words, with BLEU-2 = 1 and "
         "CND of bigrams at least 0.1",
     ),
-    "10b.3": statement("10b.3", "bedc9585"),
+    "10b.3": statement("10b.3", "bedc9585", "05e6d4f9", "1af2fe1b"),
     "10c.0": number(
         lambda: (
             3
@@ -556,7 +556,7 @@ GRADERS: dict[str, Grader] = {
         "four numbers of sum 1; after a the chance of a differs from that after b by "
         "0.2 or more, and both sweeps agree",
     ),
-    "11.3": statement("11.3", "edddcbd1"),
+    "11.3": statement("11.3", "edddcbd1", "70de66ee"),
     "12.0": number(
         lambda: qd.text.negative_repetition_rate(
             [["a"], ["a"], ["b"]], 1, estimator="sentence-pairs"
@@ -620,7 +620,7 @@ GRADERS: dict[str, Grader] = {
         "eight rows of numbers, that tell aaa from bbb, and among texts of the same "
         "words have the same moments",
     ),
-    "15.4": statement("15.4", "0fb71978"),
+    "15.4": statement("15.4", "0fb71978", "6ed6eed5"),
     "16.0": number(lambda: -jax.grad(qd.NRR)(0.3), 1e-9),
     "16.1": number(8 / 5, 1e-9),
     "16.2": function(
@@ -629,7 +629,7 @@ GRADERS: dict[str, Grader] = {
     "16.3": witness(
         fits_at_a_kink, "four scores that fit, the first two of them different"
     ),
-    "16.4": statement("16.4", "671580e5"),
+    "16.4": statement("16.4", "671580e5", "ec9ec6b7", "bf310dc9"),
     "16b.0": number(
         lambda: qd.KernelPair(np.eye(2)).quality(
             np.array([0.5, 0.5]), np.array([0.5, 0.5])
@@ -648,7 +648,7 @@ GRADERS: dict[str, Grader] = {
         proves_optimal,
         "(price, level), two numbers whose bound is the quality of P, to 1e-9",
     ),
-    "17.3": statement("17.3", "d524379e"),
+    "17.3": statement("17.3", "d524379e", "0612a83b"),
     "18.0": number(-1.0, 1e-9),
     "18.1": number(4 / 5, 1e-9),
     "18.2": function(
@@ -663,7 +663,7 @@ GRADERS: dict[str, Grader] = {
         gains_under_any_pool,
         "three rows of sum 1 whose mean is uniform, with a CR greater by 0.1",
     ),
-    "18.4": statement("18.4", "f966ee16"),
+    "18.4": statement("18.4", "f966ee16", "37835830", "d8739788"),
     "19.0": number(0.81, 1e-9),
     "19.1": function(
         lambda p, n: p @ (1 - p) ** n, lambda: [*fours(1), *fours(3)], 1e-12
@@ -701,7 +701,7 @@ GRADERS: dict[str, Grader] = {
         "at least three probabilities, the greatest of which loses and the next gains "
         "most",
     ),
-    "21.3": statement("21.3", "c6befd51"),
+    "21.3": statement("21.3", "c6befd51", "91d4cc41"),
     "22.0": number(0.75, 1e-9),
     "22.1": number(0.8, 1e-9),
     "22.2": function(rank_reward, lambda: fours(np.full(4, 0.25)), 1e-9),
@@ -741,7 +741,7 @@ GRADERS: dict[str, Grader] = {
         truncation_beats_temperature,
         "four probabilities for which min-p of 1/2 has more LL and more SE than t = .3",
     ),
-    "24.4": statement("24.4", "7973c0b3"),
+    "24.4": statement("24.4", "d1b1cd18"),
     "25.0": number(lambda: qd.vendi_score(np.full(4, 0.25), np.eye(4)), 1e-9),
     "25.1": number(0.325, 1e-9),
     "25.2": function(
@@ -754,5 +754,5 @@ GRADERS: dict[str, Grader] = {
         "p, q and the classes, of four texts; both metrics of p and q are equal, and "
         "they are .5 apart",
     ),
-    "25.4": statement("25.4", "a85db122"),
+    "25.4": statement("25.4", "a85db122", "2e26ef6b"),
 }

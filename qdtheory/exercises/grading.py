@@ -49,17 +49,21 @@ def statement(exercise: str, *expected: str) -> Grader:
     return grade
 
 
-STATEMENT = re.compile(r"[A-D]\W+[TLNE]\d+[a-z]?\.\d+", re.IGNORECASE)
+# However it is written: "A N1.1", "a, n1.1", "A (N1.1)".
+STATEMENT = re.compile(r"\W*([A-D])\W*([TLNE]\d+[a-z]?\.\d+)\W*", re.IGNORECASE)
 
 
 def digest(exercise: str, answer: str) -> str:
     """Digest of a letter and a claim, stored in the table instead of them.
 
     Example:
-        >>> digest("00.0", "A N1.1") == digest("00.0", " a: n1.1 ")
+        >>> digest("00.0", "A N1.1") == digest("00.0", " a (n1.1)")
         True
     """
-    text = " ".join([exercise, *re.findall(r"[\w.]+", answer.upper())])
+    found = STATEMENT.fullmatch(answer.strip().upper())
+    if found is None:
+        raise ValueError(f"{answer!r}: expected a letter and a claim, like 'A N1.1'")
+    text = " ".join([exercise, *found.groups()])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -77,9 +81,12 @@ def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
         except (TypeError, ValueError):
             return f"{shown(answer)}, expected one number"
         expected = float(np.asarray(value() if callable(value) else value))
-        if abs(found - expected) <= tolerance * (abs(expected) or 1):
+        missed = abs(found - expected)
+        if missed <= tolerance * (abs(expected) or 1):
             return None
-        return f"{shown(answer)}, expected another number, to {tolerance:g}"
+        if missed <= 1e-3 * abs(expected) and expected % 1:
+            return f"{shown(answer)}: close; give the term, or more digits"
+        return f"{shown(answer)}, expected another number"
 
     return grade
 
@@ -170,8 +177,8 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
     if q.ndim != 1 or size not in (None, q.size):
-        many = q.size if q.ndim == 1 else f"a table of shape {q.shape}"
-        raise Fault(f"{many} probabilities, expected {size or 'one row'}")
+        many = f"{q.size} numbers" if q.ndim == 1 else f"a table of shape {q.shape}"
+        raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
     if abs(q.sum() - 1) > 1e-9:

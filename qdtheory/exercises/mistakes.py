@@ -125,7 +125,7 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
     "06.1": (
         (
             function(
-                lambda q, m: m * (1 - (np.asarray(q) ** 2).sum()),
+                lambda q, m: m - m * (m - 1) / 2 * (np.asarray(q) ** 2).sum(),
                 lambda: [(np.array(row), m) for row in ROWS for m in (2, 3)],
                 1e-9,
             ),
@@ -148,7 +148,7 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
                 lambda: product((1, 2, 5), (1, 2, 10)),
                 1e-9,
             ),
-            "a factor |R| is missing: f'' has it twice, and η once",
+            "a factor |R| is missing: f'' and η both have it",
         ),
     ),
     "09.0": (
@@ -164,7 +164,7 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
     "10.0": (
         (
             same_number(-1 / 3),
-            "that is over pairs of different bigrams; the plug-in keeps all pairs",
+            "that leaves out each bigram with itself; the plug-in keeps these pairs",
         ),
         (same_number(5 / 9), "negative repetition: the sign is minus"),
     ),
@@ -204,7 +204,7 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
     ),
     "14.1": (
         (same_number(1.0), "the slope of x^2 is 2x: a counts twice"),
-        (same_number(2.0), "the other way round: 2a = 1"),
+        (same_number(2.0), "the other way round: NRR has the factor 2, and CR has not"),
     ),
     "15.0": ((same_number(5 / 6), "τ subtracts the pair that disagrees"),),
     "15.1": (
@@ -255,6 +255,9 @@ MISTAKES: dict[str, tuple[tuple[Grader, str], ...]] = {
     "25.0": ((same_number(2.0), "that is their entropy in bits; take exp of nats"),),
     "25.1": (
         (same_number(0.25), "that is the law; a sample of 10 meets itself"),
-        (same_number(0.35), "of the 100 pairs 10 are a text with itself, not 90 + 10"),
+        (
+            same_number(0.35),
+            "of the 100 pairs only 90 are of two draws, and meet by law",
+        ),
     ),
 }

@@ -31,7 +31,7 @@ def test_a_mistake_is_recognised(exercise, answer, start, capsys):
 REASONS = [
     ("03.2", [0.2] * 5, "[0.2, 0.2, 0.2, 0.2, 0.2]: all are equal, which every pair"),
     ("03.2", [0.3, 0.3, 0.2, 0.1, 0.099], "the sum is 0.999, expected 1"),
-    ("03.2", [0.5, 0.5], "2 probabilities, expected 5"),
+    ("03.2", [0.5, 0.5], "2 numbers, expected 5 probabilities"),
     ("03.2", [0.5, 0.6, -0.1, 0, 0], "a probability is negative"),
     ("03.2", [0.5, 0.5, 0, 0, 0], "a probability is 0, expected five positive"),
     ("03.2", "a lot", "expected probabilities, a list of numbers"),

@@ -238,3 +238,12 @@ def test_normalize_near_both_ends_of_the_floats():
     for scale in (1e308, 1e300, 1.0, 1e-300):
         found = qd.normalize(np.array([1.0, 0.5, 0.0]) * scale)
         np.testing.assert_allclose(found, [2 / 3, 1 / 3, 0], rtol=1e-12)
+
+
+def test_single_precision_is_refused_until_it_is_normalised():
+    p = np.random.default_rng(0).dirichlet(np.ones(64)).astype(np.float32)
+    with pytest.raises(ValueError, match="call normalize"):
+        qd.entropy(p)
+    normal = qd.normalize(p)
+    assert normal.dtype == float
+    np.testing.assert_allclose(qd.entropy(normal), scipy.stats.entropy(normal))

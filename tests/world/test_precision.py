@@ -63,3 +63,22 @@ print({str(part.dtype) for part in after}, max(
 def test_metrics_of_text_leave_jax_as_it_is(use):
     code = f"{use}\nimport jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
     assert run(code) == "float32\n"
+
+
+def test_a_distribution_is_refused_when_64_bits_were_switched_off_again():
+    code = """
+import jax, qdtheory as qd
+qd.LL(0.5)
+jax.config.update("jax_enable_x64", False)
+print(qd.LL(0.5).dtype)
+space = qd.TextSpace(2, 1)
+for call in (qd.entropy, qd.normalize, lambda p: qd.LL_SE.quality(p, p),
+             lambda p: qd.quality_discrepancy(qd.LL_NRR, p),
+             lambda p: qd.pareto_optimum(qd.LL_SE, p, -1.0),
+             lambda p: qd.expected_bleu(space, p, p, 1, 2)):
+    try:
+        print(call([0.5, 0.5]))
+    except RuntimeError as error:
+        assert "64-bit mode was switched off" in str(error)
+"""
+    assert run(code) == "float32\n"
