@@ -32,6 +32,9 @@ def alike(one, other):
     )
 
 
+PACKED = gzip.compress(TEXT, mtime=0)  # the same name of a test in every process
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_lines(tmp_path, monkeypatch, pack, mark):
@@ -128,8 +131,11 @@ def test_evaluate_takes_it(tmp_path):
         (b"a\n\0", "file, line 2: a NUL byte"),
         (b"BZh91AY", "file: a bzip2 file, expected text, gzip or zstd"),
         ("a".encode("utf-16"), "file: UTF-16, expected UTF-8"),
-        (gzip.compress(TEXT, mtime=0)[:-20], "file: the gzip file is broken"),
-        (gzip.compress(TEXT, mtime=0)[:40] + b"x" * 40, "file: the gzip file is broken"),
+        (PACKED[:-20], "file: the gzip file is broken"),
+        (
+            PACKED[:40] + b"x" * 40,
+            "file: the gzip file is broken",
+        ),
         (zstd.compress(TEXT)[:-20], "file: the zstd file is broken"),
         (b'{"text": "a"}\n', "file, line 1: JSON, where one sentence a line"),
         (b"PAR1xxxxxxxxx", "name the column|Parquet file is broken"),
