@@ -1,6 +1,7 @@
 """The pages' claims, figures, code and boxes are where readers look for them."""
 
 import csv
+import doctest
 import io
 import json
 import re
@@ -461,6 +462,10 @@ def test_the_functions_name_the_proofs_about_them():
                 assert re.search(rf"^\w+ {name}\b", PROOFS[file], re.M), name
                 named.setdefault(path.stem, []).append(name)
     assert named.keys() == {"theorem_1", "frontier", "compatibility", "reward_verdict"}
+
+
+def test_the_names_of_statements_are_as_documented():
+    assert doctest.testmod(theorem_boxes) == (0, 5)
 
 
 def test_the_table_of_statements_is_plain_csv():
