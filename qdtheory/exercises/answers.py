@@ -20,6 +20,7 @@ from qdtheory.exercises.grading import (
 )
 
 # Probabilities of the texts aa, ab, ba, bb, or of a, b, c, d.
+HALVES = np.array([0.5, 0.5])
 FOUR = (0.4, 0.3, 0.2, 0.1), (0.1, 0.6, 0.05, 0.25), (0.25, 0.25, 0.25, 0.25)
 
 
@@ -469,7 +470,9 @@ GRADERS: dict[str, Grader] = {
     ),
     "07.3": statement("07.3", "8840d404"),
     "08.0": number(
-        lambda: qd.expected_bleu(qd.TextSpace(2, 1), *np.full((2, 2), 0.5), 1, 2)[0],
+        lambda: qd.expected_bleu(
+            qd.TextSpace(2, 1), np.array([0.5, 0.5]), np.array([0.5, 0.5]), 1, 2
+        )[0],
         1e-9,
     ),
     "08.1": function(fourth_power, lambda: product((1, 2, 5), (1, 2, 10)), 1e-9),
