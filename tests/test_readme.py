@@ -165,7 +165,8 @@ def test_the_wrong_statements_of_the_lectures_are_exercises_with_a_letter(capsys
     for exercise in ids:
         check(exercise, 7)
         printed = capsys.readouterr().out
-        assert printed == f"{exercise} not yet: 7, expected one letter\n"
+        expected = "expected a letter and a claim, like 'A N1.1'"
+        assert printed == f"{exercise} not yet: 7, {expected}\n"
 
 
 def test_the_picture_is_there_and_told_in_words():
