@@ -1,6 +1,5 @@
 """Sphinx settings: the notebooks as committed, and the reference from docstrings."""
 
-import importlib.util
 import os
 import re
 import sys
@@ -11,11 +10,12 @@ from pathlib import Path
 # jaxtyping writes `Float[Array, "texts"]` in signatures if this is set before it,
 # or anything that imports it, is loaded.
 typing.GENERATING_DOCUMENTATION = "qdtheory"
+sys.path.append(str(Path(__file__).parent))  # where the pages' modules are
+from course_pages import mathjax  # noqa: E402
 
 project = "qdtheory"
 author = "The qdtheory authors"
 copyright = author
-sys.path.append(str(Path(__file__).parent))  # where the pages' tables are
 extensions = [
     "claim_links",
     "course_pages",
@@ -87,13 +87,7 @@ html_favicon = html_logo = "static/favicon.svg"
 html_baseurl = os.environ.get("SITE_ADDRESS", "")
 
 # MathJax comes from a package, so that the site asks nothing of the network.
-(mathjax,) = importlib.util.find_spec(
-    "sphinx-mathjax-offline"
-).submodule_search_locations
-html_static_path = [
-    "static",
-    str(Path(mathjax, "static", "mathjax", "tex-svg-full.js")),
-]
+html_static_path = ["static", str(mathjax())]
 html_sidebars = {
     "**": [
         "navbar-logo.html",

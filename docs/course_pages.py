@@ -11,7 +11,7 @@ As a script it writes `_build/class.zip`, the course without solutions and witho
 key of the exam: `python docs/course_pages.py`.
 """
 
-import base64
+import hashlib
 import html
 import importlib.util
 import json
@@ -119,10 +119,18 @@ def section(cells: Sequence[dict], heading: str) -> str:
 # --- what a cell shows --------------------------------------------------------
 
 
+def picture_file(figure: lecture_figures.Figure) -> tuple[str, bytes]:
+    """Place and content of a picture: those that MyST-NB gives it in the site."""
+    content = figure.picture
+    if figure.kind == "image/svg+xml":
+        content = b"\n".join(content.splitlines())
+    kind = "png" if figure.kind == "image/png" else "svg"
+    return f"_images/{hashlib.sha256(content).hexdigest()}.{kind}", content
+
+
 def picture(figure: lecture_figures.Figure) -> str:
-    """A figure with its caption, held by the page itself."""
-    data = base64.b64encode(figure.picture).decode()
-    address = f"data:{figure.kind};base64,{data}"
+    """A figure with its caption."""
+    address = f"../{picture_file(figure)[0]}"
     image = f'<img alt="{html.escape(figure.alt)}" src="{address}">'
     caption = f"<figcaption>{to_html(figure.caption)}</figcaption>"
     return f"<figure>{image}{caption if figure.caption else ''}</figure>"
@@ -275,6 +283,11 @@ def write_pages(folder: Path) -> None:
         (target / "index.html").write_text(index, encoding="utf-8")
         for path in lectures():
             (target / f"{path.stem}.html").write_text(page(path), encoding="utf-8")
+    (folder / "_images").mkdir(exist_ok=True)
+    for figure in (f for path in lectures() for f in lecture_figures.figures(path)):
+        name, content = picture_file(figure)
+        if not (folder / name).exists():  # the lecture's page has it already
+            (folder / name).write_bytes(content)
 
 
 def write_course(app, error):
@@ -325,6 +338,7 @@ def class_files() -> Iterator[tuple[str, bytes]]:
         # Beside the notebooks themselves, not beside their pages.
         near = re.sub(r'(href="\.\./notebooks/\w+)\.html', r"\1.ipynb", page)
         yield name, near.encode()
+    yield from map(picture_file, lecture_figures.covers().values())
     for path in (STATIC / "handout.css", mathjax()):
         yield f"_static/{path.name}", path.read_bytes()
 

@@ -1,7 +1,8 @@
 """Leave out of the site what no reader sees.
 
 Names, brackets and spaces in code have the colour of text, so they need no element of
-their own: these were a sixth of all pages. The theme brings two thousand icons, of
+their own: these were a sixth of all pages. Nor does a page show how its source is
+indented. The theme brings two thousand icons, of
 which the pages show some twenty, maps for debugging its scripts, and words in other
 languages.
 """
@@ -21,6 +22,11 @@ ICON = re.compile(
     r'"?([a-z0-9-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",'
     r'(?:"[^"]*"|\[(?:"[^"]*",?)+\])\],?'
 )
+
+
+# Where a page shows its spaces, or a script reads them.
+SPACED = "(?:pre|script|style|textarea)"
+KEPT = re.compile(rf"(<{SPACED}\b.*?</{SPACED}>)", re.DOTALL)
 
 
 class PlainFormatter(HtmlFormatter):
@@ -45,10 +51,19 @@ def without_others(script, names):
     return ICON.sub(kept, script)
 
 
+def without_indentation(page):
+    """A page without the spaces that its source begins and ends lines with."""
+    parts = KEPT.split(page)
+    parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def prune(app, exception):
     """Remove what only the theme's authors, or other sites, need."""
     if exception or app.builder.format != "html":
         return
+    for path in Path(app.outdir).rglob("*.html"):
+        path.write_text(without_indentation(path.read_text("utf-8")), "utf-8")
     static = Path(app.outdir, "_static")
     for path in static.rglob("*.map"):
         path.unlink()

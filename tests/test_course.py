@@ -5,6 +5,7 @@ import re
 import shutil
 import zipfile
 from base64 import b64decode
+from hashlib import sha256
 from importlib.resources import files
 
 import course_pages
@@ -60,7 +61,8 @@ def lecture(tmp_path, monkeypatch):
     return path
 
 
-FIGURE = '<figure><img alt="A &quot;line&quot;." src="data:image/png;base64,aGlnaA==">'
+PICTURE = f"_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
+FIGURE = f'<figure><img alt="A &quot;line&quot;." src="../{PICTURE}">'
 CAPTION = "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
 
 
@@ -180,6 +182,8 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
                 assert "solution" not in cell["metadata"].get("tags", [])
     exam = texts["qdtheory_class/handouts/exam.html"].decode()
     assert exam.count("<strong>") == 20
+    shown = re.findall(r'src="\.\./(.+?)"', b"".join(texts.values()).decode("latin"))
+    assert {name for name in shown if name.startswith("_images/")} <= names
     assert "Points:" not in exam
     handout = texts["qdtheory_class/handouts/05_break_each_hypothesis.html"].decode()
     assert 'href="../notebooks/03_pareto_frontier.ipynb' in handout
