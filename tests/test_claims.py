@@ -116,10 +116,10 @@ def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(page):
         (id, name) for ids, name in LINKED.findall(text) for id in ID.findall(ids)
     ]
     assert len(linked) >= 14
-    # No id stands outside a link.
-    assert len(ID.findall(text)) == len(linked)
     printed = {
         name: {id for id, _ in claims(TESTS.parent / f"notebooks/{name}.ipynb")}
         for _, name in linked
     }
     assert [(id, name) for id, name in linked if id not in printed[name]] == []
+    # The site links an id outside of a link as well, if a notebook prints it.
+    assert set(ID.findall(text)) <= {id for id, _ in CLAIMS}
