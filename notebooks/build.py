@@ -39,6 +39,7 @@ from nbclient.exceptions import (
     CellTimeoutError,
     DeadKernelError,
 )
+from nbclient.output_widget import OutputWidget
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
@@ -178,6 +179,17 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     }
 
 
+class SilentWidget(OutputWidget):
+    """What a widget shows, kept from the kernel, where nothing reads it.
+
+    A message to the kernel while its reply is on the way may hide the reply, which
+    nbclient then waits for in vain.
+    """
+
+    def sync_state(self) -> None:
+        """Send nothing."""
+
+
 def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
     """Run a notebook in its own folder; its outputs are put into its cells.
 
@@ -215,6 +227,7 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
                 }
             ),
         )
+        client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = SilentWidget
         environment = kernel_environment(cache, ipython)
         try:
             # Not `execute`, which leaves an event loop open in each thread.
