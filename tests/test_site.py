@@ -112,8 +112,10 @@ def test_solutions_stand_folded_below_their_exercises(site):
     for solved in ROOT.glob("notebooks/solutions/*.ipynb"):
         text = (site / f"notebooks/{solved.stem}.html").read_text()
         exercises = text[text.index('<section id="exercises">') :]
-        folded = exercises[: exercises.index("</details>")]
-        assert '<details class="solution">' in folded, solved.stem
+        exercises = exercises[: exercises.index("</section>")]
+        before, folded = exercises.split('<details class="solution">')
+        # Hints, too, are folded, and stand before.
+        assert before.count("<details>") == before.count("Hint for") > 0, solved.stem
         assert f'href="solutions/{solved.stem}.html"' in folded, solved.stem
         assert text.count('<details class="solution">') == text.count("Solutions</summ")
 
