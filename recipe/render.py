@@ -1,7 +1,7 @@
 """Render the recipe as conda's builder reads it, without building: `make dist`."""
 
-import re
 import sys
+import tomllib
 from pathlib import Path
 
 from rattler_build import Stage0Recipe, VariantConfig
@@ -11,11 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main() -> None:
     """Fail unless the recipe renders to the version of pyproject.toml."""
-    project = (ROOT / "pyproject.toml").read_text("utf-8")
-    name, version, oldest = (
-        re.search(rf'^{key} = "(?:>=)?(.+)"', project, re.MULTILINE)[1]
-        for key in ("name", "version", "requires-python")
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    name, version = project["name"], project["version"]
+    oldest = project["requires-python"].removeprefix(">=")
     recipe = Stage0Recipe.from_yaml((ROOT / "recipe/recipe.yaml").read_text("utf-8"))
     (output,) = recipe.render(VariantConfig({"python_min": [oldest]}))
     found = output.recipe.package
