@@ -14,19 +14,18 @@ key of the exam: `python docs/course_pages.py`.
 import hashlib
 import html
 import importlib.util
-import json
 import posixpath
 import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import lecture_figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from notebook_cells import cells_of, joined, source_of, tags_of
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -77,22 +76,6 @@ def to_html(markdown: str, folder: str = "notebooks") -> str:
     return MARKDOWN.render(re.sub(local, page, markdown))
 
 
-@cache
-def cells_of(path: Path) -> list[dict]:
-    """The cells of a committed notebook."""
-    return json.loads(path.read_text(encoding="utf-8"))["cells"]
-
-
-def source(cell: dict) -> str:
-    """Text of a cell."""
-    return lecture_figures.text(cell["source"])
-
-
-def tags(cell: dict) -> list[str]:
-    """Tags of a cell."""
-    return cell["metadata"].get("tags", [])
-
-
 def lectures() -> list[Path]:
     """The notebooks, in order."""
     return sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -100,18 +83,18 @@ def lectures() -> list[Path]:
 
 def title_of(path: Path) -> str:
     """The lecture's title, with its number."""
-    heading = re.search(r"^# (.+)$", source(cells_of(path)[0]), re.MULTILINE)
+    heading = re.search(r"^# (.+)$", source_of(cells_of(path)[0]), re.MULTILINE)
     return f"{path.stem.split('_')[0]} · {heading[1] if heading else path.stem}"
 
 
 def opening(path: Path) -> str:
     """The paragraph below the lecture's title."""
-    return source(cells_of(path)[0]).split("\n\n")[1]
+    return source_of(cells_of(path)[0]).split("\n\n")[1]
 
 
 def section(cells: Sequence[dict], heading: str) -> str:
     """The text below a heading of the second level, up to the next; may be empty."""
-    text = "\n\n".join(source(c) for c in cells if c["cell_type"] == "markdown")
+    text = "\n\n".join(source_of(c) for c in cells if c["cell_type"] == "markdown")
     found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     return found[1].strip() if found else ""
 
@@ -140,13 +123,13 @@ def shown(path: Path, place: int) -> Iterator[str]:
     """What a cell contributes to a slide, as HTML."""
     cell = cells_of(path)[place]
     if cell["cell_type"] == "markdown":
-        text = re.sub(r"^#{1,6} .*\n?", "", source(cell), flags=re.MULTILINE)
+        text = re.sub(r"^#{1,6} .*\n?", "", source_of(cell), flags=re.MULTILINE)
         yield to_html(text)
         return
     for output in cell["outputs"]:
         printed = output.get("text", "")
         if printed:
-            text = html.escape(lecture_figures.text(printed).rstrip())
+            text = html.escape(joined(printed).rstrip())
             yield f"<pre>{text}</pre>"
     for figure in lecture_figures.figures(path):
         if figure.cell == place:
@@ -165,11 +148,11 @@ def slides(path: Path) -> list[Slide]:
         deck[0].parts.append(picture(cover))
     for place, cell in enumerate(cells[1:], start=1):
         if cell["cell_type"] == "markdown":
-            above = re.findall(r"^#{2,6} (.+)$", source(cell), re.MULTILINE)
+            above = re.findall(r"^#{2,6} (.+)$", source_of(cell), re.MULTILINE)
             heading = above[-1] if above else heading
-        if "slide" in tags(cell):
+        if "slide" in tags_of(cell):
             deck.append(Slide(heading))
-        if {"slide", "slide-continued"} & set(tags(cell)):
+        if {"slide", "slide-continued"} & set(tags_of(cell)):
             deck[-1].parts += shown(path, place)
     remember = section(cells, "What to remember")
     if remember and all(slide.title != "What to remember" for slide in deck):
@@ -226,7 +209,7 @@ def statements(path: Path) -> list[str]:
         block
         for cell in cells_of(path)
         if cell["cell_type"] == "markdown"
-        for block in map(str.strip, quoted.findall(source(cell)))
+        for block in map(str.strip, quoted.findall(source_of(cell)))
         if block.startswith("> **")
     ]
 

@@ -8,12 +8,13 @@ wildcards. Lists are separated by semicolons, "N6.7-N6.9" stands for three claim
 """
 
 import csv
-import json
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+
+from notebook_cells import cells_of, joined
 
 DOCS = Path(__file__).parent
 NOTEBOOKS = DOCS.parent / "notebooks"
@@ -59,10 +60,9 @@ def printed():
     """The texts that the cells of each notebook print."""
     texts = {}
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         texts[path.stem] = [
-            "".join("".join(o.get("text", "")) for o in cell.get("outputs", []))
-            for cell in cells
+            "".join(joined(o.get("text", "")) for o in cell.get("outputs", []))
+            for cell in cells_of(path)
         ]
     return texts
 

@@ -4,10 +4,11 @@ A page's download button gives `downloads/NAME.zip`: the notebook, the tables an
 modules of `notebooks/data` that its cells name, and a line that says what to install.
 """
 
-import json
 import re
 import zipfile
 from pathlib import Path
+
+from notebook_cells import cells_of, source_of
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes in every build
@@ -21,8 +22,9 @@ Needs Python 3.11 or newer:
 
 def tables(notebook: Path) -> list[Path]:
     """Files of the folder data that the cells of a notebook read."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    code = "\n".join(
+        source_of(c) for c in cells_of(notebook) if c["cell_type"] == "code"
+    )
     modules = re.findall(r"^from data\.(\w+) import", code, re.MULTILINE)
     names = re.findall(r"""["'](?:data/)?([\w.-]+\.csv)["']""", code)
     wanted = [f"{module}.py" for module in modules] + names

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from notebook_cells import source_of, tags_of
 from sphinx.util.docutils import SphinxDirective
 
 FENCE = "`" * 12  # more than a cell's own
@@ -55,9 +56,9 @@ def fold_proofs(app, document, source):
     notebook = json.loads(source[0])
     for cell in notebook["cells"]:
         is_text = cell["cell_type"] == "markdown"
-        if is_text and "proof" in cell["metadata"].get("tags", []):
+        if is_text and "proof" in tags_of(cell):
             head = f"{FENCE}{{folded}} Proof\n:class: proof\n\n"
-            cell["source"] = head + "".join(cell["source"]) + f"\n{FENCE}"
+            cell["source"] = head + source_of(cell) + f"\n{FENCE}"
     source[0] = json.dumps(notebook)
 
 

@@ -6,14 +6,15 @@ figure makes the lecture's point.
 """
 
 import base64
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 from docutils import nodes
+from notebook_cells import cells_of, joined, source_of, tags_of
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
@@ -62,18 +63,13 @@ def lecture_number(name: str) -> str:
     return name.split("_")[0].lstrip("0") or "0"
 
 
-def text(lines: str | list[str]) -> str:
-    """Text of a cell or an output, which a notebook holds whole or line by line."""
-    return "".join(lines)
-
-
 def pictures(cell: dict) -> Iterator[tuple[str, bytes]]:
     """Kind and bytes of each picture that a cell shows."""
     for output in cell.get("outputs", []):
         data = output.get("data", {})
         for kind in PICTURES:
             if kind in data:
-                shown = text(data[kind])
+                shown = joined(data[kind])
                 is_text = kind == "image/svg+xml"
                 yield kind, shown.encode() if is_text else base64.b64decode(shown)
                 break
@@ -83,7 +79,7 @@ def caption(cell: dict | None) -> str:
     """First paragraph of a cell of text, in one line; empty if it is something else."""
     if cell is None or cell["cell_type"] != "markdown":
         return ""
-    paragraph = text(cell["source"]).strip().split("\n\n")[0]
+    paragraph = source_of(cell).strip().split("\n\n")[0]
     begins = ("#", ">", "$$", "* ", "- ", "|", "```")
     return "" if paragraph.startswith(begins) else " ".join(paragraph.split())
 
@@ -91,9 +87,9 @@ def caption(cell: dict | None) -> str:
 @cache
 def figures(path: Path) -> tuple[Figure, ...]:
     """The figures of a committed notebook, in order."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     found: list[Figure] = []
-    for place, (cell, below) in enumerate(zip(cells, [*cells[1:], None], strict=True)):
+    pairs = zip_longest(cells_of(path), cells_of(path)[1:])
+    for place, (cell, below) in enumerate(pairs):
         for kind, picture in pictures(cell):
             found.append(
                 Figure(
@@ -104,7 +100,7 @@ def figures(path: Path) -> tuple[Figure, ...]:
                     picture=picture,
                     alt=cell["metadata"].get("alt", ""),
                     caption=caption(below),
-                    cover="cover" in cell["metadata"].get("tags", []),
+                    cover="cover" in tags_of(cell),
                 )
             )
     return tuple(found)

@@ -7,17 +7,9 @@ solution notebook holds between two cells of an exercise stand folded after the 
 import json
 from pathlib import Path
 
+from notebook_cells import cells_of, source_of, tags_of
+
 SOLUTIONS = Path(__file__).parents[1] / "notebooks/solutions"
-
-
-def tags(cell):
-    """Tags of a cell."""
-    return cell["metadata"].get("tags", [])
-
-
-def text(cell):
-    """Source of a cell."""
-    return "".join(cell["source"])
 
 
 def markdown(source):
@@ -29,7 +21,7 @@ def from_below(cell):
     """A cell of the folder below: the links of its text lead from this folder."""
     if cell["cell_type"] != "markdown":
         return cell
-    return cell | {"source": text(cell).replace("](../", "](")}
+    return cell | {"source": source_of(cell).replace("](../", "](")}
 
 
 def folded(cells, name):
@@ -48,13 +40,13 @@ def with_solutions(cells, solved, name):
     """The cells of a lecture, each group of solutions after the cell that checks it."""
     groups, group = {}, []
     for cell in solved:
-        if "solution" in tags(cell):
+        if "solution" in tags_of(cell):
             group.append(cell)
         elif group:
-            groups[text(cell)] = folded(group, name)
+            groups[source_of(cell)] = folded(group, name)
             group = []
     assert not group, f"{name}: no cell checks the last solution"
-    found = [cell for one in cells for cell in (one, *groups.pop(text(one), ()))]
+    found = [cell for one in cells for cell in (one, *groups.pop(source_of(one), ()))]
     assert not groups, f"{name} lacks the cell {next(iter(groups))!r}"
     return found
 
@@ -67,8 +59,7 @@ def fill(app, document, source):
         return
     app.env.note_dependency(path)
     book = json.loads(source[0])
-    solved = json.loads(path.read_text("utf-8"))["cells"]
-    cells = with_solutions(book["cells"], solved, name)
+    cells = with_solutions(book["cells"], cells_of(path), name)
     cells.append(markdown(f"```{{toctree}}\n:hidden:\n\nsolutions/{name}\n```"))
     for number, cell in enumerate(cells, start=1):
         cell["id"] = f"cell-{number}"
