@@ -81,7 +81,7 @@ html_context = {"default_mode": "auto"}  # else the theme's script logs an error
 # A summary is fetched from the page, which a browser refuses to pages on the disk:
 # search_page.py brings the pages' texts in a script.
 html_show_search_summary = False
-html_extra_path = ["root"]  # `/` leads to the first page
+html_extra_path = ["entrance"]  # `/` leads to the first page
 html_favicon = html_logo = "static/favicon.svg"
 # Where the site is published; other sites show a picture only of such an address.
 html_baseurl = os.environ.get("SITE_ADDRESS", "")

@@ -36,7 +36,7 @@ def publish(site, folder):
     versions = sorted(found, key=order, reverse=True)
     names = ", ".join(f'"{name}"' for name in versions)
     (folder / "versions.js").write_text(f"showVersions([{names}]);\n", "utf-8")
-    start = (ROOT / "docs/root/index.html").read_text("utf-8")
+    start = (ROOT / "docs/entrance/index.html").read_text("utf-8")
     start = start.replace("docs/index.html", f"{versions[0]}/docs/index.html")
     (folder / "index.html").write_text(start, "utf-8")
     return folder / "index.html"

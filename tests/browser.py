@@ -79,11 +79,12 @@ class Browser:
         assert "exceptionDetails" not in result, (expression, result)
         return result["result"].get("value")
 
-    def resize(self, width: int) -> None:
-        """Make the window so wide, in CSS pixels."""
+    def resize(self, width: int, height: int = 900) -> None:
+        """Make the window so large, in CSS pixels."""
+        size = {"width": width, "height": height}
         self.send(
             "Emulation.setDeviceMetricsOverride",
-            **{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+            **size | {"deviceScaleFactor": 1, "mobile": False},
         )
 
     def prefer(self, mode: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser
+from explorer_page import open_explorer
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,3 +43,14 @@ def browser(tmp_path_factory):
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory):
+    """The explorers' page in a browser; it must not have complained in the end."""
+    browser = open_explorer(tmp_path_factory.mktemp("explorer"))
+    try:
+        yield browser
+        assert browser.complaints() == []
+    finally:
+        browser.close()

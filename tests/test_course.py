@@ -6,13 +6,12 @@ import shutil
 import zipfile
 from base64 import b64decode
 from hashlib import sha256
-from importlib.resources import files
 
 import course_pages
 import lecture_figures
 import pytest
 import test_site
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
 
 from qdtheory.exercises.answers import GRADERS
 
@@ -215,63 +214,43 @@ def course(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory):
-    tab = Browser(tmp_path_factory.mktemp("chromium"))
-    yield tab
-    tab.close()
-
-
-def screen(tab, width, height):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    tab.send("Emulation.setDeviceMetricsOverride", **size)
-
-
-def ask(tab, scheme):
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    tab.send("Emulation.setEmulatedMedia", features=[feature])
-
-
-def axe(tab):
-    rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-    tab.evaluate(f"{rules}; 0")
-    return tab.evaluate(test_site.AXE.replace("CONTRAST", "true"))
-
-
 class TestInABrowser:
     pytestmark = in_a_browser
 
     @pytest.mark.parametrize("folder", ["slides", "handouts"])
-    def test_every_page_fits_is_set_and_asks_for_nothing(self, course, tab, folder):
+    def test_every_page_fits_is_set_and_asks_for_nothing(self, course, browser, folder):
         found, pages = {}, sorted((course / folder).glob("*.html"))
         assert len(pages) == len(STEMS) + 1
         for page in pages:
-            ask(tab, "light")
-            screen(tab, test_site.PHONE, 900)
-            tab.open(page.as_uri())
-            faults = tab.evaluate(test_site.UNSET_MATHS)
+            browser.prefer("light")
+            browser.resize(test_site.PHONE, 900)
+            browser.open(page.as_uri())
+            faults = browser.evaluate(test_site.UNSET_MATHS)
             for width in (test_site.PHONE, test_site.DESK):
-                screen(tab, width, 900)
-                tab.evaluate(ALL_SLIDES)
-                faults += tab.evaluate(test_site.TOO_WIDE)
+                browser.resize(width, 900)
+                browser.evaluate(ALL_SLIDES)
+                faults += browser.evaluate(test_site.TOO_WIDE)
             if page.stem in READ_BY_AXE or page.stem == "index":
                 for scheme in ("light", "dark"):
-                    ask(tab, scheme)
-                    tab.open(page.as_uri())
-                    tab.evaluate(ALL_SLIDES)
-                    faults += [f"{scheme}: {fault}" for fault in axe(tab)]
-            faults += tab.complaints()
-            asked = [a for a in tab.requested() if not a.startswith("data:")]
+                    browser.prefer(scheme)
+                    browser.open(page.as_uri())
+                    browser.evaluate(ALL_SLIDES)
+                    faults += [
+                        f"{scheme}: {fault}"
+                        for fault in test_site.judged_by_axe(browser)
+                    ]
+            faults += browser.complaints()
+            asked = [a for a in browser.requested() if not a.startswith("data:")]
             faults += [a for a in asked if not a.startswith(course.as_uri())]
             found[page.name] = faults
         assert {name: what for name, what in found.items() if what} == {}
 
-    def test_a_slide_fits_a_wall(self, course, tab):
+    def test_a_slide_fits_a_wall(self, course, browser):
         full = {}
-        screen(tab, 1280, 720)
+        browser.resize(1280, 720)
         for stem in STEMS:
-            tab.open((course / "slides" / f"{stem}.html").as_uri())
-            full[stem] = tab.evaluate(
+            browser.open((course / "slides" / f"{stem}.html").as_uri())
+            full[stem] = browser.evaluate(
                 """slides.flatMap((slide, place) => {
                   turn(place);
                   const shown = document.documentElement.scrollHeight <= innerHeight;
@@ -280,17 +259,17 @@ class TestInABrowser:
             )
         assert {stem: places for stem, places in full.items() if places} == {}
 
-    def test_keys_turn_pages(self, course, tab):
+    def test_keys_turn_pages(self, course, browser):
         address = (course / "slides/03_pareto_frontier.html").as_uri()
-        screen(tab, 1280, 720)
-        tab.open(address)
+        browser.resize(1280, 720)
+        browser.open(address)
 
         def shown():
             now = [
                 "location.hash",
                 "slides.filter((s) => s.checkVisibility()).map((s) => s.id)",
             ]
-            address, places = tab.evaluate(f"[{', '.join(now)}]")
+            address, places = browser.evaluate(f"[{', '.join(now)}]")
             assert places == [address.removeprefix("#")]
             return address
 
@@ -305,35 +284,35 @@ class TestInABrowser:
             ("ArrowRight", last),
             ("Home", "#slide-1"),
         ):
-            tab.press(key)
+            browser.press(key)
             assert shown() == place, key
-        tab.open("about:blank")
-        tab.open(f"{address}#slide-4")
+        browser.open("about:blank")
+        browser.open(f"{address}#slide-4")
         assert shown() == "#slide-4"
-        assert tab.complaints() == []
+        assert browser.complaints() == []
 
-    def test_a_deck_reads_without_scripts(self, course, tab):
+    def test_a_deck_reads_without_scripts(self, course, browser):
         page = course / "slides/04_when_a_pair_is_a_divergence.html"
         bare = page.with_name("bare.html")
         bare.write_text(re.sub(r"<script.*?</script>", "", page.read_text()))
-        tab.open(bare.as_uri())
+        browser.open(bare.as_uri())
         bare.unlink()
-        heights = tab.evaluate(
+        heights = browser.evaluate(
             "[...document.querySelectorAll('.slide')].map((s) => s.clientHeight)"
         )
         assert len(heights) == len(course_pages.slides(of(page.stem)))
         assert min(heights) > 50
-        assert tab.evaluate("document.querySelector('#notes summary').textContent")
+        assert browser.evaluate("document.querySelector('#notes summary').textContent")
 
     @pytest.mark.parametrize("stem", STEMS)
-    def test_a_handout_prints_on_two_pages(self, course, tab, stem):
-        tab.open((course / "handouts" / f"{stem}.html").as_uri())
-        printed = tab.send("Page.printToPDF", preferCSSPageSize=True)["data"]
+    def test_a_handout_prints_on_two_pages(self, course, browser, stem):
+        browser.open((course / "handouts" / f"{stem}.html").as_uri())
+        printed = browser.send("Page.printToPDF", preferCSSPageSize=True)["data"]
         pages = re.findall(rb"/Type /Page\b(?!s)", b64decode(printed))
         assert 1 <= len(pages) <= 2
 
-    def test_a_deck_prints_one_slide_a_page(self, course, tab):
-        tab.open((course / "slides/03_pareto_frontier.html").as_uri())
-        printed = tab.send("Page.printToPDF", preferCSSPageSize=True)["data"]
+    def test_a_deck_prints_one_slide_a_page(self, course, browser):
+        browser.open((course / "slides/03_pareto_frontier.html").as_uri())
+        printed = browser.send("Page.printToPDF", preferCSSPageSize=True)["data"]
         pages = re.findall(rb"/Type /Page\b(?!s)", b64decode(printed))
         assert len(pages) == len(course_pages.slides(of("03_pareto_frontier")))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from browser import CHROMIUM
-from explorer_page import DOCS, enter, open_explorer, text
+from explorer_page import DOCS, enter, text
 
 import qdtheory as qd
 from qdtheory.generators.decoders import (
@@ -22,40 +22,30 @@ SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = open_explorer(tmp_path_factory.mktemp("explorer"))
-    try:
-        yield browser
-        assert browser.complaints() == []
-    finally:
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def p():
     written = (DOCS / "static/explorer_data.js").read_text()
     data = json.loads(written.removeprefix("const EXPLORER = ").removesuffix(";\n"))
     return text_law([np.array(law) for law in data["model"]["laws"]], SPACE)
 
 
-def turn(browser, **dials):
+def turn(explorer, **dials):
     for name in ("temperature", "topK", "topP", "minP"):
         enter(
-            browser,
+            explorer,
             f"decoder-{name}",
             dials.get(name, {"minP": 0, "topK": 4}.get(name, 1)),
         )
 
 
-def decoded(browser, dials):
+def decoded(explorer, dials):
     """What the page makes of its language model, dials by dials."""
-    return browser.evaluate(
+    return explorer.evaluate(
         f"{json.dumps(dials)}"
         ".map((dials) => Decoders.decode(EXPLORER.model.laws, dials))"
     )
 
 
-def test_decoders_are_the_librarys_at_random_dials(browser, p):
+def test_decoders_are_the_librarys_at_random_dials(explorer, p):
     rng = np.random.default_rng(0)
     dials = []
     for _ in range(200):
@@ -68,7 +58,7 @@ def test_decoders_are_the_librarys_at_random_dials(browser, p):
                 "minP": float(rng.random()) if on[3] else 0,
             }
         )
-    there = decoded(browser, dials)
+    there = decoded(explorer, dials)
     for dial, q in zip(dials, there):
         steps = (
             Temperature(dial["temperature"]),
@@ -79,7 +69,7 @@ def test_decoders_are_the_librarys_at_random_dials(browser, p):
         np.testing.assert_allclose(q, decode(p, SPACE, steps), rtol=0, atol=1e-12)
 
 
-def test_ties_and_ends_of_the_dials_are_the_librarys(browser):
+def test_ties_and_ends_of_the_dials_are_the_librarys(explorer):
     laws = [
         [0.4, 0.4, 0.1, 0.1],
         [0.25] * 4,
@@ -95,7 +85,7 @@ def test_ties_and_ends_of_the_dials_are_the_librarys(browser):
     made = {"temperature": Temperature, "topK": TopK, "topP": TopP, "minP": MinP}
     for name, values in dials.items():
         for value in values:
-            there = browser.evaluate(
+            there = explorer.evaluate(
                 f"{json.dumps(laws)}.map((law) => Decoders.decode("
                 f"[[law]], {{...Decoders.NEUTRAL, {name}: {value}}}))"
             )
@@ -104,13 +94,15 @@ def test_ties_and_ends_of_the_dials_are_the_librarys(browser):
             )
 
 
-def test_the_neutral_dials_are_on_the_star(browser):
-    turn(browser, temperature=0.5, topK=2)
-    browser.evaluate("document.getElementById('decoder-reset').click()")
-    assert "the dot is on the star" in text(browser, "decoder-verdict")
+def test_the_neutral_dials_are_on_the_star(explorer):
+    turn(explorer, temperature=0.5, topK=2)
+    explorer.evaluate("document.getElementById('decoder-reset').click()")
+    assert "the dot is on the star" in text(explorer, "decoder-verdict")
     for i in (0, 1):
-        assert text(browser, f"decoder-model-{i}") == text(browser, f"decoder-real-{i}")
-    assert text(browser, "decoder-kept") == "64"
+        assert text(explorer, f"decoder-model-{i}") == text(
+            explorer, f"decoder-real-{i}"
+        )
+    assert text(explorer, "decoder-kept") == "64"
 
 
 @pytest.mark.parametrize("pair", [qd.LL_SE, qd.CR_NRR])
@@ -118,24 +110,24 @@ def test_the_neutral_dials_are_on_the_star(browser):
     "dials", [{"temperature": 0.5}, {"topK": 2}, {"topP": 0.7}, {"minP": 0.3}]
 )
 def test_a_turned_dial_leaves_the_frontier_by_what_the_page_says(
-    browser, p, pair, dials
+    explorer, p, pair, dials
 ):
-    enter(browser, "decoder-pair", pair.name)
-    turn(browser, **dials)
+    enter(explorer, "decoder-pair", pair.name)
+    turn(explorer, **dials)
     neutral = {"temperature": 1, "topK": 4, "topP": 1, "minP": 0}
-    q = np.array(decoded(browser, [neutral | dials])[0])
+    q = np.array(decoded(explorer, [neutral | dials])[0])
     # QDisc of the decoded model under the real one's scores is the distance.
     scores = np.log(p) if pair is qd.LL_SE else p
     away = qd.quality_discrepancy(qd.LinearPair(scores, pair.g), q).qdisc
     assert away > 1e-6
-    said = text(browser, "decoder-verdict")
+    said = text(explorer, "decoder-verdict")
     assert "has left the frontier" in said
     assert float(said.split("has ")[-1].split(" more")[0]) == pytest.approx(
         away, rel=0.06
     )
 
 
-def test_no_dial_is_better_than_the_model_itself_in_both(browser, p):
+def test_no_dial_is_better_than_the_model_itself_in_both(explorer, p):
     for pair in (qd.LL_SE, qd.CR_NRR):
         for t in (0.3, 0.7, 1.5, 2.5):
             q = decode(p, SPACE, Temperature(t))
@@ -146,9 +138,9 @@ def test_no_dial_is_better_than_the_model_itself_in_both(browser, p):
             assert min(gains) < 0
 
 
-def test_the_keyboard_turns_a_dial(browser):
-    turn(browser)
-    browser.evaluate("document.getElementById('decoder-topK').focus()")
-    browser.press("ArrowLeft")
-    assert text(browser, "decoder-topK-shown") == "3"
-    assert int(text(browser, "decoder-kept")) == 27
+def test_the_keyboard_turns_a_dial(explorer):
+    turn(explorer)
+    explorer.evaluate("document.getElementById('decoder-topK').focus()")
+    explorer.press("ArrowLeft")
+    assert text(explorer, "decoder-topK-shown") == "3"
+    assert int(text(explorer, "decoder-kept")) == 27

@@ -1,4 +1,4 @@
-"""The explorer in the browser reads formulas and finds models as the library does."""
+"""The explorer in the explorer reads formulas and finds models as the library does."""
 
 import json
 import random
@@ -8,7 +8,7 @@ import formula_texts
 import numpy as np
 import pytest
 from browser import CHROMIUM
-from explorer_page import DOCS, enter, open_explorer, text
+from explorer_page import DOCS, enter, text
 from typer.testing import CliRunner
 from verdict_referee import formula
 
@@ -38,19 +38,9 @@ BENT = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = open_explorer(tmp_path_factory.mktemp("explorer"))
-    try:
-        yield browser
-        assert browser.complaints() == []
-    finally:
-        browser.close()
-
-
-def ask(browser, function, values):
+def ask(explorer, function, values):
     """A JavaScript function of each value; the message of an error, as text."""
-    return browser.evaluate(
+    return explorer.evaluate(
         f"""{json.dumps(values)}.map((value) => {{
           try {{ return ({function})(value); }}
           catch (error) {{ return error.message; }}
@@ -70,10 +60,10 @@ def read_in_python(written):
     return np.array([[j.value, j.slope, j.curvature] for j in jets])[:, :, 0]
 
 
-def read_in_the_page(browser, texts):
+def read_in_the_page(explorer, texts):
     """Jets at the points, or messages; numbers as text, as JSON has no infinity."""
     answers = ask(
-        browser,
+        explorer,
         f"""(text) => {{
           const f = Formulas.read(text);
           return {POINTS}.map((x) => f.jet(x).map(String));
@@ -85,9 +75,9 @@ def read_in_the_page(browser, texts):
     ]
 
 
-def test_a_thousand_texts_are_read_alike(browser):
+def test_a_thousand_texts_are_read_alike(explorer):
     texts = formula_texts.texts(1000)
-    there, here = read_in_the_page(browser, texts), [read_in_python(t) for t in texts]
+    there, here = read_in_the_page(explorer, texts), [read_in_python(t) for t in texts]
     refused = [isinstance(answer, str) for answer in here]
     assert [isinstance(answer, str) for answer in there] == refused
     assert 100 < sum(refused) < 500
@@ -95,11 +85,11 @@ def test_a_thousand_texts_are_read_alike(browser):
     assert sum(same) > 0.8 * len(same)  # others say what Python would make of them
 
 
-def test_values_and_derivatives_of_a_thousand_formulas_agree(browser):
+def test_values_and_derivatives_of_a_thousand_formulas_agree(explorer):
     texts = formula_texts.texts(1400, seed=1)
     read = [(t, a) for t in texts if not isinstance(a := read_in_python(t), str)][:1000]
     assert len(read) == 1000
-    there = read_in_the_page(browser, [t for t, _ in read])
+    there = read_in_the_page(explorer, [t for t, _ in read])
     differ = [t for (t, a), b in zip(read, there) if not agree(a, b)]
     assert len(differ) <= 5, differ  # x - x*x**0.5/x**0.5 is 0, or a rounding error
 
@@ -120,14 +110,14 @@ def agree(a, b):
         "log(-1)", "log(x, 2)", "x # y", "", "y", "+".join(["x"] * 41), "x" * 201,
     ],
 )  # fmt: skip
-def test_what_people_write_gets_the_librarys_message(browser, written):
-    (said,) = read_in_the_page(browser, [written])
+def test_what_people_write_gets_the_librarys_message(explorer, written):
+    (said,) = read_in_the_page(explorer, [written])
     assert said == read_in_python(written)
 
 
-def test_a_name_stands_for_its_formula(browser):
+def test_a_name_stands_for_its_formula(explorer):
     names = ["LL", "CR", "SE", "NRR", "SDI"]
-    answers = ask(browser, "(name) => Formulas.read(name).jet(0.3)[0]", names)
+    answers = ask(explorer, "(name) => Formulas.read(name).jet(0.3)[0]", names)
     functions = [qd.LL_SE.f, qd.CR_NRR.f, qd.LL_SE.g, qd.CR_NRR.g, qd.SDI]
     assert answers == pytest.approx([float(h(0.3)) for h in functions], rel=1e-14)
 
@@ -163,11 +153,11 @@ def problems(count):
     return found[:count]
 
 
-def test_qdisc_of_200_random_problems_is_the_librarys(browser):
+def test_qdisc_of_200_random_problems_is_the_librarys(explorer):
     """Within 1e-6 of the range of the texts' finite scores, the unit of the seals."""
     asked = problems(200)
     answers = ask(
-        browser,
+        explorer,
         """([f, g, p]) => {
           const posed = BestModels.pose(Formulas.read(f), Formulas.read(g), p);
           const {qdisc, drate, won, q} = BestModels.discrepancy(posed, p);
@@ -196,12 +186,12 @@ def test_qdisc_of_200_random_problems_is_the_librarys(browser):
     assert 100 < wins < 200
 
 
-def test_points_of_the_frontier_are_the_librarys(browser):
+def test_points_of_the_frontier_are_the_librarys(explorer):
     p = np.random.default_rng(0).dirichlet(np.ones(12))
     for pair in (qd.LL_SE, qd.CR_NRR, qd.CR_SE):
         f, g = pair.name.split("-")
         (points,) = ask(
-            browser,
+            explorer,
             f"(p) => BestModels.pose("
             f"Formulas.read({f!r}), Formulas.read({g!r}), p).points",
             [p.tolist()],
@@ -221,37 +211,37 @@ def test_points_of_the_frontier_are_the_librarys(browser):
 # --- the page ----------------------------------------------------------------------
 
 
-def type_pair(browser, f, g, p=None):
-    enter(browser, "pair-f", f)
-    enter(browser, "pair-g", g)
+def type_pair(explorer, f, g, p=None):
+    enter(explorer, "pair-f", f)
+    enter(explorer, "pair-g", g)
     if p is not None:
-        enter(browser, "pair-p", p)
+        enter(explorer, "pair-p", p)
 
 
-def test_a_winning_model_is_shown_with_its_gain(browser):
-    type_pair(browser, "log(x)", "-x**2", "0.5 0.3 0.2")
+def test_a_winning_model_is_shown_with_its_gain(explorer):
+    type_pair(explorer, "log(x)", "-x**2", "0.5 0.3 0.2")
     found = qd.quality_discrepancy(qd.LL_NRR, np.array([0.5, 0.3, 0.2]))
-    said = text(browser, "pair-verdict")
+    said = text(explorer, "pair-verdict")
     assert f"{found.qdisc:.3g}" in said
     assert f"{100 * found.drate:.3g} %" in said
     assert (
-        browser.evaluate("document.querySelectorAll('#pair-bars .model').length") == 3
+        explorer.evaluate("document.querySelectorAll('#pair-bars .model').length") == 3
     )
-    assert browser.evaluate("Boolean(document.querySelector('#pair-plane .better'))")
-    enter(browser, "pair-zoom", False)
-    assert browser.evaluate("Boolean(document.querySelector('#pair-plane .dot'))")
-    enter(browser, "pair-zoom", True)
+    assert explorer.evaluate("Boolean(document.querySelector('#pair-plane .better'))")
+    enter(explorer, "pair-zoom", False)
+    assert explorer.evaluate("Boolean(document.querySelector('#pair-plane .dot'))")
+    enter(explorer, "pair-zoom", True)
 
 
-def test_without_a_winner_the_page_names_the_proof_and_claims_nothing(browser):
-    type_pair(browser, "log(x)", "-x*log(x)", "0.5 0.3 0.2")
-    assert text(browser, "pair-verdict").startswith("No better model found")
-    assert "compatible" not in text(browser, "pair-app")
-    command = text(browser, "pair-check")
+def test_without_a_winner_the_page_names_the_proof_and_claims_nothing(explorer):
+    type_pair(explorer, "log(x)", "-x*log(x)", "0.5 0.3 0.2")
+    assert text(explorer, "pair-verdict").startswith("No better model found")
+    assert "compatible" not in text(explorer, "pair-app")
+    command = text(explorer, "pair-check")
     assert command == 'qdtheory check --f "log(x)" --g "-x*log(x)"'
     result = CliRunner().invoke(app, shlex.split(command)[1:])
     assert result.stdout.startswith("compatible:")
-    assert text(browser, "pair-qdisc").endswith("--p p.txt")
+    assert text(explorer, "pair-qdisc").endswith("--p p.txt")
 
 
 @pytest.mark.parametrize(
@@ -271,40 +261,40 @@ def test_without_a_winner_the_page_names_the_proof_and_claims_nothing(browser):
         ("x", "-x**2", "1", "pair-p-error", "2 texts or more"),
     ],
 )  # fmt: skip
-def test_bad_input_gets_one_line_where_it_stands(browser, f, g, p, where, said):
-    type_pair(browser, f, g, p)
-    assert said in text(browser, where)
-    type_pair(browser, "x", "-x**2", "0.5 0.5")
-    assert said not in text(browser, where)
+def test_bad_input_gets_one_line_where_it_stands(explorer, f, g, p, where, said):
+    type_pair(explorer, f, g, p)
+    assert said in text(explorer, where)
+    type_pair(explorer, "x", "-x**2", "0.5 0.5")
+    assert said not in text(explorer, where)
 
 
-def test_a_text_of_probability_0_may_have_a_score_of_minus_infinity(browser):
-    type_pair(browser, "log(x)", "-x**2", "0.6 0.4 0")
+def test_a_text_of_probability_0_may_have_a_score_of_minus_infinity(explorer):
+    type_pair(explorer, "log(x)", "-x**2", "0.6 0.4 0")
     found = qd.quality_discrepancy(qd.LL_NRR, np.array([0.6, 0.4, 0.0]))
     assert found.dominated_in is None
-    assert text(browser, "pair-verdict").startswith("No better model found")
+    assert text(explorer, "pair-verdict").startswith("No better model found")
 
 
-def test_weights_are_divided_when_asked_only(browser):
-    type_pair(browser, "x", "-x**2", "3 1")
-    assert "P must sum to 1, got 4" in text(browser, "pair-p-error")
-    browser.evaluate("document.getElementById('pair-divide').click()")
-    assert browser.evaluate("document.getElementById('pair-p').value") == "0.75 0.25"
-    assert text(browser, "pair-p-error") == ""
+def test_weights_are_divided_when_asked_only(explorer):
+    type_pair(explorer, "x", "-x**2", "3 1")
+    assert "P must sum to 1, got 4" in text(explorer, "pair-p-error")
+    explorer.evaluate("document.getElementById('pair-divide').click()")
+    assert explorer.evaluate("document.getElementById('pair-p').value") == "0.75 0.25"
+    assert text(explorer, "pair-p-error") == ""
 
 
-def real(browser):
-    written = browser.evaluate("document.getElementById('pair-p').value")
+def real(explorer):
+    written = explorer.evaluate("document.getElementById('pair-p').value")
     return np.array([float(x) for x in written.split()])
 
 
-def test_a_drawn_distribution_depends_on_its_seed_and_concentration(browser):
+def test_a_drawn_distribution_depends_on_its_seed_and_concentration(explorer):
     drawn = []
     for seed, concentration in ((1, -1), (2, -1), (1, 1.5), (1, -1)):
-        enter(browser, "pair-seed", seed)
-        enter(browser, "pair-concentration", concentration)
-        enter(browser, "pair-size", 40)
-        drawn.append(real(browser))
+        enter(explorer, "pair-seed", seed)
+        enter(explorer, "pair-concentration", concentration)
+        enter(explorer, "pair-size", 40)
+        drawn.append(real(explorer))
         assert drawn[-1].sum() == pytest.approx(1, abs=1e-12)
         assert (np.diff(drawn[-1]) <= 0).all()
         assert drawn[-1].min() > 0
@@ -313,11 +303,11 @@ def test_a_drawn_distribution_depends_on_its_seed_and_concentration(browser):
     assert spiky.max() > 3 * even.max()
 
 
-def test_gamma_variables_have_their_mean_and_variance(browser):
+def test_gamma_variables_have_their_mean_and_variance(explorer):
     """The first of 2 texts is a beta variable, of mean 1/2 before they are sorted."""
     for concentration in (0.5, 2.0):
         drawn = ask(
-            browser,
+            explorer,
             f"(seed) => RealDistribution.draw(2, {concentration}, seed)[0]",
             list(range(2000)),
         )
@@ -325,10 +315,10 @@ def test_gamma_variables_have_their_mean_and_variance(browser):
         assert squares == pytest.approx(0.25 / (2 * concentration + 1), rel=0.06)
 
 
-def test_a_bar_is_dragged_and_the_others_make_room(browser):
-    type_pair(browser, "x", "-x**2", "0.4 0.3 0.2 0.1")
-    browser.evaluate("document.getElementById('pair-bars').scrollIntoView()")
-    box = browser.evaluate(
+def test_a_bar_is_dragged_and_the_others_make_room(explorer):
+    type_pair(explorer, "x", "-x**2", "0.4 0.3 0.2 0.1")
+    explorer.evaluate("document.getElementById('pair-bars').scrollIntoView()")
+    box = explorer.evaluate(
         "(() => {const b = document.querySelectorAll('#pair-bars .real')[0]"
         ".getBoundingClientRect(); return [b.x + b.width / 2, b.y, b.height]})()"
     )
@@ -338,34 +328,34 @@ def test_a_bar_is_dragged_and_the_others_make_room(browser):
         ("mouseMoved", top + height / 2),
         ("mouseReleased", top + height / 2),
     ):
-        browser.send(
+        explorer.send(
             "Input.dispatchMouseEvent",
             **{"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1},
             buttons=0 if kind == "mouseReleased" else 1,
         )
-    p = real(browser)
+    p = real(explorer)
     assert p[0] == pytest.approx(0.2, abs=0.01)
     assert p[1:] == pytest.approx((1 - p[0]) * np.array([3, 2, 1]) / 6, abs=2e-5)
     assert p.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_keyboard_reaches_a_text_and_moves_it(browser):
-    type_pair(browser, "x", "-x**2", "0.4 0.3 0.2 0.1")
-    browser.evaluate("document.querySelector('#pair-app details').open = true")
-    enter(browser, "pair-text", 3)
-    browser.evaluate("document.getElementById('pair-probability').focus()")
-    browser.press("ArrowRight")
-    assert real(browser)[2] == pytest.approx(0.201)
-    browser.press("Home")
-    assert real(browser)[2] == 0
-    assert real(browser).sum() == pytest.approx(1, abs=1e-12)
+def test_the_keyboard_reaches_a_text_and_moves_it(explorer):
+    type_pair(explorer, "x", "-x**2", "0.4 0.3 0.2 0.1")
+    explorer.evaluate("document.querySelector('#pair-app details').open = true")
+    enter(explorer, "pair-text", 3)
+    explorer.evaluate("document.getElementById('pair-probability').focus()")
+    explorer.press("ArrowRight")
+    assert real(explorer)[2] == pytest.approx(0.201)
+    explorer.press("Home")
+    assert real(explorer)[2] == 0
+    assert real(explorer).sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_page_fits_a_phone(browser):
-    browser.resize(390)
-    type_pair(browser, "+".join(["log(1 + x)"] * 12), "-x**2")
-    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
-    browser.resize(1280)
+def test_the_page_fits_a_phone(explorer):
+    explorer.resize(390)
+    type_pair(explorer, "+".join(["log(1 + x)"] * 12), "-x**2")
+    assert explorer.evaluate("document.documentElement.scrollWidth") <= 390
+    explorer.resize(1280)
 
 
 def test_scripts_are_small_and_never_run_text():

@@ -332,6 +332,13 @@ AXE_PAGES = re.compile(
 )
 
 
+def judged_by_axe(browser, contrast=True):
+    """What axe finds wrong with the page that is open."""
+    rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
+    browser.evaluate(f"{rules}; 0")
+    return browser.evaluate(AXE.replace("CONTRAST", str(contrast).lower()))
+
+
 def faults(browser, address, site, axe=True, contrast=True):
     """What is wrong with a page, on a phone and on a desk, in light and in dark."""
     browser.prefer("light")
@@ -339,9 +346,7 @@ def faults(browser, address, site, axe=True, contrast=True):
     browser.open(address)
     found = browser.evaluate(UNSET_MATHS) + browser.evaluate(TOO_WIDE)
     if axe:
-        rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-        browser.evaluate(f"{rules}; 0")
-        found += browser.evaluate(AXE.replace("CONTRAST", str(contrast).lower()))
+        found += judged_by_axe(browser, contrast)
     browser.resize(DESK)
     found += browser.evaluate(TOO_WIDE)
     browser.prefer("dark")
