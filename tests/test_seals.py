@@ -9,7 +9,8 @@ from jax.scipy.special import entr
 from models import oracle
 
 import qdtheory as qd
-from qdtheory.discrepancy.quality import bounds_meet
+from qdtheory.discrepancy.seal import seal
+from qdtheory.pairs.posed import pose
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 
@@ -173,15 +174,20 @@ def test_the_uniform_p_has_scores_alike():
 
 
 def test_the_bar():
-    scores = np.array([-np.inf, 2.0, 3.0])
-    assert bounds_meet(0.1, 0.1 + 0.99e-5, scores)
-    assert not bounds_meet(0.1, 0.1 + 1.01e-5, scores)
-    for unit in (1e-9, 1e9):
-        assert bounds_meet(0.1 * unit, (0.1 + 0.99e-5) * unit, unit * scores)
-        assert not bounds_meet(0.1 * unit, (0.1 + 1.01e-5) * unit, unit * scores)
+    p = np.array([0.0, 0.5, 0.5])
+
+    def status(scores, gain, upper):
+        posed = pose(qd.LinearPair(scores, qd.NRR), p)
+        return seal(posed, p, gain, upper, "certified")[0]
+
+    # No model gains more than half of the range over this P.
+    for unit in (1e-9, 1.0, 1e9):
+        scores = unit * np.array([-np.inf, 2.0, 3.0])
+        assert status(scores, 0.1 * unit, (0.1 + 0.49e-5) * unit) == "certified"
+        assert status(scores, 0.1 * unit, (0.1 + 0.51e-5) * unit) == "lower_bound"
     # All texts alike: what is left is rounding.
-    assert bounds_meet(0.0, 1e-16, np.ones(3))
-    assert not bounds_meet(0.0, 1e-14, np.ones(3))
+    assert status(np.ones(3), 0.0, 1e-16) == "certified"
+    assert status(np.ones(3), 0.0, 1e-13) == "lower_bound"
 
 
 def test_a_search_certified_in_another_unit():

@@ -17,7 +17,8 @@ from qdtheory.certificates.interval import Interval
 from qdtheory.certificates.quadratic import relaxed_interval
 from qdtheory.certificates.separable import envelope_interval
 from qdtheory.certificates.tails import tails_interval
-from qdtheory.discrepancy.quality import Discrepancy, bounds_meet, solve_or_search
+from qdtheory.discrepancy.quality import Discrepancy, solve_or_search
+from qdtheory.discrepancy.seal import seal
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import (
     has_tails,
@@ -142,15 +143,17 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
         reason += " A local search improved on it."
     else:
         dominated_in = found.dominated_in
-    gain, error = max(gain, 0.0), score_error(posed.pair, posed.p)
-    met = bounds_meet(gain, bounds.upper_bound, posed.scores, error)
+    gain, upper = max(gain, 0.0), bounds.upper_bound
+    error = score_error(posed.pair, posed.p)
+    status, fault = seal(posed, np.asarray(q), gain, upper, "certified", error)
+    reason += f" No seal: {fault}." if fault else ""
     return replace(
         found,
         qdisc=gain,
         q=q,
         dominated_in=dominated_in,
-        upper_bound=bounds.upper_bound,
-        status="certified" if met else "lower_bound",
+        upper_bound=upper,
+        status=status,
         reason=f"{reason} Bounded by {method}.",
     )
 

@@ -34,14 +34,13 @@ from qdtheory.certificates.interval import (
 )
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import name_of, separable_form
-from qdtheory.pairs.formulas import interval_arithmetic
-from qdtheory.pairs.jets import Jet
 from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.scalar_functions import (
     ScalarFunction,
-    SingleTokenSelfBleu,
     formula_of,
+    jet_of,
 )
+from qdtheory.pairs.trees import ball
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS
@@ -161,7 +160,7 @@ class _Shape:
         for x, falling in self.tables:
             touch = np.interp(slopes, falling[::-1], x[::-1])
             for _ in range(2):
-                jet = _jet(g, touch)
+                jet = jet_of(g, touch)
                 step = (slopes - jet.slope) / np.minimum(
                     jet.curvature, -EPS * self.unit
                 )
@@ -174,7 +173,7 @@ class _Shape:
 def _shape(g: ScalarFunction) -> _Shape:
     """Split [0, 1] until interval arithmetic determines the shape of each piece."""
     x = np.linspace(0, 1, TABLE_POINTS)
-    y = _jet(g, x).value
+    y = jet_of(g, x).value
     tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
     unit = max(float(np.abs(y - y[0] - tilt * x).max()), EPS * size) or 1.0
     waiting, told = [(Fraction(0), Fraction(1))], []
@@ -187,7 +186,7 @@ def _shape(g: ScalarFunction) -> _Shape:
                 f"{float(low):.3g}; use a g with two bounded derivatives on [0, 1]"
             )
         try:
-            bend = _bounds(_enclosure(g, low, high).curvature)
+            bend = _bounds(_enclosure(g, low, high)[2])
         except ValueError:  # too wide to decide
             bend = -np.inf, np.inf
         if bend[1] <= 0:
@@ -207,42 +206,25 @@ def _shape(g: ScalarFunction) -> _Shape:
     concave = np.array(joined, float).reshape(-1, 2)
     points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
     ends = np.array([0.0] + [float(high) for _, high, _ in told])
-    tables = [(x, _jet(g, x).slope) for x in points]
+    tables = [(x, jet_of(g, x).slope) for x in points]
     return _Shape(tilt, unit, ends, concave, tables)
 
 
+def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> list:
+    """Arb balls that hold g, g' and g'' from low to high."""
+    formula = _formula(g)
+    if formula is None:
+        raise TypeError(
+            "the bound needs a formula for g; write it as a qdtheory.Expression, got "
+            f"{getattr(g, '__name__', type(g).__name__)}"
+        )
+    found = formula.balls(ball(low).union(ball(high)), 2)
+    if not all(part.is_finite() for part in found):
+        raise ValueError(f"{formula.text} has no bounded enclosure at {low}")
+    return found
+
+
 _formula = lru_cache(maxsize=64)(formula_of)
-
-
-def _jet(g: ScalarFunction, x: np.ndarray) -> Jet:
-    """g, g' and g'' in floating point."""
-    formula = _formula(g)
-    if formula is not None:
-        return formula.jet(x)
-    zeros = np.zeros_like(x)
-    return _by_power(g, Jet(x, zeros + 1, zeros), Jet(zeros + 1, zeros, zeros))
-
-
-def _enclosure(g: ScalarFunction, low: Fraction, high: Fraction) -> Jet:
-    """Interval enclosures of g, g' and g'' from low to high."""
-    formula = _formula(g)
-    if formula is not None:
-        return formula.enclosure(low, high)
-    arithmetic, number, _ = interval_arithmetic()
-    x = arithmetic.mpf([number(low).value.a, number(high).value.b])
-    start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
-    return _by_power(g, start, number(Fraction(1)))
-
-
-def _by_power(g: ScalarFunction, x: Jet, one: Jet) -> Jet:
-    """The g of single-token BLEU, whose power may exceed that of an `Expression`."""
-    match g:
-        case SingleTokenSelfBleu(k):
-            return -x * (one - (one - x) ** k)
-    raise TypeError(
-        "the bound needs a formula for g; write it as a qdtheory.Expression, got "
-        f"{getattr(g, '__name__', type(g).__name__)}"
-    )
 
 
 def _enclosed(
@@ -257,13 +239,13 @@ def _enclosed(
 
 @lru_cache(maxsize=1 << 14)
 def _enclosed_at(g: ScalarFunction, x: float) -> tuple[float, float, float]:
-    jet = _enclosure(g, Fraction(x), Fraction(x))
-    return _bounds(jet.value)[1], *_bounds(jet.slope)
+    value, slope, _ = _enclosure(g, Fraction(x), Fraction(x))
+    return _bounds(value)[1], *_bounds(slope)
 
 
-def _bounds(interval: Any) -> tuple[float, float]:
-    """The ends of an interval, rounded outwards."""
-    low, high = (float(end) for end in (interval.a, interval.b))
+def _bounds(enclosed: Any) -> tuple[float, float]:
+    """The ends of a ball, rounded outwards."""
+    low, high = float(enclosed.lower()), float(enclosed.upper())
     return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
 
 
@@ -390,7 +372,7 @@ class _Problem:
 
     def spent(self, q: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the diversity of a distribution in that unit, with its gradient."""
-        jet, shape = _jet(self.g, q), _shape(self.g)
+        jet, shape = jet_of(self.g, q), _shape(self.g)
         value = shape.tilt * q.sum() - float(jet.value.sum())
         return value / shape.unit, (shape.tilt - jet.slope) / shape.unit
 
@@ -400,8 +382,8 @@ def _problem(
 ) -> _Problem:
     """Build the problem, with the required diversity rounded down from that of P."""
     _shape(g)  # refuses a g without bounds
-    values = [_enclosure(g, Fraction(x), Fraction(x)).value for x in p.tolist()]
-    left_out = _enclosure(g, Fraction(0), Fraction(0)).value * num_left_out
+    values = [_enclosure(g, Fraction(x), Fraction(x))[0] for x in p.tolist()]
+    left_out = _enclosure(g, Fraction(0), Fraction(0))[0] * num_left_out
     return _Problem(g, scores, _bounds(sum(values) - left_out)[0])
 
 
@@ -425,13 +407,13 @@ def _bounded(
         enough: stop once the bound is at most this.
     """
     x = np.clip(np.vstack([columns, low, high]), low, high)
-    values = _jet(problem.g, x).value
+    values = jet_of(problem.g, x).value
     bound, best = np.inf, (0.0, 0.0)
     while True:
         floor, share, price, level = _multipliers(problem, x, values)
         costs = level - problem.scores
         tried, _ = _candidates(problem.g, low, high, costs / max(price, LEAST_PRICE))
-        tried_values = _jet(problem.g, tried).value
+        tried_values = jet_of(problem.g, tried).value
         tops = price * tried_values - costs[:, None] * tried
         top = level - price * problem.least + tops.max(axis=1).sum()
         if top < bound:
@@ -444,7 +426,7 @@ def _bounded(
         values = np.vstack([values, np.take_along_axis(tried_values, at, 1).T])
     bound = dual_bound(problem.g, problem.scores, problem.least, *best, low, high)
     q = share @ x
-    gaps = share @ values - _jet(problem.g, q).value
+    gaps = share @ values - jet_of(problem.g, q).value
     return Box(low, high, bound, q, gaps, q, x[share > 0])
 
 

@@ -18,10 +18,9 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import ScalarFunction, limits_at_zero
 from qdtheory.solvers.regularized_argmax import (
     require_concave,
-    slope_at_zero,
     slopes_of,
 )
 from qdtheory.theory.frontier import NEAREST_WEIGHT
@@ -286,7 +285,7 @@ def slope_table(
     large = np.linspace(inflection, 1, 2049)
     x = np.unique(np.concatenate([even, small, large]))
     values, slopes, _ = values_of(g, x)
-    slopes[0] = slope_at_zero(g)
+    slopes[0] = limits_at_zero(g)[1]
     return x, slopes, values
 
 

@@ -10,6 +10,7 @@ A result is called exact if an upper bound by weak duality (`weak_duality`,
 independent of the solvers) matches it.
 """
 
+import warnings
 from dataclasses import field, replace
 from typing import Any, Literal
 
@@ -26,16 +27,19 @@ from qdtheory.discrepancy.concave_convex import (
     values_of,
 )
 from qdtheory.discrepancy.gain import Gain
+from qdtheory.discrepancy.seal import Status, distinguishable, seal
 from qdtheory.discrepancy.weak_duality import (
     concave_convex_bound,
     rounding,
     tangent_bound,
 )
-from qdtheory.pairs.base import Pair, expected_score
+from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.pairs.code import Code
 from qdtheory.pairs.concave import Functional
 from qdtheory.pairs.forms import is_concave, separable_form
 from qdtheory.pairs.posed import Posed
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import ScalarFunction, error_of
+from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.concavity import require_concave
 from qdtheory.solvers.interior_point import (
     Face,
@@ -46,7 +50,7 @@ from qdtheory.solvers.interior_point import (
     most_diverse,
 )
 from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
-from qdtheory.theory.concavity import concavity_claim
+from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.frontier import (
     NEAREST_WEIGHT,
     maximise,
@@ -56,42 +60,13 @@ from qdtheory.theory.frontier import (
     weight_of,
 )
 from qdtheory.world.numbers import (
-    CERTIFIED,
     CONTRADICTION,
-    EPS,
-    EXACT,
     NOISE,
     TIGHTEST,
 )
 
-
-def bounds_meet(
-    lower: float,
-    upper: float,
-    scores: Float[np.ndarray, " texts"],
-    error: float = 0.0,
-) -> bool:
-    """Whether the bounds on a gain in quality are close enough to be certified.
-
-    Args:
-        lower: a gain that some model attains.
-        upper: an upper bound on the gain.
-        scores: the quality of each text, shape (N,), finite or minus infinity.
-        error: error bound of a score, beyond rounding.
-
-    Returns:
-        Whether they differ by at most 1e-5 of the range of the finite scores or, if
-        these are all equal, by the rounding error of sums of N of them. Invariant to
-        the unit of the scores.
-
-    Example:
-        >>> scores = np.array([0.0, 1e-6])
-        >>> bounds_meet(0.0, 1e-11, scores), bounds_meet(0.0, 1e-8, scores)
-        (True, False)
-    """
-    finite = scores[np.isfinite(scores)]
-    rounding = 4 * (finite.size * EPS * float(np.abs(finite).max()) + error)
-    return bool(upper - lower <= max(CERTIFIED * float(np.ptp(finite)), rounding))
+# What a solver may stop with on a g of a kind that it was not made for.
+STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
 
 class Discrepancy(Gain):
@@ -127,7 +102,7 @@ class Discrepancy(Gain):
     """
 
     drate: float | None = field(init=False)
-    status: Literal["exact", "certified", "lower_bound"]
+    status: Status
     quality_range: float
     most_diverse: Float[Array, " texts"]
     dominated_in: Literal["quality", "diversity"] | None
@@ -173,10 +148,19 @@ def solve_or_search(
         'exact'
     """
     pair, separable = posed.pair, separable_form(posed.pair)
-    if separable is not None and (
-        method == "exact" or (method is None and _is_solvable(separable.g))
-    ):
-        found = _solved(Posed(separable, posed.p))
+    found, stopped = None, ""
+    if separable is not None and (method == "exact" or _is_solvable(method, separable)):
+        posed = Posed(separable, posed.p)
+        assert np.isfinite(posed.real_diversity)  # checked, with the scores, where read
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                found = _solved(posed)
+        except STOPS as error:
+            if method == "exact":
+                raise
+            stopped = f"The exact solver stopped: {error}. "
+    if found is not None:
+        pass
     elif is_concave(pair) and method is None:
         found = _convex(posed)
     elif method == "exact":
@@ -189,20 +173,22 @@ def solve_or_search(
         options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
         search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
         found = _searched(posed, search)
-    reason = found.reason
+    reason = stopped + found.reason
     if found.drate is None:
         size = "infinite" if found.quality_range else "0"
         reason += f" There is no DRate, as the quality range is {size}."
     return replace(found, reason=reason, pair=pair, p=jnp.asarray(posed.p))
 
 
-def _is_solvable(g: ScalarFunction) -> bool:
-    """Whether g has one of the two shapes, as far as this can be determined."""
+def _is_solvable(method: str | None, pair: SeparablePair | LinearPair) -> bool:
+    """Whether g is proved to have one of the two shapes, or is code that seems to."""
+    if method is not None:
+        return False
     try:
-        inflection = inflection_point(g)
+        inflection = inflection_point(pair.g)
     except ValueError:
         return False
-    return concavity_claim(g, inflection) is not None
+    return isinstance(pair.g, Code) or is_strictly_concave(pair.g, inflection)
 
 
 def _searched(posed: Posed, found: Search) -> Discrepancy:
@@ -301,27 +287,27 @@ def _solved(posed: Posed) -> Discrepancy:
     inflection = inflection_point(g)
     most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
     q, qdisc, dominated_in, price = _best_model(posed, inflection)
-    # Two qualities are distinguishable only up to their rounding error.
-    close = max(EXACT * posed.spread, _rounding(posed, q))
-    enough = posed.real_quality + qdisc + close / 2
-    bound = _upper_bound(posed, inflection, q, price, enough)
+    claimed = is_strictly_concave(g, inflection)
+    enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
+    bound = _upper_bound(posed, inflection, q, price, enough) if claimed else np.inf
     upper = max(bound - posed.real_quality, qdisc)
+    status, fault = seal(posed, q, qdisc, upper, "exact")
     reason = "A root in the frontier's weight: g is strictly concave"
     if inflection < 1:
         reason = (
             "Roots on a curve in the largest probability: g is concave up to "
             f"{inflection:.6g} and convex beyond"
         )
-    claim = concavity_claim(g, inflection)
-    exact = claim is not None and upper - qdisc <= close
-    reason += f", {claim or 'which is not proved'}."
-    if not exact:
+    reason += f", {'proved' if claimed else 'which is not proved'}."
+    if fault:
+        reason += f" No seal: {fault}."
+    elif status != "exact" and claimed:
         reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
     return Discrepancy(
         qdisc=qdisc,
         q=jnp.asarray(q),
-        status="exact" if exact else "lower_bound",
-        upper_bound=upper if claim else np.inf,
+        status=status,
+        upper_bound=upper,
         quality_range=_quality_range(scores, most_diverse),
         most_diverse=jnp.asarray(most_diverse),
         dominated_in=dominated_in,
@@ -344,7 +330,7 @@ def _upper_bound(
     g, p, scores = posed.pair.g, posed.p, posed.scores
     values = values_of(g, p)[0]
     least = float(values.sum())
-    least -= rounding(p.size) * float(np.abs(values).sum())
+    least -= rounding(p.size, error_of(g)) * float(np.abs(values).sum())
     if inflection < 1:
         found = _multipliers(g, scores, q)
         return concave_convex_bound(g, inflection, scores, least, enough, found)
@@ -456,10 +442,13 @@ def _convex(posed: Posed) -> Discrepancy:
     everywhere = face_of(diversity, np.zeros(p.size))
     if most_diverse(everywhere).value > top.value + noise:
         inner = everywhere.model(most_diverse(everywhere).x)
+    best = {"quality": q, "diversity": on_modes, None: p}[dominated_in]
+    status, fault = seal(posed, best, gain, upper, "certified")
+    claim += f". No seal: {fault}" if fault else ""
     return Discrepancy(
         qdisc=gain,
-        q=jnp.asarray({"quality": q, "diversity": on_modes, None: p}[dominated_in]),
-        status="certified" if bounds_meet(gain, upper, scores) else "lower_bound",
+        q=jnp.asarray(best),
+        status=status,
         upper_bound=upper,
         quality_range=_quality_range(scores, inner),
         most_diverse=jnp.asarray(inner),

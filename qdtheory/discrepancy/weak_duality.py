@@ -32,7 +32,7 @@ from qdtheory.discrepancy.concave_convex import (
     slope_table,
     values_of,
 )
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import ScalarFunction, error_of
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
 # Boxes per batch, so that few shapes are compiled.
@@ -45,22 +45,23 @@ NUM_PRICES = 12
 NUM_HALVINGS = 30
 
 
-def rounding(num_terms: int) -> float:
+def rounding(num_terms: int, error: float = EPS) -> float:
     """Bound on the rounding error of a sum, relative to the sum of absolute values.
 
     Valid for terms of a few operations each, added pairwise or in blocks.
 
     Args:
         num_terms: number of terms.
+        error: relative error of the function that the terms are values of.
 
     Returns:
-        The relative bound, at least 16 units in the last place.
+        The relative bound, at least 16 such errors.
 
     Example:
         >>> rounding(100) / EPS
         26.0
     """
-    return (16 + num_terms**0.5) * EPS
+    return (16 + num_terms**0.5) * error
 
 
 def tangent_bound(
@@ -95,8 +96,9 @@ def tangent_bound(
     sizes = np.where(finite, np.abs(scores) + price * np.abs(slope), 0.0)
     rest = price * (value - slope * points)
     loss = price * (np.abs(value) + np.abs(slope * points))
-    highest = (heights + rounding(1) * sizes).max()
-    return float(highest + rest.sum() + rounding(scores.size) * loss.sum())
+    error = error_of(g)
+    highest = (heights + rounding(1, error) * sizes).max()
+    return float(highest + rest.sum() + rounding(scores.size, error) * loss.sum())
 
 
 def concave_convex_bound(
@@ -273,7 +275,8 @@ def _lagrangian_bound(
     bound = level - price * problem.least + tops.sum(axis=1)
     sizes = np.abs(level) + price * abs(problem.least) + np.abs(value).sum(axis=1)
     sizes += ((np.abs(costs) + 1) * most + np.abs(slope) * (most - least)).sum(axis=1)
-    return bound + rounding(n) * (sizes + np.abs(at_ends).sum(axis=1))
+    error = error_of(problem.g)
+    return bound + rounding(n, error) * (sizes + np.abs(at_ends).sum(axis=1))
 
 
 def _level(boxes: _Boxes, price: np.ndarray) -> np.ndarray:

@@ -10,13 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.scalar_functions import (
-    ScalarFunction,
-    scalar_function,
-    value_at_zero,
-)
+from qdtheory.pairs.scalar_functions import ScalarFunction, scalar_function
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC, TINY
+from qdtheory.world.numbers import STATIC
 
 
 @runtime_checkable
@@ -258,7 +254,7 @@ def expected_score(
 def total_diversity(
     g: ScalarFunction, q: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    """Separable diversity of a distribution; if g(0) is NaN, its limit is used.
+    """Separable diversity of a distribution.
 
     Args:
         g: a scalar function on [0, 1] that JAX can trace.
@@ -267,7 +263,4 @@ def total_diversity(
     Returns:
         A scalar.
     """
-    if np.isnan(value_at_zero(g)):
-        # A formula such as -x * log(x) is NaN at 0, although its limit is finite.
-        q = jnp.maximum(q, TINY)
     return jax.vmap(g)(q).sum()

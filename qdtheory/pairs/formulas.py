@@ -1,25 +1,36 @@
-"""Formulas in one variable, parsed from text that is never executed."""
+"""Formulas in one variable: text that is parsed and never executed, or a tree."""
 
 import ast
 import math
-import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.jets import Jet, jet_functions
+from qdtheory.pairs.accurate import Numerics, numerics
+from qdtheory.pairs.jets import Jet
+from qdtheory.pairs.trees import (
+    CHOICES,
+    FUNCTIONS,
+    Tree,
+    balls,
+    decided,
+    evaluate,
+    folded,
+    in_sympy,
+    names,
+    subtrees,
+    written,
+)
 from qdtheory.world import precision  # noqa: F401  JAX's 64-bit mode
 
-# The variable "x", an exact number, or the name of an operation with its operands.
-Tree = str | Fraction | tuple
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
 # What people write, and what to write here.
 HABITS = {
@@ -30,18 +41,6 @@ HABITS = {
     r"X": "the variable is x",
     r"\bpi\b": "pi is 3.141592653589793",
     r"\be\b": "e is exp(1)",
-}
-# Bits of a ball's midpoint: 77 digits.
-PRECISION = 256
-FUNCTIONS = ("log", "exp", "sqrt")
-JET_FUNCTIONS = jet_functions(np.log, np.exp, np.sqrt)
-ARITHMETIC: dict[str, Callable] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "plus": operator.pos,
-    "minus": operator.neg,
 }
 OPERATORS = {
     ast.Add: "+",
@@ -59,14 +58,8 @@ MAX_NUMBER = 10**6
 # Powers within powers multiply, and a computer algebra system may expand them.
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
-# Of a number that is computed, exactly, before a formula is used.
-MAX_BITS = 512
-SPECIAL_VALUES = {
-    ("sqrt", Fraction(0)): Fraction(0),
-    ("sqrt", Fraction(1)): Fraction(1),
-    ("log", Fraction(1)): Fraction(0),
-    ("exp", Fraction(0)): Fraction(1),
-}
+# Functions of a positive number, and division, by another than 0.
+GUARDED = ("log", "sqrt", "lgamma", "/")
 
 
 @dataclass(frozen=True)
@@ -117,12 +110,11 @@ log, exp, sqrt, + - * / ** and parentheses
             x: numbers of any shape.
 
         Returns:
-            An array of the shape of `x`, NaN or infinite outside the domain.
+            An array of the shape of `x`: at 0 the limit, which may be infinite; NaN
+            outside the domain.
         """
         x = jnp.asarray(x, float)
-        functions = {"log": jnp.log, "exp": jnp.exp, "sqrt": jnp.sqrt}
-        value = _evaluate(self._tree, x, float, functions)
-        return jnp.broadcast_to(value, x.shape)
+        return self.numerics.in_jax(x)
 
     def value(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Evaluate in NumPy, without compilation.
@@ -131,11 +123,9 @@ log, exp, sqrt, + - * / ** and parentheses
             x: numbers of any shape.
 
         Returns:
-            An array of the shape of `x`, NaN or infinite outside the domain.
+            An array of the shape of `x`, as by a call.
         """
-        functions = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt}
-        with np.errstate(all="ignore"):
-            return np.zeros_like(x) + _evaluate(self._tree, x, np.float64, functions)
+        return self.jet(x).value
 
     def jet(self, x: Float[np.ndarray, "..."]) -> Jet:
         """Evaluate the function and two derivatives in NumPy, without compilation.
@@ -150,55 +140,72 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("x**2").jet(np.array([3.0])).slope
             array([6.])
         """
-        zeros = np.zeros_like(x)
-        with np.errstate(all="ignore"):
-            jet = _evaluate(
-                self._tree, Jet(x, zeros + 1, zeros), _constant_jet, JET_FUNCTIONS
-            )
-        return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
+        return self.numerics.in_numpy(x)
 
-    def enclosure(self, low: Fraction, high: Fraction | None = None) -> Jet:
-        """Interval enclosures of the value and two derivatives, to 60 digits.
+    def balls(self, x: Any, order: int = 0) -> list[Any]:
+        """Enclose the value and derivatives, at a number or on all of an interval.
 
         Args:
-            low: the point of evaluation, an exact number.
-            high: if given, the enclosures hold for all x from `low` to `high`.
+            x: an Arb ball.
+            order: of the highest derivative.
 
         Returns:
-            A jet of mpmath intervals.
-
-        Raises:
-            ValueError: an enclosure is not a bounded interval of real numbers.
-        """
-        arithmetic, number, functions = interval_arithmetic()
-        ends = number(low).value, number(low if high is None else high).value
-        x = arithmetic.mpf([ends[0].a, ends[1].b])
-        start = Jet(x, arithmetic.mpf(1), arithmetic.mpf(0))
-        jet = _evaluate(self._tree, start, number, functions)
-        for part in (jet.value, jet.slope, jet.curvature):
-            # Complex intervals have no width.
-            if not (hasattr(part, "delta") and part.delta < arithmetic.inf):
-                raise ValueError(f"{self.text} has no bounded enclosure at {low}")
-        return jet
-
-    def ball(self, x: Fraction) -> Any:
-        """Enclose the exact value at a number, to 77 digits.
-
-        Args:
-            x: an exact number.
-
-        Returns:
-            An Arb ball that contains the value, NaN outside the domain.
+            An Arb ball each, NaN outside the domain.
 
         Example:
-            >>> Expression("x**2 + 1e-30").ball(Fraction(1, 3)) > 0
+            >>> from qdtheory.pairs.trees import ball
+            >>> _, slope = Expression("x**2").balls(ball(Fraction(1, 3)), 1)
+            >>> slope.contains(ball(Fraction(2, 3)))
             True
         """
-        from flint import ctx
+        return balls(self.inside, x, order)
 
-        functions = {name: operator.methodcaller(name) for name in FUNCTIONS}
-        with ctx.workprec(PRECISION):
-            return ball(Fraction()) + _evaluate(self._tree, ball(x), ball, functions)
+    @classmethod
+    def of_tree(cls, tree: Tree, text: str | None = None) -> "Expression":
+        """The formula of a tree, such as that of code, of any size.
+
+        Args:
+            tree: the tree.
+            text: how it is written, if in another way than `written` does.
+
+        Returns:
+            The formula, whose text is not read.
+
+        Example:
+            >>> Expression.of_tree(("log", "x"))
+            Expression(text='log(x)')
+        """
+        formula = object.__new__(cls)
+        fields = {"text": text or written(tree), "letter": "x", "_tree": tree}
+        for name, value in fields.items():
+            object.__setattr__(formula, name, value)
+        return formula
+
+    @cached_property
+    def inside(self) -> Tree:
+        """The tree with the choices made that fall one way on all of (0, 1)."""
+        return decided(self._tree)
+
+    @cached_property
+    def numerics(self) -> Numerics:
+        """How the formula is evaluated in 64 bits."""
+        return numerics(self.inside)
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """Whether proofs take it: no choice is left, and powers are within limits."""
+        parts = subtrees(self.inside)
+        operations = [part for part in parts if isinstance(part, tuple)]
+        return (
+            not any(isinstance(part, float | bool) for part in parts)
+            and not {name for name, *_ in operations} & {*CHOICES}
+            and _power(self.inside) <= MAX_POWER
+            and all(
+                exponent.denominator <= MAX_DENOMINATOR
+                for name, *_, exponent in operations
+                if name == "**"
+            )
+        )
 
     def symbolic(self, x: Any) -> Any:
         """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
@@ -214,10 +221,7 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("0.1*x + x**0.5").symbolic(sympy.Symbol("x"))
             sqrt(x) + x/10
         """
-        import sympy
-
-        functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
-        return _evaluate(self._tree, x, sympy.Rational, functions)
+        return in_sympy(self.inside, x)
 
     def derivatives(self) -> tuple[Any, Any, Any]:
         """The formula and its first two derivatives in SymPy, written in `variable()`.
@@ -248,12 +252,8 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("log(x - 1)/x").guards(sympy.Symbol("x"))
             [(x - 1, True), (x, False)]
         """
-        import sympy
-
-        functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
         return [
-            (_evaluate(part, x, sympy.Rational, functions), positive)
-            for part, positive in _guards(self._tree)
+            (in_sympy(part, x), positive) for part, positive in _guards(self.inside)
         ]
 
 
@@ -270,12 +270,12 @@ def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
         case ("**", base, exponent):
             yield from _guards(base)
             whole = exponent.denominator == 1
-            if "x" in _parts(base) and (not whole or exponent < 0):
+            if "x" in names(base) and (not whole or exponent < 0):
                 yield base, not whole
         case (name, *operands):
             for operand in operands:
                 yield from _guards(operand)
-            if name in ("log", "sqrt", "/") and "x" in _parts(operands[-1]):
+            if name in GUARDED and "x" in names(operands[-1]):
                 yield operands[-1], name != "/"
 
 
@@ -337,33 +337,15 @@ def _read(node: ast.expr, text: str, letter: str) -> Tree:
             tree = (name, _read(argument, text, letter))
         case _:
             raise _refused(f"{piece} is not allowed in an expression", piece, letter)
-    if "x" not in _parts(tree) and not _is_finite(tree):
+    if "x" not in names(tree) and not _is_finite(tree):
         raise ValueError(f"{piece} is not a finite real number")
-    return _folded(tree)
-
-
-def _folded(tree: Tree) -> Tree:
-    """Compute with numbers exactly, as sqrt(0.3 - 0.3) has no enclosure but at 0."""
-    if not isinstance(tree, tuple):
-        return tree
-    name, *operands = tree
-    if tree in SPECIAL_VALUES:
-        return SPECIAL_VALUES[tree]
-    rational = name in ARITHMETIC or (name == "**" and operands[1].denominator == 1)
-    if rational and all(isinstance(part, Fraction) for part in operands):
-        exact = _evaluate(tree, None, Fraction, {})
-        if max(map(int.bit_length, exact.as_integer_ratio())) <= MAX_BITS:
-            return exact
-    return tree
+    return folded(*tree)
 
 
 def _exponent(node: ast.expr, text: str, letter: str) -> Fraction:
     tree = _read(node, text, letter)
-    operations = {part for part in _parts(tree) if isinstance(part, str)}
-    if operations <= ARITHMETIC.keys():
-        exponent = _evaluate(tree, None, Fraction, {})
-        if exponent.denominator <= MAX_DENOMINATOR:
-            return exponent
+    if isinstance(tree, Fraction) and tree.denominator <= MAX_DENOMINATOR:
+        return tree
     piece = text[node.col_offset : node.end_col_offset]
     raise ValueError(
         "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of "
@@ -371,84 +353,14 @@ def _exponent(node: ast.expr, text: str, letter: str) -> Fraction:
     )
 
 
-def _evaluate(
-    tree: Tree, x: Any, number: Callable[[Fraction], Any], functions: dict[str, Any]
-) -> Any:
-    """Evaluate a tree in the arithmetic of x, the numbers and the functions."""
-    match tree:
-        case "x":
-            return x
-        case Fraction():
-            return number(tree)
-        case ("**", base, exponent):
-            # JAX and SymPy know more of a power if its exponent is an int.
-            whole = exponent.denominator == 1
-            power = int(exponent) if whole else number(exponent)
-            return _evaluate(base, x, number, functions) ** power
-    name, *operands = tree
-    operation = ARITHMETIC[name] if name in ARITHMETIC else functions[name]
-    return operation(*(_evaluate(part, x, number, functions) for part in operands))
-
-
-def _constant_jet(exact: Fraction) -> Jet:
-    return Jet(np.float64(exact), np.float64(0), np.float64(0))
-
-
-def ball(exact: Fraction) -> Any:
-    """Enclose an exact number in an Arb ball of 77 digits.
-
-    Args:
-        exact: the number.
-
-    Returns:
-        The ball.
-    """
-    from flint import arb, ctx, fmpq
-
-    with ctx.workprec(PRECISION):
-        return arb(fmpq(exact.numerator, exact.denominator))
-
-
-@cache
-def interval_arithmetic() -> tuple[Any, Callable[[Fraction], Jet], dict[str, Callable]]:
-    """Create a private mpmath interval context, with jets and their functions.
-
-    The precision of mpmath's shared context is global.
-
-    Returns:
-        The context, what makes a jet of an exact number, and log, exp and sqrt of jets.
-    """
-    from mpmath.ctx_iv import MPIntervalContext
-
-    arithmetic: Any = MPIntervalContext()
-    arithmetic.prec = 200
-    zero = arithmetic.mpf(0)
-
-    def number(exact: Fraction) -> Jet:
-        value = arithmetic.mpf(exact.numerator) / exact.denominator
-        return Jet(value, zero, zero)
-
-    functions = jet_functions(arithmetic.log, arithmetic.exp, arithmetic.sqrt)
-    return arithmetic, number, functions
-
-
 def _is_finite(tree: Tree) -> bool:
     """Whether a tree without x has a finite value in floating point."""
     functions = {name: getattr(math, name) for name in FUNCTIONS}
     try:
-        value = _evaluate(tree, None, float, functions)
+        value = evaluate(tree, None, float, functions)
     except (ArithmeticError, ValueError):  # 1/0, overflow; log(-1)
         return False
     return isinstance(value, float) and math.isfinite(value)
-
-
-def _parts(tree: Tree) -> Iterator[str | Fraction]:
-    """The names and numbers of a tree."""
-    if isinstance(tree, tuple):
-        for part in tree:
-            yield from _parts(part)
-    else:
-        yield tree
 
 
 def _power(tree: Tree) -> Fraction:

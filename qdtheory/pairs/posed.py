@@ -78,10 +78,13 @@ class Posed:
 
     @cached_property
     def real_diversity(self) -> float:
-        """V(P), which models have to attain; it is checked to be a number."""
+        """V(P), which models have to attain; it is checked to be finite."""
         diversity = self.diversity(self.p)
-        if np.isnan(diversity):
-            raise ValueError("the diversity of P itself is NaN; V(P) must be a number")
+        if not np.isfinite(diversity):
+            raise ValueError(
+                f"the diversity of P itself is {diversity}; V(P) must be a finite "
+                "number (has g a pole at 0, and P a text of probability 0?)"
+            )
         return diversity
 
     def quality(self, q: Float[ArrayLike, " texts"]) -> float:

@@ -7,6 +7,7 @@ by its formula, in the proofs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,9 +17,13 @@ import numpy as np
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.pairs.accurate import limits
+from qdtheory.pairs.code import Code, formula_of_code
 from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.jets import Jet
 from qdtheory.pairs.tracing import require_traceable
+from qdtheory.pairs.trees import Tree, folded, in_numpy
+from qdtheory.world.numbers import EPS
 
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
@@ -88,7 +93,8 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
         name: its name in error messages.
 
     Returns:
-        The function.
+        A named function as it is; any other as its formula or, if it has none, as
+        `Code`. Both can be evaluated at all of [0, 1].
 
     Raises:
         TypeError: it is neither text nor a function, or JAX cannot trace the function
@@ -100,14 +106,53 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
         (Expression(text='-x**2'), True)
     """
     if isinstance(h, str):
-        return (QUALITIES | DIVERSITIES).get(h) or Expression(h)
+        h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
     if not callable(h):
         raise TypeError(
             f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
         )
-    if formula_of(h) is None:
-        require_traceable(h, np.array(0.5), name=name)
-    return h
+    if isinstance(h, Code) or formula_of(h) is not None:
+        return h
+    require_traceable(h, np.array(0.5), name=name)
+    read = formula_of_code(h)
+    return Code(h, read) if isinstance(read, str) else read
+
+
+def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
+    """The limits of a scalar function and of its slope at 0.
+
+    Args:
+        h: a scalar function, as `scalar_function` gives it.
+
+    Returns:
+        Numbers, infinite, or NaN where there is no limit.
+
+    Example:
+        >>> limits_at_zero(SE)
+        (0.0, inf)
+    """
+    if isinstance(h, Code):
+        return h.zero
+    formula = formula_of(h)
+    return limits(formula.inside, 0)
+
+
+def error_of(h: ScalarFunction) -> float:
+    """Error of a scalar function and its slope in 64 bits, relative to their size.
+
+    Args:
+        h: a scalar function, as `scalar_function` gives it.
+
+    Returns:
+        At least a unit in the last place; infinite where nothing is known of it.
+
+    Example:
+        >>> error_of(SE) <= 1e-15
+        True
+    """
+    if isinstance(h, Code):
+        return np.inf
+    return max(EPS, h.numerics.error) if isinstance(h, Expression) else EPS
 
 
 def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
@@ -120,9 +165,11 @@ def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
     Returns:
         A jet of NumPy arrays of the shape of `x`.
     """
+    if isinstance(h, Expression):
+        return h.jet(x)
     formula = formula_of(h)
-    if formula is not None:
-        return formula.jet(x)
+    if formula is not None:  # a named one
+        return in_numpy(formula.inside, x)
     parts = _derivatives(h, x.ravel())
     return Jet(*(np.asarray(part).reshape(x.shape) for part in parts))
 
@@ -145,12 +192,6 @@ def evaluate(h: ScalarFunction, x: Array) -> Array:
         Its values, shape (N,).
     """
     return jax.vmap(h)(x)
-
-
-def value_at_zero(h: ScalarFunction) -> float:
-    """Return h(0) as a Python float, even while JAX is tracing."""
-    with jax.ensure_compile_time_eval():
-        return float(evaluate(h, jnp.zeros(1))[0])
 
 
 # --- Qualities and diversities, by the paper's abbreviations, hence not lower case ---
@@ -185,12 +226,14 @@ class Family:
     text: ClassVar[str]
 
     @property
-    def formula(self) -> Expression | None:
-        """The formula; None if a power or its digits exceed those of an expression."""
-        try:
-            return Expression(self.text.format(**vars(self)))
-        except ValueError:
-            return None
+    def formula(self) -> Expression:
+        """The formula, with parameters of any size."""
+        return Expression.of_tree(self.tree, self.text.format(**vars(self)))
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -226,6 +269,12 @@ class Tsallis(Family):
     def __name__(self) -> str:
         return "SDI" if self.order == 2 else f"Tsallis({self.order:g})"
 
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        order = Fraction(repr(float(self.order)))
+        return folded("/", ("-", "x", ("**", "x", order)), order - 1)
+
     def __call__(self, x: ArrayLike) -> Array:
         """g(x)."""
         x = jnp.asarray(x)
@@ -249,6 +298,12 @@ class SingleTokenBleu(Family):
 
     text = "1 - (1 - x)**{num_references}"
     num_references: int
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        one = Fraction(1)
+        return "-", one, ("**", ("-", one, "x"), Fraction(self.num_references))
 
     def __call__(self, x: ArrayLike) -> Array:
         """Compute f(x) with an accurate derivative at both ends.
@@ -278,6 +333,11 @@ class SingleTokenSelfBleu(Family):
 
     text = "-x*(1 - (1 - x)**{num_self_references})"
     num_self_references: int
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        return "*", ("minus", "x"), SingleTokenBleu(self.num_self_references).tree
 
     def __call__(self, x: ArrayLike) -> Array:
         """g(x)."""

@@ -18,7 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.pairs.scalar_functions import NRR, SE, ScalarFunction, Tsallis
+from qdtheory.pairs.scalar_functions import (
+    NRR,
+    SE,
+    ScalarFunction,
+    Tsallis,
+    limits_at_zero,
+)
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
 MAX_STEPS = 100
@@ -186,7 +192,7 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     small probabilities keep their precision; otherwise it is q. It is not converted
     between steps: XLA folds log(exp(z)), and is slow at logarithms.
     """
-    at_zero = slope_at_zero(g)
+    _, at_zero = limits_at_zero(g)
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
     lowest = jax.grad(g)(LEAST_PROBABILITY) if np.isinf(at_zero) else at_zero
 
@@ -198,7 +204,7 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
         inside = level + costs < lowest
         target = jnp.where(inside, level + costs, level)
         # For a text that enters the support, guess from the slope at 0.
-        entering = (target - at_zero) / jax.grad(jax.grad(g))(0.0)
+        entering = (target - at_zero) / jax.grad(jax.grad(g))(LEAST_PROBABILITY)
         for other in (entering, unknown.of(m / 2)):
             guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
         # Roots known in advance: those of cost 0, and those beyond g'(0), unused.
@@ -342,24 +348,6 @@ def _repeated(step: Callable, state: Any, bracket: _Bracket) -> Any:
 
 
 # --- What must be known of g ---------------------------------------------------------
-@lru_cache(maxsize=128)
-def slope_at_zero(g: ScalarFunction) -> float:
-    """g'(0), possibly infinite, even if the formula is NaN there.
-
-    Args:
-        g: a scalar function that JAX can trace, differentiable on (0, 1].
-
-    Returns:
-        The limit of g'(x) as x tends to 0 from above.
-    """
-    with jax.ensure_compile_time_eval():
-        slope = jax.grad(g)
-        at_zero, near, nearer = (float(slope(x)) for x in (0.0, 1e-100, 1e-200))
-    if not np.isnan(at_zero):
-        return at_zero
-    return np.inf if nearer - near > 1e-6 * max(1.0, abs(near)) else nearer
-
-
 @lru_cache(maxsize=128)
 def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
     """Derivative of g on a grid of (0, 1], geometric up to 1e-3.

@@ -232,7 +232,7 @@ def _check_separable(
             f"All models have the same {metric}: none improves both, and P is Pareto-"
             "optimal if it is best in the other metric.",
         )
-    if functions.formulas is None:
+    if functions.formulas is None or not functions.smooth:
         return _check_code(functions, p, num_texts, stated)
     return _check_formulas(functions, *functions.formulas, p, num_texts)
 
@@ -271,11 +271,11 @@ def _check_code(
     fit = fit_theorem_3(functions.f, functions.g)
     if fit.violation is None:
         return _fitted(fit, stated == "matched")
-    verdict = _check_at_points(
-        metrics_of(functions.pair, stated_concave=stated == "concave"),
-        p,
-        likely_points(functions, num_texts or 4),
-    )
+    if functions.formulas is not None:
+        metrics = metrics_of_formulas(*functions.formulas)
+    else:
+        metrics = metrics_of(functions.pair, stated_concave=stated == "concave")
+    verdict = _check_at_points(metrics, p, likely_points(functions, num_texts or 4))
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 

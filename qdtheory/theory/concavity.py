@@ -9,7 +9,7 @@ from qdtheory.pairs.scalar_functions import (
     SingleTokenSelfBleu,
     formula_of,
 )
-from qdtheory.solvers.regularized_argmax import order_of, slopes_of
+from qdtheory.solvers.regularized_argmax import order_of
 from qdtheory.theory.domains import find_hole
 from qdtheory.theory.sign_proofs import sign_of
 
@@ -39,7 +39,7 @@ def is_strictly_concave(g: ScalarFunction, inflection: float = 1.0) -> bool:
     if isinstance(g, SingleTokenSelfBleu):
         return (inflection < 1) == (g.num_self_references > 1)
     formula = formula_of(g)
-    if formula is None:
+    if formula is None or not formula.is_smooth:
         return False
     import sympy  # late: takes a quarter of a second, and code does not need it
 
@@ -56,27 +56,3 @@ def is_strictly_concave(g: ScalarFunction, inflection: float = 1.0) -> bool:
     concave = sign_of(curvature.subs(x, below * x), x).value == -1
     convex = sign_of(curvature.subs(x, above + (1 - above) * x), x).value == 1
     return concave and convex
-
-
-def concavity_claim(g: ScalarFunction, inflection: float) -> str | None:
-    """State the evidence that g is concave up to the inflection and convex beyond.
-
-    Args:
-        g: a scalar function whose slopes were seen to be so at many points.
-        inflection: c; 1 if g is concave.
-
-    Returns:
-        In words: "proved" or, for a function given as code, the number of points
-        tested. None if the shape of a formula is not proved.
-
-    Example:
-        >>> from qdtheory.pairs.formulas import Expression
-        >>> narrow = "-x**2 + 0.1*exp(-((x - 0.50037)/1e-5)**2)"
-        >>> concavity_claim(Expression(narrow), 1.0) is None
-        True
-    """
-    if is_strictly_concave(g, inflection):
-        return "proved"
-    if formula_of(g) is not None:
-        return None
-    return f"so at {slopes_of(g)[0].size:,} points"

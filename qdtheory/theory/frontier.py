@@ -17,13 +17,12 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import ScalarFunction, limits_at_zero
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
     order_of,
     order_two_moments,
     require_concave,
-    slope_at_zero,
     solver,
 )
 from qdtheory.solvers.search import search_frontier
@@ -556,7 +555,7 @@ def saturation_weight_of(
     """
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()
-    fall = jax.grad(g)(1 / (gaps == 0).sum()) - slope_at_zero(g)
+    fall = jax.grad(g)(1 / (gaps == 0).sum()) - limits_at_zero(g)[1]
     return jnp.where(jnp.isinf(least), jnp.nan, fall / least)
 
 

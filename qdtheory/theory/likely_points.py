@@ -59,7 +59,7 @@ def likely_points(
     if (worst := _least_curved(functions)) is not None and num_texts > 2:
         yield _with_two(worst, num_texts, rng)
     points = random_points(num_texts)
-    if functions.formulas is not None:
+    if functions.formulas is not None and functions.smooth:
         yield from islice(points, NUM_FIRST)
         yield from _at_features(*functions.formulas, num_texts)
     yield from points

@@ -16,9 +16,10 @@ from jaxtyping import Float
 
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.formulas import PRECISION, Expression, ball
+from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.trees import PRECISION, ball
 from qdtheory.solvers.directions import least_direction
 from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.kernel_criterion import centred_eigenvalues
@@ -191,8 +192,8 @@ def _exact_gains(
     with ctx.workprec(PRECISION):
         for x, y in zip(real, model, strict=True):
             if x != y:
-                total[0] += ball(y - x) * f.ball(x)
-                total[1] += g.ball(y) - g.ball(x)
+                total[0] += ball(y - x) * f.balls(ball(x))[0]
+                total[1] += g.balls(ball(y))[0] - g.balls(ball(x))[0]
         return np.array([float(gain.lower()) for gain in total])
 
 

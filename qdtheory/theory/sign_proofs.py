@@ -17,7 +17,7 @@ from math import comb, prod
 from operator import add, mul
 from typing import Any
 
-from qdtheory.pairs.formulas import PRECISION, ball, interval_arithmetic
+from qdtheory.pairs.trees import PRECISION, ball
 
 # Distances from an end at which balls take over, as exponents of 1/2, largest first.
 NEAR_ENDS = (2, 4, 8, 16, 32, 64, 128)
@@ -374,7 +374,7 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
 
 def _leading_sign(terms: list, end: Fraction) -> int | None:
     """Prove the sign of a sum on (0, end], relative to its leading term near 0."""
-    arithmetic, _, _ = interval_arithmetic()
+    arithmetic = _intervals()
     a0, b0 = min((a, -b) for a, b, _ in terms)
     y = arithmetic.mpf(end.numerator) / end.denominator
     size = -arithmetic.log(y)  # lower bound on |log y|, which grows towards 0
@@ -419,8 +419,9 @@ def _runner(h: Any, x: Any) -> _Runner:
 
 @lru_cache(maxsize=1024)
 def _interval_runner(h: Any, x: Any) -> _Runner:
-    _, number, _ = interval_arithmetic()
-    return _Runner(_tape(h, x, lambda t: number(t).value), _interval_operations())
+    number = _intervals().mpf
+    exact = lambda t: number(t.numerator) / t.denominator  # noqa: E731
+    return _Runner(_tape(h, x, exact), _interval_operations())
 
 
 def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
@@ -486,9 +487,19 @@ def _ball_operations() -> dict[str, Callable]:
 
 
 @cache
+def _intervals() -> Any:
+    """A private mpmath interval context: the precision of the shared one is global."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    arithmetic: Any = MPIntervalContext()
+    arithmetic.prec = 200
+    return arithmetic
+
+
+@cache
 def _interval_operations() -> dict[str, Callable]:
     """Operations on intervals, which unlike balls may be unbounded."""
-    arithmetic, _, _ = interval_arithmetic()
+    arithmetic = _intervals()
 
     def log(values: list, operand: int, _: Any) -> Any:
         if not values[operand].a >= 0:

@@ -57,10 +57,15 @@ class Functions:
     f: Jet
     g: Jet
 
+    @property
+    def smooth(self) -> bool:
+        """Whether f and g are formulas that the proofs take."""
+        return self.formulas is not None and all(h.is_smooth for h in self.formulas)
+
     def constant_metric(self) -> str | None:
         """The metric in which all models are equal, for code up to rounding."""
         f, g = self.f, self.g
-        if self.formulas is not None:
+        if self.formulas is not None and self.smooth:
             flat = is_zero(self.formulas[0].derivatives()[1])
             linear = is_zero(self.formulas[1].derivatives()[2])
         else:
@@ -91,7 +96,7 @@ def read_functions(pair: SeparablePair) -> Functions:
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
-    if f is None or g is None or not (find_hole(f)[0] and find_hole(g)[0]):
+    if not all(h and h.is_smooth and find_hole(h)[0] for h in (f, g)):
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(

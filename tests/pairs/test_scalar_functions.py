@@ -19,7 +19,6 @@ from qdtheory.pairs.scalar_functions import (
     SingleTokenSelfBleu,
     formula_of,
     jet_of,
-    value_at_zero,
 )
 
 SIZES = st.sampled_from([1, 2, 3, 7])
@@ -72,7 +71,7 @@ def test_a_formula_that_is_nan_at_zero_gets_its_limit():
     def by_formula(x):
         return -x * jnp.log(x)
 
-    assert np.isnan(value_at_zero(by_formula))
+    assert np.isnan(by_formula(0.0))
     q = np.array([0.5, 0.5, 0.0])
     pair = qd.SeparablePair(qd.LL, by_formula)
     np.testing.assert_allclose(pair.diversity(q), np.log(2), rtol=4 * EPS)
@@ -114,8 +113,7 @@ def test_formulas_of_named_functions_are_their_code(h):
 
 
 def test_formulas_that_are_not_known():
-    for h in (jnp.log, qd.Tsallis(1 / 3), qd.single_token_bleu_pair(33, 1).f):
-        assert formula_of(h) is None
+    assert formula_of(jnp.log) is None
     expression = Expression("x")
     assert formula_of(expression) is expression
 
