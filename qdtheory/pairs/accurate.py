@@ -269,6 +269,10 @@ class Numerics:
 
     def in_numpy(self, x: np.ndarray) -> Jet:
         """Value, slope and curvature at numbers in [0, 1]."""
+        with np.errstate(all="ignore"):  # infinite values are told by who uses them
+            return self._in_numpy(x)
+
+    def _in_numpy(self, x: np.ndarray) -> Jet:
         if self.whole:
             return in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
@@ -276,20 +280,18 @@ class Numerics:
         jet = in_numpy(self.tree, at)
         if self.table is not None:
             jet = _chosen(x <= 1, self.table.in_numpy(at), jet)
-        with np.errstate(all="ignore"):
-            if np.isfinite(start):
-                line = Jet(start + jet.slope * x, jet.slope, 0 * x)
-            else:
-                by_log = jet.slope * LEAST_PROBABILITY
-                value = jet.value + by_log * np.log(x / LEAST_PROBABILITY)
-                line = Jet(value, by_log / x, -by_log / x / x)
+        if np.isfinite(start):
+            line = Jet(start + jet.slope * x, jet.slope, 0 * x)
+        else:
+            by_log = jet.slope * LEAST_PROBABILITY
+            value = jet.value + by_log * np.log(x / LEAST_PROBABILITY)
+            line = Jet(value, by_log / x, -by_log / x / x)
         return _chosen(near, line, jet)
 
     @cached_property
     def least(self) -> tuple[float, float]:
         """Value and slope at LEAST_PROBABILITY."""
-        with np.errstate(all="ignore"):
-            jet = self.in_numpy(np.array([LEAST_PROBABILITY]))
+        jet = self.in_numpy(np.array([LEAST_PROBABILITY]))
         return float(jet.value[0]), float(jet.slope[0])
 
     def in_jax(self, x: jax.Array) -> jax.Array:

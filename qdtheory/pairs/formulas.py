@@ -19,6 +19,7 @@ from qdtheory.pairs.jets import Jet
 from qdtheory.pairs.trees import (
     CHOICES,
     FUNCTIONS,
+    MORE_FUNCTIONS,
     Tree,
     balls,
     decided,
@@ -198,7 +199,7 @@ log, exp, sqrt, + - * / ** and parentheses
         operations = [part for part in parts if isinstance(part, tuple)]
         return (
             not any(isinstance(part, float | bool) for part in parts)
-            and not {name for name, *_ in operations} & {*CHOICES}
+            and not {name for name, *_ in operations} & {*CHOICES, *MORE_FUNCTIONS}
             and _power(self.inside) <= MAX_POWER
             and all(
                 exponent.denominator <= MAX_DENOMINATOR

@@ -271,10 +271,11 @@ def _check_code(
     fit = fit_theorem_3(functions.f, functions.g)
     if fit.violation is None:
         return _fitted(fit, stated == "matched")
+    concave = stated == "concave"
     if functions.formulas is not None:
-        metrics = metrics_of_formulas(*functions.formulas)
+        metrics = metrics_of_formulas(*functions.formulas, stated_concave=concave)
     else:
-        metrics = metrics_of(functions.pair, stated_concave=stated == "concave")
+        metrics = metrics_of(functions.pair, stated_concave=concave)
     verdict = _check_at_points(metrics, p, likely_points(functions, num_texts or 4))
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)

@@ -143,12 +143,15 @@ def _compiled(h: Callable) -> Callable:
     return lambda *arrays: jax.tree.map(np.asarray, compiled(*arrays))
 
 
-def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
+def metrics_of_formulas(
+    f: Expression, g: Expression, *, stated_concave: bool = False
+) -> Metrics:
     """Build the values and derivatives of a separable pair, with proved gains.
 
     Args:
         f: the formula of quality.
         g: the formula of diversity.
+        stated_concave: whether the caller states that g is concave.
 
     Returns:
         The functions that the conditions call.
@@ -161,6 +164,8 @@ def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
 
     def concave(p: np.ndarray) -> str | None:
+        if stated_concave:
+            return "stated by the caller"
         # Nearly antiparallel gradients prove optimality only if P has two values, for
         # which (f, g') always lie on a line.
         if np.unique(p).size > 2 or not is_strictly_concave(g):

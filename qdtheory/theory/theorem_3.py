@@ -12,8 +12,11 @@ from functools import lru_cache
 from math import inf, nan
 from typing import Any
 
+import jax
 import numpy as np
 
+from qdtheory.pairs.base import FunctionPair
+from qdtheory.pairs.code import Code
 from qdtheory.pairs.formulas import Expression, variable
 from qdtheory.pairs.jets import Jet
 from qdtheory.pairs.scalar_functions import formula_of, jet_of
@@ -46,13 +49,13 @@ class Functions:
     """f and g of a separable pair, as every test of a verdict uses them.
 
     Attributes:
-        pair: the pair itself, in code.
+        pair: the pair by the code itself, which the tests are about.
         formulas: f and g as expressions; None if one is known by its code only.
         f: f with its derivatives on `GRID`.
         g: g with its derivatives on `GRID`.
     """
 
-    pair: SeparablePair
+    pair: FunctionPair
     formulas: tuple[Expression, Expression] | None
     f: Jet
     g: Jet
@@ -92,7 +95,8 @@ def read_functions(pair: SeparablePair) -> Functions:
             grid, although no proof shows that f and g are smooth.
     """
     f, g = formula_of(pair.f), formula_of(pair.g)
-    quality, diversity = jet_of(f or pair.f, GRID), jet_of(g or pair.g, GRID)
+    score, share = (h.function if isinstance(h, Code) else h for h in (pair.f, pair.g))
+    quality, diversity = jet_of(f or score, GRID), jet_of(g or share, GRID)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
@@ -104,7 +108,10 @@ def read_functions(pair: SeparablePair) -> Functions:
                     f"f and g {SMOOTH}"
                 )
     formulas = None if f is None or g is None else (f, g)
-    return Functions(pair, formulas, quality, diversity)
+    whole = FunctionPair(
+        lambda q, p: q @ jax.vmap(score)(p), lambda q: jax.vmap(share)(q).sum()
+    )
+    return Functions(whole, formulas, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:

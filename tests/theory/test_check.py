@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from jax.scipy.special import digamma
 
 import qdtheory as qd
 
@@ -11,7 +12,8 @@ P = np.array([0.4, 0.3, 0.2, 0.1])
     [
         (("LL-SE",), True),
         (("log(x)", "-x**2"), False),
-        (("x", lambda x: -(x**2)), None),  # code is never proved
+        (("x", lambda x: -(x**2)), True),  # code is read as a formula
+        (("x", lambda x: -(digamma(1 + x) ** 0) * x**2), None),  # other code is not
         ((lambda q, p: q @ p, lambda q: -(q**3).sum()), False),
         ((P, "-x**2"), True),  # the scores of CR-NRR at this P
     ],
@@ -25,6 +27,7 @@ def test_it_is_the_verdict_on_the_pair():
 
 
 def test_what_the_caller_states_is_passed_on(as_a_user):
-    found = qd.check(lambda x: x, lambda x: -(x**2), stated="matched")
+    g = lambda x: -(digamma(1 + x) ** 0) * x**2  # noqa: E731
+    found = qd.check(lambda x: x, g, stated="matched")
     assert found.compatible
     assert "stated by the caller" in found.reason

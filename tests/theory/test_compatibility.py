@@ -279,7 +279,7 @@ def test_scales_of_the_metrics_do_not_matter(scale):
             lambda x, f=f: scale * f(x), lambda x, g=g: g(x) / scale
         )
         verdict = check_compatibility(pair)
-        assert verdict.compatible is (None if g is qd.SE else False)
+        assert verdict.compatible is (g is qd.SE)
         if g is qd.NRR:
             witness = verdict.witness
             assert_gains_in_fractions(witness)
