@@ -20,7 +20,7 @@ help:
 	@echo "make class   pack the course without solutions into _build/class.zip"
 	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
 	@echo "make test    run every check: style, types, tests, notebooks, site"
-	@echo "make pythons set up, build a notebook and run quick tests on the machine's other Pythons"
+	@echo "make pythons set up, build notebooks and run quick tests on the machine's other Pythons"
 	@echo "make proofs  check the machine-checked proofs (needs Coq with Coquelicot)"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
 	@echo "make dist    build the sdist and the wheel into dist, and check what is released"

@@ -11,6 +11,7 @@ some of both; without a name the option leaves that half out.
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -73,7 +74,8 @@ def main() -> int:
                 if done.returncode:
                     failed[cell].append(name)
 
-    print(f"\n{len(wanted)} of each: {', '.join(wanted)}")
+    here = f"Python {platform.python_version()}, JAX {version('jax')}"
+    print(f"\n{len(wanted)} of each, {here}: {', '.join(wanted)}")
     for cell, names in failed.items():
         print(f"{cell:16} {'failed: ' + ', '.join(names) if names else 'all passed'}")
     return 1 if any(failed.values()) else 0

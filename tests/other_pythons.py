@@ -1,4 +1,4 @@
-"""Set up, build a notebook and run quick tests on every other Python of this machine.
+"""Set up, build notebooks and run quick tests on every other Python of this machine.
 
     python tests/other_pythons.py
 
@@ -21,11 +21,16 @@ OLDEST = (3, 11)
 # Every example of the library, the builder with its kernels and flags, the command.
 QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/commands/test_cli.py"]
 LIGHT = "not one_very_long_line"
-NOTEBOOK = "03_pareto_frontier"
+# Of text, training and batches, where other packages differ first.
+NOTEBOOKS = [
+    "12b_samples_of_any_size",
+    "20_rewards_and_divergences",
+    "22b_selection_and_seeds",
+]
 STEPS = [
     ["make", ".venv/ready"],
     [".venv/bin/python", "-m", "pyright"],
-    [".venv/bin/python", "notebooks/build.py", "--check", NOTEBOOK],
+    [".venv/bin/python", "notebooks/build.py", "--check", *NOTEBOOKS],
     [".venv/bin/python", "-m", "pytest", "-q", "-n", "2", "-k", LIGHT, *QUICK_TESTS],
 ]
 # Of final releases with a lock around the interpreter, for which the wheels are.

@@ -350,9 +350,10 @@ class Sampled:
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return a random key, made of the seed and the model, and the inner state."""
-        total = sum(leaf.sum() for leaf in jax.tree.leaves(model))
-        bits = jax.lax.bitcast_convert_type(jnp.asarray(total, float), jnp.uint32)
-        key = jax.random.fold_in(jax.random.key(self.seed), bits[0])
+        total = sum((leaf**2).sum() for leaf in jax.tree.leaves(model))
+        # Rounding, which differs between machines, must not decide on the batches.
+        name = jnp.round(2**20 * jnp.asarray(total, float)).astype(int)
+        key = jax.random.fold_in(jax.random.key(self.seed), name)
         return key, self.objective.start(model, space, p)
 
     def ascent(

@@ -333,6 +333,16 @@ def test_mapped_models_draw_batches_of_their_own():
     assert np.abs(both[0] - both[1]).max() > 1e-3  # else the same: a shift of logits
 
 
+def test_the_model_decides_on_the_batches_and_its_last_bits_do_not():
+    centred = MODEL.logits - MODEL.logits.mean()
+    logits = centred, centred * (1 + 1e-15), -2 * centred
+    batches = Sampled(SeqGAN(), 8, seed=3)
+    starts = [batches.start(PrefixTable(x), SPACE, jnp.asarray(P))[0] for x in logits]
+    same, rounded, other = map(jax.random.key_data, starts)
+    np.testing.assert_array_equal(same, rounded)
+    assert (same != other).any()
+
+
 @pytest.mark.claim("N22.9")
 def test_a_discriminator_of_ngrams_is_blind_to_more():
     """Mass moved so that no bigram becomes more or less likely leaves all at rest."""
