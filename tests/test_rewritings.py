@@ -1,0 +1,74 @@
+"""However a function is written, what is sealed is the same: a metamorphic test.
+
+The whole product is in benchmarks/functions_by_hand.py; here is a sample of it.
+"""
+
+import json
+import random
+
+import functions_by_hand as by_hand
+import numpy as np
+import pytest
+from browser import CHROMIUM
+
+pytestmark = pytest.mark.usefixtures("as_a_user")
+
+
+def named(call):
+    f, g = call.names
+    return f"{call.question}, {f}-{g}, {call.label}, N = {len(call.p)}"
+
+
+@pytest.mark.parametrize("call", by_hand.sample("text", 0, 3), ids=named)
+def test_another_formula_gets_the_plain_answer(call):
+    word, fault = call.judged()
+    assert word not in {"wrong", "stopped"}, fault
+
+
+@pytest.mark.parametrize("call", by_hand.sample("code", 0, 3), ids=named)
+def test_other_code_gets_the_plain_answer(call):
+    word, fault = call.judged()
+    assert word not in {"wrong", "stopped"}, fault
+
+
+@pytest.mark.parametrize("g", by_hand.CONCAVE)
+@pytest.mark.parametrize("f", by_hand.QUALITIES)
+def test_the_plain_answer_is_the_referees(f, g):
+    p = np.array(by_hand.REALS[1])
+    plain = by_hand.QUALITIES[f], by_hand.DIVERSITIES[g]
+    truth = by_hand.true_discrepancy(*plain, p)
+    assert truth.upper - truth.lower <= 1e-12
+    found = by_hand.plainly("quality_discrepancy", f, g, tuple(p))
+    assert found.bounds[0] == pytest.approx(truth.lower, abs=1e-10)
+    assert found.sealed
+    verdict = by_hand.plainly("check_compatibility", f, g, tuple(p))
+    if verdict.sealed and verdict.values[0][0]:
+        assert truth.upper <= 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_the_page_gives_another_formula_the_plain_answer(explorer):
+    drawn = random.Random(0).sample(by_hand.all_pairs("text"), 150)
+    asked = [(f, g, random.Random(f + g).choice(by_hand.REALS)) for *_, f, g in drawn]
+    answers = explorer.evaluate(
+        f"""{json.dumps(asked)}.map(([f, g, p]) => {{
+          try {{
+            const posed = BestModels.pose(Formulas.read(f), Formulas.read(g), p);
+            const {{qdisc}} = BestModels.discrepancy(posed, p);
+            return [String(qdisc), posed.spread];
+          }} catch (error) {{ return [error.name, error.message]; }}
+        }})"""
+    )
+    wrong = []
+    for (names, label, *_), (*_, p), (said, more) in zip(drawn, asked, answers):
+        truth = by_hand.plainly("quality_discrepancy", *names, tuple(p))
+        if isinstance(more, str):  # an error, which must be one of the page's own
+            good = said == "Error" and "\n" not in more
+        elif isinstance(truth, by_hand.Refusal):
+            good = False
+        else:
+            good = abs(float(said) - truth.bounds[0]) <= by_hand.TOLERANCE * more
+        if not good:
+            wrong.append(f"{names}, {label}, P = {p}: {said}, {more}; {truth}")
+    assert not wrong, "\n".join(wrong)
