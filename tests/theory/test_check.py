@@ -7,17 +7,17 @@ P = np.array([0.4, 0.3, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
-    ("pair", "compatible"),
+    ("pair", "status"),
     [
-        (("LL-SE",), True),
-        (("log(x)", "-x**2"), False),
-        (("x", lambda x: -(x**2)), None),  # code is never proved
-        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), False),
-        ((P, "-x**2"), True),  # the scores of CR-NRR at this P
+        (("LL-SE",), "compatible"),
+        (("log(x)", "-x**2"), "incompatible"),
+        (("x", lambda x: -(x**2)), "undecided"),  # code is never proved
+        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), "incompatible"),
+        ((P, "-x**2"), "not_beaten_at_p"),  # the scores of CR-NRR at this P
     ],
 )
-def test_every_form_of_a_pair_is_judged(as_a_user, pair, compatible):
-    assert qd.check(*pair, p=P).compatible is compatible
+def test_every_form_of_a_pair_is_judged(as_a_user, pair, status):
+    assert qd.check(*pair, p=P).status == status
 
 
 def test_it_is_the_verdict_on_the_pair():
