@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
 Status: TypeAlias = Literal[
@@ -94,13 +94,12 @@ def find_metric(name: str) -> Metric:
 
 
 def _read() -> tuple[Metric, ...]:
+    def frozen(value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
     kinds = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return tuple(
-        Metric(
-            name,
-            kind,
-            **{k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()},
-        )
+        Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
         for kind, entries in kinds.items()
         for name, facts in entries.items()
     )
