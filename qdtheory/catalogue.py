@@ -97,7 +97,7 @@ def _read() -> tuple[Metric, ...]:
     def frozen(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
-    kinds = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return tuple(
         Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
         for kind, entries in kinds.items()
