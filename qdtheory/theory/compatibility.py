@@ -278,6 +278,8 @@ def _check_formulas(
         return verdict
     failures = [*rough, *open_hypotheses(f, g, proof)]
     sizes = [num_texts] if num_texts else [4] if proof is None else MATCHED_SIZES
+    if p is not None:  # Theorem 3 is the same over any four texts or more
+        sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_at_points(
         metrics_of_formulas(f, g),
