@@ -42,7 +42,7 @@ def cells(metric):
     return (
         f"**{code(metric.name)}**{names}",
         f"`{metric.formula}`<br>{metric.form}",
-        f"{code(metric.partner)}<br>{metric.status}: {metric.verdict}",
+        f"{code(metric.partner)}<br>{code(metric.verdict)}",
         f"{metric.estimator}<br>{functions}",
         f"{code(metric.beside)}<br>{linked(metric.claims)}",
     )

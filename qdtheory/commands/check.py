@@ -25,6 +25,13 @@ from qdtheory.commands.inputs import (
 from qdtheory.commands.outputs import print_json
 from qdtheory.solvers.progress import progress
 
+EXIT_STATUSES = {
+    "compatible": 0,
+    "incompatible": 2,
+    "undecided": 3,
+    "not_beaten_at_p": 4,
+}
+
 
 def check(
     f: FormulaF = None,
@@ -43,7 +50,8 @@ def check(
     exit_code: Annotated[
         bool,
         typer.Option(
-            "--exit-code", help="Exit with 2 if incompatible, 3 if undecided."
+            "--exit-code",
+            help="Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -56,8 +64,8 @@ def check(
     score of each text, such as another model's, and a formula (--scores and
     --g). A pair of functions or scores is tested at P (--p) or at random ones
     over all texts (--vocab-size and --length), over which BLEU-1, BLEU-2, ... is
-    judged too; the other verdicts hold for every P over 4 or more texts unless
-    fewer are asked for.
+    judged too. "Compatible" holds for every P, over 4 or more texts unless fewer
+    are asked for; where it is shown of one P only, the first line says so.
 
     Example: qdtheory check --f "log(x)" --g "-x*log(x)"
     """
@@ -90,14 +98,22 @@ def check(
     if as_json:
         print_json({"pair": chosen.name} | vars(verdict))
     else:
-        _print_verdict(chosen.name, verdict)
+        size = num_texts if real is None else real.size
+        bounded = size and (size < 4 or is_bleu(pair, references, self_references))
+        # What Theorem 3 proves holds over any number of texts.
+        scope = f" for every P over {size} texts" * bool(bounded and not verdict.exact)
+        _print_verdict(chosen.name, verdict, scope)
     if exit_code:
-        raise typer.Exit({True: 0, False: 2, None: 3}[verdict.compatible])
+        raise typer.Exit(EXIT_STATUSES[verdict.status])
 
 
-def _print_verdict(name: str, verdict) -> None:
-    answers = {True: "compatible", False: "incompatible", None: "undecided"}
-    print(f"{answers[verdict.compatible]}: {name}")
+def _print_verdict(name: str, verdict, scope: str) -> None:
+    shown = verdict.status + scope * (verdict.compatible is True)
+    not_beaten = verdict.status == "not_beaten_at_p"
+    if not_beaten or verdict.other_p == "incompatible":
+        here = "not beaten" if not_beaten else "undecided"
+        shown = f"at this P: {here}; for other P: {verdict.other_p}"
+    print(f"{shown}: {name}")
     print(verdict.reason)
     rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha")}
     for key, exact in (verdict.exact or {}).items():

@@ -17,10 +17,10 @@ def metrics(
 ) -> None:
     """What is known of a metric that you report, and what belongs beside it?
 
-    For each metric the table has its partner, with which no model can beat the
-    real distribution in both, the verdict on the two, and what to print beside it.
-    With a name it says all that is known: formula, form, unbiased estimator, the
-    functions that compute it and the claims that show it.
+    For each metric the table says if it has a partner, with which no model can beat
+    the real distribution in both, always or under conditions, and what to print
+    beside it. With a name it says all that is known: when and why, formula, form,
+    estimator, the functions that compute it and the claims that show it.
 
     Example: qdtheory metrics Vendi
     """
@@ -40,11 +40,11 @@ def metrics(
     if as_json:
         print_json(facts)
         return
-    print(f"{metric.name}: {metric.kind}")
-    print(f"You report {metric.name}: print {metric.beside} beside it.")
+    print(f"{metric.name} ({metric.kind}). {metric.verdict}")
+    print(metric.beside)
     for title in list(facts)[2:]:
         shown = facts[title]
-        if title != "beside" and shown:
+        if title not in ("status", "verdict", "beside") and shown:
             shown = shown if isinstance(shown, str) else ", ".join(shown)
             print(f"  {title.replace('_', ' '):11}  {shown}")
 
@@ -57,10 +57,10 @@ def _print_table(known: tuple[Any, ...]) -> None:
     from rich.table import Table
 
     table = Table()
-    for title in ("you report", "kind", "partner", "verdict", "print beside it"):
+    for title in ("you report", "kind", "status", "partner", "what to print"):
         table.add_column(title)
     for metric in known:
         table.add_row(
-            metric.name, metric.kind, metric.partner, metric.verdict, metric.beside
+            metric.name, metric.kind, metric.status, metric.partner, metric.beside
         )
     print_table(table)

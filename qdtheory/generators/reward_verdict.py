@@ -7,7 +7,7 @@ $\rho(D) = c\,\mathrm{logit}\,D + \mathrm{const}$, and then the pair is LL-SE.
 """
 
 import re
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from qdtheory.world.records import Record
 MAX_DEGREE = 6
 # Ratios Q / P at which φ is compared with its tangent at 1.
 RATIOS = np.geomspace(1e-9, 1e9, 1801)
+RewardStatus: TypeAlias = Literal[
+    "pair", "divergence", "constant", "reversed", "another_optimum", "undecided"
+]
 
 
 class RewardVerdict(Record):
@@ -36,6 +39,10 @@ class RewardVerdict(Record):
             not decided.
         pair: the pair, such as "2 LL + 2 SE", or None.
         optimum: the models that the objective is greatest at, in words.
+        status: "pair" and "divergence": it is greatest at Q = P alone, and is a pair
+            or not known to be one; "constant": it is the same everywhere; "reversed":
+            the reward falls everywhere; "another_optimum": some model was found to be
+            better than P; "undecided": none was, on a grid.
     """
 
     reward: str
@@ -46,6 +53,7 @@ class RewardVerdict(Record):
     is_pair: bool | None
     pair: str | None
     optimum: str
+    status: RewardStatus
 
 
 def check_reward(reward: Reward | str) -> RewardVerdict:
@@ -89,6 +97,7 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
         is_pair = number_sign(weight) == 1
     else:
         is_pair = False if _differs(slope, x) else None
+    status, optimum = _optimum(read, rises, sign.value)
     return RewardVerdict(
         reward=read.name,
         divergence=_name(slope, x),
@@ -97,7 +106,8 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
         falls_at=None if falls is None else float(falls),
         is_pair=is_pair,
         pair=f"{_times(weight, 'LL')} + {_times(weight, 'SE')}" if is_pair else None,
-        optimum=_optimum(read, rises, sign.value),
+        optimum=optimum,
+        status="pair" if is_pair else status,
     )
 
 
@@ -200,18 +210,21 @@ def _split_logs(h: Any) -> Any:
     return sympy.expand_log(fractions, force=True)
 
 
-def _optimum(reward: Reward, rises: bool | None, sign: int | None) -> str:
+def _optimum(
+    reward: Reward, rises: bool | None, sign: int | None
+) -> tuple[RewardStatus, str]:
     """The models that the objective is greatest at."""
     if sign == 0:
-        return "every Q: the reward is constant"
+        return "constant", "every Q: the reward is constant"
     if rises:
-        return "Q = P alone"
+        return "divergence", "Q = P alone"
     if sign == -1:
-        return "the rarest text alone, for a reward that falls everywhere"
+        return "reversed", "the rarest text alone, for a reward that falls everywhere"
     above = np.asarray(reward.phi(RATIOS))
     tangent = float(reward.of_discriminator(0.5)) * (1 - RATIOS)
     below = above - tangent < -1e-9 * (1 + np.abs(above))
     if not below.any():
-        return "Q = P, judged on a grid"
+        return "undecided", "Q = P, judged on a grid"
     worst = RATIOS[np.argmin((above - tangent) / (1 + RATIOS))]
-    return f"not Q = P: some model with Q = {worst:.2g} P on a text is better"
+    better = f"not Q = P: some model with Q = {worst:.2g} P on a text is better"
+    return "another_optimum", better

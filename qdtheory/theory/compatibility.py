@@ -9,7 +9,7 @@ differentiable pair, the two gradients at P often suffice to find a model that b
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
-from typing import NoReturn
+from typing import Literal, NoReturn, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,7 @@ from qdtheory.pairs.clusters import ClusterPair
 from qdtheory.pairs.forms import quadratic_form, separable_form
 from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.kernel import KernelPair
+from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.pairs.tracing import require_traceable, require_values
 from qdtheory.pairs.vendi import VendiPair
@@ -73,11 +74,18 @@ THEOREM = (
 )
 
 
+VerdictStatus: TypeAlias = Literal[
+    "compatible", "incompatible", "not_beaten_at_p", "undecided"
+]
+
+
 class Verdict(Record):
     r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
-        compatible: True, False, or None if the tests are inconclusive.
+        compatible: True if every interior P is Pareto-optimal, over as many texts as
+            were asked for; False if the witness beats one, the given P if there is
+            one; None if neither is shown.
         reason: the theorem and its hypotheses, or what was tested.
         w0: the constant in $g'' = w_0 f'$, for a compatible separable pair.
         b0: the constant in $g' = w_0 f + b_0$.
@@ -88,6 +96,10 @@ class Verdict(Record):
         residual: the largest relative deviation from $g'' = w_0 f'$, where nothing
             is proved, or from the condition named in the reason.
         witness: for an incompatible pair, a distribution that beats P.
+        status: `compatible` in words, or "not_beaten_at_p": the given P is
+            Pareto-optimal, which says nothing of other P.
+        other_p: what holds for other P where the given one is not beaten or undecided:
+            "incompatible" if one of them is beaten, else "undecided".
     """
 
     compatible: bool | None
@@ -100,6 +112,13 @@ class Verdict(Record):
     divergence: str | None = None
     residual: float | None = None
     witness: Witness | None = None
+    status: VerdictStatus = cast(VerdictStatus, None)  # filled in
+    other_p: Literal["incompatible", "undecided"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is None:
+            words = {True: "compatible", False: "incompatible", None: "undecided"}
+            object.__setattr__(self, "status", words[self.compatible])
 
     def __bool__(self) -> NoReturn:
         """Refuse: an undecided verdict is neither true nor false."""
@@ -146,8 +165,9 @@ def check_compatibility(
 
     Args:
         pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
-        p: the real distribution to test at, shape (N,), without zeros; the verdict
-            then holds for this P only, unless Theorem 3 covers every P.
+        p: the real distribution to test at, shape (N,), without zeros. Unless a
+            theorem covers every P, the pair is then called incompatible if this P is
+            beaten, and never compatible: at best "not_beaten_at_p".
         num_texts: N, if no `p` is given.
         stated: a property of functions given as code that the caller vouches for and
             that the verdict then relies on. "matched": f and g are smooth on (0, 1),
@@ -205,6 +225,13 @@ def check_compatibility(
         return _check_clusters(pair, p, num_texts)
     if isinstance(pair, BleuPair):
         return _check_bleu(pair, p, num_texts)
+    if isinstance(pair, NgramPair) and len(pair.space.lengths) == 1:
+        _require_size(num_texts, pair.space.num_texts, "the space has")
+        num_texts = pair.space.num_texts
+        num_ngrams = pair.space.vocab_size**pair.n
+        verdict = check_compatibility(pair.pair, num_texts=num_ngrams, stated=stated)
+        if verdict.compatible:  # if not, no text may have what the witness needs
+            return replace(verdict, reason=f"On the n-grams: {verdict.reason}")
     if num_texts is None:
         raise ValueError(
             "a pair that is neither separable nor of a kernel is tested at some P; "
@@ -251,6 +278,8 @@ def _check_formulas(
         return verdict
     failures = [*rough, *open_hypotheses(f, g, proof)]
     sizes = [num_texts] if num_texts else [4] if proof is None else MATCHED_SIZES
+    if p is not None:  # Theorem 3 is the same over any four texts or more
+        sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_at_points(
         metrics_of_formulas(f, g),
@@ -388,7 +417,8 @@ def _check_kernel(
         return Verdict(found.compatible, found.reason, witness=found.witness)
     witness = dominating_model(kernel, p)
     if witness is None:
-        return Verdict(None, f"{found.reason} Near the given P no model beats it.")
+        reason = f"{found.reason} Near the given P no model beats it."
+        return Verdict(None, reason, other_p="incompatible")
     reason = f"{found.reason} The given P is dominated."
     return Verdict(False, reason, witness=witness)
 
@@ -449,15 +479,27 @@ def _check_at_points(
     likely: Iterable[np.ndarray],
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
-    """Apply the optimality conditions at P, or at likely P up to a witness."""
+    """Apply the optimality conditions at P, then at likely P up to a witness."""
     if p is not None:
         found = examine(metrics, p)
-        verdict, reason = None, f"{found.text} at the given P."
-        if found.witness is not None or found.optimal:
-            verdict = found.optimal
-        else:
+        reason = f"{found.text} at the given P."
+        if found.witness is not None:
+            return Verdict(False, reason, residual=found.gap, witness=found.witness)
+        try:
+            other = _check_at_points(metrics, None, likely, otherwise)
+        except ValueError:  # a pair that is undefined at a P nobody asked about
+            other = Verdict(None, "")
+        if not found.optimal:
             reason = f"{NO_DEVIATION}: {reason}"
-        return Verdict(verdict, reason, residual=found.gap, witness=found.witness)
+        if other.compatible is False:
+            reason += f" Other P are beaten. {other.reason}"
+        return Verdict(
+            None,
+            reason,
+            residual=found.gap,
+            status="not_beaten_at_p" if found.optimal else "undecided",
+            other_p="undecided" if other.compatible is None else "incompatible",
+        )
     kinds = []
     for p in likely:
         if metrics.exact and not np.isfinite(metrics.gradients(p)).all():

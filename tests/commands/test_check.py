@@ -53,9 +53,17 @@ def test_a_compatible_pair(folder):
 @pytest.mark.parametrize(
     ("pair", "options", "answer"),
     [
-        ("BLEU-1", ("--vocab-size", "2", "--length", "3"), "compatible"),
+        (
+            "BLEU-1",
+            ("--vocab-size", "2", "--length", "3"),
+            "compatible for every P over 8 texts",
+        ),
         ("bleu-2", ("--vocab-size", "2", "--length", "2"), "incompatible"),
-        ("BLEU-1", ("--vocab-size", "2", "--length", "1"), "compatible"),
+        (
+            "BLEU-1",
+            ("--vocab-size", "2", "--length", "1"),
+            "compatible for every P over 2 texts",
+        ),
     ],
 )
 def test_bleu_with_two_references_each_over_a_space(folder, pair, options, answer):
@@ -126,7 +134,21 @@ def test_uniform_p_from_a_binary_file_is_undecided(folder):
         *("--p", "p.npy"),
     )
     assert result.exit_code == 0
-    assert result.stdout.startswith("undecided: ")
+    assert result.stdout.startswith("at this P: undecided; for other P: incompatible: ")
+
+
+@pytest.mark.parametrize(
+    "pair", [("--pair", "LL-NRR"), ("--scores", "even.txt", "--g=-x**2")]
+)
+def test_one_p_that_is_not_beaten_is_not_called_compatible(folder, pair):
+    Path("even.txt").write_text("0.3\n0.3\n0.2\n0.2\n")
+    result = call(*pair, "--p", "even.txt", "--exit-code")
+    assert result.exit_code == 4
+    first = "at this P: not beaten; for other P: incompatible: "
+    assert result.stdout.startswith(first)
+    report = json.loads(call(*pair, "--p", "even.txt", "--json").stdout)
+    assert (report["status"], report["compatible"]) == ("not_beaten_at_p", None)
+    assert (report["other_p"], report["witness"]) == ("incompatible", None)
 
 
 # --- help, and the command as installed -------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from qdtheory.catalogue import METRICS
@@ -20,7 +21,7 @@ def test_without_a_name_it_prints_every_metric():
             for line in shown.splitlines()
             if line[1:].split("│")[0].strip() == metric.name
         )
-        for part in (metric.kind, metric.partner, metric.beside):
+        for part in (metric.kind, metric.status, metric.partner, metric.beside):
             assert f" {part} " in line
 
 
@@ -29,9 +30,17 @@ def test_one_metric_with_its_claims():
     facts = json.loads(answer.stdout)
     assert (facts["name"], facts["partner"]) == ("LL", "SE")
     shown = call("vendi").stdout.splitlines()
-    assert shown[0] == "Vendi: diversity"
-    assert shown[1].startswith("You report Vendi: print its quality")
+    assert shown[0].startswith("Vendi (diversity). Compatible with tr rho_Q log rho_P")
+    assert shown[1].startswith("Print its quality beside it")
     assert any(line.startswith("  claims       N25.8") for line in shown)
+
+
+@pytest.mark.parametrize("name", ["BLEU", "Self-BLEU"])
+def test_the_first_line_says_when_bleu_is_compatible(name):
+    first = call(name).stdout.splitlines()[0]
+    assert ". Conditional: over texts of L tokens compatible with " in first
+    assert first.endswith("otherwise some P are beaten.")
+    assert json.loads(call(name, "--json").stdout)["status"] == "conditional"
 
 
 def test_all_as_json():

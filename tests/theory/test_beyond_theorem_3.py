@@ -226,7 +226,7 @@ def hyperbolic_pair():
 def test_two_and_three_texts_admit_more_pairs(pair):
     for num_texts in (2, 3):
         verdict = check_compatibility(pair, num_texts=num_texts)
-        if formula_of(pair.f) is None:
+        if not formula_of(pair.f).is_smooth:  # no proof takes a sine
             assert verdict.compatible is None
             assert verdict.reason.startswith("No deviation found")
         else:

@@ -8,18 +8,19 @@ P = np.array([0.4, 0.3, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
-    ("pair", "compatible"),
+    ("pair", "status"),
     [
-        (("LL-SE",), True),
-        (("log(x)", "-x**2"), False),
-        (("x", lambda x: -(x**2)), True),  # code is read as a formula
-        (("x", lambda x: -(digamma(1 + x) ** 0) * x**2), None),  # other code is not
-        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), False),
-        ((P, "-x**2"), True),  # the scores of CR-NRR at this P
+        (("LL-SE",), "compatible"),
+        (("log(x)", "-x**2"), "incompatible"),
+        (("x", lambda x: -(x**2)), "compatible"),  # code is read as a formula
+        # Other code is not.
+        (("x", lambda x: -(digamma(1 + x) ** 0) * x**2), "undecided"),
+        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), "incompatible"),
+        ((P, "-x**2"), "not_beaten_at_p"),  # the scores of CR-NRR at this P
     ],
 )
-def test_every_form_of_a_pair_is_judged(as_a_user, pair, compatible):
-    assert qd.check(*pair, p=P).compatible is compatible
+def test_every_form_of_a_pair_is_judged(as_a_user, pair, status):
+    assert qd.check(*pair, p=P).status == status
 
 
 def test_it_is_the_verdict_on_the_pair():

@@ -143,17 +143,62 @@ def test_perturbations_known_by_code_only_are_beaten():
 def test_verdict_at_one_p():
     p = np.array([0.3, 0.3, 0.2, 0.2])  # two values: every pair fits a line there
     verdict = check_compatibility(qd.LL_NRR, p)
-    assert verdict.compatible
-    assert "at the given P" in verdict.reason
+    assert (verdict.compatible, verdict.status) == (None, "not_beaten_at_p")
+    assert (verdict.other_p, verdict.witness) == ("incompatible", None)
+    assert "at the given P. Other P are beaten." in verdict.reason
     spread = check_compatibility(qd.LL_NRR, np.array([0.4, 0.3, 0.2, 0.1]))
     assert spread.compatible is False
     np.testing.assert_array_equal(spread.witness.p, [0.4, 0.3, 0.2, 0.1])
 
 
-def test_ngram_pairs_are_settled_at_a_given_p():
+STATEMENTS_OF_ONE_P = {
+    "formulas": (qd.LL_NRR, [0.3, 0.3, 0.2, 0.2]),
+    "scores": (qd.LinearPair([0.4, 0.3, 0.2, 0.1], "-x**2"), [0.4, 0.3, 0.2, 0.1]),
+    "concave": (
+        qd.ConcavePair(jnp.log, lambda q: -jnp.square(q).sum()),
+        [0.3, 0.3, 0.2, 0.2],
+    ),
+    "classes": (
+        qd.ClusterPair([0, 0, 1, 2, 3], qd.LL_NRR),
+        [0.125, 0.25, 0.375, 0.125, 0.125],
+    ),
+    "texts as tokens": (
+        qd.BleuPair(qd.TextSpace(4, 1), 1, 3, 1),
+        [0.3, 0.3, 0.2, 0.2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS_OF_ONE_P)
+def test_no_statement_of_one_p_reads_as_one_of_every_p(as_a_user, name):
+    pair, p = STATEMENTS_OF_ONE_P[name]
+    verdict = check_compatibility(pair, np.array(p))
+    assert (verdict.status, verdict.other_p) == ("not_beaten_at_p", "incompatible")
+    assert (verdict.compatible, verdict.witness) == (None, None)
+    # By another route: over all P there is one that is beaten.
+    num_texts = None if isinstance(pair, qd.ClusterPair) else len(p)
+    other = check_compatibility(pair, num_texts=num_texts)
+    assert (other.compatible, other.other_p) == (False, None)
+    assert_beats(pair, other.witness)
+
+
+def test_a_kernel_beaten_elsewhere_is_undecided_at_a_p_that_nothing_near_beats():
+    kernel = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1.1]])
+    found = qd.kernel_criterion(kernel)
+    verdict = check_compatibility(qd.KernelPair(kernel), np.array([0.2, 0.4, 0.4]))
+    assert (found.compatible, found.all_dominated) == (False, False)
+    assert (verdict.status, verdict.other_p) == ("undecided", "incompatible")
+
+
+def test_ngram_pairs_are_settled_on_the_ngrams_or_at_a_given_p():
     space = qd.TextSpace(vocab_size=2, lengths=3)
     p = np.random.default_rng(4).dirichlet(np.ones(8))
-    assert check_compatibility(qd.NgramPair(space, 2), p).compatible
+    for verdict in (
+        check_compatibility(qd.NgramPair(space, 2), p),
+        check_compatibility(qd.NgramPair(space, 2)),
+    ):
+        assert verdict.compatible
+        assert verdict.reason.startswith("On the n-grams: Theorem 3")
     mismatched = qd.NgramPair(space, 2, qd.LL_NRR)
     verdict = check_compatibility(mismatched, p)
     assert verdict.compatible is False

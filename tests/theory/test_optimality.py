@@ -119,7 +119,7 @@ def test_antiparallel_gradients_settle_it_for_concave_pairs_only():
     )
     assert check_compatibility(other, p).compatible is None
     verdict = check_compatibility(other, p, stated="concave")
-    assert verdict.compatible
+    assert (verdict.status, verdict.other_p) == ("not_beaten_at_p", "incompatible")
     assert "stated by the caller" in verdict.reason
     assert "Pareto-optimal at the given P" in verdict.reason
     # At these four values the formulas are opposite to 1e-40 only.

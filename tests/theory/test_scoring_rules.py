@@ -141,9 +141,10 @@ def test_is_a_proper_scoring_rule(diversity):
         np.testing.assert_allclose(best - paid, divergence, atol=1e-13)
 
 
-def test_verdict_is_compatible_and_refuses_a_convex_diversity():
+def test_p_is_not_beaten_and_a_convex_diversity_is_refused():
     p = interior(np.random.default_rng(4))
-    assert qd.check_compatibility(compatible_quality(spherical), p).compatible
+    verdict = qd.check_compatibility(compatible_quality(spherical), p)
+    assert verdict.status == "not_beaten_at_p"
     convex = compatible_quality(lambda q: jnp.square(q).sum())
     assert qd.check_compatibility(convex, p).compatible is not True
 

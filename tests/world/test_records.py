@@ -113,7 +113,7 @@ def test_a_discrepancy_shows_its_numbers():
 def test_what_is_missing_or_undecided_is_told_apart():
     assert "compatible=None" in repr(qd.Verdict(None, "not decided"))
     assert repr(qd.Verdict(True, "r" * 80)) == (
-        f"Verdict(compatible=True, reason='{'r' * 69}...')"
+        f"Verdict(compatible=True, reason='{'r' * 69}...', status='compatible')"
     )
 
 
