@@ -369,10 +369,10 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
 
 
-def form_of(form: Format | None, as_json: bool) -> Format | None:
+def form_of(form: StrEnum | None, as_json: bool) -> Any:
     """Read --format and --json as one option."""
     if as_json and form not in (None, Format.json):
-        fail(f"--json is --format json, and --format {form.value} is given too")
+        fail(f"--json is --format json, and --format {form} is given too")
     return Format.json if as_json else form
 
 
