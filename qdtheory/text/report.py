@@ -47,7 +47,8 @@ class Report(Record):
         empty: number of empty sentences of each candidate, kept or skipped.
         num_references: number of sentences of the references.
         num_empty_references: number of empty sentences of the references.
-        warnings: comparisons that are not valid.
+        warnings: comparisons that are not valid, and texts that seem to be something
+            else, such as lines in quotes.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
         left_out: by candidate name, the metrics without each group of its sentences,
