@@ -321,11 +321,15 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
     for start, end in pairwise([0, *cuts, len(corpus)]):
         yield start, corpus[start:end]
         for array in (corpus.tokens, corpus.offsets):
-            _release(array)
+            release(array)
 
 
-def _release(array: np.ndarray) -> None:
-    """Let go of the pages that were read, if the array is that of a file."""
+def release(array: np.ndarray) -> None:
+    """Let go of the pages that were read, if the array is that of a file.
+
+    Args:
+        array: tokens or offsets of a corpus.
+    """
     pages = getattr(array.base, "obj", None)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)

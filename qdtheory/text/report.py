@@ -301,7 +301,7 @@ def _shown(interval: ConfidenceInterval) -> str:
     return f"{shown(value)} ±{shown(half)}"
 
 
-def _rounding(value: float) -> float:
+def _rounding(value: Any) -> float:
     return ROUNDING * max(abs(value), 1)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.text.corpus import Corpus, split_rows
+from qdtheory.text.corpus import Corpus, release, split_rows
 from qdtheory.text.files import name_of, shown
 from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
@@ -89,6 +89,8 @@ def stored_corpus(
             tokenizer=by,
         )
     tell(odd_ends(corpus, name))
+    for array in (corpus.tokens, corpus.offsets):
+        release(array)
     return corpus
 
 
