@@ -29,6 +29,7 @@ EDGE = 8  # tokens: the longest mark that a tokenizer splits, such as < | e o s 
 # Shares of words with capitals: in lower case, in true case, and how far that is from
 # capitals throughout.
 RARELY, OFTEN, FAR = 0.005, 0.05, 0.4
+SOME = 0.01  # of the words have the same word in another case on the other side
 
 CLOSING = {'"': '"', "'": "'", "“": "”", "«": "»", "„": "“", "[": "]", "{": "}"}
 MARK = r"</?\w{1,20}>|<\|\w{1,20}\|>|\[[A-Z]{2,10}\]"
@@ -184,34 +185,50 @@ def unlike(
         references, where 'A' is not found but for its case: lower-case both
         (lowercase=True)
     """
-    sides = ours, theirs
-    words, others = ([x for x in side if isinstance(x, str)] for side in sides)
-    if not words or not others:
-        if len(words) + len(others) in map(len, sides):
-            one, other = (next(iter(side), None) for side in sides)
-            raise ValueError(
-                f"strings against token ids: {one!r:.30} and {other!r:.30} are never "
-                "equal; decode the ids, or give both as ids"
-            )
-        return ()
-    said, texts = [], (words, others)
-    digits = [sum(map(str.isdecimal, x)) / len(x) for x in texts]
-    if max(digits) >= NEARLY and min(digits) <= 1 - NEARLY:
-        said.append(
-            f"{digits[0]:.0%} of the words of {name} are numbers, and {digits[1]:.0%} "
-            "of those of the references: token ids? decode them first"
+    words, others = (
+        [word for word in side if isinstance(word, str)] for side in (ours, theirs)
+    )
+    if words and others:
+        return tuple(
+            filter(None, [_numbers(words, others, name), _case(words, others, name)])
         )
-    lower = [[*map(str.lower, x)] for x in texts]
-    capitals = [sum(map(ne, x, y)) / len(x) for x, y in zip(texts, lower)]
-    least, most = sorted(capitals)
-    if (least <= RARELY and most >= OFTEN) or most - least > FAR:
-        known, folded = {*others}, {*lower[1]}
-        pairs = zip(words, lower[0])
-        apart = [x for x, low in pairs if low in folded and x not in known]
-        if len(apart) >= 0.01 * len(words):
-            said.append(
-                f"{capitals[0]:.0%} of the words of {name} have capitals, and "
-                f"{capitals[1]:.0%} of those of the references, where {apart[0]!r:.30} "
-                "is not found but for its case: lower-case both (lowercase=True)"
-            )
-    return tuple(said)
+    # Of the side that has strings they must be all.
+    strings, side = (words, ours) if words else (others, theirs)
+    if strings and ours and theirs and len(strings) == len(side):
+        one, other = next(iter(ours)), next(iter(theirs))
+        raise ValueError(
+            f"strings against token ids: {one!r:.30} and {other!r:.30} are never "
+            "equal; decode the ids, or give both as ids"
+        )
+    return ()
+
+
+def _numbers(words: Sequence[str], others: Sequence[str], name: str) -> str:
+    """What is said of numerals on one side only, or nothing."""
+    ours, theirs = (sum(map(str.isdecimal, x)) / len(x) for x in (words, others))
+    if max(ours, theirs) < NEARLY or min(ours, theirs) > 1 - NEARLY:
+        return ""
+    return (
+        f"{ours:.0%} of the words of {name} are numbers, and {theirs:.0%} of those of "
+        "the references: token ids? decode them first"
+    )
+
+
+def _case(words: Sequence[str], others: Sequence[str], name: str) -> str:
+    """What is said of words that the other side has in another case, or nothing."""
+    lower, low = ([*map(str.lower, x)] for x in (words, others))
+    ours, theirs = sum(map(ne, words, lower)), sum(map(ne, others, low))
+    ours, theirs = ours / len(words), theirs / len(others)
+    least, most = sorted([ours, theirs])
+    if (least > RARELY or most < OFTEN) and most - least <= FAR:
+        return ""
+    known, folded = {*others}, {*low}
+    pairs = zip(words, lower)
+    apart = [word for word, same in pairs if same in folded and word not in known]
+    if len(apart) < SOME * len(words):
+        return ""
+    return (
+        f"{ours:.0%} of the words of {name} have capitals, and {theirs:.0%} of those "
+        f"of the references, where {apart[0]!r:.30} is not found but for its case: "
+        "lower-case both (lowercase=True)"
+    )

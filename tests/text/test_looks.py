@@ -184,6 +184,12 @@ def test_numerals_against_words_are_told():
     assert said.startswith("100% of the words of x are numbers, and 4% of those of the")
 
 
+def test_texts_that_can_be_compared_are():
+    assert unlike((), (1, 2)) == unlike(("a",), ()) == unlike((1, 2), (2, 3)) == ()
+    assert unlike((1, "a"), ("a", "b")) == unlike((1, "a"), (1,)) == ()
+    assert unlike(("1", "2"), ("1", "3")) == ()
+
+
 # --- reports and commands ------------------------------------------------------------
 
 
