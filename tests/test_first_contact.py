@@ -83,6 +83,8 @@ TEXTS = {
     "good.txt": "\n".join(SENTENCES),
     "other.txt": "\n".join(OTHERS),
     "foreign.txt": "ein hund bellt laut\n" * 4,
+    "loud.txt": "\n".join(SENTENCES).upper(),
+    "ids.txt": "12 5 7 9\n5 12 9 7\n7 9 12\n",
     "japanese.txt": "猫が座った\n犬が食べた\n鳥が飛んだ\n魚が泳いだ\n",
     "short.txt": "the cat\na dog\nthe mat\n",
     "records.jsonl": "\n".join(

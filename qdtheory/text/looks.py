@@ -21,7 +21,7 @@ import numpy as np
 
 from qdtheory.text.tokenizers import Token
 
-SAMPLE = 200  # sentences that are looked at first
+SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
 INSIDE = "qdtheory.", "jaxtyping."  # which wraps the functions in the tests
@@ -86,7 +86,8 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
         name: what it is called.
 
     Returns:
-        A line each, with the share and the way out.
+        A line each, with the way out and the share, which is that among at most 2,000
+        sentences, evenly spaced.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -100,10 +101,9 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
     written = np.flatnonzero(corpus.lengths)
     if len(written) < LEAST:
         return ()
-    some = np.linspace(0, len(written) - 1, min(SAMPLE, len(written))).astype(int)
-    if not _often(corpus, written[some], NEARLY - 0.1):
+    if not _often(corpus, _spread(written, SAMPLE), NEARLY - 0.1):
         return ()
-    found = _often(corpus, written, NEARLY)
+    found = _often(corpus, _spread(written, MOST), NEARLY)
     if ("json", "") in found:  # only if that is true of all that are in quotes
         one, other = ("json", ""), ("round", '""')
         found.pop(one if found[one] < found[other] else other)
@@ -111,6 +111,11 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
         f"{share:.0%} of the sentences of {name} {_told(*end)}"
         for end, share in found.items()
     )
+
+
+def _spread(order: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of some sentences, evenly spaced."""
+    return order[np.linspace(0, len(order) - 1, min(most, len(order))).astype(int)]
 
 
 def _often(corpus: Any, order: np.ndarray, least: float) -> dict[Any, float]:
