@@ -58,6 +58,14 @@ def constant(q):
 """
 SENTENCES = ["the cat sat on the mat", "a dog sat on a log", "the dog ate the cat"] * 4
 OTHERS = ["the cat ate a dog on the mat", "a dog sat on the log", "the mat sat"] * 4
+STOPPED = {
+    "cell_type": "code",
+    "source": 'check("03.0", a)\ncheck("03.1", b)',
+    "outputs": [
+        {"output_type": "stream", "text": "03.0 right\n"},
+        {"output_type": "error", "ename": "NameError", "evalue": "b"},
+    ],
+}
 TEXTS = {
     "p4.txt": ".4\n.3\n.2\n.1\n",
     "two.txt": "1\n2\n",
@@ -75,6 +83,8 @@ TEXTS = {
     "good.txt": "\n".join(SENTENCES),
     "other.txt": "\n".join(OTHERS),
     "foreign.txt": "ein hund bellt laut\n" * 4,
+    "loud.txt": "\n".join(SENTENCES).upper(),
+    "ids.txt": "12 5 7 9\n5 12 9 7\n7 9 12\n",
     "japanese.txt": "猫が座った\n犬が食べた\n鳥が飛んだ\n魚が泳いだ\n",
     "short.txt": "the cat\na dog\nthe mat\n",
     "records.jsonl": "\n".join(
@@ -86,6 +96,7 @@ TEXTS = {
     "nul.txt": "a b\0c\n" * 4,
     "crlf.txt": "\r\n".join(SENTENCES),
     "long.txt": "a " * 10**7,
+    "answers.ipynb": json.dumps({"cells": [STOPPED]}),
 }
 PACKED = gzip.compress(TEXTS["good.txt"].encode())
 BYTES = {
@@ -163,7 +174,7 @@ def answer(call: str) -> str:
     else:
         assert result.stderr == ""
         said = result.stdout.lstrip()
-    return f"{result.exit_code} {said.splitlines()[0].rstrip()}"
+    return f"{result.exit_code} {said.splitlines()[0] if said else ''}".rstrip()
 
 
 @pytest.mark.usefixtures("here")

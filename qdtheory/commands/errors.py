@@ -26,6 +26,7 @@ def with_options(message: str) -> str:
         >>> with_options("name the field (field=text), or take max_order=2")
         'name the field (--field text), or take --max-order 2'
     """
+    message = message.replace("(lowercase=True)", "(--lowercase)")
     # After a space or parenthesis only: a folder may be called max_order=4.
     return re.sub(
         r'(?<=[ (])(field|column|tokenizer|max_order|estimator|draws)="?([\w.-]+)"?',

@@ -214,6 +214,7 @@ def evaluate(
     from qdtheory.text.corpus import read_corpus
     from qdtheory.text.evaluation import counted, planned
     from qdtheory.text.files import shown
+    from qdtheory.text.looks import told_later
     from qdtheory.text.part_files import (
         count_part,
         job_of,
@@ -256,7 +257,7 @@ def evaluate(
     logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
-    with progress(1 + len(candidates)) as step:
+    with told_later(), progress(1 + len(candidates)) as step:
         in_memory = size is None and part is None
         reader = read_corpus if in_memory else stored_corpus
         real = read(reader, references, step)
@@ -285,7 +286,8 @@ def evaluate(
             with _cluster(scheduler) as client, progress(num_parts_on(client)) as step:
                 found = counted(plan, corpora, real, step, client)
         else:
-            with progress(max_order + len(requests) * (1 + len(candidates))) as step:
+            steps = max_order + len(requests) * (1 + len(candidates))
+            with told_later(), progress(steps) as step:
                 found = counted(plan, corpora, real, step)
                 if requests or logs:
                     from qdtheory.text.requested import with_requested
@@ -369,10 +371,10 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
 
 
-def form_of(form: Format | None, as_json: bool) -> Format | None:
+def form_of(form: StrEnum | None, as_json: bool) -> Any:
     """Read --format and --json as one option."""
     if as_json and form not in (None, Format.json):
-        fail(f"--json is --format json, and --format {form.value} is given too")
+        fail(f"--json is --format json, and --format {form} is given too")
     return Format.json if as_json else form
 
 

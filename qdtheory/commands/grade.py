@@ -1,20 +1,42 @@
 """The command grade: the exercises of answered notebooks, in one table."""
 
 import asyncio
+import io
 import json
 import re
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import fail
-from qdtheory.commands.inputs import AsJson
-from qdtheory.commands.outputs import print_json, print_table
+from qdtheory.commands.errors import complain, fail
+from qdtheory.commands.evaluate import JsonOption, OutputOption, form_of
+from qdtheory.commands.outputs import as_json as to_json
+from qdtheory.commands.outputs import check_output, print_table, write
+from qdtheory.solvers.progress import progress
 
-VERDICT = re.compile(r"^(\d\d[a-z]?\.\d) (not attempted|not yet|right)", re.MULTILINE)
+EXERCISE = r"(\d\d[a-z]?\.\d)"
+VERDICT = re.compile(rf"^{EXERCISE} (not attempted|not yet|right)", re.MULTILINE)
+# The exercise that a call of `check` names, or none if it is in a variable.
+CALLS = re.compile(rf"\bcheck\((?:\s*[\"']{EXERCISE}[\"'])?")
 CELL_SECONDS = 600
-MARKS = {"right": "right", "not yet": "not yet", "not attempted": "-"}
+AT_ONCE = 2  # notebooks that run side by side
+
+
+class Format(StrEnum):
+    """What the grades are printed as."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+class Ungraded(Exception):
+    """Why a notebook has no grades; up to a colon or semicolon its row says it."""
 
 
 def grade(
@@ -25,56 +47,105 @@ def grade(
     run: Annotated[
         bool,
         typer.Option(
-            "--run", help="Execute them first, code of strangers too; nothing is saved."
+            "--run",
+            help="Execute them first, two at a time, code of strangers too; nothing "
+            "is saved.",
         ),
     ] = False,
-    as_json: AsJson = False,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format", help="A table, or for a program.", show_default="table"
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
 ) -> None:
     """Print how the exercises of answered notebooks were graded.
 
     Each notebook is a row: right, not yet, or not attempted (-) for each exercise, and
-    the number of right answers. The verdicts are those saved in the notebook, which
-    their owner could edit; --run executes it anew (needs the extra book).
+    the number of right answers. What a cell that stopped has not graded is not right:
+    the row says stopped, a line below the table why. A notebook that cannot be read
+    has a row that says so, and the exit status is 1.
+
+    The verdicts are those saved in the notebook, which their owner could edit; --run
+    executes it anew (needs the extra book).
 
     Example: qdtheory grade class/*/03_pareto_frontier.ipynb
     """
-    books = {str(path): _read(path) for path in notebooks}
-    graded = {
-        name: _verdicts(_executed(book, Path(name)) if run else book)
-        for name, book in books.items()
-    }
-    for name, verdicts in graded.items():
-        if not verdicts:
-            fail(f"{name}: no exercise was graded there; run its cells, or take --run")
-    rows = [_row(name, verdicts) for name, verdicts in graded.items()]
-    if as_json:
-        print_json({"notebooks": rows})
-    else:
-        _print(rows)
+    form = form_of(form, as_json)
+    paths = [*dict.fromkeys(notebooks)]
+    if output is not None:
+        check_output(output, *map(str, paths))
+    if run:
+        _require_nbclient()
+    with progress(len(paths)) as step:
+        rows = asyncio.run(_rows(paths, run, step))
+    failed = [row for row in rows if row["error"]]
+    if len(failed) < len(rows):
+        _show(rows, form, output)
+    for row in failed:
+        complain(f"{row['notebook']}: {row['error']}")
+    if failed:
+        raise typer.Exit(1)
+
+
+async def _rows(
+    paths: list[Path], run: bool, step: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """A row for each notebook, in their order."""
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def row(path: Path) -> dict[str, Any]:
+        async with free:
+            step(f"{'Running' if run else 'Reading'} {path}")
+            verdicts, stopped, why = {}, [], None
+            try:
+                book = _read(path)
+                if run:
+                    book = await _executed(book, path)
+                verdicts, stopped = _graded(book)
+            except Ungraded as error:
+                why = str(error)
+        return {
+            "notebook": str(path),
+            "right": [*verdicts.values()].count("right"),
+            "exercises": verdicts,
+            "stopped": stopped,
+            "error": why,
+        }
+
+    return await asyncio.gather(*map(row, paths))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         book = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        fail(f"{path}: {error.strerror or error}")
-    except ValueError:  # neither text nor JSON
+        raise Ungraded(f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):  # neither text nor JSON
         book = None
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
-        fail(f"{path}: expected a notebook, a file that JupyterLab saved as .ipynb")
+        wanted = "expected a notebook, a file that JupyterLab saved as .ipynb"
+        raise Ungraded(f"cannot be read: {wanted}")
     return book
 
 
-def _executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The notebook as its cells leave it, each run even if one before it failed."""
+def _require_nbclient() -> None:
     from qdtheory.world.packages import required
 
     try:
         with required("--run", "book"):
-            import nbclient
-            import nbformat
+            import_module("nbclient")
     except ImportError as error:
         fail(str(error))
+
+
+async def _executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The notebook as its cells leave it, each run even if one before it failed."""
+    import nbclient
+    import nbformat
+
     try:
         fresh = nbformat.reads(json.dumps(book), as_version=4)
         for cell in fresh.cells:  # an empty cell would keep what it claims to have said
@@ -88,39 +159,83 @@ def _executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
             extra_arguments=["--log-level=ERROR"],
         )
         # Not `execute`, which leaves an event loop open.
-        return asyncio.run(client.async_execute(cwd=str(path.resolve().parent)))
+        return await client.async_execute(cwd=str(path.resolve().parent))
     except Exception as error:  # the notebook is a stranger's: anything may go wrong
-        fail(f"{path}: it did not run to its end: {type(error).__name__}")
+        raise Ungraded(f"did not run to its end: {type(error).__name__}") from None
 
 
-def _verdicts(book: dict[str, Any]) -> dict[str, str]:
-    """Each exercise and how its newest answer was graded."""
-    found = {}
+def _graded(book: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Each exercise and how its newest answer was graded, and the cells that stopped.
+
+    What a cell was to grade stands in its source. What one that stopped did not come to
+    is not right; what one that never ran would have graded is not attempted.
+    """
+    verdicts: dict[str, str] = {}
+    stopped, printed = [], False
     try:
-        for cell in book["cells"]:
-            for output in cell.get("outputs", []):
+        for number, cell in enumerate(book["cells"], start=1):
+            outputs = cell.get("outputs", [])
+            found: dict[str, str] = {}
+            for output in outputs:
                 found |= dict(VERDICT.findall("".join(output.get("text", ""))))
-    except (AttributeError, TypeError):  # JSON with cells that are no notebook's
-        return {}
-    return found
+            printed = printed or bool(found)
+            source = re.sub("#.*", "", "".join(cell.get("source", "")))
+            calls = CALLS.findall(source) if cell.get("cell_type") == "code" else []
+            asked = [exercise for exercise in calls if exercise]
+            errors = [x for x in outputs if x.get("output_type") == "error"]
+            if errors and calls:
+                missed = [x for x in asked if x not in found]
+                if not missed and len(asked) < len(calls):  # as in a loop
+                    missed = [f"cell {number}"]
+                verdicts |= dict.fromkeys(missed, "stopped")
+                said = " ".join(f"{errors[0]['ename']}: {errors[0]['evalue']}".split())
+                stopped.append(f"cell {number} stopped: {said:.100}")
+            else:
+                verdicts = dict.fromkeys(asked, "not attempted") | verdicts
+            verdicts |= found
+    except (AttributeError, KeyError, TypeError):  # cells that are no notebook's
+        printed, stopped = False, []
+    if not printed and not stopped:
+        raise Ungraded("no exercise was graded there; run its cells, or take --run")
+    return dict(sorted(verdicts.items())), stopped
 
 
-def _row(name: str, verdicts: dict[str, str]) -> dict[str, Any]:
-    right = sum(verdict == "right" for verdict in verdicts.values())
-    return {"notebook": name, "right": right, "exercises": verdicts}
+def _show(rows: list[dict[str, Any]], form: Any, output: Path | None) -> None:
+    from qdtheory.text.tables import csv_table
+
+    numbers = sorted({number for row in rows for number in row["exercises"]})
+    if form == Format.json:
+        write(to_json({"notebooks": rows}), output)
+    elif form == Format.csv:
+        lines: list[list[Any]] = [["notebook", *numbers, "right", "of", "note"]]
+        for row in rows:
+            verdicts, note = row["exercises"], row["error"] or "; ".join(row["stopped"])
+            counts = ["", ""] if row["error"] else [row["right"], len(verdicts)]
+            marks = [verdicts.get(number, "") for number in numbers]
+            lines.append([row["notebook"], *marks, *counts, note])
+        write(csv_table(lines), output)
+    elif output is None:
+        _print(rows, numbers, sys.stdout)
+    else:
+        text = io.StringIO()
+        _print(rows, numbers, text)
+        write(text.getvalue().rstrip("\n"), output)
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print(rows: list[dict[str, Any]], numbers: list[str], file: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    numbers = sorted({number for row in rows for number in row["exercises"]})
     table = Table()
     for title in ("notebook", *numbers, "right"):
         table.add_column(title)
     for row in rows:
-        verdicts = row["exercises"]
-        marks = [MARKS[verdicts[n]] if n in verdicts else "" for n in numbers]
+        verdicts, error = row["exercises"], row["error"]
+        marks = [verdicts.get(n, "").replace("not attempted", "-") for n in numbers]
         total = f"{row['right']} of {len(verdicts)}"
-        table.add_row(Text(row["notebook"]), *marks, total)
-    print_table(table)
+        said = re.split("[:;]", error)[0] if error else total
+        table.add_row(Text(row["notebook"]), *marks, said)
+    print_table(table, file)
+    for row in rows:
+        for said in row["stopped"]:
+            print(f"{row['notebook']}: {said}", file=file)

@@ -102,7 +102,7 @@ def _is_device(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def print_table(table: Any) -> None:
+def print_table(table: Any, file: Any = None) -> None:
     """Print a table of rich in full, beyond the terminal's width if need be.
 
     Rich would cut what does not fit, and with it the exponent of a number.
@@ -110,7 +110,7 @@ def print_table(table: Any) -> None:
     from rich.console import Console
     from rich.measure import Measurement
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, file=file)
     unbounded = console.options.update(max_width=10_000)
     natural = Measurement.get(console, unbounded, table).maximum
     console.width = max(console.width, natural)

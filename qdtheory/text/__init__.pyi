@@ -41,6 +41,7 @@ from .lm_scores import (
     lm_score as lm_score,
     reverse_lm_score as reverse_lm_score,
 )
+from .looks import TextWarning as TextWarning
 from .ngrams import (
     NgramCounts as NgramCounts,
     cnd as cnd,

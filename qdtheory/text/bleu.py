@@ -23,6 +23,7 @@ from qdtheory.metrics.bleu_formula import (
 )
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
+from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.runs import orders, places, runs, windows_of
 
@@ -138,7 +139,8 @@ def bleu(
 
     Raises:
         TypeError: see `prepare_references`.
-        ValueError: see `prepare_references`; or unknown smoothing or aggregate.
+        ValueError: see `prepare_references`; strings against token ids; or unknown
+            smoothing or aggregate.
 
     References:
         Papineni et al. 2002; Li et al. 2020, section 5.1.
@@ -288,6 +290,7 @@ def aggregate_bleu(
 def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matches:
     known, lengths = prepare_references(references, max_order), candidates.lengths
     unknown = len(known.ids)
+    tell(unlike(candidates.vocabulary, known.ids))
     ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
     tokens, base = np.array(ids)[candidates.tokens], unknown + 1
     sentence, ends = places(candidates)

@@ -8,6 +8,7 @@ from qdtheory.text.corpus import Corpus, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
+from qdtheory.text.looks import unlike
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.runs import places
 
@@ -117,6 +118,8 @@ def _require_one_tokenizer(corpus: Corpus, real: Corpus) -> None:
 def _require_common_token(corpus: Corpus, real: Corpus) -> None:
     """Raise for texts that cannot have been split as the references were."""
     if not {*corpus.vocabulary} & {*real.vocabulary}:
+        for why in unlike(corpus.vocabulary, real.vocabulary, "this text"):
+            raise ValueError(f"no token is in the references too: {why}")
         ours, theirs = (
             f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
             for side in (corpus, real)

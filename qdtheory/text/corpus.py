@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
 from qdtheory.text.files import name_of
+from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
@@ -150,6 +151,9 @@ def as_corpus(
 ) -> Corpus:
     """Build a corpus from strings or token lists; return a `Corpus` as it is.
 
+    If nearly all sentences are in quotes, are JSON, have list numbers or end with the
+    same mark, such as "</s>", a `TextWarning` says so.
+
     They may come in a list, a tuple, an iterator, a NumPy array of strings, a column of
     pandas or Polars, or anything that is iterable or has `__arrow_c_stream__`; or in a
     column of a table, or of a dataset of Hugging Face.
@@ -189,6 +193,7 @@ def as_corpus(
     else:
         tokens, by = split_rows(rows(texts, column), tokenizer, lowercase)
         corpus = corpus_of(tokens, by)
+        tell(odd_ends(corpus))
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
     return with_empty(corpus, empty)
@@ -316,11 +321,15 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
     for start, end in pairwise([0, *cuts, len(corpus)]):
         yield start, corpus[start:end]
         for array in (corpus.tokens, corpus.offsets):
-            _release(array)
+            release(array)
 
 
-def _release(array: np.ndarray) -> None:
-    """Let go of the pages that were read, if the array is that of a file."""
+def release(array: np.ndarray) -> None:
+    """Let go of the pages that were read, if the array is that of a file.
+
+    Args:
+        array: tokens or offsets of a corpus.
+    """
     pages = getattr(array.base, "obj", None)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
@@ -360,7 +369,8 @@ def read_corpus(
 
     Gzip, zstd and Parquet are recognised by content, not by name. Only `\n` and `\r\n`
     end a line (U+2028 does not), and there is no line after the last line end. A
-    byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line.
+    byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line. A
+    `TextWarning` is given as by `as_corpus`.
 
     A folder is read if it holds Parquet files, in the order of their names, or a
     dataset of Hugging Face that was saved by `save_to_disk`. A table or dataset in
@@ -409,6 +419,7 @@ def read_corpus(
         name = name_of(path)
         found = "no line has a token" if len(corpus) else "the file is empty"
         raise ValueError(f"{name}, line 1: {found}; expected one sentence a line")
+    tell(odd_ends(corpus, name_of(path)))
     return with_empty(corpus, empty)
 
 

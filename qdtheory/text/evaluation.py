@@ -40,6 +40,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
+from qdtheory.text.looks import odd_ends, told_later, unlike
 from qdtheory.text.ngrams import Estimator, check_estimator
 from qdtheory.text.partial_sums import (
     Block,
@@ -104,7 +105,8 @@ class Plan(Record):
         empty: treatment of empty sentences.
         draws: k of distinct_k; None: 1,000, for orders of which all have as many
             n-grams.
-        warnings: comparisons that are not valid.
+        warnings: comparisons that are not valid, and texts that seem to be something
+            else, such as lines in quotes.
         methods: how the numbers are computed, in one line.
     """
 
@@ -125,6 +127,7 @@ class Plan(Record):
         return self.estimator == "sentence-pairs"
 
 
+@told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Sequence[File],
     references: Texts | File,
@@ -335,6 +338,16 @@ def planned(
             *warn_of_sizes(sizes, estimator),
             *warn_of_copies(corpora, real),
             *warn_of_unsplit({"the references": real} | corpora),
+            *(
+                said
+                for name, corpus in ({"the references": real} | corpora).items()
+                for said in odd_ends(corpus, name)
+            ),
+            *(
+                said
+                for name, corpus in corpora.items()
+                for said in unlike(corpus.vocabulary, real.vocabulary, name)
+            ),
         ),
         methods=_methods(
             sizes, len(real), max_order, smoothing, estimator, level, real.tokenizer

@@ -27,7 +27,7 @@ def jaccard_index(candidates: Countable, references: Countable, n: int) -> float
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; or strings against token ids.
 
     References:
         Montahaei et al. 2019, equation 1.
@@ -61,7 +61,7 @@ def ms_jaccard(
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; or strings against token ids.
 
     References:
         Montahaei et al. 2019, section 3.2.1.

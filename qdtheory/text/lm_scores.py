@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
+from qdtheory.text.looks import tell, unlike
 from qdtheory.world.language_models import LSTMLanguageModel
 from qdtheory.world.records import Record
 
@@ -288,6 +289,7 @@ def _two_at_least(texts: Texts, use: str) -> Corpus:
 
 def _over(corpus: Corpus, vocabulary: tuple[Token, ...]) -> Corpus:
     """Map the corpus to another vocabulary, which contains the unknown word."""
+    tell(unlike(corpus.vocabulary, [word for word in vocabulary if word != UNKNOWN]))
     ids = {word: i for i, word in enumerate(vocabulary)}
     renamed = np.array([ids.get(w, ids[UNKNOWN]) for w in corpus.vocabulary], np.int32)
     return Corpus(renamed[corpus.tokens], corpus.offsets, vocabulary)

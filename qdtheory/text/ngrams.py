@@ -29,6 +29,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import ESTIMATOR
+from qdtheory.text.looks import tell, unlike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,7 +158,8 @@ def coverage_rate(
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`; or an unknown estimator.
+        ValueError: see `ngram_counts`; strings against token ids; or an unknown
+            estimator.
 
     References:
         Li et al. 2020, section 5.2.
@@ -244,7 +246,7 @@ def cnd(
 
     Raises:
         TypeError: see `ngram_counts`.
-        ValueError: see `negative_repetition_rate`.
+        ValueError: see `negative_repetition_rate`; or strings against token ids.
 
     References:
         Li et al. 2020, section 5.2; Gretton et al. 2012, lemma 6.
@@ -441,7 +443,11 @@ def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarra
 
     Returns:
         Rows of q, ascending, and the rows of p with the same n-grams.
+
+    Raises:
+        ValueError: strings against token ids.
     """
+    tell(unlike(q.vocabulary, p.vocabulary))
     ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
     unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
     renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)

@@ -19,6 +19,7 @@ from qdtheory.metrics.bleu_formula import (
 from qdtheory.text.bleu import Aggregate, aggregate_bleu, check_aggregate
 from qdtheory.text.corpus import Texts, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
+from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.runs import changes, places, sorted_keys
 from qdtheory.world.records import Record
@@ -60,8 +61,9 @@ def paired_bleu(
 
     Raises:
         TypeError: see `as_corpus`; or max_order is not an integer.
-        ValueError: see `as_corpus`; there are not as many references as candidates; or
-            max_order, smoothing or aggregate is out of range.
+        ValueError: see `as_corpus`; there are not as many references as candidates;
+            strings against token ids; or max_order, smoothing or aggregate is out of
+            range.
 
     References:
         Papineni et al. 2002; Cífka et al. 2018, section 5.2, for reconstructions.
@@ -123,8 +125,8 @@ def rouge(candidates: Texts, references: Texts, max_order: int = MAX_ORDER) -> R
 
     Raises:
         TypeError: see `as_corpus`; or max_order is not an integer.
-        ValueError: see `as_corpus`; there are not as many references as candidates; or
-            max_order is below 1.
+        ValueError: see `as_corpus`; there are not as many references as candidates;
+            strings against token ids; or max_order is below 1.
 
     References:
         Lin 2004 (ROUGE), section 2; Cífka et al. 2018, section 5.2, for
@@ -184,6 +186,7 @@ def _pairs(candidates: Texts, references: Texts, max_order: int) -> Matches:
             "each candidate needs a reference of its own, at the same place; got "
             f"{len(ours)} candidates and {len(theirs)} references"
         )
+    tell(unlike(ours.vocabulary, theirs.vocabulary))
     ids = {token: index for index, token in enumerate(theirs.vocabulary)}
     renamed = np.array([ids.get(token, len(ids)) for token in ours.vocabulary])
     tokens = np.concatenate([renamed[ours.tokens], theirs.tokens])

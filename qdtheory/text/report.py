@@ -27,8 +27,10 @@ from qdtheory.world.records import Record, plain
 ALIKE = "="
 KEYS = ("value", "low", "high", "standard_error")
 COLUMNS = ("candidate", "metric", *KEYS)
-# Metrics of at most 1 in size are rounded to about this.
+# What metrics are rounded to, in units of their size if this is above 1.
 ROUNDING = 1e-15
+# Decimal places that are shown at most: an interval below them leaves a number whole.
+PLACES = 9
 # Numbers from here on are shown without an exponent.
 SMALL = 1e-3
 Entry = TypeVar("Entry")
@@ -45,7 +47,8 @@ class Report(Record):
         empty: number of empty sentences of each candidate, kept or skipped.
         num_references: number of sentences of the references.
         num_empty_references: number of empty sentences of the references.
-        warnings: comparisons that are not valid.
+        warnings: comparisons that are not valid, and texts that seem to be something
+            else, such as lines in quotes.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
         left_out: by candidate name, the metrics without each group of its sentences,
@@ -268,7 +271,7 @@ def _marked(intervals: Sequence[ConfidenceInterval], lower: bool) -> list[Cell]:
     def mark(i: ConfidenceInterval) -> str:
         if len(intervals) == 1:
             return ""
-        if abs(i.value - best.value) <= ROUNDING:
+        if abs(i.value - best.value) <= _rounding(best.value):
             return BEST
         return ALIKE if i.low <= best.high and best.low <= i.high else ""
 
@@ -276,14 +279,19 @@ def _marked(intervals: Sequence[ConfidenceInterval], lower: bool) -> list[Cell]:
 
 
 def _shown(interval: ConfidenceInterval) -> str:
-    """A value and half its interval, to a digit of this, or two if the first is 1."""
+    """A value and half its interval, to a digit of this, or two if the first is 1.
+
+    An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
+    """
     value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
     if not math.isfinite(half):
         return f"{value:.4g} ±inf"
-    if half <= ROUNDING:
+    if half <= _rounding(value):
         return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
     digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))
+    if abs(value) >= SMALL and digits > PLACES:
+        return f"{value:.{PLACES}g} ±{half:.0e}"
 
     def shown(x: float) -> str:
         if max(abs(value), half) >= SMALL:
@@ -291,6 +299,10 @@ def _shown(interval: ConfidenceInterval) -> str:
         return f"{x:.{max(_exponent(x) + digits, 0)}e}" if abs(x) > ROUNDING else "0"
 
     return f"{shown(value)} ±{shown(half)}"
+
+
+def _rounding(value: Any) -> float:
+    return ROUNDING * max(abs(value), 1)
 
 
 def _exponent(x: float) -> int:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.text.corpus import Corpus, split_rows
+from qdtheory.text.corpus import Corpus, release, split_rows
 from qdtheory.text.files import name_of, shown
+from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer
 
@@ -81,12 +82,16 @@ def stored_corpus(
             raise ValueError(
                 f"{name}, line 1: no line has a token; expected one sentence a line"
             )
-        return Corpus(
+        corpus = Corpus(
             _mapped(tokens, np.int32),
             _mapped(offsets, np.int64),
             tuple(ids),
             tokenizer=by,
         )
+    tell(odd_ends(corpus, name))
+    for array in (corpus.tokens, corpus.offsets):
+        release(array)
+    return corpus
 
 
 def _unnamed(folder: str | PathLike[str]) -> Any:

@@ -613,3 +613,21 @@ def test_text_without_spaces_is_warned_about(tmp_path, monkeypatch):
         warning = f"nearly every sentence of {name} is one token; {hint}"
         assert warning in result.stdout
     assert hint not in call(*arguments, "4", "--tokenizer", "characters").stdout
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_texts_that_seem_to_be_something_else_are_told_in_a_line_each(form):
+    lines = ["the cat sat .", "a dog ran - on", "the bird sang - ."] * 3
+    Path("real.txt").write_text("\n".join(lines))
+    Path("loud.txt").write_text("\n".join(f'"{line.upper()}"' for line in lines))
+    options = "--references", "real.txt", "--max-order", "2", "--format", form
+    answer = call("evaluate", "loud.txt", *options)
+    assert answer.exit_code == 0
+    quoted = "100% of the sentences of loud.txt are JSON strings, whose quotes count"
+    assert quoted in answer.stdout + answer.stderr
+    told = answer.stderr.count("\n")
+    assert told == 2 * (form == "csv")  # elsewhere they are in the report
+    assert "(--lowercase)" in answer.stdout + answer.stderr
+    better = call("evaluate", "loud.txt", *options, "--lowercase")
+    assert "capitals" not in better.stdout + better.stderr

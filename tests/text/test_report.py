@@ -13,6 +13,7 @@ from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.report import COLUMNS, Report, _shown
+from qdtheory.text.report_page import _table
 
 
 def test_json(found):
@@ -118,6 +119,11 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
         ((-0.0001, -0.3, 0.3), "0.0 ±0.3"),
         ((0, -4e-5, 4e-5), "0 ±4e-05"),
         ((-1.5, -2, 3), "-2 ±4"),
+        ((20.999999999996, 20.999999999992, 21), "21 ±4e-12"),  # as distinct_1000-1
+        ((21 - 7e-15, 21 - 14e-15, 21), "21 ±0"),  # the last place of a number of 21
+        ((1000, 1000 - 9e-13, 1000), "1000 ±0"),
+        ((395.25, 394.2, 396.3), "395.2 ±1.1"),
+        ((0.25, 0.25 - 3e-10, 0.25), "0.25 ±3e-10"),
     ],
 )
 def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
@@ -146,3 +152,11 @@ def test_markdown_and_latex_can_be_pasted():
         r"CR-1 & $\mathbf{0.300} \pm 0.010$ & $2.0 \cdot 10^{-4} \pm "
         r"1.0 \cdot 10^{-4}$ \\"
     ) in lines
+
+
+def test_a_whole_number_is_whole_in_every_table():
+    report = hand_made(a=(21 - 4e-12, 21 - 8e-12, 21))("distinct_1000-1")
+    assert report.to_text().splitlines()[1] == "distinct_1000-1  21 ±4e-12"
+    assert "| distinct_1000-1 | 21 ±4e-12 |" in report.to_markdown().replace("\\", "")
+    assert r"$21 \pm 4 \cdot 10^{-12}$" in report.to_latex()
+    assert "<td>21 ±4e-12 </td>" in _table(report.metrics, report.cells())

@@ -1,0 +1,239 @@
+"""What texts look like that are not what was meant, told in one line each.
+
+A text is looked at when it is read: quotes or brackets round its sentences, JSON, list
+numbers, marks of a start or an end. Two texts are looked at where their words meet:
+token ids against strings, capitals against lower case. A text in which nothing is found
+costs a look at 200 of its sentences, two texts a look at each word of both.
+"""
+
+import json
+import re
+import shlex
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import ne
+from typing import Any
+
+import numpy as np
+
+from qdtheory.text.tokenizers import Token
+
+SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
+NEARLY = 0.9  # share of the sentences from which a mark is told
+LEAST = 3  # sentences, of which a share says something
+INSIDE = "qdtheory.", "jaxtyping."  # which wraps the functions in the tests
+EDGE = 8  # tokens: the longest mark that a tokenizer splits, such as < | e o s | >
+# Shares of words with capitals: in lower case, in true case, and how far that is from
+# capitals throughout.
+RARELY, OFTEN, FAR = 0.005, 0.05, 0.4
+SOME = 0.01  # of the words have the same word in another case on the other side
+
+CLOSING = {'"': '"', "'": "'", "“": "”", "«": "»", "„": "“", "[": "]", "{": "}"}
+MARK = r"</?\w{1,20}>|<\|\w{1,20}\|>|\[[A-Z]{2,10}\]"
+START, END = re.compile(MARK), re.compile(rf"(?:{MARK})$")
+NUMBER = re.compile(r"[(\[]?\d{1,4}[.):\]](?!\d)")
+BULLETS = "-", "*", "•"
+# By what stands there: what is said of it, and the script of sed that takes it off.
+SAID = {
+    "start": ("begin with {0!r}", "s/^ *{1} *//"),
+    "number": ("begin with a list number", "s/^ *[[(]*[0-9]*[]).:] *//"),
+    "end": ("end with {0!r}", "s/ *{1} *$//"),
+    "round": ("begin with {0[0]} and end with {0[1]}", "s/^ *{1[0]}//; s/{1[1]} *$//"),
+}
+JSON = (
+    "are JSON strings, whose quotes count as text: decode them first, by "
+    "jq -r . FILE > NEW or, in Python, json.loads"
+)
+_SPECIAL = re.compile(r"([][.*/^$\\])")  # in a script of sed
+
+
+class TextWarning(UserWarning):
+    """Texts look as if something else was meant, such as lines in quotes.
+
+    `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
+    """
+
+
+@contextmanager
+def told_later() -> Iterator[None]:
+    """Give no `TextWarning`: a report tells all at its end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TextWarning)
+        yield
+
+
+def tell(said: Iterable[str]) -> None:
+    """Warn, at the line that called the library.
+
+    Args:
+        said: the warnings.
+    """
+    for line in said:
+        frame, level = sys._getframe(), 1
+        while frame.f_back and frame.f_globals["__name__"].startswith(INSIDE):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(line, TextWarning, stacklevel=level)
+
+
+def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
+    r"""Say what stands at the ends of nearly every sentence, beside its text.
+
+    Args:
+        corpus: a `Corpus`.
+        name: what it is called.
+
+    Returns:
+        A line each, with the way out and the share, which is that among at most 2,000
+        sentences, evenly spaced.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> with told_later():
+        ...     corpus = as_corpus(["a </s>", "b </s>", "c </s>"])
+        >>> print(*odd_ends(corpus))  # doctest: +NORMALIZE_WHITESPACE
+        100% of the sentences of this text end with '</s>', which counts as text: take
+        it off first, by sed 's/ *<\/s> *$//' FILE > NEW or, in Python, a function as
+        tokenizer
+    """
+    written = np.flatnonzero(corpus.lengths)
+    if len(written) < LEAST:
+        return ()
+    if not _often(corpus, _spread(written, SAMPLE), NEARLY - 0.1):
+        return ()
+    found = _often(corpus, _spread(written, MOST), NEARLY)
+    if ("json", "") in found:  # only if that is true of all that are in quotes
+        one, other = ("json", ""), ("round", '""')
+        found.pop(one if found[one] < found[other] else other)
+    return tuple(
+        f"{share:.0%} of the sentences of {name} {_told(*end)}"
+        for end, share in found.items()
+    )
+
+
+def _spread(order: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of some sentences, evenly spaced."""
+    return order[np.linspace(0, len(order) - 1, min(most, len(order))).astype(int)]
+
+
+def _often(corpus: Any, order: np.ndarray, least: float) -> dict[Any, float]:
+    """What is at the ends of at least such a share of some sentences."""
+    seen = Counter(end for i in order.tolist() for end in _ends(corpus[i]))
+    shares = {end: times / len(order) for end, times in seen.items()}
+    return {end: share for end, share in shares.items() if share >= least}
+
+
+def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """What is at the ends of one sentence, beside its text, and where."""
+    head, tail = tokens[0], tokens[-1]
+    if not isinstance(head, str) or not isinstance(tail, str):
+        return
+    # A tokenizer may have split a mark.
+    start, end = ("".join(map(str, x)) for x in (tokens[:EDGE], tokens[-EDGE:]))
+    first, last = START.match(start), END.search(end)
+    if first:
+        yield "start", first[0]
+    elif head in BULLETS or (head.endswith(":") and len(head) > 1):
+        yield "start", head
+    elif NUMBER.match(start):
+        yield "number", ""
+    if last:
+        yield "end", last[0]
+    if not first and not last and len(end) > 1 and CLOSING.get(start[0]) == end[-1]:
+        yield "round", start[0] + end[-1]
+        if start[0] == '"' and _is_json_string(tokens):
+            yield "json", ""
+
+
+def _is_json_string(tokens: Sequence[Token]) -> bool:
+    try:
+        return isinstance(json.loads(" ".join(map(str, tokens))), str)
+    except ValueError:
+        return False
+
+
+def _told(where: str, mark: str) -> str:
+    """What is said of a mark, and what to do."""
+    if where == "json":
+        return JSON
+    said, script = SAID[where]
+    escaped = [_SPECIAL.sub(r"\\\1", x) for x in mark]
+    sed = script.format(mark, escaped if where == "round" else "".join(escaped))
+    return (
+        f"{said.format(mark)}, which counts as text: take it off first, by sed "
+        f"{shlex.quote(sed)} FILE > NEW or, in Python, a function as tokenizer"
+    )
+
+
+def unlike(
+    ours: Collection[Token], theirs: Collection[Token], name: str = "the candidates"
+) -> tuple[str, ...]:
+    """Say how the words of two texts differ, where they seem to be the same words.
+
+    Args:
+        ours: the vocabulary of candidates.
+        theirs: the vocabulary of references.
+        name: what the candidates are called.
+
+    Returns:
+        A line each, with the shares and the way out.
+
+    Raises:
+        ValueError: strings on one side, token ids on the other.
+
+    Example:
+        >>> print(*unlike(["A", "CAT"], ["a", "cat"]))
+        ... # doctest: +NORMALIZE_WHITESPACE
+        100% of the words of the candidates have capitals, and 0% of those of the
+        references, where 'A' is not found but for its case: lower-case both
+        (lowercase=True)
+    """
+    words, others = (
+        [word for word in side if isinstance(word, str)] for side in (ours, theirs)
+    )
+    if words and others:
+        return tuple(
+            filter(None, [_numbers(words, others, name), _case(words, others, name)])
+        )
+    # Of the side that has strings they must be all.
+    strings, side = (words, ours) if words else (others, theirs)
+    if strings and ours and theirs and len(strings) == len(side):
+        one, other = next(iter(ours)), next(iter(theirs))
+        raise ValueError(
+            f"strings against token ids: {one!r:.30} and {other!r:.30} are never "
+            "equal; decode the ids, or give both as ids"
+        )
+    return ()
+
+
+def _numbers(words: Sequence[str], others: Sequence[str], name: str) -> str:
+    """What is said of numerals on one side only, or nothing."""
+    ours, theirs = (sum(map(str.isdecimal, x)) / len(x) for x in (words, others))
+    if max(ours, theirs) < NEARLY or min(ours, theirs) > 1 - NEARLY:
+        return ""
+    return (
+        f"{ours:.0%} of the words of {name} are numbers, and {theirs:.0%} of those of "
+        "the references: token ids? decode them first"
+    )
+
+
+def _case(words: Sequence[str], others: Sequence[str], name: str) -> str:
+    """What is said of words that the other side has in another case, or nothing."""
+    lower, low = ([*map(str.lower, x)] for x in (words, others))
+    ours, theirs = sum(map(ne, words, lower)), sum(map(ne, others, low))
+    ours, theirs = ours / len(words), theirs / len(others)
+    least, most = sorted([ours, theirs])
+    if (least > RARELY or most < OFTEN) and most - least <= FAR:
+        return ""
+    known, folded = {*others}, {*low}
+    pairs = zip(words, lower)
+    apart = [word for word, same in pairs if same in folded and word not in known]
+    if len(apart) < SOME * len(words):
+        return ""
+    return (
+        f"{ours:.0%} of the words of {name} have capitals, and {theirs:.0%} of those "
+        f"of the references, where {apart[0]!r:.30} is not found but for its case: "
+        "lower-case both (lowercase=True)"
+    )
