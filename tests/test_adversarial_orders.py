@@ -34,7 +34,7 @@ def sorted_by(metric, oracle, texts, names):
     return sorted(names, key=lambda name: float(rows[name][metric]))
 
 
-@pytest.mark.claim("N22.13")
+@pytest.mark.claim("N22.13", recount=True)
 @pytest.mark.parametrize(
     ("rank", "distance", "without"),
     [("RankGAN", (14, 34), (38, 38)), ("RankGAN, bounded", (37, 5), (71, 73))],
@@ -74,7 +74,7 @@ def of_atoms():
     return np.array(found).reshape(len(ORACLES), 2)
 
 
-@pytest.mark.claim("N22.14")
+@pytest.mark.claim("N22.14", recount=True)
 def test_observations_i_to_iii_of_semeniuta():
     worst = values("js", SEQGANS + LEAKGANS)
     best = of_atoms().min(axis=1)
@@ -88,7 +88,7 @@ def test_observations_i_to_iii_of_semeniuta():
     assert sum((row[:6] > row[6]).sum() >= 4 for row in bleu) == 48
 
 
-@pytest.mark.claim("N22.14")
+@pytest.mark.claim("N22.14", recount=True)
 def test_observation_iv_depends_on_the_discriminator():
     row_of = rows_of("0", "128")
     every = [name for name, row in row_of.items() if row["pretrained"] == "yes"]
@@ -100,7 +100,7 @@ def test_observation_iv_depends_on_the_discriminator():
     assert [sum(best < 0.95 * bar) for best in nearest] == [14, 52, 89]
 
 
-@pytest.mark.claim("N22.14")
+@pytest.mark.claim("N22.14", recount=True)
 @pytest.mark.parametrize(
     ("texts", "counts"), [("", (62, 44, 33)), ("128", (66, 47, 33))]
 )
@@ -110,7 +110,7 @@ def test_observation_v_holds_on_a_third(texts, counts):
     assert (*map(sum, alone), sum(alone[0] & alone[1])) == counts
 
 
-@pytest.mark.claim("N22.14")
+@pytest.mark.claim("N22.14", recount=True)
 def test_observation_vi_holds_for_no_seqgan_with_an_optimal_discriminator():
     names = SEQGANS + LEAKGANS
     helped = values("js", names, "", "no") - values("js", names) > 0.01
@@ -196,7 +196,7 @@ def test_a_lower_rate_keeps_a_leakgan_nearer():
         assert start < slow < fast / 2
 
 
-@pytest.mark.claim("N22.15")
+@pytest.mark.claim("N22.15", recount=True)
 def test_distances_to_the_frontier():
     """No model of its entropy is nearer than P, so it lacks KL(Q, P) at most."""
     for row in ROWS:
