@@ -48,7 +48,8 @@ def claims(path):
 def names_in(node):
     """The names in a piece of code, fixtures among them."""
     kinds = "id", "attr", "arg"
-    return {getattr(part, kind, None) for part in ast.walk(node) for kind in kinds}
+    found = {getattr(part, kind, None) for part in ast.walk(node) for kind in kinds}
+    return found - {None}
 
 
 def reach(tree):
@@ -116,7 +117,9 @@ def test_a_test_that_only_recounts_a_table_says_so():
     assert [m.test for m in MARKED if m.says != m.does] == []
 
 
-@pytest.mark.parametrize("page", ["notebooks/src/00_map", "paper/paper", "README", "docs/index"])
+@pytest.mark.parametrize(
+    "page", ["notebooks/src/00_map", "paper/paper", "README", "docs/index"]
+)
 def test_the_pages_say_how_many_claims_rest_on_a_recount(page):
     anew = {mark.claim for mark in MARKED if not mark.says}
     text = " ".join((TESTS.parent / f"{page}.md").read_text().split())
