@@ -123,7 +123,8 @@ def test_a_test_that_only_recounts_a_table_says_so():
 def test_the_pages_say_how_many_claims_rest_on_a_recount(page):
     anew = {mark.claim for mark in MARKED if not mark.says}
     text = " ".join((TESTS.parent / f"{page}.md").read_text().split())
-    assert f"{len(set(IDS) - anew)} of {len(IDS)} claims" in text
+    hundreds = len(IDS) // 100 * 100  # a new claim need not change the pages
+    assert f"{len(set(IDS) - anew)} of more than {hundreds} claims" in text
 
 
 def test_every_theorem_lemma_and_slip_is_named_by_what_it_is_about():
