@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
@@ -21,6 +22,19 @@ NAMING = re.compile(r"^Claims: (.+)\.$", re.MULTILINE)
 # Of the tables that the papers publish.
 NOT_OF_THE_LIBRARY = {"E13.1", "E13.4", "E13.5"}
 ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
+# What reads a committed table, and what makes numbers anew besides the library.
+READING = {"rows_of", "read", "published", "column_of"}
+COMPUTING = {"default_rng", "load"}
+
+
+class Mark(NamedTuple):
+    """A test of a claim; whether it says that it only recounts a table, and does."""
+
+    claim: str
+    test: str
+    text: str
+    says: bool
+    does: bool
 
 
 def claims(path):
@@ -31,18 +45,49 @@ def claims(path):
             yield claim, cell.source
 
 
+def names_in(node):
+    """The names in a piece of code, fixtures among them."""
+    kinds = "id", "attr", "arg"
+    found = {getattr(part, kind, None) for part in ast.walk(node) for kind in kinds}
+    return found - {None}
+
+
+def reach(tree):
+    """What each function or variable of a module uses, itself or through others."""
+    uses = {}
+    for node in tree.body:
+        defined = names_in(ast.Tuple(getattr(node, "targets", [])))
+        for name in {*defined, getattr(node, "name", None)}:
+            uses[name] = names_in(node)
+    for _ in range(5):  # no test goes through more
+        uses = {
+            name: found.union(*(uses.get(other, ()) for other in found))
+            for name, found in uses.items()
+        }
+    return uses
+
+
 def marked():
-    """The ids in every `pytest.mark.claim(...)`, each with the text of its module."""
+    """Every test's `pytest.mark.claim(...)`."""
     for path in TESTS.rglob("test_*.py"):
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "claim"
-            ):
-                for argument in node.args:
-                    yield ast.literal_eval(argument), text
+        tree = ast.parse(text)
+        uses = reach(tree)
+        library = {
+            name.asname or name.name
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in node.names
+            if "qdtheory" in (getattr(node, "module", None) or name.name)
+        }
+        for node in tree.body:
+            for mark in getattr(node, "decorator_list", []):
+                if "mark.claim(" in ast.unparse(mark):
+                    used = uses[node.name]
+                    does = used & READING and not used & (library | COMPUTING)
+                    says = bool(mark.keywords)
+                    for claim in map(ast.literal_eval, mark.args):
+                        yield Mark(claim, node.name, text, says, bool(does))
 
 
 def named():
@@ -64,7 +109,22 @@ NAMED = list(named())
 
 
 def test_every_claim_has_a_test_and_every_marked_test_a_claim():
-    assert set(IDS) == {claim for claim, _ in MARKED}
+    assert set(IDS) == {mark.claim for mark in MARKED}
+
+
+def test_a_test_that_only_recounts_a_table_says_so():
+    """Else `recount=True` is missing, or wrong."""
+    assert [m.test for m in MARKED if m.says != m.does] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["notebooks/src/00_map", "paper/paper", "README", "docs/index"]
+)
+def test_the_pages_say_how_many_claims_rest_on_a_recount(page):
+    anew = {mark.claim for mark in MARKED if not mark.says}
+    text = " ".join((TESTS.parent / f"{page}.md").read_text().split())
+    hundreds = len(IDS) // 100 * 100  # a new claim need not change the pages
+    assert f"{len(set(IDS) - anew)} of more than {hundreds} claims" in text
 
 
 def test_every_theorem_lemma_and_slip_is_named_by_what_it_is_about():
@@ -74,8 +134,8 @@ def test_every_theorem_lemma_and_slip_is_named_by_what_it_is_about():
 
 def test_the_tests_of_a_claim_know_what_it_is_about():
     tests = defaultdict(str)
-    for claim, text in MARKED:
-        tests[claim] += text
+    for mark in MARKED:
+        tests[mark.claim] += mark.text
     assert [
         (claim, name)
         for claim, name in NAMED

@@ -27,7 +27,7 @@ def searches(**where):
     return [row for row in ROWS if all(row[k] == v for k, v in where.items())]
 
 
-@pytest.mark.claim("N22.16")
+@pytest.mark.claim("N22.16", recount=True)
 def test_each_selected_run_is_better_than_its_setting():
     oracles = {row["oracle"] for row in ROWS}
     assert len(ROWS) == len(oracles) * len(MODELS) * len(BETTER) * 2
@@ -52,7 +52,7 @@ def winners(metric, sampled):
     return order[-1 if metric == "bleu" else 0]
 
 
-@pytest.mark.claim("N22.17")
+@pytest.mark.claim("N22.17", recount=True)
 def test_bleu_names_one_winner_and_divergences_none():
     for sampled in ("no", "yes"):
         first = winners("bleu", sampled)
@@ -73,7 +73,7 @@ def test_bleu_names_one_winner_and_divergences_none():
     assert wins["js"] <= 20
 
 
-@pytest.mark.claim("N22.18")
+@pytest.mark.claim("N22.18", recount=True)
 def test_divergences_select_low_rates():
     """By the distribution of all logarithms of rates, which are drawn evenly."""
     for metric in ("js", "fd"):
@@ -143,7 +143,7 @@ def test_at_p_batches_move_some_models_alike_and_others_not_at_all():
             assert abs(squares.mean() - wanted) <= error, objective
 
 
-@pytest.mark.claim("N22.20")
+@pytest.mark.claim("N22.20", recount=True)
 def test_batches_spread_what_exact_training_does_not():
     """By the medians over oracles, where the notebook takes means."""
     rows = rows_of("training_noise.csv")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from models import assert_attained, oracle, score
 from scipy.optimize import brentq, minimize
+from scipy.special import rel_entr
 from scripts import rows_of
 
 import qdtheory as qd
@@ -224,7 +225,7 @@ def test_one_self_bleu_reference_does_not_fit_bleu_1(table, paper):
             assert upper < float(paper[sigma, 1][0])
 
 
-@pytest.mark.claim("N8.8")
+@pytest.mark.claim("N8.8", recount=True)
 def test_one_entry_contradicts_itself(table, paper):
     half = Decimal("0.005")
     for (sigma, order), (value, rate) in paper.items():
@@ -330,6 +331,54 @@ def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
             np.testing.assert_allclose(
                 (pair.quality(q, p), pair.diversity(q)), ends, atol=1e-13
             )
+
+
+# -- no margin of error -------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N8.20")
+@pytest.mark.parametrize("seed", [0, 1, 6])
+def test_a_lead_larger_than_qdisc_belongs_to_a_model_that_is_farther(seed):
+    """QDisc is bounded by a certificate, Self-BLEU made equal by a grid."""
+    p, pair = oracle(SPACE, seed, 1.0, size=32), qd.BleuPair(SPACE, 2, 2, 2)
+    (row,) = (
+        row
+        for row in rows_of("certificates.csv")
+        if (row["order"], row["fingerprint"]) == ("2", qd.fingerprint(p))
+    )
+    scores = np.asarray(pair.text_quality(p))
+    near = 0.92 * p + 0.08 * (scores == scores.min())
+    best = qd.search(pair, p)
+    shares = np.linspace(0.05, 0.2, 1501)
+    models = jax.vmap(lambda t: qd.mix(best.q, best.most_diverse, t))(shares)
+    at_least = jax.vmap(pair.diversity)(models) >= pair.diversity(near)
+    far = np.asarray(models[np.argmax(at_least)])
+    assert at_least.any()
+    assert not at_least[0]
+    assert (far - near) @ scores > float(row["upper"]) > float(best.gain) - 1e-9
+    assert np.abs(far - p).sum() > 6 * np.abs(near - p).sum()
+    assert rel_entr(far, p).sum() > 2 * rel_entr(near, p).sum()
+
+
+@pytest.mark.claim("N8.20")
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_where_qdisc_is_exact(seed):
+    """LL-NRR: a rare text costs much quality and little distance."""
+    p = np.append(np.random.default_rng([8, 20, seed]).dirichlet(np.ones(7)), 1e-9)
+    p /= p.sum()
+    found = qd.quality_discrepancy(qd.LL_NRR, p)
+    best, rare = np.asarray(found.q), np.eye(8)[7]
+    near = p + np.abs(best - p).sum() / 4 * (rare - p)
+
+    def mixture(share):
+        return (1 - share) * best + share / 8
+
+    far = mixture(brentq(lambda t: (mixture(t) ** 2 - near**2).sum(), 0, 1))
+    assert found.status == "exact"
+    assert (far - near) @ np.log(p) > 5 * found.qdisc > 0
+    assert np.abs(far - p).sum() > 1.5 * np.abs(near - p).sum()
+    assert ((far - p) ** 2).sum() > ((near - p) ** 2).sum()
 
 
 # -- more candidates, more references -----------------------------------------------

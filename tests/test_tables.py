@@ -84,7 +84,7 @@ def test_ratios_are_qdisc_over_their_units(table2):
             )
 
 
-@pytest.mark.claim("N10.27")
+@pytest.mark.claim("N10.27", recount=True)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(table2, corpus):
     where = {"corpus": corpus, "source": "resample", "length": "same"}
@@ -101,7 +101,7 @@ def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(table2, corpus):
             assert (np.array(bleu) > 4 * np.array(cr)).all()
 
 
-@pytest.mark.claim("N10.28")
+@pytest.mark.claim("N10.28", recount=True)
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("order", ORDERS)
 def test_cr_discrepancies_of_each_split_are_those_of_sampling(table2, corpus, order):
@@ -118,7 +118,7 @@ def test_cr_discrepancies_of_each_split_are_those_of_sampling(table2, corpus, or
         assert abs(row["qdisc"] - expected[row["source"]]) < 0.3 * f
 
 
-@pytest.mark.claim("N10.29")
+@pytest.mark.claim("N10.29", recount=True)
 def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error(
     table2, printed
 ):
@@ -131,7 +131,7 @@ def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error(
                 assert 0.7 < theirs / half < 1.1
 
 
-@pytest.mark.claim("N10.30")
+@pytest.mark.claim("N10.30", recount=True)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_bleu_prefers_noise_only_where_it_has_seen_the_references(table2, corpus):
     for row in chosen(table2, corpus=corpus, pair="BS"):
@@ -144,7 +144,7 @@ def test_bleu_prefers_noise_only_where_it_has_seen_the_references(table2, corpus
             assert row["quality_0"] == 1
 
 
-@pytest.mark.claim("N10.31")
+@pytest.mark.claim("N10.31", recount=True)
 def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper(table2, printed):
     for row in chosen(table2, pair="BS", source="resample"):
         assert 0.19 < row["quality_0"] - row["quality_02"] < 0.21
@@ -203,7 +203,7 @@ def values(scores, metric, order, against="train"):
     return np.array([scores[against, s, metric, order]["value"] for s in SYSTEMS])
 
 
-@pytest.mark.claim("N10.34")
+@pytest.mark.claim("N10.34", recount=True)
 def test_models_do_not_repeat_what_they_are_scored_on(scores):
     for against in ("train", "test"):
         copied = values(scores, "copied", 0, against)
@@ -213,7 +213,7 @@ def test_models_do_not_repeat_what_they_are_scored_on(scores):
     assert values(scores, "distinct", 1).argmin() == 6
 
 
-@pytest.mark.claim("N10.35")
+@pytest.mark.claim("N10.35", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
 def test_models_are_further_from_real_text_than_real_text_is(scores, order):
     """By what sampling adds to the plug-in, real text is at 0 and no model is."""
@@ -229,7 +229,7 @@ def test_models_are_further_from_real_text_than_real_text_is(scores, order):
         assert rows[s][1]["low"] > pairs["high"] > 0
 
 
-@pytest.mark.claim("N10.36")
+@pytest.mark.claim("N10.36", recount=True)
 def test_noise_gives_a_scale(scores):
     """CND of bigrams is about the square of the share, beyond that of real text."""
     noise = {
@@ -246,7 +246,7 @@ def test_noise_gives_a_scale(scores):
     assert roots == pytest.approx([0.15, 0.41, 0.47], abs=0.05)
 
 
-@pytest.mark.claim("N10.37")
+@pytest.mark.claim("N10.37", recount=True)
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_models_are_less_diverse_than_real_text(scores, order):
     """By a third number."""
@@ -254,7 +254,7 @@ def test_models_are_less_diverse_than_real_text(scores, order):
     assert (different[1:] < different[0]).all()
 
 
-@pytest.mark.claim("N10.38")
+@pytest.mark.claim("N10.38", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
 def test_only_the_divergence_puts_real_text_first(scores, order):
     for metric in ("CND", "CND of pairs"):
@@ -291,7 +291,7 @@ def test_more_of_cr_and_nrr_is_less_cnd(systems, references, order):
             assert distance < 0
 
 
-@pytest.mark.claim("N10.40")
+@pytest.mark.claim("N10.40", recount=True)
 def test_cnd_ranks_alike_at_orders_2_to_4(scores):
     """Without its sampling error too."""
     ranks = {
@@ -310,7 +310,7 @@ def lm_scores(fitted_to, column):
     return np.array([[row[s] for s in SYSTEMS] for row in found.values()])
 
 
-@pytest.mark.claim("N10.41")
+@pytest.mark.claim("N10.41", recount=True)
 def test_numbers_of_the_whole_distribution_put_real_text_first(scores):
     noise = {
         (row["order"], row["share"]): row["value"]
@@ -327,7 +327,7 @@ def test_numbers_of_the_whole_distribution_put_real_text_first(scores):
         assert (row.argmin(), row[1:].argmin(), row.argmax()) == (0, 0, 6)
 
 
-@pytest.mark.claim("N10.42")
+@pytest.mark.claim("N10.42", recount=True)
 def test_three_models_write_likelier_text_than_is_real():
     """In each training, a text as well as a token."""
     for unit in ("per_text", "per_token"):
@@ -338,7 +338,7 @@ def test_three_models_write_likelier_text_than_is_real():
     assert (lm_scores("candidates", "per_token_high")[:, :2] < 3.5).all()
 
 
-@pytest.mark.claim("N10.43")
+@pytest.mark.claim("N10.43", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
 def test_numbers_agree_by_what_they_ask_for(scores, order):
     """By the pairs of systems that two numbers order alike, as Kendall counts them."""
@@ -353,7 +353,7 @@ def test_numbers_agree_by_what_they_ask_for(scores, order):
         assert kendalltau(values(scores, "CR", order), other).statistic > 0.6
 
 
-@pytest.mark.claim("N10.44")
+@pytest.mark.claim("N10.44", recount=True)
 @pytest.mark.parametrize("metric", ["CND", "CND of pairs"])
 def test_other_references_turn_two_models_round(scores, metric):
     for order in (2, 3):
@@ -377,7 +377,7 @@ def real_row(metric, min_count, candidates, references, corpus="COCO"):
     return [r["value"] for r in table if tuple(r[c] for c in columns) == where]
 
 
-@pytest.mark.claim("N10.45")
+@pytest.mark.claim("N10.45", recount=True)
 def test_ms_jaccard_of_real_text_is_met_and_bleu_needs_other_sizes():
     def theirs(name):
         row = "montahaei2019", "1", "Real Data"
@@ -427,7 +427,7 @@ def test_real_text_of_the_other_tables_has_more_in_common_the_larger_it_is():
     assert np.sqrt(np.prod(found[0])) < few[0] - 0.126
 
 
-@pytest.mark.claim("N10.48")
+@pytest.mark.claim("N10.48", recount=True)
 def test_tables_and_samples_agree_on_the_best_and_on_most_pairs(scores):
     """By Kendall's tau over the five systems, at each order."""
     names = ("Real Data", "MLE", "SeqGAN", "MaliGAN", "RankGAN")
@@ -446,7 +446,7 @@ def test_tables_and_samples_agree_on_the_best_and_on_most_pairs(scores):
     assert [*contrary.values()] == pytest.approx([12, 8, 4])
 
 
-@pytest.mark.claim("N10.46")
+@pytest.mark.claim("N10.46", recount=True)
 def test_the_frechet_distance_needs_references_of_the_same_scenes():
     rows = {(r["references"], r["system"]): r for r in read("frechet.csv")}
     train, test = (
@@ -521,7 +521,7 @@ def jaccard(candidates, references, n):
 # -- slips of the papers -----------------------------------------------------------
 
 
-@pytest.mark.claim("E13.1")
+@pytest.mark.claim("E13.1", recount=True)
 def test_maligan_is_ahead_of_mle_on_coco():
     for column, better in (("FBD", -1), *((f"MSJ{n}", 1) for n in (2, 3, 4, 5))):
         values = [
@@ -531,7 +531,7 @@ def test_maligan_is_ahead_of_mle_on_coco():
         assert values[0] > max(values[1:]), column
 
 
-@pytest.mark.claim("E13.4")
+@pytest.mark.claim("E13.4", recount=True)
 def test_half_of_semeniutas_gans_have_a_higher_bleu():
     bleu = column_of("semeniuta2018", "2", "BLEU4")
     assert len(bleu) == 9
@@ -539,7 +539,7 @@ def test_half_of_semeniutas_gans_have_a_higher_bleu():
     assert ranks.index("Language Model") == 4
 
 
-@pytest.mark.claim("E13.5")
+@pytest.mark.claim("E13.5", recount=True)
 @pytest.mark.parametrize("corpus", ["MSCOCO", "WMT"])
 def test_self_ratios_of_the_preprint_imply_a_bleu_that_does_not_fall(corpus):
     def implied(paper, n):

@@ -479,7 +479,7 @@ GRADERS: dict[str, Grader] = {
     "08.2": witness(
         beats_under_bleu, "four numbers of sum 1, better than P in both metrics"
     ),
-    "08.3": statement("08.3", "d766063b", "48adc4dd"),
+    "08.3": statement("08.3", "7d87e12c"),
     "09.0": number(lambda: qd.negative_repetition_rate(np.full(50, 1 / 50)), 1e-9),
     "09.1": function(lambda p: qd.pareto_optimum(qd.CR_NRR, p, -1.0).q, fours, 1e-9),
     "09.2": witness(

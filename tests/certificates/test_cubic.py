@@ -162,7 +162,7 @@ def test_the_cubic_bounds_what_is_solved_otherwise():
     assert found.qdisc - 1e-12 <= exact.qdisc <= found.upper_bound + 1e-12
 
 
-@pytest.mark.claim("N17.24")
+@pytest.mark.claim("N17.24", recount=True)
 def test_the_tables_intervals_are_narrow_and_hold_what_the_search_found():
     searched = {
         (row["order"], float(row["sigma"]), row["seed"]): float(row["qdisc"])
