@@ -298,11 +298,13 @@ class Numerics:
         """The value at numbers in [0, 1], which JAX can differentiate."""
         if self.whole:
             return in_jax(self.tree, x)
-        at = jnp.maximum(x, LEAST_PROBABILITY)
+        # No maximum or minimum: at a tie JAX halves their slopes.
+        at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
         value = in_jax(self.tree, at)
         if self.table is not None:
-            beyond = in_jax(self.tree, jnp.maximum(at, 1))
-            value = jnp.where(x <= 1, self.table.in_jax(jnp.minimum(at, 1)), beyond)
+            beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
+            inside = self.table.in_jax(jnp.where(x <= 1, at, 1.0))
+            value = jnp.where(x <= 1, inside, beyond)
         least, slope = self.least
         if np.isfinite(self.zero[0]):
             near = self.zero[0] + slope * x

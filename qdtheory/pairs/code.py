@@ -139,7 +139,7 @@ class Code:
     def __call__(self, x: ArrayLike) -> Array:
         """The code where it is trusted, its tangent below."""
         start, x = self.trusted, jnp.asarray(x, float)
-        value = self._in_64_bits(jnp.maximum(x, start))
+        value = self._in_64_bits(jnp.where(x < start, start, x))
         at, slope = jax.value_and_grad(self._in_64_bits)(start)
         near = at + slope * (x - start)
         # A jump at 0 itself, as of the number of texts in use, is the code's.
