@@ -463,6 +463,7 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
             sizes(path, size) | {"metrics": found[path]}
             for path, size in plan.candidates.items()
         ],
+        "dependent": found.dependent,
         "warnings": found.warnings,
         "pairs": found.pairs,
         "methods": found.methods,
@@ -472,12 +473,14 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
 
 def _shortened(found) -> Any:
     """The report under the files' names, without their folders if these differ."""
-    names = [Path(path).name for path in found]
-    if len(set(names)) < len(names):
+    names = {path: Path(path).name for path in found}
+    if len({*names.values()}) < len(names):
         return found
     tables = found.scores, found.sizes, found.empty
-    scores, sizes, empty = (dict(zip(names, x.values())) for x in tables)
-    return replace(found, scores=scores, sizes=sizes, empty=empty)
+    scores, sizes, empty = (dict(zip(names.values(), x.values())) for x in tables)
+    dependent = tuple(names[path] for path in found.dependent)
+    changed = {"scores": scores, "sizes": sizes, "empty": empty}
+    return replace(found, **changed, dependent=dependent)
 
 
 def _text(found, plan, references: str) -> str:

@@ -164,6 +164,31 @@ def jackknife_variance(
     return degrees * left_out.var(axis=0), degrees
 
 
+def summed_variance(
+    *left_out: Float[np.ndarray, "_ ..."],
+) -> tuple[Any, Any]:
+    """Estimate the variance that independent samples give a metric together.
+
+    Args:
+        left_out: for each sample the metric without each of its groups.
+
+    Returns:
+        The variance, one an entry of the metric, and Welch and Satterthwaite's degrees
+        of freedom.
+
+    Example:
+        >>> one, other = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
+        >>> variance, degrees = summed_variance(one, other)
+        >>> print(f"{variance:.3f} {degrees:.3f}")
+        5.333 3.200
+    """
+    found = [jackknife_variance(values) for values in left_out]
+    variance = sum(x for x, _ in found)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no variance, any degrees
+        degrees = variance**2 / sum(x**2 / degrees for x, degrees in found)
+    return variance, np.where(variance > 0, degrees, np.inf)
+
+
 def interval_of(
     value: Any,
     variance: Any,
