@@ -5,7 +5,7 @@
 A sentence is 8 words of a Markov chain on 1,000 words. References and a candidate are of
 one law ("same"); the chains of the others are mixed with another chain, 3 % ("near") and
 30 % of it ("far"). The means of CR, NRR and CND are known exactly. That of BLEU given the
-references is the mean of 20 times as many fresh candidates, in every fourth run; those
+references is the mean of 20 times as many fresh candidates, in every other run; those
 of the other metrics are the means over all runs. Prints two tables in Markdown, of the
 metrics and of the differences: a cell has the coverage of each law in per cent, and in
 brackets how many of a hundred runs give an interval, where not all do; "!" marks what is
@@ -26,7 +26,7 @@ SIZES = 200, 2000
 ORDERS = 1, 2, 3, 4
 MIXED = {"same": 0, "near": 0.03, "far": 0.3}
 COPIED = 0, 0.01, 0.05, 0.2, 0.49
-FRESH, EVERY = 20, 4
+FRESH, EVERY = 20, 2
 
 
 class Chain(NamedTuple):

@@ -427,6 +427,7 @@ def reported(
         *(f"distinct_{draws}-{n}" for n in drawn),
     )
     bounds = _bounds(plan, [(1, draws)] * len(drawn))
+    scaled = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, known in blocks.items():
         with _named(name):
@@ -451,7 +452,9 @@ def reported(
             rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
             if not value[rates].any():
                 value[rates[0]] = np.nan
-        scores[name] = interval_of(value, variance, degrees, plan.level, bounds)
+        scores[name] = interval_of(
+            value, variance, degrees, plan.level, bounds, scaled=scaled
+        )
         sure = interval_of(value, variance, degrees, SURE)
         below[name] = [n for n in orders if sure.high[names.index(f"CND-{n}")] < 0]
         warnings += warnings_of(name, *([*compress(names, x)] for x in missing))

@@ -195,8 +195,13 @@ def interval_of(
     degrees: Any,
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
+    scaled: Any = False,
 ) -> ConfidenceInterval:
-    """Student's interval around a value.
+    r"""Student's interval around a value, or around its logarithm.
+
+    A rate of repeats is skewed to the right, as a count of few events is, and has a
+    smaller variance where it is too small. So $v \pm m$ misses above; $v e^{\pm m / |v|}$
+    does not.
 
     Args:
         value: the metric.
@@ -204,6 +209,8 @@ def interval_of(
         degrees: degrees of freedom of the estimate, a number or one an entry.
         level: the nominal coverage probability, in (0, 1).
         bounds: the metric's range, see `jackknife_interval`.
+        scaled: whether the interval is that of the logarithm of its size, as for rates;
+            one for all, or one an entry.
 
     Returns:
         The interval.
@@ -212,12 +219,21 @@ def interval_of(
         >>> found = interval_of(0.5, 0.01, degrees=19)
         >>> print(f"{found.low:.3f} to {found.high:.3f}")
         0.291 to 0.709
+        >>> found = interval_of(0.5, 0.01, degrees=19, scaled=True)
+        >>> print(f"{found.low:.3f} to {found.high:.3f}")
+        0.329 to 0.760
     """
     from scipy.special import stdtrit  # late: slow to import
 
     error = np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
-    low, high = (np.clip(end, *bounds) for end in (value - margin, value + margin))
+    with np.errstate(all="ignore"):  # where it is not scaled
+        share = margin / value
+        ends = (
+            np.where(scaled, value * np.exp(sign * share), value + sign * margin)
+            for sign in (-1, 1)
+        )
+        low, high = (np.clip(end, *bounds) for end in ends)
     return ConfidenceInterval(value, low, high, error)
 
 

@@ -309,7 +309,7 @@ def _shown(interval: ConfidenceInterval) -> str:
     value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
     if math.isnan(half):
-        return f"{UNKNOWN if math.isnan(value) else f'{value:.3g}'} ±{UNKNOWN}"
+        return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
     if not math.isfinite(half):
         return f"{value:.4g} ±inf"
     if half <= ROUNDING:

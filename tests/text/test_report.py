@@ -54,7 +54,7 @@ def test_rows_are_those_of_the_frame_and_of_csv(found):
     for row in rows:
         interval = found[row["candidate"]][row["metric"]]
         for name in ("value", "low", "high", "standard_error"):
-            assert float(row[name]) == getattr(interval, name)
+            np.testing.assert_equal(float(row[name]), getattr(interval, name))
         assert wide[row["candidate"]][row["metric"]] == interval.value
 
 
@@ -72,7 +72,7 @@ def hand_made(**intervals):
     }
     sizes = dict.fromkeys(scores, 9)
     return lambda metric: Report(
-        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}
+        (metric,), scores, sizes, sizes, 9, 0, (), ("careful",), (), "so", {}, {}
     )
 
 
@@ -103,6 +103,16 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
     assert report("CR-1").to_text().endswith("\ncareful")
 
 
+def test_what_has_no_interval_is_neither_best_nor_like_the_best():
+    none = (0.9, np.nan, np.nan)
+    report = hand_made(none=none, a=(0.3, 0.2, 0.4), b=(0.1, 0, 0.2))("CR-1")
+    assert marks(report) == ["", "*", "="]
+    assert "?: undetermined" in report.legend()
+    assert r"$0.9 \pm ?$" in report.to_latex()
+    assert "null" in report.to_json()
+    assert marks(hand_made(a=none, b=none)("CR-1")) == ["", ""]
+
+
 @pytest.mark.parametrize(
     ("numbers", "shown"),
     [
@@ -118,6 +128,9 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
         ((-0.0001, -0.3, 0.3), "0.0 ±0.3"),
         ((0, -4e-5, 4e-5), "0 ±4e-05"),
         ((-1.5, -2, 3), "-2 ±4"),
+        ((-0.0, np.nan, np.nan), "0 ±?"),
+        ((0.012345, np.nan, np.nan), "0.0123 ±?"),
+        ((np.nan, np.nan, np.nan), "? ±?"),
     ],
 )
 def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
