@@ -427,7 +427,7 @@ def reported(
         *(f"distinct_{draws}-{n}" for n in drawn),
     )
     bounds = _bounds(plan, [(1, draws)] * len(drawn))
-    scaled = np.array([name.startswith(("CR-", "NRR-")) for name in names])
+    are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, known in blocks.items():
         with _named(name):
@@ -453,7 +453,7 @@ def reported(
             if not value[rates].any():
                 value[rates[0]] = np.nan
         scores[name] = interval_of(
-            value, variance, degrees, plan.level, bounds, scaled=scaled
+            value, variance, degrees, plan.level, bounds, are_rates
         )
         sure = interval_of(value, variance, degrees, SURE)
         below[name] = [n for n in orders if sure.high[names.index(f"CND-{n}")] < 0]

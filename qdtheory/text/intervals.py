@@ -195,13 +195,13 @@ def interval_of(
     degrees: Any,
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
-    scaled: Any = False,
+    rates: Any = False,
 ) -> ConfidenceInterval:
-    r"""Student's interval around a value, or around its logarithm.
+    r"""Student's interval around a value, with a longer end outwards for rates.
 
-    A rate of repeats is skewed to the right, as a count of few events is, and has a
-    smaller variance where it is too small. So $v \pm m$ misses above; $v e^{\pm m / |v|}$
-    does not.
+    A rate of repeats is skewed, as a count of few events is: where it comes out too
+    small, so does its variance, and $|v| + m$ is too low. So its outer end is
+    $|v| e^{m / |v|}$, that of the logarithm.
 
     Args:
         value: the metric.
@@ -209,8 +209,7 @@ def interval_of(
         degrees: degrees of freedom of the estimate, a number or one an entry.
         level: the nominal coverage probability, in (0, 1).
         bounds: the metric's range, see `jackknife_interval`.
-        scaled: whether the interval is that of the logarithm of its size, as for rates;
-            one for all, or one an entry.
+        rates: whether it is a rate, one for all or one an entry.
 
     Returns:
         The interval.
@@ -219,21 +218,19 @@ def interval_of(
         >>> found = interval_of(0.5, 0.01, degrees=19)
         >>> print(f"{found.low:.3f} to {found.high:.3f}")
         0.291 to 0.709
-        >>> found = interval_of(0.5, 0.01, degrees=19, scaled=True)
+        >>> found = interval_of(0.5, 0.01, degrees=19, rates=True)
         >>> print(f"{found.low:.3f} to {found.high:.3f}")
-        0.329 to 0.760
+        0.291 to 0.760
     """
     from scipy.special import stdtrit  # late: slow to import
 
     error = np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
-    with np.errstate(all="ignore"):  # where it is not scaled
-        share = margin / value
-        ends = (
-            np.where(scaled, value * np.exp(sign * share), value + sign * margin)
-            for sign in (-1, 1)
-        )
-        low, high = (np.clip(end, *bounds) for end in ends)
+    size = np.abs(value)
+    with np.errstate(all="ignore"):  # of what is no rate
+        outer = np.where(rates, size * np.expm1(margin / size), margin)
+    below, above = (np.where(value < 0, *x) for x in ((outer, margin), (margin, outer)))
+    low, high = (np.clip(end, *bounds) for end in (value - below, value + above))
     return ConfidenceInterval(value, low, high, error)
 
 

@@ -79,8 +79,10 @@ def test_values_and_intervals_are_those_of_each_metric(found):
         assert ours.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
         margin = stats.t.ppf(0.975, degrees) * np.sqrt(variance)
         ends = ours.value - margin, ours.value + margin
-        if kind in ("CR", "NRR"):  # of the logarithm
-            ends = sorted(ours.value * np.exp(np.array([-1, 1]) * margin / ours.value))
+        if kind == "CR":  # the outer end is that of the logarithm
+            ends = ends[0], ours.value * np.exp(margin / ours.value)
+        if kind == "NRR":
+            ends = ours.value * np.exp(-margin / ours.value), ends[1]
         low, high = np.clip(ends, *RANGES[kind])
         assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-9)
 
