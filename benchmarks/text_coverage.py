@@ -1,16 +1,17 @@
 """How often the 95 % intervals of `evaluate` and `compare` hold what they are for.
 
-    python benchmarks/text_coverage.py [RUNS]
+    python benchmarks/text_coverage.py [SHARE]
 
-A sentence is 8 words of a Markov chain on 1,000 words. References and a candidate are of
-one law ("same"); the chains of the others are mixed with another chain, 3 % ("near") and
-30 % of it ("far"). The means of CR, NRR and CND are known exactly. That of BLEU given the
-references is the mean of 20 times as many fresh candidates, of 2,000 in every other run;
-those of the other metrics are the means over all runs. Prints two tables in Markdown, of the
-metrics and of the differences: a cell has the coverage of each law in per cent, and in
-brackets how many of a hundred runs give an interval, where not all do; "!" marks what is
-three standard errors below 95. Then how often a candidate is said to depend on the
-references, if a share of it is copied from them.
+A sentence is 8 words of a Markov chain on 1,000 words. References and a candidate are
+of one law ("same"); the chains of the others are mixed with another chain, 3 % ("near")
+and 30 % of it ("far"). There are 400 runs of 200 candidates and 240 of 2,000, or a
+share of them. The means of CR, NRR and CND are known exactly. That of BLEU given the
+references is the mean of 20 times as many fresh candidates, of 2,000 in every other
+run; those of the other metrics are the means over all runs. Prints two tables in
+Markdown, of the metrics and of the differences: a cell has the coverage of each law in
+per cent, and in brackets how many of a hundred runs give an interval, where not all do;
+"!" marks what is three standard errors below 95. Then how often a candidate is said to
+depend on the references, if a share of it is copied from them.
 """
 
 import sys
@@ -25,8 +26,8 @@ WORDS, LENGTH = 1000, 8
 SIZES = 200, 2000
 ORDERS = 1, 2, 3, 4
 MIXED = {"same": 0, "near": 0.03, "far": 0.3}
-COPIED = 0, 0.01, 0.05, 0.2, 0.49
-FRESH, EVERY = 20, {200: 1, 2000: 2}
+COPIED = 0, 0.01, 0.05, 0.1, 0.49
+RUNS, EVERY, FRESH = {200: 400, 2000: 240}, {200: 1, 2000: 2}, 20
 
 
 class Chain(NamedTuple):
@@ -141,7 +142,9 @@ def row(metric: str, names: tuple[str, str], found: dict) -> str:
                 continue
             few = f" ({100 * given:.0f})" if given < 0.995 else ""
             error = np.sqrt(0.95 * 0.05 / runs)
-            shown.append(f"{100 * share:.0f}{few}" + "!" * bool(share < 0.95 - 3 * error))
+            shown.append(
+                f"{100 * share:.0f}{few}" + "!" * bool(share < 0.95 - 3 * error)
+            )
         cells.append(", ".join(shown))
     return f"| {' | '.join(cells)} |"
 
@@ -160,12 +163,12 @@ def told(size: int, share: float, repeats: int) -> float:
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     found: dict[tuple[int, int], dict] = {}
     for size in SIZES:
         for many in SIZES:
             corner = found[size, many] = {}
-            for run in range(repeats):
+            for run in range(int(share * RUNS[size])):
                 rng = np.random.default_rng([1, size, many, run])
                 for key, entry in once(size, many, rng, run % EVERY[size] == 0).items():
                     corner.setdefault(key, []).append(entry)
@@ -180,9 +183,10 @@ def main() -> None:
     for corner, entry in found.items():
         false = np.mean([x[0] for x in entry["dependent", ""]])
         print(f"{corner}: of independent samples {false:.1%} said to be dependent")
-    for share in COPIED:
-        shown = [told(size, share, max(repeats // 8, 10)) for size in SIZES]
-        print(f"{share:.0%} copied, told:", *(f"{x:.0%} of {s}" for x, s in zip(shown, SIZES)))
+    for copied in COPIED:
+        found_of = [told(size, copied, int(share * RUNS[size] / 8)) for size in SIZES]
+        shown = (f"{x:.0%} of {size:,}" for x, size in zip(found_of, SIZES))
+        print(f"{copied:.1%} copied are told:", *shown)
 
 
 if __name__ == "__main__":

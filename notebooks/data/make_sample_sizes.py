@@ -5,9 +5,10 @@
 Sentences of 8 words from the source of topic_source.py, against 1,000 references. Cost
 is CPU time and peak memory of one process, orders 1 to 4: of the metrics alone, with
 intervals, with intervals in 8 parts one after another, and with intervals by counting
-anew without each group. Coverage is how many 95 % intervals over the candidates hold the
-mean given the references, which is known, orders 1 and 2. A run that is killed loses the part under way only, whose file is
-missing from the folder. All take some six minutes of CPU time.
+anew without each group. Coverage is how many 95 % intervals over the candidates hold
+the mean given the references, which is known, orders 1 and 2. A run that is killed
+loses the part under way only, whose file is missing from the folder. All take some six
+minutes of CPU time.
 """
 
 import argparse

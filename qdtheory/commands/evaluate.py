@@ -201,7 +201,8 @@ def evaluate(
 
     BLEU and CR are qualities, NRR and distinct diversities, MS-Jaccard mixes both:
     higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
-    and NRR: lower is better. Each comes with a 95 % interval over the sentences.
+    and NRR: lower is better. Each comes with a 95 % interval over samples of both
+    sides (of BLEU, of candidates), unless too little repeats.
 
     Files are UTF-8, plain, gzip or zstd; of JSON Lines name the field, of CSV,
     TSV and Parquet the column. A folder of Parquet files or a saved dataset of

@@ -208,9 +208,7 @@ def warn_of_copies(
     return tuple(said)
 
 
-def _equal(
-    corpus: Corpus, ids: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
+def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Hashes of the sentences, how many each has, and pairs of equal ones."""
     hashes = np.concatenate([*_hashes(corpus, ids)])
     hashes.sort()

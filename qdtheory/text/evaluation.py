@@ -444,9 +444,7 @@ def reported(
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
         samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
         variance, degrees = summed_variance(*samples)
-        missing = unsupported(
-            totals, name, names, value, np.sqrt(variance), *samples
-        )
+        missing = unsupported(totals, name, names, value, np.sqrt(variance), *samples)
         variance[missing[0] | missing[1]] = np.nan
         for n in orders:  # 0 whatever the laws are, if nothing repeats
             rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]

@@ -47,10 +47,10 @@ def metrics_of_sums(
             "sentence-pairs", and of counts otherwise.
 
     Returns:
-        A row for each of `KINDS`, and in it for each order the metric of the whole text,
-        without each group of its sentences, and without each group of the references:
-        NaN where too few of these are left. A text in one group is not left out. BLEU
-        is that against all references.
+        A row for each of `KINDS`, and in it for each order the metric of the whole
+        text, without each group of its sentences, and without each group of the
+        references: NaN where too few of these are left. A text in one group is not left
+        out. BLEU is that against all references.
 
     Raises:
         ValueError: no sentence, or too few for pairs, has as many tokens as an order.
@@ -99,9 +99,7 @@ def metrics_of_sums(
     return scores
 
 
-def groups_seen(
-    totals: Totals, name: str
-) -> dict[str, Int[np.ndarray, " orders"]]:
+def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
     """Count the groups of sentences that hold what the metrics of a text count.
 
     Args:
@@ -126,10 +124,7 @@ def groups_seen(
     """
     sums, (squares, within) = totals.sums[name], totals.references
     ngrams = np.array(
-        [
-            num_ngrams(totals.lengths[name], n + 1)
-            for n in range(len(sums.distinct))
-        ]
+        [num_ngrams(totals.lengths[name], n + 1) for n in range(len(sums.distinct))]
     )
     told = {
         "repeated": sums.squares - sums.within,

@@ -121,9 +121,7 @@ def added_of(found: Runs, side: Side, known: Known, n: int, averaged: bool) -> A
 
     alone = parts.first[np.diff(parts.first, append=len(parts.ngram)) == 1]
     ones = np.ones(len(alone), int)
-    value, counts = (
-        _placed(found, parts, x) for x in (parts.value, parts.total)
-    )
+    value, counts = (_placed(found, parts, x) for x in (parts.value, parts.total))
     sums = [
         _without(len(parts.which), parts.group[alone], ones, side),
         *_repeats(own, parts, side),
@@ -165,9 +163,7 @@ def _placed(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
     return array
 
 
-def _without(
-    whole: Any, group: np.ndarray, loss: np.ndarray, side: Side
-) -> np.ndarray:
+def _without(whole: Any, group: np.ndarray, loss: np.ndarray, side: Side) -> np.ndarray:
     """A sum over all groups, and without each, which loses so much."""
     return whole - np.append(0, _by_group(group, loss, side.num_groups))
 

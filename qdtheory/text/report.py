@@ -228,7 +228,10 @@ class Report(Record):
         Returns:
             One sentence.
         """
-        marks = [f"{best}: the best", f"{ALIKE}: its interval overlaps that of the best"]
+        marks = [
+            f"{best}: the best",
+            f"{ALIKE}: its interval overlaps that of the best",
+        ]
         marks *= len(self.scores) > 1
         if self.dependent:
             marks.append(f"{DEPENDENT}: not independent of the references")
@@ -238,7 +241,7 @@ class Report(Record):
         *others, last = (name for name in LOWER if name in there)
         return (
             f"Higher is better, but lower for {', '.join(others)} and {last}; "
-            f"{'; '.join(['±: half the interval', *marks])}."
+            f"{'; '.join(['±: the longer half of the interval', *marks])}."
         )
 
     def _plain(self) -> dict[str, Any]:

@@ -114,7 +114,10 @@ def with_requested(
 
     if "embeddings" in requests:
         step("Embedding the references")
-        real, real_group = embed(references), _groups(references)[references.lengths > 0]
+        real, real_group = (
+            embed(references),
+            _groups(references)[references.lengths > 0],
+        )
         for name, corpus in candidates.items():
             step(f"Embedding {name}")
             rows = embed(corpus)

@@ -66,7 +66,7 @@ def test_copies_are_told_at_any_share_and_get_no_star(share, words):
     real = captions(rng, 1000)
     ours = copied(rng, real, 1000, share, words)
     if words == 41:  # another law: a word that the references lack in each
-        ours = [x[:5] + [40] if i > share * 1000 else x for i, x in enumerate(ours)]
+        ours = [[*x[:5], 40] if i > share * 1000 else x for i, x in enumerate(ours)]
     found = evaluate({"ours": ours, "fair": captions(rng, 1000)}, real, 2)
     assert found.dependent == ("ours",)
     (line,) = (x for x in found.warnings if "depends on the references" in x)

@@ -7,7 +7,7 @@ from scipy import stats
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import every_metric
-from qdtheory.text.intervals import jackknife_interval, random_groups
+from qdtheory.text.intervals import random_groups
 
 
 def texts(rng, size, weights):
@@ -68,9 +68,7 @@ def test_independent_samples_by_leaving_out_groups_of_each(report):
     for i, name in enumerate(ours.metrics):
         told = ours.difference.high[i] - ours.difference.value[i]
         if np.isnan(told):
-            assert np.isnan(
-                [found[x][name].low for x in ("flat", "steep")]
-            ).any(), name
+            assert np.isnan([found[x][name].low for x in ("flat", "steep")]).any(), name
         else:
             assert told == pytest.approx(margin[i], rel=1e-9), name
     assert np.isfinite(ours.difference.low).sum() >= 8

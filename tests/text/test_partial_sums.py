@@ -51,7 +51,9 @@ def sums_by_hand(ours, theirs, n):
 
 def rests(texts, group):
     """The texts, and without each group."""
-    without = [[x for x, h in zip(texts, group) if h != g] for g in range(max(group) + 1)]
+    without = [
+        [x for x, h in zip(texts, group) if h != g] for g in range(max(group) + 1)
+    ]
     return [texts, *without]
 
 
