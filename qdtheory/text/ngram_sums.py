@@ -87,10 +87,11 @@ def known_of(found: Runs, side: Side, n: int, averaged: bool) -> Known:
     own = _own(found, side, n, averaged)
     parts = _parts(own, side)
     most = np.maximum.reduceat(own.times, np.flatnonzero(changes(own.which)))
+    counts, value = _placed(found, parts)
     return Known(
-        most=_placed(found, parts, most),
-        counts=_placed(found, parts, parts.total),
-        value=_placed(found, parts, parts.value),
+        most=_in_place(found, parts, most),
+        counts=counts,
+        value=value,
         parts=parts,
         sums=_repeats(own, parts, side),
         side=side,
@@ -121,7 +122,7 @@ def added_of(found: Runs, side: Side, known: Known, n: int, averaged: bool) -> A
 
     alone = parts.first[np.diff(parts.first, append=len(parts.ngram)) == 1]
     ones = np.ones(len(alone), int)
-    value, counts = (_placed(found, parts, x) for x in (parts.value, parts.total))
+    counts, value = _placed(found, parts)
     sums = [
         _without(len(parts.which), parts.group[alone], ones, side),
         *_repeats(own, parts, side),
@@ -143,21 +144,32 @@ def _parts(own: _Own, side: Side) -> Parts:
     new, groups = changes(own.which), side.groups[own.owner]
     starts = np.flatnonzero(new | changes(groups))
     first = np.flatnonzero(new[starts])
-    counts, values = _sums_of(own.times, starts), _sums_of(own.values, starts)
+    counts = values = _sums_of(own.times, starts)
+    total = value = np.add.reduceat(counts, first)
+    if own.values.dtype.kind == "f":
+        values = _sums_of(own.values, starts)
+        value = np.add.reduceat(values, first)
     return Parts(
         which=own.which[starts[first]],
         first=first,
-        total=np.add.reduceat(counts, first),
-        value=np.add.reduceat(values, first),
-        ngram=np.cumsum(new[starts]) - 1,
+        total=total,
+        value=value,
+        ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
         group=groups[starts],
         counts=counts,
         values=values,
     )
 
 
-def _placed(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
-    """What is known of the n-grams of a text, those of all texts in their places."""
+def _placed(found: Runs, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and values of a text's n-grams, those of all texts in their places."""
+    counts = value = _in_place(found, parts, parts.total)
+    if parts.value is not parts.total:
+        value = _in_place(found, parts, parts.value)
+    return counts, value
+
+
+def _in_place(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
     array = np.zeros(len(found.keys), values.dtype)
     array[parts.which] = values
     return array

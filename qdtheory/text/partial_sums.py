@@ -23,7 +23,7 @@ from qdtheory.world.records import Record
 
 MAX_PARTS = 512
 # What counting takes, measured: with the imports, a sentence, and a place of a part.
-START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 100
+START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
 class Block(Record):
