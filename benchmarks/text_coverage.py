@@ -108,8 +108,8 @@ def once(size: int, many: int, rng: np.random.Generator, scored: bool) -> dict:
     for name in ("near", "far"):
         compared = report.compare(name, "same")
         i = compared.difference
-        ends = zip(compared.metrics, i.value, i.low, i.high)
-        for metric, *numbers in ends:
+        ends = np.transpose([*map(np.asarray, (i.value, i.low, i.high))]).tolist()
+        for metric, numbers in zip(compared.metrics, ends):
             means = [found[x, metric][3] for x in (name, "same")]
             found[f"{name} - same", metric] = *numbers, means[0] - means[1]
     found["dependent", ""] = ("same" in report.dependent, *(np.nan,) * 3)
@@ -128,7 +128,7 @@ def covered(runs: list[Any], metric: str) -> tuple[float, float, int]:
     return hits[given].mean() if given.any() else np.nan, given.mean(), given.sum()
 
 
-def row(metric: str, names: tuple[str, str], found: dict) -> str:
+def row(metric: str, names: tuple[str, ...], found: dict) -> str:
     """A row of Markdown; what is far below 95 % is marked."""
     cells = [metric]
     for corner in found.values():

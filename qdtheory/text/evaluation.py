@@ -431,15 +431,8 @@ def reported(
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, known in blocks.items():
         with _named(name):
-            metrics = metrics_of_sums(
-                totals, name, known, plan.smoothing, plan.estimator
-            )
-        subsets, groups = metrics.shape[-1], len(totals.lengths[name].times)
-        values = np.empty((len(names), subsets))
-        values[: -len(drawn) or None] = metrics.reshape(-1, subsets)
-        for row, n in enumerate(drawn, start=len(names) - len(drawn)):
-            more = distinct_of_draws(totals, name, n, draws)
-            values[row] = [*more, *more[:1].repeat(subsets - len(more))]
+            values = _values(plan, totals, name, known, drawn)
+        groups = len(totals.lengths[name].times)
         value, without = values[:, 0].copy(), values.T[1:]
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
         samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
@@ -453,8 +446,8 @@ def reported(
         scores[name] = interval_of(
             value, variance, degrees, plan.level, bounds, are_rates
         )
-        sure = interval_of(value, variance, degrees, SURE)
-        below[name] = [n for n in orders if sure.high[names.index(f"CND-{n}")] < 0]
+        high = np.asarray(interval_of(value, variance, degrees, SURE).high)
+        below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
         warnings += warnings_of(name, *([*compress(names, x)] for x in missing))
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
     more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
@@ -476,6 +469,18 @@ def reported(
         pairs=PAIRS,
         methods=plan.methods + more * bool(drawn),
     )
+
+
+def _values(
+    plan: Plan, totals: Totals, name: str, blocks: Iterable[Block], drawn: list[int]
+) -> np.ndarray:
+    """All metrics of a text, without each of its groups, and of the references."""
+    metrics = metrics_of_sums(totals, name, blocks, plan.smoothing, plan.estimator)
+    rows = metrics.reshape(-1, metrics.shape[-1])
+    draws = plan.draws or DRAWS
+    more = [distinct_of_draws(totals, name, n, draws) for n in drawn]
+    rest = rows.shape[1] - min(map(len, more), default=0)  # it is of one text
+    return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
 
 
 def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ whole, to the last bit.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,10 +87,10 @@ def metrics_of_sums(
             )
         )
         whole = zip(ours, common, overlap, distinct)
-        less = zip(fewer, real_common[1:], real_overlap[1:])
+        less = zip(fewer, real_common[1:], real_overlap[1:], repeat(distinct[0]))
         rates.append(
             [_rates(law, real, *rest) for law, *rest in whole]
-            + [_rates(ours[0], law, *rest, distinct[0]) for law, *rest in less]
+            + [_rates(ours[0], law, *rest) for law, *rest in less]
         )
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
