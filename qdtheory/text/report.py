@@ -54,14 +54,14 @@ class Report(Record):
         empty: number of empty sentences of each candidate, kept or skipped.
         num_references: number of sentences of the references.
         num_empty_references: number of empty sentences of the references.
-        dependent: candidates that are shown not to be independent of the references, as
-            they share more sentences than chance, or CND is below 0 at level .999.
         warnings: comparisons that are not valid.
         pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
         left_out: by candidate name, the metrics without each group of its sentences,
             shape (groups, metrics). Samples of one size have the same rows in a group.
         real_left_out: the same without each group of the references.
+        dependent: candidates that are shown not to be independent of the references, as
+            they share more sentences than chance, or CND is below 0 at level .999.
     """
 
     metrics: tuple[str, ...]
@@ -70,12 +70,12 @@ class Report(Record):
     empty: dict[str, int]
     num_references: int
     num_empty_references: int
-    dependent: tuple[str, ...]
     warnings: tuple[str, ...]
     pairs: tuple[str, ...]
     methods: str
     left_out: dict[str, Float[np.ndarray, "groups metrics"]]
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
+    dependent: tuple[str, ...]
 
     def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
         """Return the intervals of one candidate, by metric."""

@@ -72,7 +72,7 @@ def hand_made(**intervals):
     }
     sizes = dict.fromkeys(scores, 9)
     return lambda metric: Report(
-        (metric,), scores, sizes, sizes, 9, 0, (), ("careful",), (), "so", {}, {}
+        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}, {}, ()
     )
 
 
