@@ -311,7 +311,7 @@ def _shown(interval: ConfidenceInterval) -> str:
     """A value and half its interval, to a digit of this, or two if the first is 1."""
     value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
-    if math.isnan(half):
+    if math.isnan(low):
         return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
     if not math.isfinite(half):
         return f"{value:.4g} ±inf"
