@@ -564,5 +564,6 @@ def test_intervals_shrink_round_a_number_that_moves():
     by_kind = moved.reshape(-1, 2)[:, order]
     fixed, own = by_kind[[0, 2, 3, 4]], by_kind[[1, 5, 6]]
     assert fixed.max() <= 2 < 3 <= own.min()
-    # A ninth of the sentences: three times as wide, each uncertain by a sixth.
-    assert 2 < np.median(half[0] / half[1]) < 4.5
+    # A ninth of the sentences: three times as wide, each uncertain by a sixth; less
+    # where the references are a share of the error, and none where all words are known.
+    assert 1.5 < np.nanmedian(half[0] / half[1]) < 4.5

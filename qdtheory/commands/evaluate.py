@@ -201,7 +201,8 @@ def evaluate(
 
     BLEU and CR are qualities, NRR and distinct diversities, MS-Jaccard mixes both:
     higher is better. Self-BLEU is a lack of diversity, CND the divergence of CR
-    and NRR: lower is better. Each comes with a 95 % interval over the sentences.
+    and NRR: lower is better. Each comes with a 95 % interval over samples of both
+    sides (of BLEU, of candidates), unless too little repeats.
 
     Files are UTF-8, plain, gzip or zstd; of JSON Lines name the field, of CSV,
     TSV and Parquet the column. A folder of Parquet files or a saved dataset of
@@ -465,6 +466,7 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
             sizes(path, size) | {"metrics": found[path]}
             for path, size in plan.candidates.items()
         ],
+        "dependent": found.dependent,
         "warnings": found.warnings,
         "pairs": found.pairs,
         "methods": found.methods,
@@ -474,12 +476,14 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
 
 def _shortened(found) -> Any:
     """The report under the files' names, without their folders if these differ."""
-    names = [Path(path).name for path in found]
-    if len(set(names)) < len(names):
+    names = {path: Path(path).name for path in found}
+    if len({*names.values()}) < len(names):
         return found
     tables = found.scores, found.sizes, found.empty
-    scores, sizes, empty = (dict(zip(names, x.values())) for x in tables)
-    return replace(found, scores=scores, sizes=sizes, empty=empty)
+    scores, sizes, empty = (dict(zip(names.values(), x.values())) for x in tables)
+    dependent = tuple(names[path] for path in found.dependent)
+    changed = {"scores": scores, "sizes": sizes, "empty": empty}
+    return replace(found, **changed, dependent=dependent)
 
 
 def _text(found, plan, references: str) -> str:

@@ -10,10 +10,12 @@ from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.looks import unlike
 from qdtheory.text.ngrams import Estimator, check_order
-from qdtheory.text.runs import places
+from qdtheory.text.runs import changes, places
 
 # Share of sentences that stand in the references too, from which a report warns.
 MOSTLY = 0.5
+# Standard errors that chance exceeds once in a thousand times.
+CHANCE = 3.09
 
 
 def require_comparable(
@@ -130,27 +132,94 @@ def _require_common_token(corpus: Corpus, real: Corpus) -> None:
         )
 
 
-def warn_of_copies(corpora: dict[str, Corpus], real: Corpus) -> tuple[str, ...]:
-    """Warnings of candidates that repeat most references."""
+def copies_of(
+    corpora: dict[str, Corpus], real: Corpus
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    r"""Find what stands in the references too, and whether it is too much for chance.
+
+    With $c_x$ and $r_x$ the times that a sentence x is in two samples, let T count the
+    pairs of equal sentences across them less those within either. If the samples are
+    independent, T has a mean of at most 0, and where this is 0 the variance of T is the
+    expected number of all these pairs. So a T far above its root is no chance, whatever
+    the two laws are.
+
+    Args:
+        corpora: the candidates.
+        real: the references.
+
+    Returns:
+        The share of each candidate's sentences that stand in the references, and the
+        candidates of which T is significant at level .001.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> real = as_corpus([f"a {i}" for i in range(100)])
+        >>> ours = [*(f"a {i}" for i in range(20)), *(f"b {i}" for i in range(80))]
+        >>> copies_of({"ours": as_corpus(ours)}, real)
+        ({'ours': 0.2}, ('ours',))
+    """
     ids, *others = common_ids([real, *corpora.values()])
-    known = np.sort(np.concatenate([*_hashes(real, ids)]))
+    known, times, within = _equal(real, ids)
+    shares, dependent = {}, []
+    for (name, corpus), ids in zip(corpora.items(), others):
+        ours, counts, pairs = _equal(corpus, ids)
+        place = np.searchsorted(known, ours)
+        alike = np.where(
+            known.take(place, mode="clip") == ours, times.take(place, mode="clip"), 0
+        )
+        shares[name] = float(counts[alike > 0].sum() / len(corpus))
+        across, pairs = float(counts @ alike), pairs + within
+        if across - pairs > CHANCE * np.sqrt(across + pairs):
+            dependent.append(name)
+    return shares, tuple(dependent)
 
-    def share(corpus: Corpus, ids: np.ndarray) -> float:
-        found = 0
-        for some in _hashes(corpus, ids):
-            place = np.searchsorted(known, some)
-            found += np.count_nonzero(known.take(place, mode="clip") == some)
-        return found / len(corpus)
 
-    copied = {
-        name: share(corpus, ids) for (name, corpus), ids in zip(corpora.items(), others)
-    }
-    return tuple(
-        f"{share:.0%} of the sentences of {name} stand in the references: what is "
-        "measured is copying, if these are not held out"
-        for name, share in copied.items()
-        if share > MOSTLY
-    )
+def warn_of_copies(
+    shares: dict[str, float], dependent: dict[str, list[int]], level: float
+) -> tuple[str, ...]:
+    """Warnings of candidates that are not independent of the references.
+
+    Args:
+        shares: by candidate, the share of its sentences that stand in the references.
+        dependent: for those that are shown to depend on them, the orders at which CND
+            is below 0 beyond its interval.
+        level: of that interval.
+
+    Returns:
+        A line for each of them, and for those that repeat most references.
+
+    Example:
+        >>> print(*warn_of_copies({"ours": 0.05, "other": 0.0}, {"ours": [2]}, 0.999))
+        ours depends on the references: 5.0% of its sentences stand in them, and ...
+    """
+    said = []
+    for name, share in shares.items():
+        told = f"{share:.1%} of its sentences stand in them"
+        if orders := dependent.get(name):
+            below = ", ".join(f"CND-{n}" for n in orders)
+            told += f", and {below} is below 0 beyond its {level:.1%} interval"
+        if name in dependent:
+            said.append(
+                f"{name} depends on the references: {told}, more than chance. Copies, "
+                "or answers to the same inputs, are measured, not the generator"
+            )
+        elif share > MOSTLY:
+            said.append(
+                f"{share:.0%} of the sentences of {name} stand in the references: what "
+                "is measured is copying, if these are not held out"
+            )
+    return tuple(said)
+
+
+def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Hashes of the sentences, how many each has, and pairs of equal ones."""
+    hashes = np.concatenate([*_hashes(corpus, ids)])
+    hashes.sort()
+    first = np.flatnonzero(changes(hashes))
+    times = np.diff(first, append=len(hashes))
+    # A sample has no pair of a sentence with itself: the pairs that its square has.
+    pairs = (times * (times - 1) / 2).sum() * len(hashes) / max(len(hashes) - 1, 1)
+    return hashes[first], times, float(pairs)
 
 
 def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:

@@ -10,7 +10,7 @@ from qdtheory.text.intervals import (
     ConfidenceInterval,
     check_level,
     interval_of,
-    jackknife_variance,
+    summed_variance,
 )
 from qdtheory.world.records import Record
 
@@ -23,6 +23,8 @@ LOWER = (
     "reverse LM score",
     "Bhattacharyya",
 )
+# These are of one text alone, the others of a text and the references; "-n" may follow.
+ALONE = "Self-BLEU", "NRR", "distinct", "Vendi"
 
 
 def lower_is_better(metric: str) -> bool:
@@ -41,6 +43,22 @@ def lower_is_better(metric: str) -> bool:
     return metric.startswith(tuple(f"{name}-" for name in LOWER)) or metric in LOWER
 
 
+def of_references(metric: str) -> bool:
+    """Whether a metric compares a text with the references.
+
+    Args:
+        metric: its name in a report, such as "CND-2" or "LM score".
+
+    Returns:
+        False for the metrics of one text.
+
+    Example:
+        >>> of_references("CND-2"), of_references("NRR-2")
+        (True, False)
+    """
+    return not metric.startswith(ALONE)
+
+
 class Comparison(Record):
     """Two candidates of a report, made by `compare`.
 
@@ -49,7 +67,8 @@ class Comparison(Record):
         other: name of the second.
         metrics: names of the metrics, as in the report, without LM scores.
         difference: the first's value less the second's, an entry a metric, with its
-            interval.
+            interval; NaN where one of them has none.
+        dependent: those of the two that depend on the references, see `Report`.
         paired: whether sentences of one row were left out together.
         level: coverage probability of each interval.
     """
@@ -58,6 +77,7 @@ class Comparison(Record):
     other: str
     metrics: tuple[str, ...]
     difference: ConfidenceInterval
+    dependent: tuple[str, ...]
     paired: bool
     level: float
 
@@ -68,13 +88,15 @@ class Comparison(Record):
             metric: a name such as "CND-2".
 
         Returns:
-            The candidate's name, or None if the interval of the difference contains 0.
+            The candidate's name, or None if the interval of the difference contains 0,
+            there is none, or the metric is of the references and one of the candidates
+            depends on them.
 
         Raises:
             KeyError: the report has no such metric.
         """
         low, high = self._ends(metric)
-        if low <= 0 <= high:
+        if not (low > 0 or high < 0) or (self.dependent and of_references(metric)):
             return None
         more = self.one if low > 0 else self.other
         less = self.other if low > 0 else self.one
@@ -84,7 +106,9 @@ class Comparison(Record):
         """Say what may be said of the two by n-grams: by CND, and by BLEU.
 
         CND decides which is closer, since it is a divergence. BLEU and Self-BLEU do
-        not, even where they agree: other text can beat real text in both.
+        not, even where they agree: other text can beat real text in both. Closer to
+        real text is said over samples of candidates and references, better in BLEU over
+        samples of candidates, for these references.
 
         Args:
             n: an order of the report.
@@ -95,34 +119,51 @@ class Comparison(Record):
         Raises:
             KeyError: the report has no such order.
         """
+        return self._closer(n), self._by_bleu(n)
+
+    def _closer(self, n: int) -> str:
         closer = self.better(f"CND-{n}")
         low, high = self._ends(f"CND-{n}")
-        between = f"{self.level:.0%} interval of the difference in CND-{n}"
+        between = (
+            f"{self.level:.0%} interval of the difference in CND-{n}, over samples of "
+            "candidates and references,"
+        )
+        if self.dependent:
+            verb = "are" if len(self.dependent) > 1 else "is"
+            return (
+                f"Which is closer to real text in {n}-grams is not told: "
+                f"{' and '.join(self.dependent)} {verb} not independent of the "
+                "references."
+            )
+        if not low <= high:
+            return (
+                f"Which is closer to real text in {n}-grams is not told: too few of "
+                "them are repeated or shared."
+            )
         if closer is None:
-            first = (
-                f"Neither is shown to be closer to the references in {n}-grams: the "
-                f"{between}, {low:.3g} to {high:.3g}, contains 0."
+            return (
+                f"Neither is shown to be closer to real text in {n}-grams: the "
+                f"{between} {low:.3g} to {high:.3g}, contains 0."
             )
-        else:
-            ends = sorted((abs(low), abs(high)))
-            first = (
-                f"{closer} is closer to the references in {n}-grams: the {between} "
-                f"is {ends[0]:.3g} to {ends[1]:.3g}. {self._where(n)}"
-            )
+        ends = sorted((abs(low), abs(high)))
+        return (
+            f"{closer} is closer to real text in {n}-grams: the {between} is "
+            f"{ends[0]:.3g} to {ends[1]:.3g}. {self._where(n)}"
+        )
+
+    def _by_bleu(self, n: int) -> str:
         quality, diversity = self.better(f"BLEU-{n}"), self.better(f"Self-BLEU-{n}")
         if quality and quality == diversity:
-            second = (
-                f"{quality} is better in both BLEU-{n} and Self-BLEU-{n}, which does "
-                "not mean closer to the references."
+            return (
+                f"{quality} is better in both BLEU-{n}, with these references, and "
+                f"Self-BLEU-{n}, which does not mean closer to real text."
             )
-        elif quality and diversity:
-            second = (
-                f"{quality} is better in BLEU-{n} and {diversity} in Self-BLEU-{n}: "
-                "neither is better in both."
+        if quality and diversity:
+            return (
+                f"{quality} is better in BLEU-{n}, with these references, and "
+                f"{diversity} in Self-BLEU-{n}: neither is better in both."
             )
-        else:
-            second = f"BLEU-{n} and Self-BLEU-{n} do not tell them apart in both."
-        return first, second
+        return f"BLEU-{n} and Self-BLEU-{n} do not tell them apart in both."
 
     def __str__(self) -> str:
         orders = [name[4:] for name in self.metrics if name.startswith("CND-")]
@@ -153,11 +194,13 @@ def compare(
 ) -> Comparison:
     r"""Compare two candidates of a report, metric by metric.
 
-    The variance of a difference is the sum of the candidates' jackknife variances, with
-    Welch and Satterthwaite's degrees of freedom. Where row i of both files answers the
-    same input, the samples are not independent: `paired` leaves out the same rows of
-    both and takes the variance of the differences, which can be much smaller. The
-    references are fixed in both cases.
+    The variance of a difference is the sum of the candidates' jackknife variances and
+    of that of the difference over the references, which both share, with Welch and
+    Satterthwaite's degrees of freedom. So the interval is over samples of candidates
+    and references; that of BLEU is over candidates, for these references. Where row i
+    of both files answers the same input, the samples are not independent: `paired`
+    leaves out the same rows of both and takes the variance of the differences, which
+    can be much smaller.
 
     Each interval holds at its own level. "Better in both" of two metrics needs no
     correction, since it is said only where both intervals exclude 0.
@@ -182,8 +225,9 @@ def compare(
 
     Example:
         >>> from qdtheory.text import evaluate
-        >>> real = ["a b c d", "b c d a", "c d a b", "d a b c"] * 9
-        >>> few = {"same": real[:30], "worse": ["a b b b", "d d c d", "a a a c"] * 10}
+        >>> some = ["a b c d", "b c d a", "c d a b", "d a b c"]
+        >>> real, other = some * 9, ["a b b b", "d d c d", "a a a c"] * 10
+        >>> few = {"same": some[:3] * 10, "worse": other}
         >>> found = compare(evaluate(few, real, max_order=2), "same", "worse")
         >>> found.better("CND-2"), found.better("Self-BLEU-2")
         ('same', None)
@@ -205,16 +249,15 @@ def compare(
         )
     left_out = [report.left_out[name] for name in (one, other)]
     known = ~(np.isnan(left_out[0]).any(axis=0) | np.isnan(left_out[1]).any(axis=0))
-    left_out = [values[:, known] for values in left_out]
-    values = [np.asarray(report.scores[name].value)[known] for name in (one, other)]
-    if paired:
-        variance, degrees = jackknife_variance(left_out[0] - left_out[1])
-    else:
-        (a, of_a), (b, of_b) = map(jackknife_variance, left_out)
-        variance = a + b
-        with np.errstate(invalid="ignore"):  # 0 / 0: no variance, any degrees
-            degrees = variance**2 / (a**2 / of_a + b**2 / of_b)
-        degrees = np.where(variance > 0, degrees, np.inf)
-    difference = interval_of(values[0] - values[1], variance, degrees, level)
+    samples = [left_out[0] - left_out[1]] if paired else left_out
+    real = [report.real_left_out[name] for name in (one, other)]
+    samples = [*samples, *[real[0] - real[1]] * (len(real[0]) > 1)]
+    variance, degrees = summed_variance(*(x[:, known] for x in samples))
+    scores = [report.scores[name] for name in (one, other)]
+    ends = np.array([score.low for score in scores])[:, known]
+    variance[np.isnan(ends).any(axis=0)] = np.nan
+    value = np.subtract(*(np.asarray(score.value)[known] for score in scores))
+    difference = interval_of(value, variance, degrees, level)
     metrics = tuple(compress(report.metrics, known))
-    return Comparison(one, other, metrics, difference, paired, level)
+    dependent = tuple(name for name in (one, other) if name in report.dependent)
+    return Comparison(one, other, metrics, difference, dependent, paired, level)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxtyping import Float
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text.cluster import sums_on
 from qdtheory.text.comparability import (
+    copies_of,
     require_comparable,
     require_draws,
     require_ngrams,
@@ -29,11 +31,7 @@ from qdtheory.text.corpus import (
 )
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
 from qdtheory.text.files import File, name_of
-from qdtheory.text.intervals import (
-    check_level,
-    interval_of,
-    jackknife_variance,
-)
+from qdtheory.text.intervals import check_level, interval_of, summed_variance
 from qdtheory.text.leave_out import (
     KINDS,
     distinct_of_draws,
@@ -55,6 +53,7 @@ from qdtheory.text.report import Report
 from qdtheory.text.sides import sides_of
 from qdtheory.text.sources import is_file
 from qdtheory.text.stored import stored_corpus
+from qdtheory.text.support import unsupported, warnings_of
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
@@ -69,6 +68,8 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
+# The level at which a CND below 0 is no chance.
+SURE = 0.999
 PAIRS = (
     "CR and NRR are divergence-compatible: no text has more of both than text with "
     "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
@@ -105,6 +106,9 @@ class Plan(Record):
         empty: treatment of empty sentences.
         draws: k of distinct_k; None: 1,000, for orders of which all have as many
             n-grams.
+        copied: by candidate, the share of its sentences that stand in the references.
+        dependent: candidates that share more sentences with the references than
+            independent samples do.
         warnings: comparisons that are not valid, and texts that seem to be something
             else, such as lines in quotes.
         methods: how the numbers are computed, in one line.
@@ -118,6 +122,8 @@ class Plan(Record):
     level: float
     empty: Empty
     draws: int | None
+    copied: dict[str, float]
+    dependent: tuple[str, ...]
     warnings: tuple[str, ...]
     methods: str
 
@@ -150,9 +156,12 @@ def evaluate(
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
 
-    The intervals are jackknife intervals over 20 groups of the candidates' sentences,
-    or over single sentences if there are fewer, for fixed references, clipped to the
-    metric's range.
+    The intervals are jackknife intervals over the sentences of the candidates and of
+    the references, each in 20 groups, or one by one if there are fewer, clipped to the
+    metric's range: they are for the mean over samples of both, at these sizes. Those of
+    BLEU are over the candidates, for these references, which are a part of that metric.
+    There is no interval, and a warning says why, where fewer than five groups hold an
+    n-gram that is repeated or shared, as a metric counts it.
 
     An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
     and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
@@ -325,6 +334,7 @@ def planned(
                 require_draws(corpora[name], max_order, draws)
     sizes = {name: len(corpus) for name, corpus in corpora.items()}
     without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
+    copied, dependent = copies_of(corpora, real)
     plan = Plan(
         candidates={name: _size(corpus) for name, corpus in corpora.items()},
         references=_size(real),
@@ -334,9 +344,10 @@ def planned(
         level=level,
         empty=empty,
         draws=draws,
+        copied=copied,
+        dependent=dependent,
         warnings=(
             *warn_of_sizes(sizes, estimator),
-            *warn_of_copies(corpora, real),
             *warn_of_unsplit({"the references": real} | corpora),
             *(
                 said
@@ -424,37 +435,65 @@ def reported(
         for n in orders
         if min(min(num_ngrams(x, n)) for x in totals.lengths.values()) >= draws
     ]
-    scores, left_out = {}, {}
+    names = (
+        *(f"{kind}-{n}" for kind in KINDS for n in orders),
+        *(f"distinct_{draws}-{n}" for n in drawn),
+    )
+    bounds = _bounds(plan, [(1, draws)] * len(drawn))
+    are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
+    scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, known in blocks.items():
         with _named(name):
-            metrics = metrics_of_sums(
-                totals, name, known, plan.smoothing, plan.estimator
-            )
-        rows = [
-            *metrics.reshape(-1, metrics.shape[-1]),
-            *(distinct_of_draws(totals, name, n, draws) for n in drawn),
-        ]
-        values = np.array(rows)
-        bounds = _bounds(plan, [(1, draws)] * len(drawn))
-        variance = jackknife_variance(values[:, 1:].T)
-        scores[name] = interval_of(values[:, 0], *variance, plan.level, bounds)
-        left_out[name] = values[:, 1:].T
+            values = _values(plan, totals, name, known, drawn)
+        groups = len(totals.lengths[name].times)
+        value, without = values[:, 0].copy(), values.T[1:]
+        left_out[name], real_left_out[name] = without[:groups], without[groups:]
+        samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
+        variance, degrees = summed_variance(*samples)
+        missing = unsupported(totals, name, names, value, np.sqrt(variance), *samples)
+        variance[missing[0] | missing[1]] = np.nan
+        for n in orders:  # 0 whatever the laws are, if nothing repeats
+            rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
+            if not value[rates].any():
+                value[rates[0]] = np.nan
+        scores[name] = interval_of(
+            value, variance, degrees, plan.level, bounds, are_rates
+        )
+        high = np.asarray(interval_of(value, variance, degrees, SURE).high)
+        below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
+        warnings += warnings_of(name, *([*compress(names, x)] for x in missing))
+    dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
     more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
     return Report(
-        metrics=(
-            *(f"{kind}-{n}" for kind in KINDS for n in orders),
-            *(f"distinct_{draws}-{n}" for n in drawn),
-        ),
+        metrics=names,
         scores=scores,
         left_out=left_out,
+        real_left_out=real_left_out,
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
         num_references=plan.references.sentences,
         num_empty_references=plan.references.empty,
-        warnings=plan.warnings,
+        dependent=tuple(dependent),
+        warnings=(
+            *plan.warnings,
+            *warn_of_copies(plan.copied, dependent, SURE),
+            *warnings,
+        ),
         pairs=PAIRS,
         methods=plan.methods + more * bool(drawn),
     )
+
+
+def _values(
+    plan: Plan, totals: Totals, name: str, blocks: Iterable[Block], drawn: list[int]
+) -> np.ndarray:
+    """All metrics of a text, without each of its groups, and of the references."""
+    metrics = metrics_of_sums(totals, name, blocks, plan.smoothing, plan.estimator)
+    rows = metrics.reshape(-1, metrics.shape[-1])
+    draws = plan.draws or DRAWS
+    more = [distinct_of_draws(totals, name, n, draws) for n in drawn]
+    rest = rows.shape[1] - min(map(len, more), default=0)  # it is of one text
+    return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
 
 
 def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
@@ -539,8 +578,9 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
         f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
         f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
         f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
-        f"references; tokens {by}; {level:.0%} jackknife intervals over the "
-        f"candidates; {versions()}"
+        f"references; tokens {by}; {level:.0%} jackknife intervals over "
+        "candidates and references, of BLEU over candidates for these references; "
+        f"{versions()}"
     )
 
 

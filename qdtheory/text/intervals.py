@@ -164,14 +164,44 @@ def jackknife_variance(
     return degrees * left_out.var(axis=0), degrees
 
 
+def summed_variance(
+    *left_out: Float[np.ndarray, "_ ..."],
+) -> tuple[Any, Any]:
+    """Estimate the variance that independent samples give a metric together.
+
+    Args:
+        left_out: for each sample the metric without each of its groups.
+
+    Returns:
+        The variance, one an entry of the metric, and Welch and Satterthwaite's degrees
+        of freedom.
+
+    Example:
+        >>> one, other = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
+        >>> variance, degrees = summed_variance(one, other)
+        >>> print(f"{variance:.3f} {degrees:.3f}")
+        5.333 3.200
+    """
+    found = [jackknife_variance(values) for values in left_out]
+    variance = sum(x for x, _ in found)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no variance, any degrees
+        degrees = variance**2 / sum(x**2 / degrees for x, degrees in found)
+    return variance, np.where(variance > 0, degrees, np.inf)
+
+
 def interval_of(
     value: Any,
     variance: Any,
     degrees: Any,
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
+    rates: Any = False,
 ) -> ConfidenceInterval:
-    """Student's interval around a value.
+    r"""Student's interval around a value, with a longer end outwards for rates.
+
+    A rate of repeats is skewed, as a count of few events is: where it comes out too
+    small, so does its variance, and $|v| + m$ is too low. So its outer end is
+    $|v| e^{m / |v|}$, that of the logarithm.
 
     Args:
         value: the metric.
@@ -179,6 +209,7 @@ def interval_of(
         degrees: degrees of freedom of the estimate, a number or one an entry.
         level: the nominal coverage probability, in (0, 1).
         bounds: the metric's range, see `jackknife_interval`.
+        rates: whether it is a rate, one for all or one an entry.
 
     Returns:
         The interval.
@@ -187,12 +218,19 @@ def interval_of(
         >>> found = interval_of(0.5, 0.01, degrees=19)
         >>> print(f"{found.low:.3f} to {found.high:.3f}")
         0.291 to 0.709
+        >>> found = interval_of(0.5, 0.01, degrees=19, rates=True)
+        >>> print(f"{found.low:.3f} to {found.high:.3f}")
+        0.291 to 0.760
     """
     from scipy.special import stdtrit  # late: slow to import
 
     error = np.sqrt(variance)
     margin = stdtrit(degrees, (1 + level) / 2) * error
-    low, high = (np.clip(end, *bounds) for end in (value - margin, value + margin))
+    size = np.abs(value)
+    with np.errstate(all="ignore"):  # of what is no rate
+        outer = np.where(rates, size * np.expm1(margin / size), margin)
+    below, above = (np.where(value < 0, *x) for x in ((outer, margin), (margin, outer)))
+    low, high = (np.clip(end, *bounds) for end in (value - below, value + above))
     return ConfidenceInterval(value, low, high, error)
 
 

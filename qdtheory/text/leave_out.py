@@ -1,4 +1,4 @@
-"""Metrics of a text, and of the text without each group of sentences, from sums.
+"""Metrics of a text, and without each group of its or the references' sentences.
 
 Integers are divided once, as fractions, so that parts give the same numbers as the
 whole, to the last bit.
@@ -6,6 +6,7 @@ whole, to the last bit.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from qdtheory.text.sides import Lengths
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.
 KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
+ROUNDING = 1e-9
 
 
 def metrics_of_sums(
@@ -46,8 +48,10 @@ def metrics_of_sums(
             "sentence-pairs", and of counts otherwise.
 
     Returns:
-        A row for each of `KINDS`, and in it for each order the metric of the whole text
-        and of the text without each group; of a text in one group the whole only.
+        A row for each of `KINDS`, and in it for each order the metric of the whole
+        text, without each group of its sentences, and without each group of the
+        references: NaN where too few of these are left. A text in one group is not left
+        out. BLEU is that against all references.
 
     Raises:
         ValueError: no sentence, or too few for pairs, has as many tokens as an order.
@@ -60,7 +64,7 @@ def metrics_of_sums(
         >>> of_x = found.totals, "x", found.blocks["x"]
         >>> scores = metrics_of_sums(*of_x, None, "plug-in")
         >>> scores[KINDS.index("distinct")].tolist()
-        [[0.5, 0.75, 0.75, 0.75]]
+        [[0.5, 0.75, 0.75, 0.75, 0.5, 0.5, 0.5]]
     """
     sums, lengths, known = (
         totals.sums[name],
@@ -69,34 +73,24 @@ def metrics_of_sums(
     )
     num_orders = len(sums.distinct)
     bleus = _bleus(lengths, blocks, known, num_orders, smoothing)
+    rests = len(_subsets(known.times)) - 1
+    bleus = np.concatenate([bleus, np.repeat(bleus[..., :1], rests, axis=-1)], axis=-1)
     rates = []
     for n in range(1, num_orders + 1):
-        row = n - 1
-        real = _law(
-            n,
-            known.values,
-            known.times[0],
-            estimator,
-            *totals.references[:, row].tolist(),
+        ours = _laws(n, lengths, estimator, sums.squares, sums.within)
+        real, *fewer = _laws(n, known, estimator, *totals.references, needed=False)
+        common, overlap, distinct, real_common, real_overlap = (
+            x[n - 1].tolist()
+            for x in (
+                *(sums.common, sums.overlap, sums.distinct),
+                *(sums.real_common, sums.real_overlap),
+            )
         )
+        whole = zip(ours, common, overlap, distinct)
+        less = zip(fewer, real_common[1:], real_overlap[1:], repeat(distinct[0]))
         rates.append(
-            [
-                _rates(
-                    _law(n, lengths.values, times, estimator, squares, within),
-                    real,
-                    common,
-                    overlap,
-                    distinct,
-                )
-                for times, squares, within, common, overlap, distinct in zip(
-                    _subsets(lengths.times),
-                    sums.squares[row].tolist(),
-                    sums.within[row].tolist(),
-                    sums.common[row].tolist(),
-                    sums.overlap[row].tolist(),
-                    sums.distinct[row].tolist(),
-                )
-            ]
+            [_rates(law, real, *rest) for law, *rest in whole]
+            + [_rates(ours[0], law, *rest) for law, *rest in less]
         )
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
@@ -104,6 +98,48 @@ def metrics_of_sums(
         [geometric_means(x) for x in scores[jaccard].T.tolist()]
     )
     return scores
+
+
+def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
+    """Count the groups of sentences that hold what the metrics of a text count.
+
+    Args:
+        totals: of all parts.
+        name: which of the texts.
+
+    Returns:
+        By order, of how many groups an n-gram is repeated in another sentence of the
+        text ("repeated") or of the references ("real repeated"), stands in the other
+        text ("shared" and "real shared"), occurs before ("again") or in no other group
+        ("alone").
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> from qdtheory.text.partial_sums import partial_sums
+        >>> ours, real = as_corpus(["a b", "a c", "d"]), as_corpus(["e e", "d"])
+        >>> found = partial_sums({"x": ours}, real, 1).totals
+        >>> {what: x.tolist() for what, x in groups_seen(found, "x").items()}
+        ... # doctest: +NORMALIZE_WHITESPACE
+        {'repeated': [2], 'real repeated': [0], 'shared': [1], 'real shared': [1],
+         'again': [2], 'alone': [3]}
+    """
+    sums, (squares, within) = totals.sums[name], totals.references
+    ngrams = np.array(
+        [num_ngrams(totals.lengths[name], n + 1) for n in range(len(sums.distinct))]
+    )
+    told = {
+        "repeated": sums.squares - sums.within,
+        "real repeated": squares - within,
+        "shared": sums.common,
+        "real shared": sums.real_common,
+        "again": ngrams - sums.distinct[:, : ngrams.shape[1]],
+        "alone": sums.distinct,
+    }
+    # Losses of averaged counts are rounded.
+    return {
+        what: np.sum(x[:, :1] - x[:, 1:] > ROUNDING * x[:, :1], axis=1)
+        for what, x in told.items()
+    }
 
 
 def distinct_of_draws(
@@ -194,18 +230,42 @@ def _law(
     return _Law(int(times.sum()), total, total, repetition)
 
 
+def _laws(
+    n: int,
+    lengths: Lengths,
+    estimator: Estimator,
+    squares: np.ndarray,
+    within: np.ndarray,
+    needed: bool = True,
+) -> list[Any]:
+    """The law of a text, and without each group: None where none is left or needed."""
+    found: list[_Law | None] = []
+    known = _subsets(lengths.times), squares[n - 1].tolist(), within[n - 1].tolist()
+    for times, *sums in zip(*known):
+        try:
+            found.append(_law(n, lengths.values, times, estimator, *sums))
+        except ValueError:
+            if needed or not found:
+                raise
+            found.append(None)
+    return found
+
+
 def _rates(
-    ours: _Law, real: _Law, common: Any, overlap: int, distinct: int
+    ours: _Law, real: _Law | None, common: Any, overlap: int, distinct: int
 ) -> list[float]:
     """CR, NRR, CND, distinct and the Jaccard index."""
+    diversity = -float(ours.repetition), distinct / ours.total
+    if real is None:
+        return [np.nan, diversity[0], np.nan, diversity[1], np.nan]
     masses = ours.mass * real.mass
     coverage = Fraction(common, masses) if isinstance(common, int) else common / masses
     union = ours.total * real.size + real.total * ours.size - overlap
     return [
         float(coverage),
-        -float(ours.repetition),
+        diversity[0],
         float(ours.repetition + real.repetition - 2 * coverage),
-        distinct / ours.total,
+        diversity[1],
         overlap / union,
     ]
 

@@ -26,14 +26,32 @@ class _Own(NamedTuple):
     values: np.ndarray  # times, or times over the number of n-grams of the sentence
 
 
+class Parts(NamedTuple):
+    """The n-grams of one text, and how often each is in each group of its sentences.
+
+    A part is an n-gram in a group. Sentences stand group after group, and so do the
+    parts of an n-gram.
+    """
+
+    which: np.ndarray  # of each n-gram, its place among those of all texts
+    first: np.ndarray  # of each n-gram, its first part
+    total: np.ndarray  # of each n-gram
+    value: np.ndarray  # the same of values
+    ngram: np.ndarray  # of each part
+    group: np.ndarray
+    counts: np.ndarray
+    values: np.ndarray
+
+
 class Known(NamedTuple):
-    """The references' n-grams of one order, each n-gram of any text in its place."""
+    """The references' n-grams of one order, those of any text in their places."""
 
     most: np.ndarray  # largest count in one sentence
     counts: np.ndarray
     value: np.ndarray
-    within: np.ndarray
-    size: int  # number of references
+    parts: Parts
+    sums: list[np.ndarray]  # `squares` and `within`
+    side: Side
 
 
 class Added(NamedTuple):
@@ -67,19 +85,16 @@ def known_of(found: Runs, side: Side, n: int, averaged: bool) -> Known:
         Their counts, each n-gram of any text in its place.
     """
     own = _own(found, side, n, averaged)
-    first = np.flatnonzero(changes(own.which))
-
-    def placed(values: np.ndarray) -> np.ndarray:
-        array = np.zeros(len(found.keys), values.dtype)
-        array[own.which[first]] = values
-        return array
-
+    parts = _parts(own, side)
+    most = np.maximum.reduceat(own.times, np.flatnonzero(changes(own.which)))
+    counts, value = _placed(found, parts)
     return Known(
-        most=placed(np.maximum.reduceat(own.times, first)),
-        counts=placed(_sums_of(own.times, first)),
-        value=placed(_sums_of(own.values, first)),
-        within=_squares(own.values).sum(),
-        size=side.size,
+        most=_in_place(found, parts, most),
+        counts=counts,
+        value=value,
+        parts=parts,
+        sums=_repeats(own, parts, side),
+        side=side,
     )
 
 
@@ -97,53 +112,89 @@ def added_of(found: Runs, side: Side, known: Known, n: int, averaged: bool) -> A
         Sums of the text and of it without each group, and matches of its sentences.
     """
     own = _own(found, side, n, averaged)
-    sizes = np.diff(side.bounds)
-    groups = np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes)[own.owner]
-    alike, lost = self_matches(own.which, own.owner, own.times, groups)
+    parts = _parts(own, side)
+    alike, lost = self_matches(own.which, own.owner, own.times, side.groups[own.owner])
     # Clipped matches are at most as many as the sentence has tokens.
     dtype = np.min_scalar_type(side.lengths.max())
 
     def by_sentence(matches: np.ndarray) -> np.ndarray:
         return np.bincount(own.owner, matches, side.size).astype(dtype)
 
-    sums, spectrum = _sums(own, groups, side, known)
+    alone = parts.first[np.diff(parts.first, append=len(parts.ngram)) == 1]
+    ones = np.ones(len(alone), int)
+    counts, value = _placed(found, parts)
+    sums = [
+        _without(len(parts.which), parts.group[alone], ones, side),
+        *_repeats(own, parts, side),
+        _common(parts, side, known.value),
+        _overlap(parts, side, known.counts, known.side.size),
+        _common(known.parts, known.side, value),
+        _overlap(known.parts, known.side, counts, side.size),
+    ]
     return Added(
         sums=sums,
         bleu=by_sentence(np.minimum(own.times, known.most[own.which])),
         self_bleu=by_sentence(alike),
         lost=lost,
-        spectrum=spectrum,
+        spectrum=_spectrum(parts, side.num_groups),
     )
 
 
-def _sums(own: _Own, groups: np.ndarray, side: Side, known: Known) -> tuple[list, Any]:
-    """The sums of `Sums` and the spectra, of all groups and without each."""
-    new = changes(own.which)
-    # Sentences stand group after group, and so do the runs of an n-gram.
-    parts = np.flatnonzero(new | changes(groups))
-    group, first = groups[parts], np.flatnonzero(new[parts])
-    ngram = np.cumsum(new[parts]) - 1
-    which = own.which[parts[first]]
-    alone = first[np.diff(first, append=len(parts)) == 1]
-    # Of each n-gram in each group, and of each n-gram.
-    x = _sums_of(own.values, parts)
-    value = np.add.reduceat(x, first)
+def _parts(own: _Own, side: Side) -> Parts:
+    new, groups = changes(own.which), side.groups[own.owner]
+    starts = np.flatnonzero(new | changes(groups))
+    first = np.flatnonzero(new[starts])
+    counts = values = _sums_of(own.times, starts)
+    total = value = np.add.reduceat(counts, first)
+    if own.values.dtype.kind == "f":
+        values = _sums_of(own.values, starts)
+        value = np.add.reduceat(values, first)
+    return Parts(
+        which=own.which[starts[first]],
+        first=first,
+        total=total,
+        value=value,
+        ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
+        group=groups[starts],
+        counts=counts,
+        values=values,
+    )
 
-    def without(whole: Any, group: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        return whole - np.append(0, _by_group(group, loss, side.num_groups))
 
-    theirs = known.value[which]
-    squares = _squares(own.values)
-    counts = _sums_of(own.times, parts)
-    total = np.add.reduceat(counts, first)
-    sums = [
-        without(len(which), group[alone], np.ones(len(alone), int)),
-        without((value**2).sum(), group, x * (2 * value[ngram] - x)),
-        without(squares.sum(), groups, squares),
-        without((value * theirs).sum(), group, x * theirs[ngram]),
-        _overlap(counts, total, group, ngram, which, side, known),
+def _placed(found: Runs, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and values of a text's n-grams, those of all texts in their places."""
+    counts = value = _in_place(found, parts, parts.total)
+    if parts.value is not parts.total:
+        value = _in_place(found, parts, parts.value)
+    return counts, value
+
+
+def _in_place(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
+    array = np.zeros(len(found.keys), values.dtype)
+    array[parts.which] = values
+    return array
+
+
+def _without(whole: Any, group: np.ndarray, loss: np.ndarray, side: Side) -> np.ndarray:
+    """A sum over all groups, and without each, which loses so much."""
+    return whole - np.append(0, _by_group(group, loss, side.num_groups))
+
+
+def _repeats(own: _Own, parts: Parts, side: Side) -> list[np.ndarray]:
+    """The sums `squares` and `within`."""
+    value, x, squares = parts.value, parts.values, _squares(own.values)
+    loss = x * (2 * value[parts.ngram] - x)
+    return [
+        _without((value**2).sum(), parts.group, loss, side),
+        _without(squares.sum(), side.groups[own.owner], squares, side),
     ]
-    return sums, _spectrum(counts, total, group, ngram, side.num_groups)
+
+
+def _common(parts: Parts, side: Side, other: np.ndarray) -> np.ndarray:
+    """The sum of products of values of a text and another's, without each group."""
+    theirs = other[parts.which]
+    loss = parts.values * theirs[parts.ngram]
+    return _without((parts.value * theirs).sum(), parts.group, loss, side)
 
 
 def _sums_of(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -155,55 +206,42 @@ def _squares(values: np.ndarray) -> np.ndarray:
     return np.square(values, dtype=np.result_type(values, np.int64))
 
 
-def _overlap(
-    counts: np.ndarray,
-    total: np.ndarray,
-    group: np.ndarray,
-    ngram: np.ndarray,
-    which: np.ndarray,
-    side: Side,
-    known: Known,
-) -> np.ndarray:
+def _overlap(parts: Parts, side: Side, other: np.ndarray, size: int) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
-    theirs, ours = known.counts[which], total * known.size
+    theirs, ours = other[parts.which], parts.total * size
     shared = theirs > 0
     sizes = side.size - np.append(0, np.diff(side.bounds))
     # Groups have at most two sizes.
     whole = {
-        size: np.minimum(
-            ours, theirs * size, where=shared, out=np.zeros_like(ours)
+        rest: np.minimum(
+            ours, theirs * rest, where=shared, out=np.zeros_like(ours)
         ).sum()
-        for size in np.unique(sizes)
+        for rest in np.unique(sizes)
     }
-    kept = np.flatnonzero(shared[ngram])
-    ngram, group = ngram[kept], group[kept]
+    kept = np.flatnonzero(shared[parts.ngram])
+    ngram, group = parts.ngram[kept], parts.group[kept]
     limit = theirs[ngram] * sizes[1:][group]
-    left = ours[ngram] - counts[kept] * known.size
+    left = ours[ngram] - parts.counts[kept] * size
     loss = np.minimum(ours[ngram], limit) - np.minimum(left, limit)
-    found = np.array([whole[size] for size in sizes])
+    found = np.array([whole[rest] for rest in sizes])
     found[1:] -= _by_group(group, loss, side.num_groups)
     return found
 
 
-def _spectrum(
-    counts: np.ndarray,
-    total: np.ndarray,
-    group: np.ndarray,
-    ngram: np.ndarray,
-    num_groups: int,
-) -> tuple[np.ndarray, np.ndarray]:
+def _spectrum(parts: Parts, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
     """How many n-grams have which count, of all groups and without each.
 
     Without a group only its own n-grams have another count. Small counts, which most
     n-grams have, are told by a table, the others by a sort.
     """
-    before, subset = total[ngram], group.astype(np.int64) + 1
+    total, before = parts.total, parts.total[parts.ngram]
+    subset = parts.group.astype(np.int64) + 1
     table, codes, numbers = _tallied(np.zeros_like(total), total, num_groups)
     table[1:] = table[0]
     subsets = np.arange(num_groups + 1)
     every = [(subsets[:, None] << COUNT_BITS | codes).ravel()]
     many = [np.tile(numbers, len(subsets))]
-    for sign, changed in ((-1, before), (1, before - counts)):
+    for sign, changed in ((-1, before), (1, before - parts.counts)):
         own, codes, numbers = _tallied(subset, changed, num_groups)
         table += sign * own
         every.append(codes)

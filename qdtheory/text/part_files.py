@@ -373,6 +373,7 @@ def _common_job(paths: Sequence[Path], heads: list[dict[str, Any]]) -> Job:
             | {
                 "candidates": {k: TextSize(**v) for k, v in plan["candidates"].items()},
                 "references": TextSize(**plan["references"]),
+                "dependent": tuple(plan["dependent"]),
                 "warnings": tuple(plan["warnings"]),
             }
         ),

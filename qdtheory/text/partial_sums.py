@@ -23,7 +23,7 @@ from qdtheory.world.records import Record
 
 MAX_PARTS = 512
 # What counting takes, measured: with the imports, a sentence, and a place of a part.
-START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 100
+START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
 class Block(Record):
@@ -58,6 +58,8 @@ class Sums(Record):
         within: $\sum \sum_s c_s^2$.
         common: $\sum c r$.
         overlap: $\sum \min(c R, r S)$, for S sentences and R references.
+        real_common: the same as `common`, without each group of the references.
+        real_overlap: the same as `overlap`, without each group of the references.
     """
 
     distinct: Int[np.ndarray, "orders subsets"]
@@ -65,6 +67,8 @@ class Sums(Record):
     within: Num[np.ndarray, "orders subsets"]
     common: Num[np.ndarray, "orders subsets"]
     overlap: Int[np.ndarray, "orders subsets"]
+    real_common: Num[np.ndarray, "orders real_subsets"]
+    real_overlap: Int[np.ndarray, "orders real_subsets"]
 
 
 class Spectrum(Record):
@@ -102,8 +106,9 @@ class Totals(Record):
         num_parts: how many parts there are.
         parts: those added up here, ascending, from 0.
         averaged: whether counts are divided by the n-grams of their sentence.
-        references: `squares` and `within` of the references.
-        reference_lengths: lengths of the references, as one group.
+        references: `squares` and `within` of the references: of all groups, and
+            without each.
+        reference_lengths: lengths of the references.
         sums: by candidate.
         spectra: by candidate.
         lengths: lengths of the candidates.
@@ -112,7 +117,7 @@ class Totals(Record):
     num_parts: int
     parts: tuple[int, ...]
     averaged: bool
-    references: Num[np.ndarray, "sums orders"]
+    references: Num[np.ndarray, "sums orders real_subsets"]
     reference_lengths: Lengths
     sums: dict[str, Sums]
     spectra: dict[str, Spectrum]
@@ -150,8 +155,8 @@ def partial_sums(
         references: real text.
         max_order: highest order of the n-grams, at least 1.
         averaged: whether counts are divided by the n-grams of their sentence.
-        num_groups: number of groups that sentences are left out in, at most 255; a text
-            of fewer sentences has a group for each; 1: none is left out.
+        num_groups: number of groups that sentences of each text are left out in, at
+            most 255; a text of fewer has a group for each; 1: none is left out.
         seed: seed of the random groups.
         part: the part, from 0.
         num_parts: how many parts there are.
@@ -215,13 +220,12 @@ def count(
         known = known_of(found, real, n + 1, averaged)
         added = [added_of(found, side, known, n + 1, averaged) for side in ours]
         per_order.append((known, added))
-    squares = [[(x.value**2).sum(), x.within] for x, _ in per_order]
     columns = [[added[k] for _, added in per_order] for k in range(len(ours))]
     totals = Totals(
         num_parts=num_parts,
         parts=(part,),
         averaged=averaged,
-        references=np.transpose(squares),
+        references=np.array([x.sums for x, _ in per_order]).swapaxes(0, 1),
         reference_lengths=real.histogram,
         sums={x: _stacked(added) for x, added in zip(candidates, columns)},
         spectra={x: _spectrum(added) for x, added in zip(candidates, columns)},

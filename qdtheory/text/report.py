@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.comparison import LOWER, Comparison, compare, lower_is_better
+from qdtheory.text.comparison import (
+    LOWER,
+    Comparison,
+    compare,
+    lower_is_better,
+    of_references,
+)
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.tables import (
@@ -23,8 +29,9 @@ from qdtheory.text.tables import (
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record, plain
 
-# The mark of a value that cannot be told from the best.
-ALIKE = "="
+# The marks of a value that cannot be told from the best, and of one that is not valid.
+ALIKE, DEPENDENT = "=", "!"
+UNKNOWN = "?"
 KEYS = ("value", "low", "high", "standard_error")
 COLUMNS = ("candidate", "metric", *KEYS)
 # What metrics are rounded to, in units of their size if this is above 1.
@@ -42,7 +49,9 @@ class Report(Record):
     Attributes:
         metrics: metric names, such as "BLEU-2"; lower is better for Self-BLEU and CND,
             higher for all others.
-        scores: by candidate name, an interval with one entry per metric.
+        scores: by candidate name, an interval with one entry per metric; low, high and
+            standard error are NaN where there is none, and CND too where nothing is
+            repeated or shared.
         sizes: number of sentences of each candidate, including kept empty ones.
         empty: number of empty sentences of each candidate, kept or skipped.
         num_references: number of sentences of the references.
@@ -53,6 +62,9 @@ class Report(Record):
         methods: how the numbers were computed, in one line for a paper.
         left_out: by candidate name, the metrics without each group of its sentences,
             shape (groups, metrics). Samples of one size have the same rows in a group.
+        real_left_out: the same without each group of the references.
+        dependent: candidates that are shown not to be independent of the references, as
+            they share more sentences than chance, or CND is below 0 at level .999.
     """
 
     metrics: tuple[str, ...]
@@ -65,6 +77,8 @@ class Report(Record):
     pairs: tuple[str, ...]
     methods: str
     left_out: dict[str, Float[np.ndarray, "groups metrics"]]
+    real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
+    dependent: tuple[str, ...]
 
     def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
         """Return the intervals of one candidate, by metric."""
@@ -202,8 +216,9 @@ class Report(Record):
         scores = [self[name] for name in self]
         lines = []
         for metric in self.metrics:
-            lower = lower_is_better(metric)
-            lines.append(_marked([found[metric] for found in scores], lower))
+            out = [of_references(metric) and name in self.dependent for name in self]
+            intervals = [found[metric] for found in scores]
+            lines.append(_marked(intervals, lower_is_better(metric), out))
         columns = zip(*lines, strict=True)
         return dict(zip(self, map(list, columns), strict=True))
 
@@ -216,12 +231,20 @@ class Report(Record):
         Returns:
             One sentence.
         """
-        marks = f"; {best}: the best; {ALIKE}: its interval overlaps that of the best"
+        marks = [
+            f"{best}: the best",
+            f"{ALIKE}: its interval overlaps that of the best",
+        ]
+        marks *= len(self.scores) > 1
+        if self.dependent:
+            marks.append(f"{DEPENDENT}: not independent of the references")
+        if any(np.isnan(found.low).any() for found in self.scores.values()):
+            marks.append(f"{UNKNOWN}: undetermined")
         there = "Self-BLEU", "CND", *self.metrics
         *others, last = (name for name in LOWER if name in there)
         return (
             f"Higher is better, but lower for {', '.join(others)} and {last}; "
-            f"±: half the interval{marks * (len(self.scores) > 1)}."
+            f"{'; '.join(['±: the longer half of the interval', *marks])}."
         )
 
     def _plain(self) -> dict[str, Any]:
@@ -237,6 +260,7 @@ class Report(Record):
             "references": self.num_references,
             "empty_references": self.num_empty_references,
             "candidates": candidates,
+            "dependent": list(self.dependent),
             "warnings": list(self.warnings),
             "pairs": list(self.pairs),
             "methods": self.methods,
@@ -264,18 +288,26 @@ def _numbers(interval: ConfidenceInterval) -> list:
     return [getattr(interval, key) for key in KEYS]
 
 
-def _marked(intervals: Sequence[ConfidenceInterval], lower: bool) -> list[Cell]:
-    """Show the intervals of one metric, and mark the best if there are several."""
-    best = (min if lower else max)(intervals, key=lambda i: i.value)
+def _marked(
+    intervals: Sequence[ConfidenceInterval], lower: bool, out: Sequence[bool]
+) -> list[Cell]:
+    """Show the intervals of one metric, and mark the best if there are several.
 
-    def mark(i: ConfidenceInterval) -> str:
-        if len(intervals) == 1:
+    Those that are out of the comparison, or have no interval, are not the best.
+    """
+    rest = [i for i, no in zip(intervals, out) if not no and not math.isnan(i.low)]
+    best = (min if lower else max)(rest, key=lambda i: i.value, default=None)
+
+    def mark(i: ConfidenceInterval, no: bool) -> str:
+        if no:
+            return DEPENDENT
+        if len(intervals) == 1 or best is None or math.isnan(i.low):
             return ""
         if abs(i.value - best.value) <= _rounding(best.value):
             return BEST
         return ALIKE if i.low <= best.high and best.low <= i.high else ""
 
-    return [(_shown(i), mark(i)) for i in intervals]
+    return [(_shown(i), mark(i, no)) for i, no in zip(intervals, out)]
 
 
 def _shown(interval: ConfidenceInterval) -> str:
@@ -285,6 +317,8 @@ def _shown(interval: ConfidenceInterval) -> str:
     """
     value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
+    if math.isnan(low):
+        return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
     if not math.isfinite(half):
         return f"{value:.4g} ±inf"
     if half <= _rounding(value):

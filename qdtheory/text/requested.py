@@ -15,8 +15,8 @@ from qdtheory.text.frechet import frechet_distance
 from qdtheory.text.intervals import (
     ConfidenceInterval,
     interval_of,
-    jackknife_variance,
     random_groups,
+    summed_variance,
 )
 from qdtheory.text.lm_scores import (
     FittedModel,
@@ -69,9 +69,11 @@ def with_requested(
             of the references and log P and log Q of its own sentences, in nats.
 
     Returns:
-        The report with more metrics. The intervals of LM scores are over sentences, for
-        a fitted model, and `compare` leaves LM scores out. That of the Bhattacharyya
-        distance is over the sentences of both sides, and holds for all sizes.
+        The report with more metrics. The intervals of the Frechet distance are over the
+        sentences of candidates and references, of paired metrics over the pairs. Those
+        of LM scores are over sentences, for a fitted model, and `compare` leaves LM
+        scores out. That of the Bhattacharyya distance is over the sentences of both
+        sides, and holds for all sizes.
 
     Raises:
         ModuleNotFoundError: an extra is not installed.
@@ -91,30 +93,46 @@ def with_requested(
         if request not in METHODS:
             expected = ", ".join(map(repr, METHODS))
             raise ValueError(f"requests: expected some of {expected}, got {request!r}")
+    left = report.left_out, report.real_left_out
     names: list[str] = []
     intervals: dict[str, list[ConfidenceInterval]] = {name: [] for name in candidates}
-    left_out: dict[str, list[np.ndarray]] = {name: [] for name in candidates}
+    left_out, real_left_out = ({name: [x[name]] for name in candidates} for x in left)
 
-    def add(metrics: list[str], name: str, found: ConfidenceInterval, without) -> None:
+    def add(
+        metrics: list[str],
+        name: str,
+        found: ConfidenceInterval,
+        without: np.ndarray,
+        real_without: np.ndarray | None = None,
+    ) -> None:
         names.extend(metric for metric in metrics if metric not in names)
         intervals[name].append(found)
         left_out[name].append(without)
+        if real_without is None:  # they do not depend on the references' groups
+            real_without = np.tile(found.value, (len(real_left_out[name][0]), 1))
+        real_left_out[name].append(real_without)
 
     if "embeddings" in requests:
         step("Embedding the references")
-        real = embed(references)
+        real, real_group = (
+            embed(references),
+            _groups(references)[references.lengths > 0],
+        )
         for name, corpus in candidates.items():
             step(f"Embedding {name}")
             rows = embed(corpus)
             # Empty sentences have no features; the others keep their groups.
             group = _groups(corpus)[corpus.lengths > 0]
 
-            def features(kept, rows=rows):
-                return [frechet_distance(rows[kept], real), vendi_score(rows[kept])]
+            def distance(kept, real_kept, rows=rows):
+                return [frechet_distance(rows[kept], real[real_kept])]
 
-            ends = np.array([0.0, 1.0]), np.array([np.inf, np.inf])
-            found = _jackknifed(features, group, level, ends)
-            add(["Frechet MiniLM", "Vendi MiniLM"], name, *found)
+            def vendi(kept, rows=rows):
+                return [vendi_score(rows[kept])]
+
+            found = _jackknifed(distance, level, (0, np.inf), group, real_group)
+            add(["Frechet MiniLM"], name, *found)
+            add(["Vendi MiniLM"], name, *_jackknifed(vendi, level, (1, np.inf), group))
     if "language-model" in requests:
         known = known_words(references)
         step("Fitting a language model to the references")
@@ -145,14 +163,16 @@ def with_requested(
             def mean(kept, rows=rows):
                 return rows[kept].mean(axis=0)
 
-            add(metrics, name, *_jackknifed(mean, _groups(corpus), level, (0, 1)))
+            add(metrics, name, *_jackknifed(mean, level, (0, 1), _groups(corpus)))
     if log_probabilities:
         _check_names(log_probabilities, candidates)
         for name, corpus in candidates.items():
             logs = [np.asarray(x, float) for x in log_probabilities[name]]
             _check_sizes(name, logs, len(references), len(corpus))
             try:
-                found = _bhattacharyya(logs, _groups(corpus), level)
+                found = _bhattacharyya(
+                    logs, _groups(corpus), _groups(references), level
+                )
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
             add(["Bhattacharyya"], name, *found)
@@ -165,10 +185,8 @@ def with_requested(
             name: _stacked([report.scores[name], *found])
             for name, found in intervals.items()
         },
-        left_out={
-            name: np.hstack([report.left_out[name], *found])
-            for name, found in left_out.items()
-        },
+        left_out={name: np.hstack(found) for name, found in left_out.items()},
+        real_left_out={name: np.hstack(found) for name, found in real_left_out.items()},
         methods="; ".join([report.methods, *methods]),
     )
 
@@ -190,27 +208,25 @@ def _check_sizes(name: str, logs: list[np.ndarray], real: int, own: int) -> None
         )
 
 
-def _bhattacharyya(logs: list[np.ndarray], group: np.ndarray, level: float) -> tuple:
+def _bhattacharyya(
+    logs: list[np.ndarray], group: np.ndarray, real_group: np.ndarray, level: float
+) -> tuple:
     """The distance with its interval, and the distance without each group."""
     p, q, own_p, own_q = logs
     found = estimate_bhattacharyya(p, q, own_p, own_q, level)
-    left_out = np.array(
-        [
-            [estimate_bhattacharyya(p, q, own_p[kept], own_q[kept]).distance]
-            for kept in _without(group)
-        ]
-    )
-    error = np.array([np.nan])
-    if np.isfinite(left_out).all():
-        dealt = random_groups(len(p), min(NUM_GROUPS, len(p)))
-        other = [
-            estimate_bhattacharyya(p[kept], q[kept], own_p, own_q).distance
-            for kept in _without(dealt)
-        ]
-        variances = (jackknife_variance(x)[0] for x in (left_out, np.array(other)))
-        error = np.sqrt(sum(variances))
+    left_out = [
+        [estimate_bhattacharyya(p, q, own_p[kept], own_q[kept]).distance]
+        for kept in _without(group)
+    ]
+    real_left_out = [
+        [estimate_bhattacharyya(p[kept], q[kept], own_p, own_q).distance]
+        for kept in _without(real_group)
+    ]
+    without = np.array(left_out), np.array(real_left_out)
+    finite = all(np.isfinite(x).all() for x in without)
+    error = np.sqrt(summed_variance(*without)[0]) if finite else np.array([np.nan])
     value, low, high = np.array([[found.distance], [found.low], [found.high]])
-    return ConfidenceInterval(value, low, high, error), left_out
+    return ConfidenceInterval(value, low, high, error), *without
 
 
 def _without(group: np.ndarray) -> list[np.ndarray]:
@@ -233,11 +249,17 @@ def _groups(corpus: Corpus) -> np.ndarray:
     return random_groups(len(corpus), _num_groups(corpus))
 
 
-def _jackknifed(metrics: Callable, group: np.ndarray, level: float, bounds) -> tuple:
-    """The metrics of all rows with their interval, and without each group."""
-    without = np.array([metrics(kept) for kept in _without(group)])
-    value = np.asarray(metrics(np.full(len(group), fill_value=True)), float)
-    return interval_of(value, *jackknife_variance(without), level, bounds), without
+def _jackknifed(metrics: Callable, level: float, bounds, *groups: np.ndarray) -> tuple:
+    """The metrics of all rows with their interval, and without each group of a text."""
+    every = [np.full(len(group), fill_value=True) for group in groups]
+    value = np.asarray(metrics(*every), float)
+    without = [
+        np.array(
+            [metrics(*every[:i], kept, *every[i + 1 :]) for kept in _without(group)]
+        )
+        for i, group in enumerate(groups)
+    ]
+    return interval_of(value, *summed_variance(*without), level, bounds), *without
 
 
 def _joined(scores: tuple[LanguageModelScore, ...], level: float) -> ConfidenceInterval:

@@ -45,6 +45,7 @@ class Side(NamedTuple):
     first: int  # number of its first sentence
     place: np.ndarray  # number of each sentence, group after group
     bounds: np.ndarray  # the first sentence of each group
+    groups: np.ndarray  # of the sentences, group after group
     lengths: np.ndarray  # of the sentences, group after group
     histogram: Lengths
 
@@ -75,7 +76,7 @@ def sides_of(
         seed: seed of the random groups.
 
     Returns:
-        The candidates by name, and last the references, which have one group.
+        The candidates by name, and last the references.
 
     Raises:
         ValueError: there are more than 255 groups, or none.
@@ -85,7 +86,7 @@ def sides_of(
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
     size = 1 + max(int(x.max(initial=0)) for x in ids)
-    groups = [min(num_groups, len(corpus)) for corpus in corpora[:-1]] + [1]
+    groups = [min(num_groups, len(corpus)) for corpus in corpora]
     firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
     sides = [
         _side(*each, size, seed)
@@ -122,6 +123,7 @@ def _side(
         first=first,
         place=place,
         bounds=bounds,
+        groups=np.sort(groups),
         lengths=lengths,
         histogram=Lengths(values.astype(np.int64), np.array(times)),
     )

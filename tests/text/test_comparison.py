@@ -7,7 +7,7 @@ from scipy import stats
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import every_metric
-from qdtheory.text.intervals import jackknife_interval, random_groups
+from qdtheory.text.intervals import random_groups
 
 
 def texts(rng, size, weights):
@@ -30,50 +30,68 @@ def report():
     return evaluate(candidates, texts(rng, 90, FLAT), max_order=2), candidates
 
 
-def test_independent_samples_by_leaving_out_groups_of_each(report):
-    """By the jackknife of two corpora, and Welch's degrees by SciPy."""
-    found, candidates = report
+def drawn():
+    """The texts of the report once more."""
     rng = np.random.default_rng(0)
-    texts(rng, 80, FLAT), texts(rng, 60, STEEP), texts(rng, 80, FLAT)
-    metrics = every_metric(texts(rng, 90, FLAT), 2)
-    one, other = candidates["flat"], candidates["steep"]
-    direct = jackknife_interval(lambda a, b: metrics(a) - metrics(b), one, other)
+    sizes = (80, FLAT), (60, STEEP), (80, FLAT), (90, FLAT)
+    return [as_corpus(texts(rng, size, weights)) for size, weights in sizes]
+
+
+def without_each_group(corpus):
+    group = random_groups(len(corpus), 20)
+    return [corpus[group != g] for g in range(20)]
+
+
+def expected(*left_out):
+    """Error and Welch's degrees, by pseudo-values: those of means of 20."""
+    pseudo = [19 * x.mean(axis=0) - 19 * x for x in left_out]
+    errors = np.array([x.var(axis=0, ddof=1) / 20 for x in pseudo])
+    return np.sqrt(errors.sum(axis=0)), errors.sum(axis=0) ** 2 / (errors**2).sum(
+        axis=0
+    ) * 19
+
+
+def test_independent_samples_by_leaving_out_groups_of_each(report):
+    """Of both candidates, and of the references that both have in common."""
+    found, _ = report
+    one, other, _, real = drawn()
+    metrics = every_metric(real, 2)
+    rests = [[metrics(x).ravel() for x in without_each_group(c)] for c in (one, other)]
+    against = [every_metric(x, 2) for x in without_each_group(real)]
+    theirs = np.array([m(one).ravel() - m(other).ravel() for m in against])
+    theirs[:, :2] = 0  # BLEU is of all references
+    error, degrees = expected(*map(np.array, rests), theirs)
     ours = compare(found, "flat", "steep")
-    np.testing.assert_allclose(ours.difference.value, direct.value.ravel(), atol=1e-12)
-    # The second corpus is dealt out anew there: alike, not equal.
-    ratio = ours.difference.standard_error / direct.standard_error.ravel()
-    assert ((ratio > 0.5) & (ratio < 2)).all()
-    # Welch's interval for the means of twenty pseudo-values.
-    for i, name in enumerate(found.metrics):
-        full = [found.scores[x].value[i] for x in ("flat", "steep")]
-        pseudo = [
-            20 * value - 19 * found.left_out[x][:, i]
-            for x, value in zip(("flat", "steep"), full, strict=True)
-        ]
-        welch = stats.ttest_ind(*pseudo, equal_var=False).confidence_interval(0.95)
-        width = ours.difference.high[i] - ours.difference.low[i]
-        assert width == pytest.approx(welch.high - welch.low, rel=1e-9), name
+    value = metrics(one).ravel() - metrics(other).ravel()
+    np.testing.assert_allclose(ours.difference.value, value, atol=1e-12)
+    margin = stats.t.ppf(0.975, degrees) * error
+    for i, name in enumerate(ours.metrics):
+        told = ours.difference.high[i] - ours.difference.value[i]
+        if np.isnan(told):
+            assert np.isnan([found[x][name].low for x in ("flat", "steep")]).any(), name
+        else:
+            assert told == pytest.approx(margin[i], rel=1e-9), name
+    assert np.isfinite(ours.difference.low).sum() >= 8
 
 
 def test_pairs_by_leaving_out_the_same_rows_of_both(report):
-    found, candidates = report
-    rng = np.random.default_rng(0)
-    texts(rng, 80, FLAT), texts(rng, 60, STEEP), texts(rng, 80, FLAT)
-    metrics = every_metric(texts(rng, 90, FLAT), 2)
-    group = random_groups(80, 20)
-
-    def without(name, g):
-        rows = zip(candidates[name], group, strict=True)
-        return metrics(as_corpus([text for text, of_row in rows if of_row != g]))
-
-    differences = [without("flat", g) - without("again", g) for g in range(20)]
-    differences = np.reshape(differences, (20, -1))
-    error = np.sqrt(19) * differences.std(axis=0)
+    found, _ = report
+    one, _, again, real = drawn()
+    metrics = every_metric(real, 2)
+    rows = [[metrics(x).ravel() for x in without_each_group(c)] for c in (one, again)]
+    against = [every_metric(x, 2) for x in without_each_group(real)]
+    theirs = np.array([m(one).ravel() - m(again).ravel() for m in against])
+    theirs[:, :2] = 0
+    error, degrees = expected(np.subtract(*map(np.array, rows)), theirs)
     ours = compare(found, "flat", "again", paired=True)
-    np.testing.assert_allclose(ours.difference.standard_error, error, atol=1e-12)
-    margin = stats.t.ppf(0.975, 19) * error
+    known = np.isfinite(ours.difference.standard_error)
+    assert known.sum() >= 8
     np.testing.assert_allclose(
-        ours.difference.high - ours.difference.value, margin, atol=1e-12
+        ours.difference.standard_error[known], error[known], atol=1e-12
+    )
+    margin = (stats.t.ppf(0.975, degrees) * error)[known]
+    np.testing.assert_allclose(
+        (ours.difference.high - ours.difference.value)[known], margin, atol=1e-12
     )
 
 
@@ -85,32 +103,75 @@ def test_a_text_is_not_better_than_itself():
         ours = compare(found, "one", "copy", paired=paired)
         np.testing.assert_array_equal(ours.difference.value, 0)
         assert {ours.better(name) for name in ours.metrics} == {None}
-    assert (compare(found, "one", "copy", paired=True).difference.high == 0).all()
+    high = compare(found, "one", "copy", paired=True).difference.high
+    assert (high[~np.isnan(high)] == 0).all()
 
 
+@pytest.mark.usefixtures("as_a_user")  # hundreds of calls
 def test_samples_of_one_law_differ_as_often_as_the_level_says():
     """200 pairs at level .8; binomial(200, .2) is at most 64 but for 1e-5."""
     rng = np.random.default_rng(2)
     real = texts(rng, 200, STEEP)
-    missed = np.zeros(14, int)
+    missed, told = np.zeros((2, 21), int)
     for _ in range(200):
         pair = {name: texts(rng, 60, STEEP) for name in "ab"}
-        found = compare(evaluate(pair, real, max_order=2), "a", "b", level=0.8)
+        found = compare(evaluate(pair, real, max_order=3), "a", "b", level=0.8)
         missed += [found.better(name) is not None for name in found.metrics]
+        told += np.isfinite(found.difference.low)
     assert missed.max() <= 64
-    # They are not so wide that nothing is ever said.
-    assert np.median(missed) >= 10
+    # They are not so wide that nothing is ever said, and mostly there is something.
+    assert np.median(missed) >= 5
+    assert np.median(told) >= 190
 
 
-def test_the_closer_one_is_named_and_where_it_leads(report):
-    found, _ = report
+@pytest.mark.usefixtures("as_a_user")  # hundreds of calls
+def test_the_closer_one_is_so_over_references_too():
+    """Two candidates whose words differ: with few references, those decide the error.
+
+    The interval of a difference covers in 84 of 100 runs or more, but for 1e-5. With
+    the references held fixed it does in fewer than half.
+    """
+    rng = np.random.default_rng(3)
+    law = np.full((3, 30), 1.0)
+    law[1, :10], law[2, 10:20] = 9, 9
+    law[0, 20:] = 3
+    law /= law.sum(axis=1, keepdims=True)
+    p, a, b = law
+    exact = a @ a - b @ b - 2 * p @ (a - b)
+    hits, fixed = 0, 0
+    for _ in range(100):
+        some = [
+            rng.choice(30, (size, 6), p=q).tolist()
+            for size, q in ((1000, a), (1000, b), (100, p))
+        ]
+        real = some.pop()
+        found = evaluate(dict(zip("ab", some)), real, max_order=1)
+        ours = found.compare("a", "b").difference
+        i = found.metrics.index("CND-1")
+        hits += ours.low[i] <= exact <= ours.high[i]
+        own = [found.left_out[x][:, i] for x in "ab"]
+        margin = 2.02 * np.sqrt(sum(19 * x.var() for x in own))
+        fixed += abs(ours.value[i] - exact) <= margin
+    assert hits >= 84
+    assert fixed <= 60
+
+
+def test_the_closer_one_is_named_and_where_it_leads():
+    rng = np.random.default_rng(4)
+    laws = {"flat": FLAT, "steep": STEEP, "again": FLAT}
+    some = {name: texts(rng, 300, law) for name, law in laws.items()}
+    found = evaluate(some, texts(rng, 300, (2, 1, 1, 1, 1, 1)), max_order=2)
     ours = found.compare("steep", "flat")
     first, second = ours.sentences(2)
-    assert first.startswith("flat is closer to the references in 2-grams: the 95%")
+    assert first.startswith(
+        "flat is closer to real text in 2-grams: the 95% interval of the difference in "
+        "CND-2, over samples of candidates and references, is"
+    )
     assert "steep has more quality (CR-2)" in first
     assert "flat has more diversity (NRR-2)" in first
     assert ours.better("CND-2") == "flat"
     assert second == found.compare("flat", "steep").sentences(2)[1]
+    assert "with these references" in second or "do not tell them apart" in second
     assert str(ours).splitlines()[2:] == [first, second]
     same = found.compare("flat", "again")
     assert same.better("CND-2") is None

@@ -49,6 +49,14 @@ def sums_by_hand(ours, theirs, n):
     ]
 
 
+def rests(texts, group):
+    """The texts, and without each group."""
+    without = [
+        [x for x, h in zip(texts, group) if h != g] for g in range(max(group) + 1)
+    ]
+    return [texts, *without]
+
+
 def matches_by_hand(ours, others_of, n):
     """Clipped matches of each sentence with the others that it has."""
     found = []
@@ -66,19 +74,22 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
     found = partial_sums(
         {"x": as_corpus(ours)}, as_corpus(theirs), 3, num_groups=num_groups
     )
+    real_group = random_groups(len(theirs), min(num_groups, len(theirs)))
     num_groups = min(num_groups, len(ours))
     group = random_groups(len(ours), num_groups)
     blocks = found.blocks["x"]
     own = [np.flatnonzero(group == g) for g in range(num_groups)]
     for n in (1, 2, 3):
-        rests = [ours] + [
-            [x for x, h in zip(ours, group) if h != g] for g in range(num_groups)
-        ]
-        expected = np.transpose([sums_by_hand(rest, theirs, n) for rest in rests])
-        for part, row in zip(fields(Sums), expected.tolist()):
-            assert getattr(found.totals.sums["x"], part.name)[n - 1].tolist() == row
+        expected = [sums_by_hand(rest, theirs, n) for rest in rests(ours, group)]
+        real = [sums_by_hand(ours, rest, n)[3:] for rest in rests(theirs, real_group)]
+        columns = [*zip(*expected), *zip(*real)]
+        for part, row in zip(fields(Sums), columns, strict=True):
+            told = getattr(found.totals.sums["x"], part.name)[n - 1]
+            assert told.tolist() == [*row]
+        both = [sums_by_hand(rest, rest, n)[1:3] for rest in rests(theirs, real_group)]
+        assert found.totals.references[:, n - 1].T.tolist() == both
         spectra = found.totals.spectra["x"].of(n - 1, num_groups + 1)
-        for rest, (counts, times) in zip(rests, spectra, strict=True):
+        for rest, (counts, times) in zip(rests(ours, group), spectra, strict=True):
             every = sum((ngrams(x, n) for x in rest), Counter())
             told = sorted(Counter(every.values()).items())
             assert [*zip(counts.tolist(), times.tolist())] == told
@@ -106,7 +117,7 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
                 assert told.tolist() == lost[own[g]].tolist()
 
 
-def test_lengths_and_references():
+def test_lengths_of_each_group():
     ours, theirs = [*MODEL, []], REAL[:20]
     found = partial_sums({"x": as_corpus(ours)}, as_corpus(theirs), 3)
     lengths = found.totals.lengths["x"]
@@ -114,9 +125,7 @@ def test_lengths_and_references():
     assert dict(zip(lengths.values, lengths.times.sum(axis=0))) == counted
     assert lengths.times.sum(axis=1).tolist() == [4] + [3] * 19
     assert [len(block.lengths) for block in found.blocks["x"]] == [4] + [3] * 19
-    for n in (1, 2, 3):
-        _, squares, within, *_ = sums_by_hand(theirs, theirs, n)
-        assert found.totals.references[:, n - 1].tolist() == [squares, within]
+    assert found.totals.reference_lengths.times.sum(axis=1).tolist() == [1] * 20
 
 
 # -- parts ---------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def test_rows_are_those_of_the_frame_and_of_csv(found):
     for row in rows:
         interval = found[row["candidate"]][row["metric"]]
         for name in ("value", "low", "high", "standard_error"):
-            assert float(row[name]) == getattr(interval, name)
+            np.testing.assert_equal(float(row[name]), getattr(interval, name))
         assert wide[row["candidate"]][row["metric"]] == interval.value
 
 
@@ -73,7 +73,7 @@ def hand_made(**intervals):
     }
     sizes = dict.fromkeys(scores, 9)
     return lambda metric: Report(
-        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}
+        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}, {}, ()
     )
 
 
@@ -104,6 +104,16 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
     assert report("CR-1").to_text().endswith("\ncareful")
 
 
+def test_what_has_no_interval_is_neither_best_nor_like_the_best():
+    none = (0.9, np.nan, np.nan)
+    report = hand_made(none=none, a=(0.3, 0.2, 0.4), b=(0.1, 0, 0.2))("CR-1")
+    assert marks(report) == ["", "*", "="]
+    assert "?: undetermined" in report.legend()
+    assert r"$0.9 \pm ?$" in report.to_latex()
+    assert "null" in report.to_json()
+    assert marks(hand_made(a=none, b=none)("CR-1")) == ["", ""]
+
+
 @pytest.mark.parametrize(
     ("numbers", "shown"),
     [
@@ -124,6 +134,9 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
         ((1000, 1000 - 9e-13, 1000), "1000 ±0"),
         ((395.25, 394.2, 396.3), "395.2 ±1.1"),
         ((0.25, 0.25 - 3e-10, 0.25), "0.25 ±3e-10"),
+        ((-0.0, np.nan, np.nan), "0 ±?"),
+        ((0.012345, np.nan, np.nan), "0.0123 ±?"),
+        ((np.nan, np.nan, np.nan), "? ±?"),
     ],
 )
 def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):

@@ -8,7 +8,7 @@ import pytest
 
 from qdtheory import text
 from qdtheory.text import embeddings, requested
-from qdtheory.text.intervals import jackknife_interval
+from qdtheory.text.intervals import random_groups
 
 REAL = [f"a {x} {y} end" for x in "bcde" for y in "fghi"] * 2
 ONE = [f"a {x} {y} end" for x in "bcbb" for y in "fggi"] * 2
@@ -40,16 +40,22 @@ def test_frechet_and_vendi_are_those_of_the_functions(letters):
         values = [text.frechet_distance(rows, features(REAL)), text.vendi_score(rows)]
         assert found.scores[name].value[-2:].tolist() == pytest.approx(values)
 
-        def both(corpus):
-            rows = features([" ".join(s) for s in corpus])
-            distance = text.frechet_distance(rows, features(REAL))
-            return np.array([distance, text.vendi_score(rows)])
+        def rows_of(corpus):
+            return features([" ".join(s) for s in corpus])
 
-        ends = np.array([0.0, 1.0]), np.inf
-        direct = jackknife_interval(both, texts, level=0.9, bounds=ends)
-        for part in ("value", "low", "high", "standard_error"):
-            ours = getattr(found.scores[name], part)[-2:]
-            np.testing.assert_allclose(ours, getattr(direct, part), rtol=1e-9)
+        def without_each_group(texts):
+            corpus = text.as_corpus(texts)
+            group = random_groups(len(corpus), 20)
+            return [rows_of(corpus[group != g]) for g in range(20)]
+
+        real, rests = features(REAL), without_each_group(texts)
+        own = [(text.frechet_distance(x, real), text.vendi_score(x)) for x in rests]
+        theirs = [text.frechet_distance(rows, x) for x in without_each_group(REAL)]
+        variance = 19 * np.var(own, axis=0) + [19 * np.var(theirs), 0]
+        told = found.scores[name].standard_error[-2:]
+        np.testing.assert_allclose(told, np.sqrt(variance), rtol=1e-9)
+        np.testing.assert_allclose(found.left_out[name][:, -2:], own, rtol=1e-9)
+        np.testing.assert_allclose(found.real_left_out[name][:, -2], theirs, rtol=1e-9)
     assert "MiniLM's features" in found.methods
 
 

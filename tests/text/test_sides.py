@@ -20,7 +20,7 @@ def test_sentences_stand_group_after_group():
     for text, place, g in zip(TEXTS, side.place.tolist(), group.tolist()):
         assert side.lengths[place] == len(text)
         assert side.bounds[g] <= place < side.bounds[g + 1]
-    assert (real.first, real.num_groups) == (len(TEXTS), 1)
+    assert (real.first, real.num_groups) == (len(TEXTS), 20)
     assert sorted([*side.place, *real.place]) == [*range(len(TEXTS) + len(REAL))]
 
 
