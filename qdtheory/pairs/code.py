@@ -18,7 +18,15 @@ from jaxtyping import Array, ArrayLike
 
 from qdtheory.pairs.accurate import limits
 from qdtheory.pairs.formulas import Expression
-from qdtheory.pairs.trees import CONDITIONS, MORE_FUNCTIONS, Tree, folded, size_of
+from qdtheory.pairs.trees import (
+    CHOICES,
+    CONDITIONS,
+    MORE_FUNCTIONS,
+    Tree,
+    folded,
+    names,
+    size_of,
+)
 from qdtheory.world.numbers import EPS
 
 # Of the formula written out; larger ones are slow to read, and no proof ends on them.
@@ -58,7 +66,8 @@ def formula_of_code(h: Callable) -> Expression | str:
         if size_of(tree) > MAX_OPERATIONS:
             return f"it has more than {MAX_OPERATIONS} operations"
         formula = Expression.of_tree(tree)
-        for end, value in enumerate(ends):
+        # A choice that falls one way inside may fall another way at an end.
+        for end, value in enumerate(ends if names(tree) & {*CHOICES} else ()):
             limit, _ = limits(formula.inside, end)
             if np.isfinite([value, limit]).all() and not np.isclose(value, limit):
                 return f"it jumps at {end}"
@@ -79,9 +88,9 @@ def _at(h: Callable, end: float) -> float:
 
 
 # --- What stays code ----------------------------------------------------------------
-# Steps down a ladder, and the share of a step at which slopes are compared with rises.
+# Steps down a ladder, and the neighbours of each whose slopes and rises are compared.
 RUNGS = 10.0 ** -np.arange(2, 101)
-SHARE = 1e-3
+NEIGHBOURS = 1 + np.array([0, 1e-3, 2.3e-3, 3.1e-3, 4.7e-3, 5.9e-3])
 # Slopes agree with rises to this, and rises are told from rounding errors to this.
 AGREED = 1e-3
 
@@ -109,7 +118,7 @@ class Code:
     def trusted(self) -> float:
         """The least x of a ladder down to which values and slopes agree."""
         with jax.ensure_compile_time_eval():
-            x = np.stack([RUNGS * (1 + SHARE), RUNGS])
+            x = NEIGHBOURS[:, None] * RUNGS
             read = jax.jit(jax.vmap(jax.value_and_grad(self._in_64_bits)))
             value, slope = (
                 np.asarray(part).reshape(x.shape) for part in read(x.ravel())
@@ -117,13 +126,12 @@ class Code:
             kind = jax.eval_shape(self.function, np.float64(0.5)).dtype
         eps = max(EPS, float(jnp.finfo(kind).eps), 1e-7 * ("float32" in self.why))
         with np.errstate(all="ignore"):
-            step = RUNGS * SHARE
+            step, size = np.diff(x, axis=0), np.abs(slope).max(axis=0)
             noise = 4 * eps * np.abs(value).max(axis=0) / step
-            size = np.abs(slope).max(axis=0)
-            missed = np.abs((value[0] - value[1]) / step - slope.mean(axis=0))
-            bend = np.abs(slope[0] - slope[1])
-            good = missed <= bend + AGREED * size + noise
-            good &= (noise <= AGREED * size) | (size == 0)
+            missed = np.abs(np.diff(value, axis=0) / step - slope[1:])
+            room = np.abs(np.diff(slope, axis=0)) + AGREED * size
+            good = (missed <= room + noise) & ((noise <= AGREED * size) | (size == 0))
+            good = good.all(axis=0)
         return float(RUNGS[:1][0] if not good[0] else RUNGS[np.cumprod(good) > 0][-1])
 
     def _in_64_bits(self, x: ArrayLike) -> Array:

@@ -134,7 +134,7 @@ def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
     if isinstance(h, Code):
         return h.zero
     formula = formula_of(h)
-    return limits(formula.inside, 0)
+    return (np.nan, np.nan) if formula is None else limits(formula.inside, 0)
 
 
 def error_of(h: ScalarFunction) -> float:

@@ -56,7 +56,7 @@ SPECIAL_VALUES = {
 
 
 # --- Building -----------------------------------------------------------------------
-def folded(name: str, *operands: Tree) -> Tree:
+def folded(name: Any, *operands: Any) -> Any:
     """Build a tree, computing with numbers exactly: sqrt(0.3 - 0.3) is the number 0.
 
     Args:
@@ -91,12 +91,12 @@ def folded(name: str, *operands: Tree) -> Tree:
     if not all(isinstance(part, Fraction) for part in operands):
         return tree
     if tree in SPECIAL_VALUES:
-        return SPECIAL_VALUES[tree]  # pyright: ignore[reportArgumentType]
+        return SPECIAL_VALUES[tree]
     whole = name == "**" and operands[1].denominator == 1
     if name in ARITHMETIC or (whole and _bits(operands[0]) * abs(operands[1]) < 2**14):
         try:
             exact = evaluate(tree, None, Fraction, {})
-        except (ValueError, ZeroDivisionError):  # a divisor without a first term
+        except ZeroDivisionError:
             return tree
         return exact if _bits(exact) <= MAX_BITS else tree
     return tree
@@ -458,6 +458,10 @@ def balls(
             start = arb_series([x, 1], order + 1)
             found = evaluate(tree, start, ball, _of_series())
             found = arb_series([0], order + 1) + found
+            if not found[
+                0
+            ].is_finite():  # a sum with NaN leaves derivatives as they are
+                return [found[0], *[arb.nan()] * order]
             scales = map(math.factorial if derivatives else bool, range(order + 1))
             return [found[n] * (scale or 1) for n, scale in enumerate(scales)]
         except (ValueError, ZeroDivisionError):  # a divisor without a first term

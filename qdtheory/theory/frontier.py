@@ -8,7 +8,7 @@ functions use one solver, `regularized_argmax.py`, with one method per kind of g
 
 from dataclasses import field
 from functools import partial
-from typing import Literal, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
-from qdtheory.pairs.scalar_functions import ScalarFunction, limits_at_zero
+from qdtheory.pairs.scalar_functions import ScalarFunction, jet_of, limits_at_zero
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
     order_of,
@@ -26,6 +26,7 @@ from qdtheory.solvers.regularized_argmax import (
     solver,
 )
 from qdtheory.solvers.search import search_frontier
+from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
 from qdtheory.world.records import Record
@@ -37,6 +38,8 @@ NEAREST_WEIGHT = -TINY
 TIED = 4 * EPS
 # Largest deviation from 1 of the sum of an optimum.
 SOLVED = 1e-9
+# Largest deviation from the conditions of an optimum, relative to their terms.
+OPTIMAL = 1e-7
 # Number of previous weights from which the next starting point is extrapolated.
 NUM_NODES = 4
 
@@ -74,10 +77,10 @@ class ParetoFrontier(Record):
         diversity: V of each point, nonincreasing.
         residual: the largest $|\sum_i Q_i - 1|$ over the points; for a search, the
             largest first-order optimality gap, in units of quality.
+        status: "exact" if g is proved to be strictly concave; "lower_bound" for points
+            that better models may dominate: of a search, or of a g that is not proved.
         q: for a search, the models found, shape (points, N); otherwise None, since
             `pareto_optimum` gives the model of each weight.
-        status: "exact", or "lower_bound" for points found by a search, which better
-            models may dominate.
     """
 
     w: Float[Array, "*batch points"]
@@ -86,8 +89,8 @@ class ParetoFrontier(Record):
     quality: Float[Array, "*batch points"]
     diversity: Float[Array, "*batch points"]
     residual: Float[Array, "*batch"]
+    status: Literal["exact", "lower_bound"] = field(metadata=STATIC)
     q: Float[Array, "*batch points texts"] | None = None
-    status: Literal["exact", "lower_bound"] = field(default="exact", metadata=STATIC)
 
 
 @jax.tree_util.register_dataclass
@@ -154,6 +157,7 @@ def pareto_optimum(
     weight = jnp.asarray(w, dtype=float)
     q, b = maximise(pair.g, scores, weight)
     residual = require_solved(jnp.abs(q.sum() - 1))
+    _require_optimal(pair.g, scores, q, weight, b)
     q = jnp.where(residual <= SOLVED, q, jnp.nan)
     return ParetoOptimum(
         q=q,
@@ -216,7 +220,8 @@ def pareto_frontier(
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = require_solved(residual.max())
-    return ParetoFrontier(w, alpha, b, quality, diversity, solved)
+    status = "exact" if is_strictly_concave(pair.g) else "lower_bound"
+    return ParetoFrontier(w, alpha, b, quality, diversity, solved, status)
 
 
 def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
@@ -230,7 +235,7 @@ def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
         return w, 1 / (1 + price), q @ (marginal - w * slope), quality, diversity
 
     points = jax.lax.map(lambda x: point(*x), (q, prices))
-    return ParetoFrontier(*points, residual=gaps.max(), q=q, status="lower_bound")
+    return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
 def saturation_weight(
@@ -401,6 +406,26 @@ def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
             "by adding -1e-3 * x**2, or take a smaller weight"
         )
     return residual
+
+
+def _require_optimal(g: ScalarFunction, scores: Any, q: Any, w: Any, b: Any) -> None:
+    """Raise if the answer misses its own conditions; pass traced values."""
+    if any(isinstance(x, Tracer) for x in (scores, q, w, b)) or not -np.inf < w < 0:
+        return
+    scores, q = np.asarray(scores), np.asarray(q)
+    finite = np.isfinite(scores)
+    line = float(w) * scores[finite] + float(b)
+    slopes = jet_of(g, np.maximum(q[finite], LEAST_PROBABILITY)).slope
+    gaps = np.where(q[finite] > 0, np.abs(slopes - line), slopes - line)
+    size = np.abs(slopes) + abs(float(w)) * np.abs(scores[finite]) + abs(float(b))
+    if (missed := gaps > OPTIMAL * size.max()).any() or np.isnan(gaps).any():
+        worst = int(np.nanargmax(gaps))
+        raise ValueError(
+            f"the optimum misses g'(Q_i) = w f(P_i) + b by {gaps[worst]:.1e} at Q_i = "
+            f"{q[finite][worst]:.3g} ({missed.sum()} texts): 64 bits do not determine "
+            "it; write g without differences of nearly equal numbers, or take a "
+            "smaller weight"
+        )
 
 
 def weight_of(alpha: float) -> float:

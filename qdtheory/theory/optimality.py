@@ -8,6 +8,7 @@ curve along a direction of positive curvature of $U + \eta V$ does.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -89,7 +90,7 @@ class Metrics:
     exact: bool = False
 
 
-def metrics_of(pair: Pair, *, stated_concave: bool = False) -> Metrics:
+def metrics_of(pair: Any, *, stated_concave: bool = False) -> Metrics:
     """Build the values and derivatives of a pair by JAX.
 
     Args:
