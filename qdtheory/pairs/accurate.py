@@ -84,20 +84,23 @@ def limits(tree: Tree, end: int) -> tuple[float, float]:
     from flint import ctx
 
     inwards = [Fraction(1, 2**k) for k in LADDER]
-    found = [enclosed(tree, abs(end - x), 1, x) for x in inwards]
-    if len(rows := [row for row in found if row]) < len(found):
+    # A value is compared with how far it is from its limit, a slope with the value.
+    found = [
+        (enclosed(tree, abs(end - x), 1, x), enclosed(tree, abs(end - x), 1))
+        for x in inwards
+    ]
+    if len(rows := [(a[0], b[1]) for a, b in found if a and b]) < len(found):
         return np.nan, np.nan
     with ctx.workprec(PRECISIONS[0]):
-        slopes = [row[1] / ball(x) for row, x in zip(rows, inwards, strict=True)]
-        return _limit([row[0] for row in rows]), _limit(slopes)
+        return _limit([row[0] for row in rows]), _limit([row[1] for row in rows])
 
 
 def _limit(sequence: list) -> float:
     """Limit of numbers at distances that are squared from one to the next."""
     before, after = (b - a for a, b in pairwise(sequence[1:]))
     last = sequence[-1]
-    if abs(after) <= abs(last) * 1e-12 or float(abs(last).upper()) < TINY:
-        return float(last) + 0.0
+    if after.contains(0) or abs(after) <= abs(last) * 1e-12:
+        return 0.0 if last.contains(0) else float(last) + 0.0
     ratio = float(after / before) if before != 0 else np.inf
     if abs(ratio) > 0.75:  # a logarithm's doubles
         return float(np.copysign(np.inf, float(after)))
@@ -201,9 +204,10 @@ def tabulate(tree: Tree, end: float) -> Table | None:
         (low, high), tried = waiting.pop(), tried + 1
         centre = low + (high - low) / 2
         radius = high - centre
-        if (terms := _polynomial(tree, centre, radius)) is not None:
+        between = low < centre < high
+        if between and (terms := _polynomial(tree, centre, radius)) is not None:
             rows.append((low, centre, radius, terms))
-        elif low < centre < high and np.isfinite(_at(tree, centre)):
+        elif between and np.isfinite(_at(tree, centre)):
             waiting += [(centre, high), (low, centre)]
         else:  # a jump, a kink or a pole, or outside the domain
             rows.append((low, low, 1.0, [_at(tree, low)]))

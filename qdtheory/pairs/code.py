@@ -141,8 +141,9 @@ class Code:
     def zero(self) -> tuple[float, float]:
         """Value and slope of the tangent at 0."""
         with jax.ensure_compile_time_eval():
-            value, slope = map(float, jax.value_and_grad(self)(0.0))
-        return value, slope
+            read = jax.value_and_grad(self._in_64_bits)
+            value, slope = map(float, read(self.trusted))
+        return value - slope * self.trusted, slope
 
     def __call__(self, x: ArrayLike) -> Array:
         """The code where it is trusted, its tangent below."""

@@ -18,6 +18,7 @@ from operator import add, mul
 from typing import Any
 
 from qdtheory.pairs.trees import PRECISION, ball
+from qdtheory.world.clock import time_limit
 
 # Distances from an end at which balls take over, as exponents of 1/2, largest first.
 NEAR_ENDS = (2, 4, 8, 16, 32, 64, 128)
@@ -73,6 +74,24 @@ def sign_of(h: Any, x: Any) -> Sign:
         >>> sign_of(9 - 10 * x, x).value is None
         True
     """
+    try:
+        with time_limit():
+            return _sign_of_factors(h, x)
+    except TimeoutError:
+        return _sign_by_balls(h, x)
+
+
+def _sign_by_balls(h: Any, x: Any) -> Sign:
+    """The sign by bisection alone, up to both ends."""
+    ends = [_sign_around(side, x) for side in (h, h.subs(x, 1 - x))]
+    (low, near_0), (high, near_1) = (end or (None, 0) for end in ends)
+    if low is None or low != high:
+        return Sign(None, place=Fraction(1, 2))
+    found = _bisect(h, x, low, (near_0, near_1))
+    return Sign(found.value, found.value is not None, found.place)
+
+
+def _sign_of_factors(h: Any, x: Any) -> Sign:
     if is_zero(h):
         return Sign(0)
     value, strict = 1, True
@@ -336,6 +355,25 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 # --- The ends -------------------------------------------------------------------------
 def _end(h: Any, y: Any) -> tuple[int | None, int]:
     """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
+    if (found := _sign_around(h, y)) is not None:
+        return found
+    return _end_by_terms(h, y)
+
+
+def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
+    """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
+    from flint import arb, ctx
+
+    with ctx.workprec(PRECISION):
+        run = _runner(h, y)
+        for k in NEAR_ENDS[:4]:
+            value = run(arb((1, -k - 1), (1, -k - 1)))
+            if value > 0 or value < 0:
+                return (1 if value > 0 else -1), k
+    return None
+
+
+def _end_by_terms(h: Any, y: Any) -> tuple[int | None, int]:
     ladder, order = [h], 0
     # If h(0) = 0, h and h' have the same sign near 0.
     while order < MAX_ORDER and number_sign(ladder[-1].subs(y, 0)) == 0:

@@ -105,9 +105,9 @@ def test_code_is_its_tangent_where_it_cannot_be_trusted():
     found = scalar_function(lambda x: jnp.interp(x, knots, knots**2) + 1, "g")
     assert 1e-12 <= found.trusted <= 1e-2
     assert float(found(0.0)) == pytest.approx(1.0, abs=1e-12)
-    noisy = scalar_function(lambda x: digamma(1e-300 + x) * 0 - jnp.log1p(x - 1), "g")
-    assert noisy.trusted >= 1e-7  # log1p(x - 1) has a third of its digits there
-    assert np.isfinite(noisy.zero).all()
+    rounded = scalar_function(lambda x: jnp.float32(1 + x) ** 2, "g")
+    assert rounded.trusted >= 1e-3
+    assert rounded.zero == pytest.approx((1.0, 2.0), abs=0.1)
 
 
 def test_no_seal_rests_on_code():
