@@ -26,7 +26,7 @@ from qdtheory.discrepancy.gain import Gain
 from qdtheory.discrepancy.weak_duality import rounding, tangent_bound
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.posed import Posed
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.pairs.scalar_functions import ScalarFunction, error_of
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.interior_point import (
     Program,
@@ -35,6 +35,7 @@ from qdtheory.solvers.interior_point import (
     tangent_at,
 )
 from qdtheory.solvers.regularized_argmax import require_concave
+from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CLOSED, NOISE
@@ -161,7 +162,8 @@ class ConditionalDiscrepancy(Gain):
 
     Attributes:
         qdisc: as in `Gain`.
-        upper_bound: as in `Gain`, up to rounding.
+        upper_bound: as in `Gain`, up to rounding; infinite unless g is proved to be
+            strictly concave.
         q: a model, shape (conditions, texts), as diverse as P up to rounding.
         w: the multiplier common to all conditions, dV/dU along the frontier at `q`; 0
             if P maximises diversity, minus infinity or close to it if q maximises
@@ -234,8 +236,11 @@ def average_discrepancy(
     paid = price * least
     quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
     bound = float(weights @ heights) - paid - quality
-    bound += rounding(p.size) * (abs(paid) + float(np.abs(heights).max()))
-    return ConditionalDiscrepancy(gain, max(bound, gain), jnp.asarray(q), w)
+    bound += rounding(p.size, error_of(pair.g)) * (
+        abs(paid) + float(np.abs(heights).max())
+    )
+    upper = max(bound, gain) if is_strictly_concave(pair.g) else np.inf
+    return ConditionalDiscrepancy(gain, upper, jnp.asarray(q), w)
 
 
 def pooled_discrepancy(
@@ -302,7 +307,8 @@ def pooled_discrepancy(
             best, gain = q, found
         if upper - gain <= CLOSED * unit:
             break
-    return ConditionalDiscrepancy(gain, max(upper, gain), jnp.asarray(best), -1 / price)
+    upper = max(upper, gain) if is_strictly_concave(pair.g) else np.inf
+    return ConditionalDiscrepancy(gain, upper, jnp.asarray(best), -1 / price)
 
 
 class Transport(Gain):

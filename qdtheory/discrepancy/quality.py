@@ -81,10 +81,11 @@ class Discrepancy(Gain):
         drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
             1 only if the most diverse model itself beats P in quality.
         status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
-            the range of the texts' scores, or the rounding error of quality;
+            what a model can gain (the range of the scores, or the distance from U(P)
+            to the greatest score if that is less), or the rounding error of quality;
             "certified": the dual of a convex problem or `qdtheory.certify` shows it to
-            within 1e-5 of that range; "lower_bound": the best model found. What a
-            bound assumes of g or V is stated in `reason`.
+            within 1e-5 of that; "lower_bound": the best model found. What a bound
+            assumes of V, and what keeps a result from a seal, is stated in `reason`.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).

@@ -150,12 +150,13 @@ def check_compatibility(
     """Decide whether the real distribution can be beaten in both metrics at once.
 
     Separable pairs are decided for every P by Theorem 3, in its exact scope: N >= 4
-    texts, unless `num_texts` or `p` specifies 2 or 3. If f and g are expressions or
-    named functions, "compatible" is a proof: SymPy proves the condition and derives
-    the divergence, ball arithmetic proves that f is defined and increasing on all of
-    (0, 1), and the gains of a witness are proved to be positive. For functions given
-    as code, the result is a witness, with gains above the rounding error of their
-    precision, or "no deviation found", unless `stated` adds to it. Kernel pairs are
+    texts, unless `num_texts` or `p` specifies 2 or 3. If f and g are expressions,
+    named functions or code that can be read as a formula, "compatible" is a proof:
+    SymPy proves the condition and derives the divergence, ball arithmetic proves that
+    f is defined and increasing on all of (0, 1), and the gains of a witness are proved
+    to be positive. For other code, the result is a witness, with gains above the
+    rounding error of its precision, or "no deviation found", unless `stated` adds to
+    it. Kernel pairs are
     decided by the signs of the kernel's eigenvalues, a `ClusterPair` on its classes,
     BLEU by the classification of `bleu_settings`, with a witness where it is beaten,
     and a `VendiPair` is compatible. Any other differentiable pair is
@@ -169,9 +170,10 @@ def check_compatibility(
             theorem covers every P, the pair is then called incompatible if this P is
             beaten, and never compatible: at best "not_beaten_at_p".
         num_texts: N, if no `p` is given.
-        stated: a property of functions given as code that the caller vouches for and
-            that the verdict then relies on. "matched": f and g are smooth on (0, 1),
-            f increases strictly and g'' = w0 f' with w0 < 0; checked at points.
+        stated: a property of functions known by their code only that the caller
+            vouches for and that the verdict then relies on. "matched": f and g are
+            smooth on (0, 1), f increases strictly and g'' = w0 f' with w0 < 0; checked
+            at points.
             "concave": U is linear and V concave in the model, so that gradients
             antiparallel at `p`, up to rounding, prove that it is Pareto-optimal.
 

@@ -1,8 +1,9 @@
 r"""Theorem 3: every P is Pareto-optimal if $g'' = w_0 f'$, $w_0 < 0$, and f increases.
 
 Three checks of the condition, of increasing strength: a fit on a grid, for functions
-given as code; a refutation at four points, by ball arithmetic; a symbolic proof, which
-also gives the exact constants and the divergence. The last two apply to formulas.
+known by their code only; a refutation at four points, by ball arithmetic; a symbolic
+proof, which also gives the exact constants and the divergence. The last two apply to
+formulas.
 """
 
 from collections.abc import Iterator
