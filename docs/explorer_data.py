@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 import qdtheory as qd
 from qdtheory.generators.decoders import next_token_laws
-from qdtheory.pairs import formulas
+from qdtheory.pairs import formulas, trees
 from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES, formula_of
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
@@ -114,7 +114,7 @@ def grammar():
             "number": formulas.MAX_NUMBER,
             "power": formulas.MAX_POWER,
             "denominator": formulas.MAX_DENOMINATOR,
-            "bits": formulas.MAX_BITS,
+            "bits": trees.MAX_BITS,
         },
     }
 

@@ -68,19 +68,6 @@ def test_what_is_entered_has_its_column_and_row_in_the_matrix(entered):
     assert ("SQUARE", None, "CUBE", None) in matrix.theorems()
 
 
-def test_without_a_formula_nothing_is_proved(entered):
-    with patch.dict(DIVERSITIES):
-
-        @named(DIVERSITIES, None)
-        def CODE(x):
-            return x - x**3
-
-        verdict = qd.check_compatibility(named_pairs()["SQUARE-CODE"])
-    assert verdict.compatible is None
-    assert "at 1023 points" in verdict.reason
-    assert verdict.w0 == pytest.approx(-3, rel=1e-9)
-
-
 def test_a_formula_that_is_none_is_refused():
     with pytest.raises(ValueError, match="not allowed in an expression"):
         named({}, "x^2")(lambda x: x**2)

@@ -414,7 +414,7 @@ def test_every_statement_has_a_row_and_every_row_a_statement(path):
 
 def test_the_rows_name_claims_that_tests_show_and_proofs_that_coq_reads():
     stems = {path.stem for path in SOURCES}
-    marked = {claim for claim, _ in MARKED}
+    marked = {mark.claim for mark in MARKED}
     stated = re.findall(
         r"^(?:Theorem|Corollary) (\w+)", "\n".join(PROOFS.values()), re.M
     )

@@ -91,11 +91,17 @@ def test_values_and_derivatives_of_a_thousand_formulas_agree(explorer):
     assert len(read) == 1000
     there = read_in_the_page(explorer, [t for t, _ in read])
     differ = [t for (t, a), b in zip(read, there) if not agree(a, b)]
-    assert len(differ) <= 5, differ  # x - x*x**0.5/x**0.5 is 0, or a rounding error
+    assert len(differ) <= 5, differ  # a rounding error, or beside a pole
 
 
 def agree(a, b):
-    """Whether numbers are equal up to rounding in the largest of them at a point."""
+    """Whether numbers are equal up to rounding in the largest of them at a point.
+
+    At 1, the last point, the page has no limits: what it cannot tell is not compared.
+    """
+    untold = ~np.isfinite(b)
+    untold[:-1] = False
+    a = np.where(untold, b, a)
     size = np.where(np.isfinite(a), np.abs(a), 0).max(axis=1, keepdims=True)
     finite = np.isfinite(a)
     close = np.abs(np.where(finite, a, 0) - np.where(finite, b, 0)) <= 1e-9 * (1 + size)

@@ -64,7 +64,10 @@ def in_code():
         if (values := values_of(part.type)) is not None
     }
     return {name: found[name] for name in found if name not in ECHOES} | {
-        "grade, each exercise": grade.VERDICT.pattern.split("(")[-1][:-1].split("|"),
+        "grade, each exercise": [
+            *grade.VERDICT.pattern.split("(")[-1][:-1].split("|"),
+            "stopped",
+        ],
         "check --exit-code": [*check.EXIT_STATUSES.values()],
     }
 

@@ -10,7 +10,6 @@
 const BestModels = (() => {
   const EPS = Number.EPSILON;
   const NOISE = 8 * EPS; // of a sum of a few terms
-  const TINY = 2.2250738585072014e-308; // stands for 0 where g is NaN there
   const LEAST = 1e-100; // the smallest probability that is told from 0
   const [EVEN, POINTS] = [12, 48]; // of a frontier that is drawn
   const CLOSE = 12; // more of them on either side of P
@@ -23,6 +22,29 @@ const BestModels = (() => {
     ...range(64).map((i) => 10 ** (-12 + (9 * i) / 63)),
     ...range(960).map((i) => 2e-3 + (0.998 * i) / 959),
   ];
+
+  // A value and a slope that 64 bits do not tell: a rise between neighbours that lies
+  // outside their two slopes, as where (1 + x) - 1 has lost its digits.
+  function requireTold(g) {
+    const grid = [...range(352).map((i) => LEAST * 10 ** (i / 4)), ...GRID];
+    const jets = grid.map((x) => g.jet(x));
+    const [values, slopes] = [0, 1].map((n) => jets.slice(-960).map((jet) => jet[n]));
+    const [height, usual] = [values, slopes].map((parts) => Math.max(...parts) - Math.min(...parts));
+    for (let i = 1; i < grid.length; i++) {
+      const [[v, s], [w, t]] = [jets[i - 1], jets[i]];
+      if (grid[i] > GRID[0] && Number.isNaN(s + t)) continue; // whyNotConcave says it
+      const step = grid[i] - grid[i - 1];
+      const size = Math.max(Math.abs(s), Math.abs(t), grid[i] > 2e-3 ? usual : 0);
+      const noise = NOISE * Math.max(Math.abs(v), Math.abs(w)) + 1e-12 * height;
+      const error = noise / step + 1e-6 * size;
+      const rise = (w - v) / step;
+      if (rise >= Math.min(s, t) - error && rise <= Math.max(s, t) + error) continue;
+      throw new Error(
+        `64 bits do not tell g near ${digits(grid[i])}: its values rise by ${digits(rise)} an x, its slopes are ` +
+          `${digits(s)} and ${digits(t)}; write g without jumps and without differences of nearly equal numbers`,
+      );
+    }
+  }
 
   // Why g is not strictly concave, as far as the grid shows; "" if it is.
   function whyNotConcave(g) {
@@ -45,24 +67,20 @@ const BestModels = (() => {
   }
 
   function slopeAtZero(g) {
-    const [atZero, near, nearer] = [0, 1e-100, 1e-200].map((x) => g.jet(x)[1]);
-    if (!Number.isNaN(atZero)) return atZero;
-    if (Number.isNaN(nearer)) throw new Error("64 bits do not tell g' near 0: it is NaN there");
-    return nearer - near > 1e-6 * Math.max(1, Math.abs(near)) ? Infinity : nearer;
+    const slope = g.jet(0)[1];
+    if (Number.isNaN(slope)) throw new Error("64 bits do not tell g' near 0: it is NaN there");
+    return slope;
   }
 
   // The range of g without the line through its ends: the unit of diversity.
   function chordHeight(g) {
-    const values = range(1025).map((i) => g.jet(Math.max(i / 1024, TINY))[0]);
+    const values = range(1025).map((i) => g.jet(i / 1024)[0]);
     const [first, last] = [values[0], values[1024]];
     const above = values.map((value, i) => value - first - ((last - first) * i) / 1024);
     return Math.max(...above) - Math.min(...above) || 1;
   }
 
-  function diversity(g, q) {
-    const least = Number.isNaN(g.jet(0)[0]) ? TINY : 0; // -x*log(x) has a limit at 0
-    return total(q.map((x) => g.jet(Math.max(x, least))[0]));
-  }
+  const diversity = (g, q) => total(q.map((x) => g.jet(x)[0]));
 
   // A text of probability 0 costs nothing, even if its score is minus infinity.
   const quality = (scores, q) => total(q.map((x, i) => (x === 0 ? 0 : x * scores[i])));
@@ -270,6 +288,7 @@ const BestModels = (() => {
     if (!Number.isFinite(real[1])) {
       throw new Error("the diversity of P itself is not finite; give every text some probability");
     }
+    requireTold(g);
     const refusal = whyNotConcave(g);
     const inflection = refusal && ConcaveConvex.inflection(g);
     if (refusal && !inflection) {

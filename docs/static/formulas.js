@@ -297,6 +297,61 @@ const Formulas = (() => {
     return (x) => operation(first(x), second(x));
   }
 
+  // --- Powers of x, combined: x**3/x is x**2, log(1/x) is -log(x) ---------------------
+  // As [c, a] if a tree is c x^a with fractions c > 0 and a, for x > 0.
+  function powerOf(tree) {
+    if (tree === "x") return [fraction(1n), fraction(1n)];
+    if (isFraction(tree)) return tree.n > 0n ? [tree, fraction(0n)] : null;
+    const [name, left, right] = tree;
+    if (name === "exp" && left[0] === "log") return powerOf(left[1]);
+    const [a, b] = [powerOf(left), right && name !== "**" ? powerOf(right) : null];
+    if (a && name === "plus") return a;
+    if (a && b && (name === "*" || name === "/")) {
+      return [EXACT[name](a[0], b[0]), EXACT[name === "*" ? "+" : "-"](a[1], b[1])];
+    }
+    const exponent = name === "**" ? right : name === "sqrt" ? fraction(1n, 2n) : null;
+    if (!a || !exponent) return null;
+    const one = a[0].n === a[0].d;
+    if (!one && (exponent.d !== 1n || size(exponent.n) > 32n)) return null;
+    return [one ? a[0] : EXACT["**"](a[0], exponent), EXACT["*"](a[1], exponent)];
+  }
+
+  function combined(tree) {
+    const power = Array.isArray(tree) && hasX(tree) && powerOf(tree);
+    if (power) {
+      const [c, a] = power;
+      const alone = a.n === a.d ? "x" : ["**", "x", a];
+      return a.n === 0n ? c : c.n === c.d ? alone : ["*", c, alone];
+    }
+    if (!Array.isArray(tree)) return tree;
+    const [name, ...operands] = tree;
+    const inside = name === "log" && hasX(tree) && powerOf(operands[0]);
+    if (inside) {
+      const [c, a] = inside;
+      const log = ["*", a, ["log", "x"]];
+      return c.n === c.d ? log : ["+", ["log", c], log];
+    }
+    return [name, ...operands.map(combined)];
+  }
+
+  // --- Limits at 0 of what is NaN there, as x*log(x) is -------------------------------
+  // Of values at 1e-16, 1e-32, 1e-64 and 1e-128, as in pairs/accurate.py.
+  function limitOf([, first, second, last]) {
+    const [before, after] = [second - first, last - second];
+    if (Math.abs(after) <= 1e-12 * Math.abs(last)) return last;
+    const ratio = before === 0 ? Infinity : after / before;
+    if (Math.abs(ratio) > 0.75) return Math.sign(after) * Infinity; // a logarithm's doubles
+    const limit = last + (after * ratio) / (1 - ratio); // 1/log(x) halves
+    return Math.abs(limit) > 1e-6 * Math.abs(after) ? limit : 0;
+  }
+
+  function withLimit(jet) {
+    const there = jet(0);
+    const near = [1e-16, 1e-32, 1e-64, 1e-128].map(jet);
+    const atZero = there.map((part, n) => (Number.isNaN(part) ? limitOf(near.map((found) => found[n])) : part));
+    return (x) => (x === 0 ? atZero : jet(x));
+  }
+
   // A formula, or the name of one such as LL; throws an Error with one line.
   function read(given) {
     let text = Object.hasOwn(names, given.trim()) ? names[given.trim()] : given;
@@ -317,7 +372,7 @@ const Formulas = (() => {
         `powers are at most ${limits.power}, multiplied where they are nested, got ${got} in ${text}`,
       );
     }
-    return { text, jet: jetOf(tree) };
+    return { text, jet: withLimit(jetOf(combined(tree))) };
   }
 
   return { read };

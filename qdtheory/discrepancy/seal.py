@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+from flint import ctx
 
 from qdtheory.pairs.base import LinearPair, expected_score
 from qdtheory.pairs.code import Code
@@ -117,8 +118,6 @@ def _faults_of_g(posed: Posed, q: np.ndarray) -> Iterator[str]:
 
 def _rise(g: Any, p: np.ndarray, q: np.ndarray) -> tuple[Any, float]:
     """V(q) - V(p) in balls, and the size of its terms."""
-    from flint import ctx
-
     at_zero = g.numerics.zero[0]
     with ctx.workprec(PRECISION):
         total, size = ball(Fraction()), 0.0

@@ -8,7 +8,7 @@ choice (`where`, `cond`, `maximum`) that falls one way on all of (0, 1) is made 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import jax
@@ -54,8 +54,8 @@ def formula_of_code(h: Callable) -> Expression | str:
     Example:
         >>> formula_of_code(lambda x: x * jnp.log1p(1 / x - 1))
         Expression(text='x*log(1 + 1/x - 1)')
-        >>> formula_of_code(lambda x: jnp.interp(x, jnp.arange(3.0), jnp.arange(3.0)))
-        'the operation lt_to has no formula'
+        >>> formula_of_code(jax.scipy.special.digamma)
+        'the operation digamma has no formula'
     """
     try:
         with jax.ensure_compile_time_eval():
@@ -322,12 +322,17 @@ def _tanh(a: Tree) -> Tree:
     return _over(_minus(square, ONE), _add(square, ONE))
 
 
+def _polynomial(a: Tree, *coefficients: Tree) -> Tree:
+    return reduce(lambda higher, c: _add(_times(higher, a), c), coefficients[::-1])
+
+
 OPERATIONS: dict[str, Callable[..., Tree]] = {
     "add": _add,
     "sub": _minus,
     "mul": _times,
     "div": _over,
     "neg": _negative,
+    "polynomial": _polynomial,
     "log": _log,
     "exp": _exp,
     "sqrt": _function("sqrt"),

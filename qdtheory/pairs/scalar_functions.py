@@ -34,14 +34,13 @@ _FORMULAS: dict[ScalarFunction, Expression] = {}
 
 
 def named(
-    table: dict[str, ScalarFunction], formula: str | None
+    table: dict[str, ScalarFunction], formula: str
 ) -> Callable[[ScalarFunction], ScalarFunction]:
     """Enter a function in a table under its own name.
 
     Args:
         table: `QUALITIES` or `DIVERSITIES`.
-        formula: the text of an `Expression` that equals the function on (0, 1); None
-            if there is none, and then the function is known by its code only.
+        formula: the text of an `Expression` that equals the function on (0, 1).
 
     Returns:
         A decorator, which returns the function itself.
@@ -59,8 +58,7 @@ def named(
 
     def enter(h: ScalarFunction) -> ScalarFunction:
         table[getattr(h, "__name__", type(h).__name__)] = h
-        if formula is not None:
-            _FORMULAS[h] = Expression(formula)
+        _FORMULAS[h] = Expression(formula)
         return h
 
     return enter

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flint import arb, arb_series, ctx, fmpq
 
 from qdtheory.pairs.jets import Jet, jet_functions
 from qdtheory.world.clock import time_limit
@@ -92,14 +93,19 @@ def folded(name: Any, *operands: Any) -> Any:
         return tree
     if tree in SPECIAL_VALUES:
         return SPECIAL_VALUES[tree]
-    whole = name == "**" and operands[1].denominator == 1
-    if name in ARITHMETIC or (whole and _bits(operands[0]) * abs(operands[1]) < 2**14):
+    if name in ARITHMETIC or (name == "**" and _is_short(*operands)):
         try:
             exact = evaluate(tree, None, Fraction, {})
         except ZeroDivisionError:
             return tree
         return exact if _bits(exact) <= MAX_BITS else tree
     return tree
+
+
+def _is_short(base: Fraction, exponent: Fraction) -> bool:
+    """Whether a power is a fraction worth computing: most have more bits than kept."""
+    plain = base.denominator == 1 and abs(base) <= 1
+    return exponent.denominator == 1 and (plain or abs(exponent) <= MAX_BITS)
 
 
 def _bits(exact: Fraction) -> int:
@@ -180,8 +186,6 @@ def _sign(tree: Tree) -> int | None:
 
 def _over_pieces(tree: Tree) -> Iterator[Any]:
     """Enclosures of a tree on pieces that cover [0, 1]."""
-    from flint import arb
-
     half = Fraction(1, 2 * NUM_PIECES)
     for i in range(NUM_PIECES):
         yield balls(tree, ball((2 * i + 1) * half) + arb(0, float(half)))[0]
@@ -299,7 +303,7 @@ def evaluate(
         tree: any tree.
         x: the variable in that arithmetic.
         number: makes a number of it.
-        functions: the operations besides + - * / ** by name.
+        functions: the operations by name; + - * / ** are Python's unless given.
 
     Returns:
         The value.
@@ -320,9 +324,10 @@ def evaluate(
                     # JAX and SymPy know more of a power if its exponent is an int.
                     whole = exponent.denominator == 1
                     power = int(exponent) if whole else number(exponent)
-                    known[id(tree)] = visit(base) ** power
+                    to_the = functions.get("**", operator.pow)
+                    known[id(tree)] = to_the(visit(base), power)
                 case (name, *operands):
-                    operation = ARITHMETIC.get(name) or functions[name]
+                    operation = functions.get(name) or ARITHMETIC[name]
                     known[id(tree)] = operation(*map(visit, operands))
         return known[id(tree)]
 
@@ -430,8 +435,7 @@ def balls(
     x: Any,
     order: int = 0,
     precision: int = PRECISION,
-    *,
-    derivatives: bool = True,
+    unit: Fraction | None = None,
 ) -> list[Any]:
     """Enclose a tree and its derivatives, at a number or on all of an interval.
 
@@ -440,7 +444,8 @@ def balls(
         x: an Arb ball.
         order: of the highest derivative.
         precision: bits of the balls' midpoints.
-        derivatives: else Taylor's coefficients, the n-th derivative by n!.
+        unit: of Taylor's coefficients, the n-th derivative by n!, instead of the
+            derivatives: they are those of powers of (x' - x) / unit.
 
     Returns:
         An Arb ball each; NaN outside the domain, and where a choice is not decided.
@@ -450,20 +455,19 @@ def balls(
         >>> round(float(value), 6)
         -693.147181
     """
-    from flint import arb, arb_series, ctx
-
     with ctx.workprec(precision):
         cap, ctx.cap = ctx.cap, order + 1
         try:
-            start = arb_series([x, 1], order + 1)
+            start = arb_series([x, ball(unit or Fraction(1))], order + 1)
             found = evaluate(tree, start, ball, _of_series())
             found = arb_series([0], order + 1) + found
             if not found[
                 0
             ].is_finite():  # a sum with NaN leaves derivatives as they are
                 return [found[0], *[arb.nan()] * order]
-            scales = map(math.factorial if derivatives else bool, range(order + 1))
-            return [found[n] * (scale or 1) for n, scale in enumerate(scales)]
+            if unit is not None:
+                return [found[n] for n in range(order + 1)]
+            return [found[n] * math.factorial(n) for n in range(order + 1)]
         except (ValueError, ZeroDivisionError):  # a divisor without a first term
             return [arb.nan()] * (order + 1)
         finally:
@@ -480,8 +484,6 @@ def ball(exact: Fraction | float, precision: int | None = None) -> Any:
     Returns:
         The ball; infinite or NaN as the number is.
     """
-    from flint import arb, ctx, fmpq
-
     if isinstance(exact, float):
         return arb(exact)
     with ctx.workprec(precision or max(PRECISION, ctx.prec)):
@@ -541,10 +543,20 @@ def _of_jets() -> dict[str, Callable]:
 @cache
 def _of_series() -> dict[str, Callable]:
     """The functions of Arb's power series; a condition is True, False or None."""
-    from flint import arb, arb_series
 
     def first(a: Any) -> Any:
         return a[0] if isinstance(a, arb_series) else a
+
+    # A series that is 0 forgets what it is multiplied by, and its own powers.
+    def times(a: Any, b: Any) -> Any:
+        return a * b if first(a).is_finite() and first(b).is_finite() else arb.nan()
+
+    def over(a: Any, b: Any) -> Any:
+        return a / b if first(a).is_finite() and first(b).is_finite() else arb.nan()
+
+    def to_the(a: Any, n: Any) -> Any:
+        fine = first(a).is_finite() and (n >= 0 or first(a) != 0)
+        return a**n if fine else arb.nan()
 
     def less(a: Any, b: Any) -> bool | None:
         a, b = first(a), first(b)
@@ -577,5 +589,6 @@ def _of_series() -> dict[str, Callable]:
         name: lambda a, name=name: getattr(a, name)()
         for name in (*FUNCTIONS, *MORE_FUNCTIONS)
     }
+    functions |= {"*": times, "/": over, "**": to_the}
     functions |= {"<": less, "<=": at_most, "==": equal, "where": where}
     return functions | {"and": both, "or": either, "not": negated, "floor": floor}

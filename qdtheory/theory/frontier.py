@@ -416,7 +416,8 @@ def _require_optimal(g: ScalarFunction, scores: Any, q: Any, w: Any, b: Any) -> 
     finite = np.isfinite(scores)
     line = float(w) * scores[finite] + float(b)
     slopes = jet_of(g, np.maximum(q[finite], LEAST_PROBABILITY)).slope
-    gaps = np.where(q[finite] > 0, np.abs(slopes - line), slopes - line)
+    told = q[finite] >= LEAST_PROBABILITY
+    gaps = np.where(told, np.abs(slopes - line), slopes - line)
     size = np.abs(slopes) + abs(float(w)) * np.abs(scores[finite]) + abs(float(b))
     if (missed := gaps > OPTIMAL * size.max()).any() or np.isnan(gaps).any():
         worst = int(np.nanargmax(gaps))

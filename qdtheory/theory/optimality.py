@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flint import ctx
 from jaxtyping import Float
 
 from qdtheory.pairs.base import LinearPair, Pair
@@ -189,8 +190,6 @@ def _exact_gains(
     f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
 ) -> np.ndarray:
     """Rigorous lower bounds on both gains, for the exact values of the floats."""
-    from flint import ctx
-
     real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
     for side in (real, model):  # make the sum exactly 1, which floats are not
         side[-1] = 1 - sum(side[:-1], Fraction(0))

@@ -17,6 +17,8 @@ from math import comb, prod
 from operator import add, mul
 from typing import Any
 
+from flint import arb, ctx
+
 from qdtheory.pairs.trees import PRECISION, ball
 from qdtheory.world.clock import time_limit
 
@@ -147,8 +149,6 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
         >>> abs(float(find_peak(narrow, x)[0]) - 0.37037037) < 1e-8
         True
     """
-    from flint import arb, ctx
-
     found: list[tuple[float, Fraction]] = []
     with ctx.workprec(PRECISION):
         run = _runner(h, x)
@@ -236,7 +236,6 @@ def number_sign(number: Any) -> int | None:
         1
     """
     import sympy
-    from flint import arb, ctx
 
     if number.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan, sympy.I):
         return None
@@ -312,8 +311,6 @@ def _one_sign(h: Any, x: Any) -> Sign:
 
 
 def _sign_at(h: Any, x: Any, place: Fraction) -> int | None:
-    from flint import ctx
-
     with ctx.workprec(PRECISION):
         value = _runner(h, x)(ball(place))
         return 1 if value > 0 else -1 if value < 0 else None
@@ -324,8 +321,6 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 
     On failure `place` is a point where the opposite sign is proved, or None.
     """
-    from flint import arb, ctx
-
     with ctx.workprec(PRECISION):
         run, slope = _runner(h, x), _runner(h.diff(x), x)
         budget = MAX_WORK // (len(run.tape) + len(slope.tape))
@@ -362,8 +357,6 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
 
 def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
     """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
-    from flint import arb, ctx
-
     with ctx.workprec(PRECISION):
         run = _runner(h, y)
         for k in NEAR_ENDS[:4]:
@@ -513,8 +506,6 @@ def _common_operations() -> dict[str, Callable]:
 
 @cache
 def _ball_operations() -> dict[str, Callable]:
-    from flint import arb
-
     return _common_operations() | {
         "exp": lambda values, operand, x: values[operand].exp(),
         "log": lambda values, operand, x: values[operand].log(),

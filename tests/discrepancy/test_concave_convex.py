@@ -132,7 +132,8 @@ def test_real_distribution_that_maximises_diversity_on_the_wrong_text():
     q = np.asarray(quality_discrepancy(pair, np.array([0.2, 0.3, 0.5])).most_diverse)
     assert q.argmax() == 2
     found = quality_discrepancy(pair, q[[2, 1, 0]])
-    assert found.qdisc == pytest.approx(3 * (q[2] - q[0]), rel=1e-9)
+    # V is flat at its greatest value: its last digit moves q by the root of it.
+    assert found.qdisc == pytest.approx(3 * (q[2] - q[0]), rel=1e-7)
     assert found.dominated_in == "quality"
 
 

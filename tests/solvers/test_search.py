@@ -348,5 +348,5 @@ def test_a_real_distribution_of_greatest_diversity_is_searched():
 
 def test_a_diversity_that_is_nan_at_p_is_refused():
     pair = qd.FunctionPair(qd.LL_NRR.quality, lambda q: jnp.log(-q[0]))
-    with pytest.raises(ValueError, match="the diversity of P itself is NaN"):
+    with pytest.raises(ValueError, match="the diversity of P itself is nan"):
         qd.quality_discrepancy(pair, np.array([0.6, 0.4]))
