@@ -6,7 +6,8 @@ import build
 import nbformat
 import pytest
 
-from qdtheory.exercises.answers import GRADERS
+from qdtheory.exercises.answers import GRADERS, is_compatible
+from qdtheory.exercises.grading import Fault
 
 SOURCES = sorted(build.FOLDER.glob("src/*.md"))
 VERDICT = re.compile(
@@ -44,3 +45,11 @@ def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(s
     assert text.count("\n**Reading** ") == 1
     _, remember = text.split("\n## What to remember\n")
     assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3
+
+
+@pytest.mark.parametrize(
+    ("f", "said"), [("5", "undecided: All models"), ("log(x)", "incompatible: g'")]
+)
+def test_a_pair_that_is_not_shown_compatible_is_told_as_its_verdict(f, said):
+    with pytest.raises(Fault, match=said):
+        is_compatible(f, "-x**2")

@@ -161,9 +161,10 @@ class _Shape:
             touch = np.interp(slopes, falling[::-1], x[::-1])
             for _ in range(2):
                 jet = jet_of(g, touch)
-                step = (slopes - jet.slope) / np.minimum(
-                    jet.curvature, -EPS * self.unit
-                )
+                with np.errstate(invalid="ignore"):  # of infinite slopes at an end
+                    gap = slopes - jet.slope
+                    step = gap / np.minimum(jet.curvature, -EPS * self.unit)
+                step = np.where(np.isfinite(step), step, 0)
                 touch = np.clip(touch + step, x[0], x[-1])
             columns.append(touch[:, None])
         return np.hstack(columns)

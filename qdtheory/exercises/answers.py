@@ -82,6 +82,8 @@ def quartic_divergence(q: np.ndarray, p: np.ndarray) -> ArrayLike:
 def is_compatible(f: object, g: str) -> bool:
     """Two formulas are a compatible pair."""
     verdict = qd.check_compatibility(qd.SeparablePair(as_formula(f), as_formula(g)))
+    if verdict.compatible is None:
+        raise Fault(f"the pair is undecided: {verdict.reason}")
     if not verdict.compatible:
         raise Fault("the pair is incompatible: g' is not a falling line in this f")
     return True

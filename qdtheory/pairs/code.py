@@ -152,7 +152,7 @@ class Code:
         at, slope = jax.value_and_grad(self._in_64_bits)(start)
         near = at + slope * (x - start)
         # A jump at 0 itself, as of the number of texts in use, is the code's.
-        end = self._in_64_bits(0.0)
+        end = self._in_64_bits(jnp.zeros(()))  # Python's own 1 / 0.0 is an error
         near = jnp.where((x == 0) & jnp.isfinite(end), end, near)
         return jnp.where(x < start, near, value)
 

@@ -5,7 +5,7 @@
 by its formula, in the proofs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -108,6 +108,11 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     if not callable(h):
         raise TypeError(
             f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
+        )
+    if not isinstance(h, Hashable):
+        raise TypeError(
+            f"{name}: expected a function that can be hashed, got a "
+            f"{type(h).__name__}; write lambda x: h(x)"
         )
     if isinstance(h, Code) or formula_of(h) is not None:
         return h

@@ -38,9 +38,8 @@ def require_traceable(
         name: its name in error messages.
 
     Raises:
-        TypeError: it works on numbers but not on JAX's traced arrays, or returns
-            something other than one real number. An error that it raises on numbers
-            too is passed on.
+        TypeError: it raises an error on numbers, which is the cause, or only on JAX's
+            traced arrays, or returns something other than one real number.
 
     Example:
         >>> import math
@@ -64,7 +63,7 @@ computed go into LinearPair(scores, g)
         if _is_number(found):
             jax.eval_shape(twice_differentiated, arguments[0])
     except Exception as error:
-        function(*arguments)
+        _call(function, arguments, name)
         raise TypeError(
             f"JAX cannot trace {name} ({type(error).__name__}): write it with "
             "jax.numpy, without float(), sets or conditions on values; scores that "
@@ -74,6 +73,19 @@ computed go into LinearPair(scores, g)
         shape, dtype = (getattr(found, x, None) for x in ("shape", "dtype"))
         got = type(found).__name__ if shape is None else f"shape {shape} of {dtype}"
         raise TypeError(f"{name} must return one real number, got {got}")
+
+
+def _call(function: Callable, arguments: tuple, name: str) -> None:
+    try:
+        function(*arguments)
+    except Exception as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        given = " and ".join(
+            f"an array of shape {x.shape}" if x.shape else "a number" for x in arguments
+        )
+        raise TypeError(
+            f"{name} stops at {given} with {said:.200}; it must return one real number"
+        ) from error
 
 
 def _is_number(shaped: Any) -> bool:
