@@ -28,8 +28,10 @@ const BestModels = (() => {
   function requireTold(g) {
     const grid = [...range(352).map((i) => LEAST * 10 ** (i / 4)), ...GRID];
     const jets = grid.map((x) => g.jet(x));
-    const [values, slopes] = [0, 1].map((n) => jets.slice(-960).map((jet) => jet[n]));
-    const [height, usual] = [values, slopes].map((parts) => Math.max(...parts) - Math.min(...parts));
+    const [height, usual] = [0, 1].map((n) => {
+      const parts = jets.slice(-960).map((jet) => jet[n]).filter(Number.isFinite);
+      return Math.max(...parts) - Math.min(...parts);
+    });
     for (let i = 1; i < grid.length; i++) {
       const [[v, s], [w, t]] = [jets[i - 1], jets[i]];
       if (grid[i] > GRID[0] && Number.isNaN(s + t)) continue; // whyNotConcave says it

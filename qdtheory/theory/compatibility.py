@@ -299,15 +299,23 @@ def _check_code(
     stated: str | None,
 ) -> Verdict:
     """Check functions given as code: find a witness, unless the fit holds."""
-    fit = fit_theorem_3(functions.f, functions.g)
+    fit = fit_theorem_3(functions.f, functions.g, functions.x)
     if fit.violation is None:
         return _fitted(fit, stated == "matched")
+    if p is not None and p.min() < functions.trusted:
+        return Verdict(
+            None,
+            f"64 bits do not determine the code below x = {functions.trusted:.3g}, and "
+            f"P has a text of {p.min():.3g}.",
+        )
     concave = stated == "concave"
     if functions.formulas is not None:
         metrics = metrics_of_formulas(*functions.formulas, stated_concave=concave)
     else:
         metrics = metrics_of(functions.pair, stated_concave=concave)
-    verdict = _check_at_points(metrics, p, likely_points(functions, num_texts or 4))
+    least = functions.trusted
+    likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
+    verdict = _check_at_points(metrics, p, likely)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 

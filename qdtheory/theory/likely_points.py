@@ -48,7 +48,7 @@ def likely_points(
         convex on the grid, then random ones; for formulas also those with a text at
         places that ball arithmetic finds.
     """
-    wrong = GRID[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
+    wrong = functions.x[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
     rng = np.random.default_rng(1)
     for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
         yield from _around(float(wrong[i]), num_texts, rng)

@@ -50,16 +50,23 @@ class Functions:
     """f and g of a separable pair, as every test of a verdict uses them.
 
     Attributes:
-        pair: the pair by the code itself, which the tests are about.
+        pair: the pair, each metric by the values of its texts.
         formulas: f and g as expressions; None if one is known by its code only.
-        f: f with its derivatives on `GRID`.
-        g: g with its derivatives on `GRID`.
+        trusted: least x at which code is trusted, 0 for formulas.
+        f: f with its derivatives at x.
+        g: g with its derivatives at x.
     """
 
     pair: FunctionPair
     formulas: tuple[Expression, Expression] | None
+    trusted: float
     f: Jet
     g: Jet
+
+    @property
+    def x(self) -> np.ndarray:
+        """`GRID`, from where code is trusted."""
+        return np.maximum(GRID, self.trusted)
 
     @property
     def smooth(self) -> bool:
@@ -74,7 +81,7 @@ class Functions:
             linear = is_zero(self.formulas[1].derivatives()[2])
         else:
             flat = not f.slope.any() and _is_constant(f.value, f.value)
-            line = GRID * g.slope
+            line = self.x * g.slope
             off = g.value - line
             linear = not g.curvature.any() and _is_constant(off, g.value, line)
         if flat:
@@ -96,8 +103,9 @@ def read_functions(pair: SeparablePair) -> Functions:
             grid, although no proof shows that f and g are smooth.
     """
     f, g = formula_of(pair.f), formula_of(pair.g)
-    score, share = (h.function if isinstance(h, Code) else h for h in (pair.f, pair.g))
-    quality, diversity = jet_of(f or score, GRID), jet_of(g or share, GRID)
+    ends = (h.trusted for h in (pair.f, pair.g) if isinstance(h, Code))
+    x = np.maximum(GRID, trusted := max(ends, default=0.0))
+    quality, diversity = jet_of(f or pair.f, x), jet_of(g or pair.g, x)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
@@ -105,14 +113,13 @@ def read_functions(pair: SeparablePair) -> Functions:
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(
-                    f"{name} is not finite at x = {GRID[~finite][0]:.6g}; "
-                    f"f and g {SMOOTH}"
+                    f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
                 )
     formulas = None if f is None or g is None else (f, g)
     whole = FunctionPair(
-        lambda q, p: q @ jax.vmap(score)(p), lambda q: jax.vmap(share)(q).sum()
+        lambda q, p: q @ jax.vmap(pair.f)(p), lambda q: jax.vmap(pair.g)(q).sum()
     )
-    return Functions(whole, formulas, quality, diversity)
+    return Functions(whole, formulas, trusted, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
@@ -139,33 +146,34 @@ class Fit:
     violation: str | None
 
 
-def fit_theorem_3(f: Jet, g: Jet) -> Fit:
+def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
     r"""Fit $g' = w_0 f + b_0$ on the grid and look for a violation of Theorem 3.
 
     Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
 
     Args:
-        f: f with its derivatives on `GRID`.
-        g: g with its derivatives on `GRID`.
+        f: f with its derivatives at x.
+        g: g with its derivatives at x.
+        x: ascending points of (0, 1).
 
     Returns:
         The fit.
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
-    if (place := _fall(f)) is not None:
+    if (place := _fall(f, x)) is not None:
         violation = f"f does not increase strictly near x = {place:.6g}"
     elif residual > RESIDUAL_TOLERANCE:
         violation = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         violation = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (place := _jump(g)) is not None:
+    elif (place := _jump(g, x)) is not None:
         violation = f"g jumps near x = {place:.6g}"
     return Fit(w0, b0, residual, violation)
 
 
 def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
-    middle = GRID.size // 2
+    middle = f.value.size // 2
 
     def deviation(found: np.ndarray, expected: np.ndarray, noise: Any) -> np.ndarray:
         scale = np.maximum(np.abs(found), np.abs(expected))
@@ -190,21 +198,21 @@ def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
     return w0, b0, float(np.max(deviations))
 
 
-def _fall(f: Jet) -> float | None:
+def _fall(f: Jet, x: np.ndarray) -> float | None:
     """First grid point at which f does not increase from the previous one."""
     falls = (f.slope[1:] < 0) | (np.diff(f.value) < 0)
     # A slope of 0 at a single point is allowed: (x - 1/2)**3 increases strictly.
     falls |= (f.slope[1:] == 0) & (f.slope[:-1] == 0)
-    return float(GRID[1:][falls][0]) if falls.any() else None
+    return float(x[1:][falls][0]) if falls.any() else None
 
 
-def _jump(g: Jet) -> float | None:
+def _jump(g: Jet, x: np.ndarray) -> float | None:
     """First grid point at which g violates the tangent bounds of a concave function."""
-    step, rise = np.diff(GRID), np.diff(g.value)
+    step, rise = np.diff(x), np.diff(g.value)
     noise = 2 * NOISE * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
     outside = rise > step * g.slope[:-1] + noise
     outside |= rise < step * g.slope[1:] - noise
-    return float(GRID[1:][outside][0]) if outside.any() else None
+    return float(x[1:][outside][0]) if outside.any() else None
 
 
 # --- Formulas: refutation and proof ---------------------------------------------------

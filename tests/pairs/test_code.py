@@ -1,5 +1,6 @@
 """Code read as formulas: values and slopes of idioms against the code itself."""
 
+import functions_by_hand as by_hand
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -121,3 +122,35 @@ def test_no_seal_rests_on_code():
     assert qd.pareto_frontier(pair, p, 5).status == "lower_bound"
     assert qd.pareto_frontier(qd.LL_NRR, p, 5).status == "exact"
     assert qd.check_compatibility(pair).compatible is not True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", by_hand.QUESTIONS)
+def test_nothing_calls_code_where_it_is_not_trusted(question):
+    called = []
+
+    def cancelling(x):
+        jax.debug.callback(lambda value: called.append(np.asarray(value)), x)
+        return 1 + 2 * x - (1 + x) ** 2
+
+    code = scalar_function(cancelling, "g")
+    assert "debug_callback" in code.why
+    assert 1e-7 < code.trusted < 1e-3
+    jax.effects_barrier()
+    called.clear()
+    for f, g in (("log(x)", code), (code, "-x**2")):
+        by_hand.ask(question, f, g, [0.6, 0.3, 1e-9, 0.1 - 1e-9])
+    jax.effects_barrier()
+    x = np.concatenate([values.ravel() for values in called])
+    assert x.size > 0
+    assert ((x == 0) | (x >= code.trusted)).all()
+
+
+def test_a_verdict_is_not_given_where_code_is_not_trusted():
+    digits_lost = qd.SeparablePair(
+        "log(x)", lambda x: digamma(1 + x) - digamma(1.0) - x
+    )
+    p = np.array([0.6, 0.4 - 1e-12, 1e-12])
+    verdict = qd.check_compatibility(digits_lost, p)
+    assert verdict.status == "undecided"
+    assert "64 bits do not determine the code below" in verdict.reason
