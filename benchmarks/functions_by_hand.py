@@ -358,6 +358,10 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+# What a line may name as the fault.
+FAULT = r"\b[fgxpw]\b|\bP\b|score|quality|diversity|0\.\d|numbers are at most"
+
+
 def told(error: Exception) -> Refusal:
     """Whether an error is one line, raised by the library, that names what failed."""
     line, own = str(error), str(Path(qd.__file__).parent)
@@ -369,7 +373,9 @@ def told(error: Exception) -> Refusal:
         why = f"raised in {Path(raised).name}"
     elif "\n" in line or len(line) > 600:
         why = "more than one line"
-    elif not re.search(r"\b[fgxpw]\b|\bP\b|score|quality|diversity|0\.\d", line):
+    elif not re.search(
+        r"\b[fgxpw]\b|\bP\b|score|quality|diversity|0\.\d|numbers are at most", line
+    ):
         why = "does not say what is at fault"
     return Refusal(f"{type(error).__name__}: {line[:160]}", why)
 
@@ -637,8 +643,17 @@ def held_to(truth: Truth | None, scale: float, f: Any, g: Any, p: np.ndarray):
     if truth is None or isinstance(found, Refusal):
         return judge(Refusal("no finite quality or diversity of P", ""), found)
     lower, upper = scale * truth.lower, scale * truth.upper
-    scores = np.asarray(qd.SeparablePair(f, g).text_quality(p))
-    noise = 1e-14 * p.size * float(np.abs(scores[np.isfinite(scores)]).max())
+    pair = qd.SeparablePair(f, g)
+    scores = np.asarray(pair.text_quality(p))
+    scores = scores[np.isfinite(scores)]
+    even, one = np.full(p.size, 1 / p.size), np.arange(p.size) == 0
+    height = abs(
+        float(pair.diversity(even) - pair.diversity(one * (1 - 1e-9) + 1e-9 * even))
+    )
+    # Rounding of U, and of V at its price in quality: its offset has no effect else.
+    price = float(np.ptp(scores)) / max(height, 1e-300)
+    noise = 1e-14 * p.size * float(np.abs(scores).max())
+    noise += 1e-14 * price * abs(float(pair.diversity(p)))
     unit = min(found.values[0][1], upper) + (noise + upper - lower) / TOLERANCE
     return judge(
         Answer([(lower, unit)], True, (lower, upper)),
@@ -894,27 +909,33 @@ def odd(rng: np.random.Generator, number: int) -> Iterator[Case]:
 def by_all_models(f: str, g: str, p: np.ndarray) -> tuple[str, str]:
     """Judge by the model's own gain and diversity, and by a million others."""
     (way_f, own_f), (way_g, own_g) = POSSIBLE[f], ODD[g]
-    found = ask("quality_discrepancy", way_f, way_g, p)
+    real, found = p, ask("quality_discrepancy", way_f, way_g, p)
     with np.errstate(all="ignore"):
-        scores, least = own_f(p), float(own_g(p).sum())
+        scores = own_f(p)
+        able = (scores > -np.inf) | (p > 0)  # a score of -inf leaves no mass to a text
+        scores, p = scores[able], p[able]
+        least = float(own_g(p).sum())
         known = np.isfinite([*scores, least]).all()
         rng = np.random.default_rng(0)
         gain = zoomed(own_f, own_g, p, rng) if known else 0.0
     if isinstance(found, Refusal) or not known:
         return judge(Refusal("not finite", ""), found)
     lower, upper = found.bounds
-    slack = 1e-9 * max(float(np.ptp(scores)), 1e-9)
+    slack = 1e-9 * max(float(np.ptp(scores)), 1e-9) + 1e-15 * float(
+        np.abs(scores).max()
+    )
     if np.isnan([lower, upper]).any():
         return "wrong", "NaN"
     if upper < gain - slack or (found.sealed and lower < gain - 10 * slack):
         seal = "sealed" if found.sealed else "bound"
         return "wrong", f"{seal} [{lower:.9g}, {upper:.9g}], a model gains {gain:.9g}"
-    q = np.asarray(qd.quality_discrepancy(qd.SeparablePair(way_f, way_g), p).q)
+    q = qd.quality_discrepancy(qd.SeparablePair(way_f, way_g), real).q
+    q = np.asarray(q)[able]
     with np.errstate(all="ignore"):
         loss = least - float(own_g(q).sum())
     if loss > 1e-6 * abs(least):
         return "wrong", f"its model is less diverse than P by {loss:.3g}"
-    if abs((q - p) @ scores - lower) > 1e-6 * float(np.ptp(scores)) and lower > 0:
+    if lower > slack and abs((q - p) @ scores - lower) > 1e-6 * float(np.ptp(scores)):
         return "wrong", f"its model gains {(q - p) @ scores:.9g}, not {lower:.9g}"
     return ("right" if found.sealed else "withheld"), ""
 

@@ -175,6 +175,11 @@ def _shape(g: ScalarFunction) -> _Shape:
     """Split [0, 1] until interval arithmetic determines the shape of each piece."""
     x = np.linspace(0, 1, TABLE_POINTS)
     y = jet_of(g, x).value
+    if not np.isfinite(y).all():
+        raise ValueError(
+            f"g must be finite on [0, 1], but is {y[~np.isfinite(y)][0]} at "
+            f"{x[~np.isfinite(y)][0]:.3g}"
+        )
     tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
     unit = max(float(np.abs(y - y[0] - tilt * x).max()), EPS * size) or 1.0
     waiting, told = [(Fraction(0), Fraction(1))], []

@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
+from qdtheory.pairs.code import Code
 from qdtheory.pairs.scalar_functions import ScalarFunction, jet_of, limits_at_zero
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
@@ -256,7 +257,8 @@ def saturation_weight(
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: as for `pareto_optimum`.
+        ValueError: as for `pareto_optimum`, or g'(0) is not known, as of code that
+            has no formula.
 
     References:
         Li et al. 2020, Theorem 2 (3).
@@ -268,7 +270,13 @@ def saturation_weight(
         >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
         -10.0
     """
-    return saturation_weight_of(pair.g, _scores(pair, p))
+    scores = _scores(pair, p)
+    if isinstance(pair.g, Code):
+        raise ValueError(
+            f"B rests on g'(0), which is not known: g is code, as {pair.g.why}; write "
+            "it as a formula"
+        )
+    return saturation_weight_of(pair.g, scores)
 
 
 def frontier_slopes(
