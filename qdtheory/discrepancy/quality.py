@@ -197,8 +197,9 @@ def _searched(posed: Posed, found: Search) -> Discrepancy:
     qdisc, quality_range = float(found.gain), float(found.quality_range)
     quality = posed.real_quality
     noise = NOISE * max(abs(quality), abs(quality + qdisc))
-    q, dominated_in = found.q, "quality" if qdisc > noise else None
-    if dominated_in is None:
+    q, dominated_in = found.q, "quality"
+    if qdisc <= noise + _price_of_rounding(posed, found) * quality_range:
+        q, qdisc, dominated_in = jnp.asarray(posed.p), 0.0, None
         loss = quality - posed.quality(found.most_diverse)
         rise = posed.diversity(found.most_diverse) - posed.real_diversity
         if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
@@ -228,6 +229,14 @@ def _searched(posed: Posed, found: Search) -> Discrepancy:
         num_agreeing=int(found.num_agreeing),
         converged=bool(found.converged),
     )
+
+
+def _price_of_rounding(posed: Posed, found: Search) -> float:
+    """What a rounding error of V may gain near its maximum, in the range of U."""
+    towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
+    height = posed.diversity(found.most_diverse) - posed.diversity(towards_one)
+    noise = NOISE * abs(posed.real_diversity)
+    return float(np.sqrt(noise / height)) if height > noise else 0.0
 
 
 # --- What both solvers share --------------------------------------------------------
