@@ -373,9 +373,7 @@ def told(error: Exception) -> Refusal:
         why = f"raised in {Path(raised).name}"
     elif "\n" in line or len(line) > 600:
         why = "more than one line"
-    elif not re.search(
-        r"\b[fgxpw]\b|\bP\b|score|quality|diversity|0\.\d|numbers are at most", line
-    ):
+    elif not re.search(FAULT, line):
         why = "does not say what is at fault"
     return Refusal(f"{type(error).__name__}: {line[:160]}", why)
 
@@ -646,10 +644,9 @@ def held_to(truth: Truth | None, scale: float, f: Any, g: Any, p: np.ndarray):
     pair = qd.SeparablePair(f, g)
     scores = np.asarray(pair.text_quality(p))
     scores = scores[np.isfinite(scores)]
-    even, one = np.full(p.size, 1 / p.size), np.arange(p.size) == 0
-    height = abs(
-        float(pair.diversity(even) - pair.diversity(one * (1 - 1e-9) + 1e-9 * even))
-    )
+    even = np.full(p.size, 1 / p.size)
+    one = 1e-9 * even + (1 - 1e-9) * (np.arange(p.size) == 0)
+    height = abs(float(pair.diversity(even) - pair.diversity(one)))
     # Rounding of U, and of V at its price in quality: its offset has no effect else.
     price = float(np.ptp(scores)) / max(height, 1e-300)
     noise = 1e-14 * p.size * float(np.abs(scores).max())
@@ -921,9 +918,8 @@ def by_all_models(f: str, g: str, p: np.ndarray) -> tuple[str, str]:
     if isinstance(found, Refusal) or not known:
         return judge(Refusal("not finite", ""), found)
     lower, upper = found.bounds
-    slack = 1e-9 * max(float(np.ptp(scores)), 1e-9) + 1e-15 * float(
-        np.abs(scores).max()
-    )
+    rounding = 1e-15 * float(np.abs(scores).max())
+    slack = 1e-9 * max(float(np.ptp(scores)), 1e-9) + rounding
     if np.isnan([lower, upper]).any():
         return "wrong", "NaN"
     if upper < gain - slack or (found.sealed and lower < gain - 10 * slack):

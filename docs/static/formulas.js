@@ -312,7 +312,7 @@ const Formulas = (() => {
     const exponent = name === "**" ? right : name === "sqrt" ? fraction(1n, 2n) : null;
     if (!a || !exponent) return null;
     const one = a[0].n === a[0].d;
-    if (!one && (exponent.d !== 1n || size(exponent.n) > 32n)) return null;
+    if (!one && (exponent.d !== 1n || size(exponent.n) > BigInt(limits.power))) return null;
     return [one ? a[0] : EXACT["**"](a[0], exponent), EXACT["*"](a[1], exponent)];
   }
 

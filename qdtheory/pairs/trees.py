@@ -548,11 +548,12 @@ def _of_series() -> dict[str, Callable]:
         return a[0] if isinstance(a, arb_series) else a
 
     # A series that is 0 forgets what it is multiplied by, and its own powers.
-    def times(a: Any, b: Any) -> Any:
-        return a * b if first(a).is_finite() and first(b).is_finite() else arb.nan()
+    def of_finite(operation: Callable) -> Callable:
+        def of_both(a: Any, b: Any) -> Any:
+            fine = first(a).is_finite() and first(b).is_finite()
+            return operation(a, b) if fine else arb.nan()
 
-    def over(a: Any, b: Any) -> Any:
-        return a / b if first(a).is_finite() and first(b).is_finite() else arb.nan()
+        return of_both
 
     def to_the(a: Any, n: Any) -> Any:
         fine = first(a).is_finite() and (n >= 0 or first(a) != 0)
@@ -589,6 +590,7 @@ def _of_series() -> dict[str, Callable]:
         name: lambda a, name=name: getattr(a, name)()
         for name in (*FUNCTIONS, *MORE_FUNCTIONS)
     }
-    functions |= {"*": times, "/": over, "**": to_the}
+    functions |= {name: of_finite(ARITHMETIC[name]) for name in "*/"}
+    functions |= {"**": to_the}
     functions |= {"<": less, "<=": at_most, "==": equal, "where": where}
     return functions | {"and": both, "or": either, "not": negated, "floor": floor}

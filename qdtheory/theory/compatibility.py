@@ -302,18 +302,18 @@ def _check_code(
     fit = fit_theorem_3(functions.f, functions.g, functions.x)
     if fit.violation is None:
         return _fitted(fit, stated == "matched")
-    if p is not None and p.min() < functions.trusted:
+    least = functions.trusted
+    if p is not None and p.min() < least:
         return Verdict(
             None,
-            f"64 bits do not determine the code below x = {functions.trusted:.3g}, and "
-            f"P has a text of {p.min():.3g}.",
+            f"64 bits do not determine the code below x = {least:.3g}, and P has a "
+            f"text of {p.min():.3g}.",
         )
     concave = stated == "concave"
     if functions.formulas is not None:
         metrics = metrics_of_formulas(*functions.formulas, stated_concave=concave)
     else:
         metrics = metrics_of(functions.pair, stated_concave=concave)
-    least = functions.trusted
     likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
     verdict = _check_at_points(metrics, p, likely)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
