@@ -34,12 +34,12 @@ def seconds(function, *args):
     return time.perf_counter() - start, result
 
 
-def search(pair: qd.BleuPair, p: np.ndarray) -> qd.Search:
+def search(pair: qd.BleuPair, p: np.ndarray) -> qd.solvers.Search:
     # At sigma .5 local optima abound: 64 starts reach the best of them by luck.
-    return jax.block_until_ready(qd.search(pair, p, num_starts=256))
+    return jax.block_until_ready(qd.solvers.search(pair, p, num_starts=256))
 
 
-def report(sigma: float, seed: int, took: float, found: qd.Interval) -> None:
+def report(sigma: float, seed: int, took: float, found: qd.qdisc.Interval) -> None:
     print(
         f"sigma {sigma:g}, seed {seed}: QDisc in [{found.qdisc:.7f}, "
         f"{found.upper_bound:.7f}], width {found.upper_bound - found.qdisc:.1e}, "
@@ -50,12 +50,12 @@ def report(sigma: float, seed: int, took: float, found: qd.Interval) -> None:
 
 def tails() -> None:
     pair = qd.BleuPair(SPACE, 1, 2, 2)
-    qd.bleu_1_interval(pair, oracle(SEEDS, 1.0))  # compiles
+    qd.qdisc.bleu_1_interval(pair, oracle(SEEDS, 1.0))  # compiles
     times, widths = [], []
     for sigma in (0.5, 1.0, 2.0):
         for seed in range(SEEDS):
             p = oracle(seed, sigma)
-            took, found = seconds(qd.bleu_1_interval, pair, p)
+            took, found = seconds(qd.qdisc.bleu_1_interval, pair, p)
             report(sigma, seed, took, found)
             times.append(took)
             widths.append(found.upper_bound - found.qdisc)
@@ -74,7 +74,7 @@ def quadratic() -> None:
         for seed in range(SEEDS):
             p = oracle(seed, sigma)
             search_time, searched = seconds(search, pair, p)
-            took, found = seconds(qd.quadratic_interval, pair, p, searched.q)
+            took, found = seconds(qd.qdisc.quadratic_interval, pair, p, searched.q)
             report(sigma, seed, took, found)
             print(f"    search {searched.gain:.7f} in {search_time:.2f} s")
             searches.append(search_time)
@@ -92,12 +92,12 @@ def quadratic() -> None:
 
 
 def separable() -> None:
-    pair = qd.single_token_bleu_pair(1000, 1000)
-    qd.separable_interval(pair, oracle(SEEDS, 1.0))  # compiles
+    pair = qd.pairs.single_token_bleu_pair(1000, 1000)
+    qd.qdisc.separable_interval(pair, oracle(SEEDS, 1.0))  # compiles
     times, widths = [], []
     for seed in range(SEEDS):
         p = oracle(seed, 1.0)
-        took, found = seconds(qd.separable_interval, pair, p)
+        took, found = seconds(qd.qdisc.separable_interval, pair, p)
         exact = qd.quality_discrepancy(pair, p).qdisc
         assert found.qdisc - 1e-9 <= exact <= found.upper_bound
         report(1.0, seed, took, found)

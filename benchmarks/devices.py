@@ -26,7 +26,7 @@ from qdtheory.world.devices import over_devices
 SPACE, RUNS = qd.TextSpace(vocab_size=4, lengths=3), 5
 
 
-def seconds(function) -> tuple[float, qd.Search]:
+def seconds(function) -> tuple[float, qd.solvers.Search]:
     start = time.perf_counter()
     found = jax.block_until_ready(function())
     return time.perf_counter() - start, found

@@ -58,7 +58,7 @@ def seconds(function) -> tuple[float, float]:
 def main() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(NUM_TEXTS))
-    pair = qd.single_token_bleu_pair(NUM_REFERENCES, NUM_SELF_REFERENCES)
+    pair = qd.pairs.single_token_bleu_pair(NUM_REFERENCES, NUM_SELF_REFERENCES)
     first, _ = seconds(lambda: qd.quality_discrepancy(pair, p))
     ours, theirs = [], []
     for _ in range(RUNS):

@@ -131,7 +131,7 @@ def main(case: str) -> None:
             bar=100,
         )
     else:
-        for f in (qd.CR, qd.LL):
+        for f in (qd.formulas.CR, qd.formulas.LL):
             compare(
                 f"{f.__name__} and g = -x^2 - x log x",
                 qd.SeparablePair(f, entropy_and_repetition),

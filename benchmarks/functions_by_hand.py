@@ -240,12 +240,12 @@ def frontier(pair: Any, p: np.ndarray) -> Answer:
 
 
 def saturation(pair: Any, p: np.ndarray) -> Answer:
-    weight = qd.saturation_weight(pair, p)
+    weight = qd.theory.saturation_weight(pair, p)
     return Answer([(weight, max(1.0, abs(np.nan_to_num(float(weight)))))])
 
 
 def slopes(pair: Any, p: np.ndarray) -> Answer:
-    found = qd.frontier_slopes(pair, p, -0.5)
+    found = qd.theory.frontier_slopes(pair, p, -0.5)
     values = [found.quality, found.diversity, found.b]
     size = max(1e-3, *(abs(float(value)) for value in values))
     return Answer([(value, size) for value in values], seal_of(found))
@@ -268,7 +268,7 @@ def certified(pair: Any, p: np.ndarray) -> Answer:
 
 
 def interval(pair: Any, p: np.ndarray) -> Answer:
-    found = qd.separable_interval(pair, p)
+    found = qd.qdisc.separable_interval(pair, p)
     bounds = float(found.qdisc), float(found.upper_bound)
     return Answer([(found.qdisc, spread(pair, p))], False, bounds)
 
@@ -286,7 +286,7 @@ def residual(pair: Any, p: np.ndarray) -> Answer:
     """Zero at the optimum of a softmax or a projection, whatever the pair says."""
     found = qd.pareto_optimum(pair, p, -0.5)
     scale = 1 + abs(float(found.b))
-    return Answer([(qd.kkt_residual(pair, p, found), scale)], seal_of(found))
+    return Answer([(qd.theory.kkt_residual(pair, p, found), scale)], seal_of(found))
 
 
 def verdict(pair: Any, p: np.ndarray) -> Answer:
@@ -307,14 +307,14 @@ def metrics(pair: Any, p: np.ndarray) -> Answer:
 
 def divergence(pair: Any, p: np.ndarray) -> Answer:
     q = (p + 1 / p.size) / 2
-    value = qd.bregman_divergence(pair.diversity, q, p)
+    value = qd.theory.bregman_divergence(pair.diversity, q, p)
     return Answer([(value, max(1.0, abs(float(value))))])
 
 
 def dual(pair: Any, p: np.ndarray) -> Answer:
     scores = np.linspace(0, 1, p.size)
     least = float(pair.diversity(np.full(p.size, 1 / p.size))) - 0.1
-    bound = qd.dual_bound(pair.g, scores, least, 1.0, 0.3)
+    bound = qd.qdisc.dual_bound(pair.g, scores, least, 1.0, 0.3)
     return Answer([(bound, 1.0)])
 
 
@@ -328,8 +328,8 @@ QUESTIONS: dict[str, Callable[[Any, np.ndarray], Answer]] = {
     "certify": certified,
     "separable_interval": interval,
     "dual_bound": dual,
-    "average_discrepancy": conditional(qd.average_discrepancy),
-    "pooled_discrepancy": conditional(qd.pooled_discrepancy),
+    "average_discrepancy": conditional(qd.qdisc.average_discrepancy),
+    "pooled_discrepancy": conditional(qd.qdisc.pooled_discrepancy),
     "check_compatibility": verdict,
     "check_rationality": rationality,
     "quality and diversity": metrics,

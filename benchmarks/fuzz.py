@@ -32,7 +32,7 @@ from random import Random
 from typer.testing import CliRunner
 
 from qdtheory.commands import cli
-from qdtheory.pairs.formulas import Expression
+from qdtheory.formulas.expressions import Expression
 
 # Seconds; a search compiles anew for each pair.
 LIMITS = {"check": 5.0, "evaluate": 5.0, "qdisc": 60.0}

@@ -33,7 +33,7 @@ def oracles(num_seeds: int) -> jax.Array:
     return jnp.stack(rows)
 
 
-def seconds(function) -> tuple[float, qd.Search]:
+def seconds(function) -> tuple[float, qd.solvers.Search]:
     start = time.perf_counter()
     result = jax.block_until_ready(function())
     return time.perf_counter() - start, result
@@ -72,9 +72,11 @@ def main() -> None:
         pair = qd.BleuPair(SPACE, order, 2, 2)
         found = {}
         for method in times:
-            qd.search(pair, p, method=method)  # compiles
+            qd.solvers.search(pair, p, method=method)  # compiles
         for method in times:
-            spent, found[method] = seconds(partial(qd.search, pair, p, method=method))
+            spent, found[method] = seconds(
+                partial(qd.solvers.search, pair, p, method=method)
+            )
             times[method] += spent
         ours, theirs = (np.asarray(found[m].gain) for m in ("ascent", "penalty"))
         converged = int(found["ascent"].converged.sum())

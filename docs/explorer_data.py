@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 import qdtheory as qd
+from qdtheory.formulas import expressions, trees
+from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES, formula_of
 from qdtheory.generators.decoders import next_token_laws
-from qdtheory.pairs import formulas, trees
-from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES, formula_of
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
 NUM_STEPS = 60
@@ -105,15 +105,15 @@ def grammar():
     tables = QUALITIES | DIVERSITIES
     texts = {name: formula_of(h) for name, h in tables.items()}
     return {
-        "allowed": formulas.ALLOWED,
-        "habits": list(formulas.HABITS.items()),
+        "allowed": expressions.ALLOWED,
+        "habits": list(expressions.HABITS.items()),
         "names": {name: h.text for name, h in texts.items() if h is not None},
         "limits": {
-            "characters": formulas.MAX_CHARACTERS,
-            "nodes": formulas.MAX_NODES,
-            "number": formulas.MAX_NUMBER,
-            "power": formulas.MAX_POWER,
-            "denominator": formulas.MAX_DENOMINATOR,
+            "characters": expressions.MAX_CHARACTERS,
+            "nodes": expressions.MAX_NODES,
+            "number": expressions.MAX_NUMBER,
+            "power": expressions.MAX_POWER,
+            "denominator": expressions.MAX_DENOMINATOR,
             "bits": trees.MAX_BITS,
         },
     }

@@ -4,7 +4,7 @@ import re
 
 from coverage_page import claims, table
 
-from qdtheory.catalogue import METRICS
+from qdtheory.metrics.catalogue import METRICS
 
 KINDS = ("quality", "diversity", "both in one", "divergence")
 TITLES = (

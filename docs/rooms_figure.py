@@ -12,12 +12,9 @@ from textwrap import wrap
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURE = ROOT / "docs/static/rooms.svg"
-ROOMS = (
-    *("world", "metrics", "pairs", "solvers", "theory", "discrepancy"),
-    *("certificates", "generators"),
-)
-# What stands on all rooms: the sample wing and what readers call.
-TOP = ("text", "plotting", "catalogue", "exercises", "commands")
+ROOMS = ("world", "metrics", "formulas", "pairs", "solvers", "theory", "qdisc")
+# What stands on all rooms: no room imports from it.
+WINGS = ("text", "generators", "course", "plotting", "commands")
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "qdtheory").rglob("*.py"))
@@ -58,7 +55,7 @@ STEP, LINE, WIDTH, COLUMNS = 26, 17, 780, 58
 
 def draw():
     """The figure's text."""
-    rooms = (*ROOMS, *TOP)
+    rooms = (*ROOMS, *WINGS)
     beside = STEP * len(rooms) + 96
     rows, y = {}, 20
     for room in rooms:

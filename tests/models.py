@@ -89,7 +89,9 @@ DIVERGENCES = {
     "-log(1-D)": lambda q, p: 2 * qd.jensen_shannon_divergence(p, q),
     "D/(1-D)": lambda q, p: qd.kl_divergence(p, q),
     "logit D": qd.kl_divergence,
-    "(D/(1-D))**2": lambda q, p: jnp.exp(qd.renyi_divergence(p, q, order=2)) - 1,
+    "(D/(1-D))**2": lambda q, p: (
+        jnp.exp(qd.metrics.renyi_divergence(p, q, order=2)) - 1
+    ),
 }
 
 

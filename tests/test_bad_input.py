@@ -67,14 +67,16 @@ BESIDE = {
     "kl_divergence": lambda x: qd.kl_divergence(P, x),
     "cross_entropy": lambda x: qd.cross_entropy(P, x),
     "jensen_shannon_divergence": lambda x: qd.jensen_shannon_divergence(P, x),
-    "total_variation": lambda x: qd.total_variation(P, x),
-    "hellinger_distance": lambda x: qd.hellinger_distance(P, x),
-    "bhattacharyya_distance": lambda x: qd.bhattacharyya_distance(P, x),
+    "total_variation": lambda x: qd.metrics.total_variation(P, x),
+    "hellinger_distance": lambda x: qd.metrics.hellinger_distance(P, x),
+    "bhattacharyya_distance": lambda x: qd.metrics.bhattacharyya_distance(P, x),
     "mix": lambda x: qd.mix(P, x, 0.5),
     "coverage_rate": lambda x: qd.coverage_rate(P, x),
     "cnd": lambda x: qd.cnd(P, x),
     "quality": lambda x: qd.LL_SE.quality(x, P),
-    "linear quality": lambda x: qd.LinearPair(lambda p: p, qd.SE).quality(x, P),
+    "linear quality": lambda x: qd.LinearPair(lambda p: p, qd.formulas.SE).quality(
+        x, P
+    ),
 }
 # Each takes it alone, or first.
 ALONE = {
@@ -86,8 +88,8 @@ ALONE = {
     "text_quality": lambda x: qd.CR_SE.text_quality(x),
     "pareto_optimum": lambda x: qd.pareto_optimum(qd.CR_NRR, x, -1.0),
     "pareto_frontier": lambda x: qd.pareto_frontier(qd.LL_SE, x),
-    "saturation_weight": lambda x: qd.saturation_weight(qd.CR_NRR, x),
-    "frontier_slopes": lambda x: qd.frontier_slopes(qd.LL_SE, x, -1.0),
+    "saturation_weight": lambda x: qd.theory.saturation_weight(qd.CR_NRR, x),
+    "frontier_slopes": lambda x: qd.theory.frontier_slopes(qd.LL_SE, x, -1.0),
 }
 
 
@@ -152,32 +154,36 @@ TABLE = [
     (lambda: SPACE.index(np.array([0, 1, -1])), ValueError, "is no text"),
     (lambda: MIXED.index(np.array([[0, 1], [-1, 0]])), ValueError, r"\[-1, 0\] is no"),
     # n-gram maps and pairs.
-    (lambda: qd.ngram_matrix(SPACE, 4), ValueError, "n must lie in"),
+    (lambda: qd.metrics.ngram_matrix(SPACE, 4), ValueError, "n must lie in"),
     (
-        lambda: qd.ngram_matrix(qd.TextSpace(2, 20), 20),
+        lambda: qd.metrics.ngram_matrix(qd.TextSpace(2, 20), 20),
         ValueError,
         "matrix of 20-grams",
     ),
-    (lambda: qd.ngram_rank(SPACE, (1, 4)), ValueError, "n must lie in"),
-    (lambda: qd.NgramPair(SPACE, 0), ValueError, "n must lie in"),
+    (lambda: qd.metrics.ngram_rank(SPACE, (1, 4)), ValueError, "n must lie in"),
+    (lambda: qd.pairs.NgramPair(SPACE, 0), ValueError, "n must lie in"),
     (
-        lambda: dataclasses.replace(qd.NgramPair(SPACE, 1), n=2),
+        lambda: dataclasses.replace(qd.pairs.NgramPair(SPACE, 1), n=2),
         ValueError,
         "table of 2-grams",
     ),
     (
-        lambda: qd.NgramPair(MIXED, 2).diversity(np.eye(6)[0]),
+        lambda: qd.pairs.NgramPair(MIXED, 2).diversity(np.eye(6)[0]),
         ValueError,
         "shorter than n",
     ),
-    (lambda: qd.NgramPair(SPACE, 2).diversity(P), ValueError, "q must have 8 entries"),
     (
-        lambda: qd.NgramPair(SPACE, 2).quality(UNIFORM8, P),
+        lambda: qd.pairs.NgramPair(SPACE, 2).diversity(P),
+        ValueError,
+        "q must have 8 entries",
+    ),
+    (
+        lambda: qd.pairs.NgramPair(SPACE, 2).quality(UNIFORM8, P),
         ValueError,
         "p must have 8 entries, got 3",
     ),
     (
-        lambda: qd.NgramPair(MIXED, 1).text_quality(np.full(6, 1 / 6)),
+        lambda: qd.pairs.NgramPair(MIXED, 1).text_quality(np.full(6, 1 / 6)),
         ValueError,
         "not linear in q; use quality",
     ),
@@ -197,9 +203,13 @@ TABLE = [
     # Pairs and the frontier.
     (lambda: qd.Tsallis(0.0), ValueError, "order must be positive"),
     (lambda: qd.Tsallis(np.inf), ValueError, "positive and finite"),
-    (lambda: qd.Tsallis(1.0), ValueError, "Shannon entropy; use qdtheory.SE"),
-    (lambda: qd.single_token_bleu_pair(0, 1), ValueError, "num_references .*got 0"),
-    (lambda: qd.single_token_bleu_pair(1, 0), ValueError, "num_self_references"),
+    (lambda: qd.Tsallis(1.0), ValueError, "Shannon entropy; use qdtheory.formulas.SE"),
+    (
+        lambda: qd.pairs.single_token_bleu_pair(0, 1),
+        ValueError,
+        "num_references .*got 0",
+    ),
+    (lambda: qd.pairs.single_token_bleu_pair(1, 0), ValueError, "num_self_references"),
     (lambda: qd.check_rationality(qd.CR_NRR, 2), ValueError, "resolution"),
     (
         lambda: qd.pareto_optimum(qd.LL_SE, P, 0.5),
@@ -209,33 +219,39 @@ TABLE = [
     (lambda: qd.pareto_optimum(qd.LL_SE, P, np.nan), ValueError, "at most 0, got nan"),
     (lambda: qd.pareto_optimum(FUNCTION_PAIR, P, -1.0), TypeError, "SeparablePair or"),
     (
-        lambda: qd.pareto_optimum(qd.single_token_bleu_pair(2, 5), P, -1.0),
+        lambda: qd.pareto_optimum(qd.pairs.single_token_bleu_pair(2, 5), P, -1.0),
         ValueError,
         "strictly concave",
     ),
     (
-        lambda: qd.pareto_optimum(qd.SeparablePair(qd.CR, qd.CR), P, -1.0),
+        lambda: qd.pareto_optimum(
+            qd.SeparablePair(qd.formulas.CR, qd.formulas.CR), P, -1.0
+        ),
         ValueError,
         "it is linear",
     ),
     (
-        lambda: qd.pareto_optimum(qd.LinearPair(jnp.sqrt, qd.SE), -P, -1.0),
+        lambda: qd.pareto_optimum(qd.LinearPair(jnp.sqrt, qd.formulas.SE), -P, -1.0),
         ValueError,
         "nonnegative",
     ),
     (
-        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: p / 0, qd.SE), P),
+        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: p / 0, qd.formulas.SE), P),
         ValueError,
         r"finite or -inf; .*NaN or \+inf",
     ),
     (
-        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: -p / 0, qd.SE), P),
+        lambda: qd.pareto_frontier(qd.LinearPair(lambda p: -p / 0, qd.formulas.SE), P),
         ValueError,
         "every text has score -inf",
     ),
     (lambda: qd.pareto_frontier(qd.LL_SE, P, 2), ValueError, "num_points .*least 3"),
-    (lambda: qd.frontier_slopes(qd.LL_SE, P, 0.0), ValueError, "below 0, got 0"),
-    (lambda: qd.frontier_slopes(qd.LL_SE, P, -np.inf), ValueError, "must be finite"),
+    (lambda: qd.theory.frontier_slopes(qd.LL_SE, P, 0.0), ValueError, "below 0, got 0"),
+    (
+        lambda: qd.theory.frontier_slopes(qd.LL_SE, P, -np.inf),
+        ValueError,
+        "must be finite",
+    ),
     (lambda: qd.pareto_filter(P, UNIFORM8), ValueError, r"\(3,\) and \(8,\)"),
     (lambda: qd.pareto_filter(P * np.nan, P), ValueError, "must not hold NaN"),
     # Language models.

@@ -150,7 +150,7 @@ def test_witnesses_on_another_oracle_win_by_enumerated_bleu(script, metrics):
     scores, slopes = metrics
     found = {v.name + str(v.self_references or ""): v for v in script.diversities()}
     # BLEU-2 of each text against each pair of references.
-    counts = {n: np.asarray(qd.ngram_matrix(SPACE, n)).T for n in (1, 2)}
+    counts = {n: np.asarray(qd.metrics.ngram_matrix(SPACE, n)).T for n in (1, 2)}
     score = np.ones((64, 64, 64))
     for n in (1, 2):
         most = np.maximum(counts[n][:, None], counts[n])
@@ -184,7 +184,7 @@ def test_kernel_of_bleu_2_is_beaten_at_random_distributions(script):
 @pytest.mark.claim("N14.6")
 def test_listed_gains_equal_those_of_a_conic_solver(table, script, metrics):
     p = script.real(0, 0.5)
-    shares = np.asarray(qd.ngram_matrix(SPACE, 2)) / 2
+    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2
     for quality, references in (("LL", ""), ("CR-1", ""), ("BLEU-2", "10")):
         u, q = (
             np.asarray(metrics[0][quality, references](p)),

@@ -58,12 +58,12 @@ def test_a_diversity_is_added_as_the_page_says(project):
     languages = [language for language, _ in blocks]
     assert languages == ["python", "sh", "python", "python", "text", "sh"]
     function, check, test, cell, row, build = (block for _, block in blocks)
-    append("qdtheory/pairs/scalar_functions.py", f"\n\n{function}")
+    append("qdtheory/formulas/scalar_functions.py", f"\n\n{function}")
     program, *arguments = shlex.split(check.partition("  # ")[0])
     assert program == ".venv/bin/qdtheory"
     said = python("-c", f"from qdtheory.commands.cli import app; app({arguments})")
     assert said.startswith(f"{check.partition('  # ')[2].strip()}: ")
-    append("tests/pairs/test_scalar_functions.py", f"\n\n{test}")
+    append("tests/formulas/test_scalar_functions.py", f"\n\n{test}")
     program, script, name = shlex.split(build)
     assert program == ".venv/bin/python"
     source = project / f"notebooks/src/{name}.md"

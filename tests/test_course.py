@@ -13,7 +13,7 @@ import pytest
 import test_site
 from browser import CHROMIUM
 
-from qdtheory.exercises.answers import GRADERS
+from qdtheory.course.answers import GRADERS
 
 LECTURES = course_pages.lectures()
 STEMS = [path.stem for path in LECTURES]

@@ -129,8 +129,8 @@ def decoders():
 def answers_to_messages():
     answers, half = np.eye(2), np.array([0.5, 0.5])
     return [
-        qd.average_diversity(qd.CR_NRR, answers, half),
-        qd.pooled_diversity(qd.CR_NRR, answers, half),
+        qd.qdisc.average_diversity(qd.CR_NRR, answers, half),
+        qd.qdisc.pooled_diversity(qd.CR_NRR, answers, half),
     ]
 
 
@@ -203,7 +203,7 @@ def test_what_is_false_has_a_counterexample():
     power = p**2 / (p @ p)
     assert np.abs(tokens - power).max() > 0.01
     # Uniform P, Self-BLEU of 1001 candidates: equal quality, more diversity.
-    pair = qd.single_token_bleu_pair(1, 1000)
+    pair = qd.pairs.single_token_bleu_pair(1, 1000)
     uniform, collapsed = np.full(64, 1 / 64), np.full(64, 0.001)
     collapsed[0] = 1 - 63 * 0.001
     gain = pair.quality(collapsed, uniform) - pair.quality(uniform, uniform)
@@ -224,7 +224,7 @@ def test_two_draws_differ_as_the_repetition_rate_says():
     assert ANSWERS[20] == "True."
     for q in np.random.default_rng(0).dirichlet(np.ones(5), 20):
         expected = 2 + float(qd.negative_repetition_rate(q))
-        assert float(qd.distinct_k(q, 2)) == pytest.approx(expected)
+        assert float(qd.metrics.distinct_k(q, 2)) == pytest.approx(expected)
 
 
 def test_of_the_choices_only_one_is_compatible():

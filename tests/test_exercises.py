@@ -6,8 +6,8 @@ import build
 import nbformat
 import pytest
 
-from qdtheory.exercises.answers import GRADERS, is_compatible
-from qdtheory.exercises.grading import Fault
+from qdtheory.course.answers import GRADERS, is_compatible
+from qdtheory.course.grading import Fault
 
 SOURCES = sorted(build.FOLDER.glob("src/*.md"))
 VERDICT = re.compile(

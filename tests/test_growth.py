@@ -35,7 +35,7 @@ def enumerated_bleu(space, order):
     (length,) = space.lengths
     score = np.ones((space.num_texts,) * 3)
     for n in range(1, order + 1):
-        counts = np.asarray(qd.ngram_matrix(space, n)).T
+        counts = np.asarray(qd.metrics.ngram_matrix(space, n)).T
         most = np.maximum(counts[:, None], counts)
         score *= np.minimum(counts[:, None, None], most).sum(-1) / (length - n + 1)
     return score ** (1 / order)
@@ -44,7 +44,10 @@ def enumerated_bleu(space, order):
 @pytest.mark.claim("N19.1")
 def test_exact_rows_equal_a_conic_solver(table):
     p = oracle(SPACE, 2, 0.5, size=32)
-    q, shares = cp.Variable(64, nonneg=True), np.asarray(qd.ngram_matrix(SPACE, 2)) / 2
+    q, shares = (
+        cp.Variable(64, nonneg=True),
+        np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2,
+    )
     cases = {
         "LL-NRR": (np.log(p), cp.sum_squares(q) <= p @ p),
         "CR2-SE": (shares.T @ (shares @ p), cp.sum(cp.entr(q)) >= -(p @ np.log(p))),
@@ -67,7 +70,7 @@ def test_exact_rows_equal_a_conic_solver(table):
 def test_gain_near_uniform_distributions_of_any_shape(seed):
     size, rng = 27, np.random.default_rng(seed)
     space = qd.TextSpace(vocab_size=3, lengths=3)
-    shares = np.asarray(qd.ngram_matrix(space, 2)) / 2
+    shares = np.asarray(qd.metrics.ngram_matrix(space, 2)) / 2
     way = rng.normal(size=size)
     p = 1 / size + 1e-3 * (way - way.mean()) / size
     e = p - 1 / size
@@ -77,7 +80,7 @@ def test_gain_near_uniform_distributions_of_any_shape(seed):
     line = np.stack([np.ones(size), e], axis=1)
     rest = e**2 - line @ np.linalg.lstsq(line, e**2)[0]
     fourth = size**3 * (rest @ rest) / 8
-    pair = qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.SE)
+    pair = qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE)
     # The next order is smaller by N e, 1e-3, times a factor of a few.
     assert qd.quality_discrepancy(pair, p).qdisc == pytest.approx(second, rel=0.02)
     assert qd.quality_discrepancy(qd.LL_NRR, p).qdisc == pytest.approx(fourth, rel=0.02)
@@ -208,11 +211,11 @@ def test_steps_of_the_table_are_certain_where_bounds_do_not_meet(table):
 @pytest.mark.claim("N19.6")
 @pytest.mark.parametrize("seed", [100, 101])
 def test_other_oracles_share_the_trends(seed):
-    shares = np.asarray(qd.ngram_matrix(SPACE, 2)) / 2
+    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2
     pairs = (
         qd.LL_NRR,
-        qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.SE),
-        qd.single_token_bleu_pair(2, 2),
+        qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE),
+        qd.pairs.single_token_bleu_pair(2, 2),
     )
     flat = [oracle(SPACE, seed, sigma, size=32) for sigma in (1 / 32, 1 / 16, 1 / 4)]
     for pair in pairs:
@@ -221,7 +224,7 @@ def test_other_oracles_share_the_trends(seed):
     p, lows, ups = oracle(SPACE, seed, 1.0, size=32), [], []
     for num_candidates in (3, 6, 31, 101):
         pair = qd.BleuPair(SPACE, 1, 2, num_candidates - 1)
-        found = qd.bleu_1_interval(pair, p, tolerance=1e-4)
+        found = qd.qdisc.bleu_1_interval(pair, p, tolerance=1e-4)
         lows.append(found.qdisc)
         ups.append(found.upper_bound)
     assert (np.array(lows[1:]) > np.array(ups[:-1])).all()
@@ -260,7 +263,7 @@ def test_family_rows_are_models_that_beat_p_by_enumeration(table):
         power, share = p ** float(row["beta"]), float(row["share"])
         q = (1 - share) * power / power.sum() + share * end
         if row["pair"] == "CR2-SE":
-            shares = np.asarray(qd.ngram_matrix(space, 2))
+            shares = np.asarray(qd.metrics.ngram_matrix(space, 2))
             p_2, q_2 = (shares @ x / shares.sum(axis=0)[0] for x in (p, q))
             gain = (q_2 - p_2) @ p_2
             own = [float(-qd.entropy(x)) for x in (q, p)]

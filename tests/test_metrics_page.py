@@ -4,7 +4,7 @@ from pathlib import Path
 
 import metrics_page
 
-from qdtheory.catalogue import METRICS
+from qdtheory.metrics.catalogue import METRICS
 
 
 def test_every_metric_stands_in_the_table_of_its_kind():

@@ -16,7 +16,7 @@ import qdtheory as qd
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
 TEXTS = [tuple(row[row >= 0].tolist()) for row in SPACE.tokens]
 SIZE = len(TEXTS)
-PAIRS = np.hstack([qd.ngram_matrix(SPACE, n).T for n in (1, 2)])
+PAIRS = np.hstack([qd.metrics.ngram_matrix(SPACE, n).T for n in (1, 2)])
 
 
 def cnd_of(n, q, p):
@@ -24,32 +24,36 @@ def cnd_of(n, q, p):
 
 
 def f_score(which, q, p):
-    points = qd.precision_recall_distributions(q, p, 101)
-    return qd.prd_f_scores(points)[which]
+    points = qd.metrics.precision_recall_distributions(q, p, 101)
+    return qd.metrics.prd_f_scores(points)[which]
 
 
 RATIO = {
     "KL": qd.kl_divergence,
     "Jensen-Shannon": qd.jensen_shannon_divergence,
-    "total variation": qd.total_variation,
-    "Hellinger": qd.hellinger_distance,
-    "Bhattacharyya": qd.bhattacharyya_distance,
-    "-MAUVE": lambda q, p: -qd.mauve(q, p),
-    "frontier integral": qd.frontier_integral,
+    "total variation": qd.metrics.total_variation,
+    "Hellinger": qd.metrics.hellinger_distance,
+    "Bhattacharyya": qd.metrics.bhattacharyya_distance,
+    "-MAUVE": lambda q, p: -qd.metrics.mauve(q, p),
+    "frontier integral": qd.metrics.frontier_integral,
     "-PRD F8": lambda q, p: -f_score(0, q, p),
     "-PRD F1/8": lambda q, p: -f_score(1, q, p),
 }
 JOINT = RATIO | {
-    "forward CE": lambda q, p: qd.cross_entropy(p, qd.markov_projection(SPACE, q, 1)),
+    "forward CE": lambda q, p: qd.cross_entropy(
+        p, qd.world.markov_projection(SPACE, q, 1)
+    ),
     "CND": qd.cnd,
     "CND of pairs": lambda q, p: cnd_of(2, q, p),
     "-MS-Jaccard-1": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 1)[-1],
     "-MS-Jaccard-2": lambda q, p: -qd.ms_jaccard(SPACE, q, p, 2)[-1],
-    "Frechet": lambda q, p: qd.frechet_distance(q, p, PAIRS),
+    "Frechet": lambda q, p: qd.metrics.frechet_distance(q, p, PAIRS),
 }
 QUALITY = {
     "Oracle-NLL": qd.cross_entropy,
-    "reverse CE": lambda q, p: qd.cross_entropy(q, qd.markov_projection(SPACE, p, 1)),
+    "reverse CE": lambda q, p: qd.cross_entropy(
+        q, qd.world.markov_projection(SPACE, p, 1)
+    ),
     "-CR": lambda q, p: -qd.coverage_rate(q, p),
     "-BLEU-1": lambda q, p: -qd.expected_bleu(SPACE, q, p, 1)[-1],
     "-BLEU-2": lambda q, p: -qd.expected_bleu(SPACE, q, p, 2)[-1],
@@ -59,7 +63,7 @@ DIVERSITY = {
     "-NRR": lambda q, p: -qd.negative_repetition_rate(q),
     "Self-BLEU-1": lambda q, p: qd.expected_self_bleu(SPACE, q, 1)[-1],
     "Self-BLEU-2": lambda q, p: qd.expected_self_bleu(SPACE, q, 2)[-1],
-    "-Distinct-2": lambda q, p: -qd.expected_distinct(SPACE, q, 2, 10),
+    "-Distinct-2": lambda q, p: -qd.metrics.expected_distinct(SPACE, q, 2, 10),
 }
 ONE_SIDED = QUALITY | DIVERSITY
 FRECHET = [JOINT["Frechet"]]
@@ -209,12 +213,14 @@ def test_words_see_which_texts_are_missing_not_how_many():
     p = np.array([0.3, 0.2, 0.2, 0.3])  # aa, ab, ba, bb
     without_mixed = np.array([0.5, 0.0, 0.0, 0.5])
     without_aa = np.array([0.0, 2, 2, 3]) / 7
-    assert qd.total_variation(without_mixed, p) > qd.total_variation(without_aa, p)
+    assert qd.metrics.total_variation(without_mixed, p) > qd.metrics.total_variation(
+        without_aa, p
+    )
     for q, perfect in ((without_mixed, True), (without_aa, False)):
         assert (qd.ms_jaccard(space, q, p, 1)[0] > 1 - 1e-15) == perfect
         words = [space.ngram_distribution(x, 1) for x in (q, p)]
         assert (qd.cnd(*words) < 1e-30) == perfect
-        counts = qd.ngram_matrix(space, 1).T
+        counts = qd.metrics.ngram_matrix(space, 1).T
         means = [x @ counts for x in (q, p)]
         assert np.allclose(*means, rtol=0, atol=1e-15) == perfect
 
@@ -243,12 +249,12 @@ def by_seed(functions, sizes_and_epochs):
 
 
 def forward_1(q, p):
-    return qd.cross_entropy(p, qd.markov_projection(world()[0], q, 1))
+    return qd.cross_entropy(p, qd.world.markov_projection(world()[0], q, 1))
 
 
 def frechet_of_pairs(q, p):
-    counts = np.hstack([qd.ngram_matrix(world()[0], n).T for n in (1, 2)])
-    return qd.frechet_distance(q, p, counts)
+    counts = np.hstack([qd.metrics.ngram_matrix(world()[0], n).T for n in (1, 2)])
+    return qd.metrics.frechet_distance(q, p, counts)
 
 
 FRECHET.append(frechet_of_pairs)
@@ -278,7 +284,7 @@ def test_of_every_seed_the_large_model_learns_by_heart_unseen_by_pairs():
     functions = {
         "NLL": lambda q, p: qd.cross_entropy(p, q),
         "KL": qd.kl_divergence,
-        "Hellinger": qd.hellinger_distance,
+        "Hellinger": qd.metrics.hellinger_distance,
         "Frechet": frechet_of_pairs,
         "forward": forward_1,
     }
@@ -446,8 +452,8 @@ def test_no_rearrangement_of_words_moves_the_metrics_of_words():
     rng = np.random.default_rng(15)
     by_words = ("-BLEU-1", "Self-BLEU-1", "-MS-Jaccard-1")
     functions = {n: (JOINT | ONE_SIDED)[n] for n in by_words}
-    functions["Distinct-1"] = lambda q, p: qd.expected_distinct(SPACE, q, 1, 5)
-    functions["Distinct-2"] = lambda q, p: qd.expected_distinct(SPACE, q, 2, 5)
+    functions["Distinct-1"] = lambda q, p: qd.metrics.expected_distinct(SPACE, q, 1, 5)
+    functions["Distinct-2"] = lambda q, p: qd.metrics.expected_distinct(SPACE, q, 2, 5)
     for _ in range(5):
         p = rng.dirichlet(np.ones(SIZE))
         moved = np.zeros(SIZE)
@@ -524,9 +530,9 @@ def test_crossing_texts_over_at_a_word_keeps_all_pairs():
     for n in (1, 2):
         assert abs(space.ngram_counts(q, n) - space.ngram_counts(p, n)).max() < 1e-15
     assert abs(qd.ms_jaccard(space, q, p, 2) - 1).max() < 1e-14
-    ends = [qd.markov_projection(space, x, 1) for x in (q, p)]
+    ends = [qd.world.markov_projection(space, x, 1) for x in (q, p)]
     assert abs(ends[0] - ends[1]).max() < 1e-15
-    assert qd.total_variation(q, p) > 1e-3
+    assert qd.metrics.total_variation(q, p) > 1e-3
 
 
 @pytest.mark.claim("N15.20")

@@ -14,7 +14,7 @@ from verdict_referee import formula
 
 import qdtheory as qd
 from qdtheory.commands.cli import app
-from qdtheory.pairs.formulas import Expression
+from qdtheory.formulas.expressions import Expression
 
 pytestmark = [
     pytest.mark.slow,
@@ -124,7 +124,7 @@ def test_what_people_write_gets_the_librarys_message(explorer, written):
 def test_a_name_stands_for_its_formula(explorer):
     names = ["LL", "CR", "SE", "NRR", "SDI"]
     answers = ask(explorer, "(name) => Formulas.read(name).jet(0.3)[0]", names)
-    functions = [qd.LL_SE.f, qd.CR_NRR.f, qd.LL_SE.g, qd.CR_NRR.g, qd.SDI]
+    functions = [qd.LL_SE.f, qd.CR_NRR.f, qd.LL_SE.g, qd.CR_NRR.g, qd.formulas.SDI]
     assert answers == pytest.approx([float(h(0.3)) for h in functions], rel=1e-14)
 
 

@@ -278,9 +278,9 @@ def test_the_reference_lists_every_public_module():
         if not path.stem.startswith("_")
     }
     # The reference of the commands is --help, that of the graders is `check`.
-    apart = ("commands", "exercises")
+    apart = ("commands", "course")
     wanted = {m for m in present if m.split(".")[1] not in apart}
-    assert set(listed) == wanted | {"qdtheory.exercises"}
+    assert set(listed) == wanted | {"qdtheory.course"}
 
 
 # --- the package alone ----------------------------------------------------------

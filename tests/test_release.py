@@ -1,6 +1,5 @@
 """What is released agrees with itself: versions, public names, recipe, paper."""
 
-import importlib
 import inspect
 import json
 import re
@@ -9,14 +8,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import rooms_figure
 import yaml
 from packaging.requirements import Requirement
+
+import qdtheory as qd
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 NAMES = Path(__file__).with_name("public_names.txt")
-PUBLIC = ("qdtheory", "qdtheory.text", "qdtheory.generators")
+ROOMS = (*rooms_figure.ROOMS, "text", "generators")
 
 
 def test_every_file_names_the_same_version():
@@ -31,13 +33,13 @@ def test_every_file_names_the_same_version():
 
 
 def public_names():
-    """Each public name with its module and parameters, in the order of the alphabet."""
-    return [
-        f"{module}.{name}{parameters(getattr(importlib.import_module(module), name))}"
-        for module in PUBLIC
-        for name in sorted(dir(importlib.import_module(module)))
-        if not name.startswith("_")
-    ]
+    """Each public name once, with its parameters: those at the top, then each room's."""
+    top = {name: getattr(qd, name) for name in dir(qd) if not name.startswith("_")}
+    found = {f"qdtheory.{name}": value for name, value in top.items()}
+    for room in ROOMS:
+        names = sorted({*dir(getattr(qd, room))} - {*top})
+        found |= {f"qdtheory.{room}.{n}": getattr(getattr(qd, room), n) for n in names}
+    return [f"{name}{parameters(value)}" for name, value in found.items()]
 
 
 def parameters(value):

@@ -9,15 +9,15 @@ from jax.scipy.special import entr
 from models import oracle
 
 import qdtheory as qd
-from qdtheory.discrepancy.seal import seal
 from qdtheory.pairs.posed import pose
+from qdtheory.qdisc.seal import seal
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 
 
 def searched_in_vain(pair, p):
     """What a search that finds nothing returns."""
-    return qd.Discrepancy(
+    return qd.qdisc.Discrepancy(
         qdisc=0.0,
         q=jnp.asarray(p),
         status="lower_bound",
@@ -79,7 +79,7 @@ TWO_PEAKS = "-(x - 0.1)**2*(x - 0.6)**2"
 @pytest.mark.parametrize(("c", "d"), UNITS)
 def test_sums_of_g_in_any_unit(c, d):
     p = np.array([0.4, 0.3, 0.2, 0.1])
-    pair = qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS))
+    pair = qd.SeparablePair(qd.formulas.CR, qd.Expression(TWO_PEAKS))
     found = sealed(pair, p)
     assert found.status == "certified"
     f, g = (qd.Expression(f"{unit:g}*({h})") for unit, h in ((c, "x"), (d, TWO_PEAKS)))
@@ -88,7 +88,7 @@ def test_sums_of_g_in_any_unit(c, d):
 
 def test_sums_of_g_with_constants_and_lines():
     p = np.array([0.4, 0.3, 0.2, 0.1])
-    found = sealed(qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS)), p)
+    found = sealed(qd.SeparablePair(qd.formulas.CR, qd.Expression(TWO_PEAKS)), p)
     for f, g in (
         ("x + 1000", TWO_PEAKS),
         ("x - 0.3", f"3 + {TWO_PEAKS}"),
@@ -98,7 +98,7 @@ def test_sums_of_g_with_constants_and_lines():
         pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
         assert_alike(found, sealed(pair, p), 1.0, np.ptp(p))
     order = np.array([3, 1, 0, 2])
-    pair = qd.SeparablePair(qd.CR, qd.Expression(TWO_PEAKS))
+    pair = qd.SeparablePair(qd.formulas.CR, qd.Expression(TWO_PEAKS))
     other = sealed(pair, p[order])
     assert_alike(found, other, 1.0, np.ptp(p))
     assert np.abs(np.asarray(other.q) - np.asarray(found.q)[order]).max() <= 1e-6
@@ -177,7 +177,7 @@ def test_the_bar():
     p = np.array([0.0, 0.5, 0.5])
 
     def status(scores, gain, upper):
-        posed = pose(qd.LinearPair(scores, qd.NRR), p)
+        posed = pose(qd.LinearPair(scores, qd.formulas.NRR), p)
         return seal(posed, p, gain, upper, "certified")[0]
 
     # No model gains more than half of the range over this P.

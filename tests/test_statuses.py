@@ -14,9 +14,9 @@ import pytest
 from test_release import PUBLIC
 
 import qdtheory as qd
-from qdtheory.catalogue import Metric, find_metric
 from qdtheory.commands import check, grade
 from qdtheory.generators import check_reward
+from qdtheory.metrics.catalogue import Metric, find_metric
 from qdtheory.world.records import Record
 
 NUMERICS = Path(__file__).parents[1] / "docs/numerics.md"
@@ -119,7 +119,7 @@ def examples(kind):
             qd.kernel_criterion(k) for k in (np.eye(3), NEAR, 1 - np.eye(3))
         ],
         "Rationality": lambda: [
-            qd.check_rationality(qd.single_token_bleu_pair(1, k)) for k in (3, 4)
+            qd.check_rationality(qd.pairs.single_token_bleu_pair(1, k)) for k in (3, 4)
         ],
         "Discrepancy": discrepancies,
         "ParetoFrontier": lambda: [

@@ -69,7 +69,7 @@ def test_a_lead_is_no_proof_of_a_better_fit_be_it_smaller_or_larger_than_qdisc()
     assert qdisc > 0.001
 
     def away(q):
-        return float(qd.total_variation(q, p))
+        return float(qd.metrics.total_variation(q, p))
 
     def lead(q, other):
         return (q - other) @ np.log(p)

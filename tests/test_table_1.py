@@ -80,7 +80,7 @@ def dual_qdisc(p, n=2):
 @pytest.mark.claim("N8.2")
 @pytest.mark.parametrize("n", ORDERS)
 def test_no_model_beats_it_in_coverage_and_repetition(n):
-    shares = np.asarray(qd.ngram_matrix(SPACE, n)) / (4 - n)
+    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, n)) / (4 - n)
     rng = np.random.default_rng(n)
     for sigma in SIGMAS:
         p = oracle(SPACE, 0, sigma, size=32)
@@ -110,7 +110,7 @@ def test_no_model_beats_it_in_coverage_and_repetition(n):
 @pytest.mark.claim("N8.2")
 def test_the_default_search_gains_nothing_in_coverage():
     p = np.stack([oracle(SPACE, 1, sigma) for sigma in SIGMAS])
-    assert qd.search(qd.NgramPair(SPACE, 2), p).gain.max() <= 1e-9
+    assert qd.solvers.search(qd.pairs.NgramPair(SPACE, 2), p).gain.max() <= 1e-9
 
 
 # -- the table ----------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_bleu_1_is_within_certified_bounds(table):
     for size, sigma, seed in product(SIZES, SIGMAS, (7, 42, 99)):
         p = oracle(SPACE, seed, sigma, size)
         for k in (2, 1):
-            bounds = qd.bleu_1_interval(qd.BleuPair(SPACE, 1, 2, k), p)
+            bounds = qd.qdisc.bleu_1_interval(qd.BleuPair(SPACE, 1, 2, k), p)
             listed = float(table[k, size, sigma, 1][seed]["qdisc"])
             assert bounds.upper_bound - bounds.qdisc <= 1e-6
             # A search of first order may stop a little short.
@@ -171,7 +171,7 @@ def test_the_range_of_bleu_1_is_that_of_repeated_words(table):
 def test_slsqp_and_other_starts_find_no_more_of_bleu_2(table, sigma):
     pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 3, sigma, 32)
     listed = float(table[2, 32, sigma, 2][3]["qdisc"])
-    again = qd.search(pair, p, key=jax.random.key(1))
+    again = qd.solvers.search(pair, p, key=jax.random.key(1))
     assert float(again.gain) == pytest.approx(listed, rel=1e-2)
     assert_attained(pair, p, again.q, again.gain)
     value, least = np.asarray(pair.text_quality(p)), float(pair.diversity(p))
@@ -221,7 +221,7 @@ def test_one_self_bleu_reference_does_not_fit_bleu_1(table, paper):
         assert not is_inside(table, paper, (1, size, sigma, 1))
         for seed in range(0, 100, 10):
             pair, p = qd.BleuPair(SPACE, 1, 2, 1), oracle(SPACE, seed, sigma, size)
-            upper = qd.bleu_1_interval(pair, p).upper_bound
+            upper = qd.qdisc.bleu_1_interval(pair, p).upper_bound
             assert upper < float(paper[sigma, 1][0])
 
 
@@ -296,7 +296,9 @@ def test_the_papers_method_stops_short_by_hand():
     p = oracle(SPACE, 0, 0.5, size=32)
     best = max(sgd(p, rate) for rate in (0.1, 1.0, 10.0))
     assert 0.4 <= best / dual_qdisc(p) <= 0.9
-    found = qd.search(qd.single_token_bleu_pair(2, 2), p, method="penalty")
+    found = qd.solvers.search(
+        qd.pairs.single_token_bleu_pair(2, 2), p, method="penalty"
+    )
     # Rounding moves the steps at which the path jumps over the constraint.
     assert best == pytest.approx(float(found.gain), rel=0.1)
 
@@ -305,7 +307,7 @@ def test_the_papers_method_stops_short_by_hand():
 @pytest.mark.parametrize(("order", "least", "most"), [(1, 0.9, 1.0), (2, 0.4, 0.7)])
 def test_the_papers_method_stops_short(table, order, least, most):
     p = np.stack([oracle(SPACE, 0, sigma, size=32) for sigma in SIGMAS])
-    found = qd.search(qd.BleuPair(SPACE, order, 2, 2), p, method="penalty").gain
+    found = qd.solvers.search(qd.BleuPair(SPACE, order, 2, 2), p, method="penalty").gain
     for gain, sigma in zip(found, SIGMAS):
         share = float(gain) / float(table[2, 32, sigma, order][0]["qdisc"])
         assert least <= share <= most
@@ -323,7 +325,7 @@ def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
         u, v = float(pair.quality(p, p)), float(pair.diversity(p))
         curve = qd.pareto_frontier(pair, p, 10)
         at = float(np.interp(-v, -curve.diversity, curve.quality))
-        gain = float(qd.search(pair, p).gain)
+        gain = float(qd.solvers.search(pair, p).gain)
         assert at > u
         assert at - u == pytest.approx(gain, abs=0.01)
         # The points are what they say, by the models that they come with.
@@ -349,7 +351,7 @@ def test_a_lead_larger_than_qdisc_belongs_to_a_model_that_is_farther(seed):
     )
     scores = np.asarray(pair.text_quality(p))
     near = 0.92 * p + 0.08 * (scores == scores.min())
-    best = qd.search(pair, p)
+    best = qd.solvers.search(pair, p)
     shares = np.linspace(0.05, 0.2, 1501)
     models = jax.vmap(lambda t: qd.mix(best.q, best.most_diverse, t))(shares)
     at_least = jax.vmap(pair.diversity)(models) >= pair.diversity(near)
@@ -407,7 +409,7 @@ def test_a_collapsed_model_beats_the_real_distribution():
     for order, seed in product((2, 3), range(2)):
         pair, p = qd.BleuPair(SPACE, order, 2, k), oracle(SPACE, seed, 1.0, 32)
         value = np.asarray(pair.text_quality(p))
-        found = qd.search(pair, p).most_diverse
+        found = qd.solvers.search(pair, p).most_diverse
         assert found.max() > 0.9
         assert value @ found > value @ p
         assert pair.diversity(found) > pair.diversity(p)
@@ -417,7 +419,7 @@ def test_a_collapsed_model_beats_the_real_distribution():
 @pytest.mark.parametrize("k", [2, 10])
 def test_without_its_rare_texts_p_has_all_the_quality(k):
     n = 10_000
-    pair = qd.single_token_bleu_pair(n, k)
+    pair = qd.pairs.single_token_bleu_pair(n, k)
     for seed in range(5):
         p = oracle(SPACE, seed, 1.0, size=32)
         value, found = score(n, p), p > 10 / n

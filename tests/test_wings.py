@@ -16,14 +16,14 @@ pytestmark = pytest.mark.usefixtures("as_a_user")
 
 TWINS = {
     qd.expected_bleu: text.bleu,
-    qd.expected_corpus_bleu: text.bleu,
+    qd.metrics.expected_corpus_bleu: text.bleu,
     qd.expected_self_bleu: text.self_bleu,
-    qd.expected_distinct: text.distinct,
+    qd.metrics.expected_distinct: text.distinct,
     qd.ms_jaccard: text.ms_jaccard,
     qd.coverage_rate: text.coverage_rate,
     qd.negative_repetition_rate: text.negative_repetition_rate,
     qd.cnd: text.cnd,
-    qd.frechet_distance: text.frechet_distance,
+    qd.metrics.frechet_distance: text.frechet_distance,
 }
 MODEL = "q", "candidates", "candidate_features"
 REAL = "p", "references", "reference_features"
@@ -47,7 +47,7 @@ def test_model_first_real_second_and_the_same_defaults(exact):
 # What an estimate needs to be told, in the words of the exact metric's docstring.
 SETTINGS = {
     qd.expected_bleu: "(..., smoothing=None)",
-    qd.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
+    qd.metrics.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
     qd.expected_self_bleu: "(..., smoothing=None)",
     qd.coverage_rate: '(..., estimator="pairs")',
     qd.negative_repetition_rate: '(..., estimator="pairs")',
@@ -90,7 +90,7 @@ METRICS = {
         (5, 2),
     ),
     "pooled BLEU": (
-        lambda: qd.expected_corpus_bleu(SPACE, Q, P),
+        lambda: qd.metrics.expected_corpus_bleu(SPACE, Q, P),
         partial(text.bleu, smoothing=None, aggregate="pooled"),
         (2, 2),
     ),
@@ -100,7 +100,7 @@ METRICS = {
         (3, 1),
     ),
     "Distinct-2": (
-        lambda: qd.expected_distinct(SPACE, Q, 2, num_texts=5),
+        lambda: qd.metrics.expected_distinct(SPACE, Q, 2, num_texts=5),
         lambda c, _: text.distinct(c, 2),
         (5, 1),
     ),
@@ -127,7 +127,7 @@ METRICS = {
         None,
     ),
     "Frechet": (
-        lambda: qd.frechet_distance(Q, P, features(TEXTS)),
+        lambda: qd.metrics.frechet_distance(Q, P, features(TEXTS)),
         lambda c, r: text.frechet_distance(features(c), features(r)),
         None,
     ),

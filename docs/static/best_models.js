@@ -1,5 +1,5 @@
 // The frontier and QDisc of a pair U(Q) = sum Q_i u_i, V(Q) = sum g(Q_i), as
-// qdtheory/theory/frontier.py and qdtheory/discrepancy/quality.py have them, by
+// qdtheory/theory/frontier.py and qdtheory/qdisc/solve.py have them, by
 // root-finding: here for a strictly concave g, in concave_convex.js for some others.
 //
 // A model that no other beats satisfies g'(Q_i) = g'(m) + w (max u - u_i) wherever

@@ -1,5 +1,5 @@
 // The best models for a g that is concave up to a point c and convex beyond, such as
-// -x*(1 - (1 - x)**4), as qdtheory/discrepancy/concave_convex.py has them.
+// -x*(1 - (1 - x)**4), as qdtheory/qdisc/convex.py has them.
 //
 // At most one probability exceeds c, that of a best text. So this largest probability t
 // determines the model: the others are the x in [0, c] with g'(x) = g'(t) + w gap, and

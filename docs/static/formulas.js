@@ -1,4 +1,4 @@
-// Formulas in one variable, read as qdtheory/pairs/formulas.py reads them: the same
+// Formulas in one variable, read as qdtheory/formulas/expressions.py reads them: the same
 // grammar, limits and messages, which the tests compare. Nothing is ever executed: the
 // text becomes a tree, the tree a function of x.
 //
@@ -237,7 +237,7 @@ const Formulas = (() => {
     return EXACT["*"](powers[0], larger(fraction(1n), { n: size(n), d }));
   }
 
-  // --- Trees to functions of x: jets [value, slope, curvature], as in pairs/jets.py ----
+  // --- Trees to functions of x: jets [value, slope, curvature], as in formulas/jets.py ----
   // The chain rule; sqrt(0) is a constant too, although the root's slope is infinite.
   function chainRule([, s, c], value, slope, curvature) {
     return s === 0 && c === 0 ? [value, s, c] : [value, slope * s, curvature * s * s + slope * c];
@@ -335,7 +335,7 @@ const Formulas = (() => {
   }
 
   // --- Limits at 0 of what is NaN there, as x*log(x) is -------------------------------
-  // Of values at 1e-16, 1e-32, 1e-64 and 1e-128, as in pairs/accurate.py.
+  // Of values at 1e-16, 1e-32, 1e-64 and 1e-128, as in formulas/accurate.py.
   function limitOf([, first, second, last]) {
     const [before, after] = [second - first, last - second];
     if (Math.abs(after) <= 1e-12 * Math.abs(last)) return last;

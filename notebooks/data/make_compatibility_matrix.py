@@ -35,11 +35,11 @@ import tables
 from make_table1 import SPACE, oracle
 
 import qdtheory as qd
+from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.metrics.compression import compression_table
 from qdtheory.pairs.base import total_diversity
 from qdtheory.pairs.named import named_pairs
-from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES
 from qdtheory.world.markov import markov_projection
 
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
@@ -81,7 +81,7 @@ def real(seed: int, sigma: float) -> np.ndarray:
 
 
 def ngram_shares(n: int) -> np.ndarray:
-    return np.asarray(qd.ngram_matrix(SPACE, n)) / (3 - n + 1)
+    return np.asarray(qd.metrics.ngram_matrix(SPACE, n)) / (3 - n + 1)
 
 
 def qualities() -> dict[tuple[str, int | None], Callable]:
@@ -93,12 +93,12 @@ def qualities() -> dict[tuple[str, int | None], Callable]:
         found[f"Markov-{k} LL", None] = lambda p, m=projection: jnp.log(m(p))
     found |= named
     for n in (1, 2):
-        found[f"CR-{n}", None] = qd.NgramPair(SPACE, n).text_quality
+        found[f"CR-{n}", None] = qd.pairs.NgramPair(SPACE, n).text_quality
     for n in (1, 2, 3):
         for references in (1, 2, 10, 100):
             score = partial(text_bleu, bleu_table(SPACE, n))
             found[f"BLEU-{n}", references] = partial(score, num_references=references)
-    found["Match", NUM_TEXTS - 1] = qd.distinct_k_pair(NUM_TEXTS).text_quality
+    found["Match", NUM_TEXTS - 1] = qd.pairs.distinct_k_pair(NUM_TEXTS).text_quality
     found["Class LL", None] = class_pair().text_quality
     found["Vendi LL", None] = qd.VendiPair(cosines()).text_quality
     for name, kernel in kernels().items():
@@ -108,16 +108,16 @@ def qualities() -> dict[tuple[str, int | None], Callable]:
 
 
 @cache
-def class_pair() -> qd.ClusterPair:
+def class_pair() -> qd.pairs.ClusterPair:
     """LL-SE of the 20 bags of words: a text means the same in any order."""
     bags = np.sort(SPACE.tokens, axis=1)
-    return qd.ClusterPair(np.unique(bags, axis=0, return_inverse=True)[1].ravel())
+    return qd.pairs.ClusterPair(np.unique(bags, axis=0, return_inverse=True)[1].ravel())
 
 
 @cache
 def cosines() -> np.ndarray:
     """Cosine of the counts of words of each two texts."""
-    counts = np.asarray(qd.ngram_matrix(SPACE, 1), float)
+    counts = np.asarray(qd.metrics.ngram_matrix(SPACE, 1), float)
     unit = counts / np.linalg.norm(counts, axis=0)
     return unit.T @ unit
 
@@ -125,12 +125,12 @@ def cosines() -> np.ndarray:
 @cache
 def kernels() -> dict[str, np.ndarray]:
     """Similarities of two texts in use since 2020."""
-    has = np.asarray(qd.ngram_matrix(SPACE, 2)) > 0
+    has = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) > 0
     ratios = compression_table(SPACE, 2)
     return {
         "Cosine^2": cosines() ** 2,
-        "ROUGE-L": qd.lcs_kernel(SPACE),
-        "Edit": qd.edit_kernel(SPACE),
+        "ROUGE-L": qd.metrics.lcs_kernel(SPACE),
+        "Edit": qd.metrics.edit_kernel(SPACE),
         "Self-repetition": np.log1p((has.T.astype(int) @ has).astype(float)),
         "LZ78": (ratios + ratios.T) / 2,
     }
@@ -158,7 +158,9 @@ def diversities() -> list[Diversity]:
         nrr = lambda q, a=shares: -jnp.square(a @ q).sum()  # noqa: E731
         found.append(Diversity(f"NRR-{n}", None, "convex", nrr))
     for n in (1, 2):
-        distinct = partial(qd.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS)
+        distinct = partial(
+            qd.metrics.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS
+        )
         found.append(Diversity(f"Distinct-{n}", None, "convex", distinct))
     # With one reference Self-BLEU-1 is a positive semidefinite kernel, and Self-BLEU-3
     # the chance of a repeated text, NRR.
@@ -169,11 +171,11 @@ def diversities() -> list[Diversity]:
         found.append(Diversity(f"NSBLEU-{n}", k, method, value))
     # The log of Vendi of order 1; minus the inverse of that of order 2 is NCosine^2.
     for name, value in {
-        f"distinct_{NUM_TEXTS}": qd.distinct_k_pair(NUM_TEXTS).diversity,
+        f"distinct_{NUM_TEXTS}": qd.pairs.distinct_k_pair(NUM_TEXTS).diversity,
         "Class SE": class_pair().diversity,
         "log Vendi": qd.VendiPair(cosines()).diversity,
         "N-gram diversity": lambda q: sum(
-            qd.expected_distinct(SPACE, q, n, NUM_TEXTS) for n in (1, 2, 3)
+            qd.metrics.expected_distinct(SPACE, q, n, NUM_TEXTS) for n in (1, 2, 3)
         ),
     }.items():
         found.append(Diversity(name, None, "convex", value))
@@ -273,7 +275,7 @@ class Scored:
 
 def discrepancy(
     diversity: Diversity, p: np.ndarray, scores: np.ndarray
-) -> qd.Discrepancy:
+) -> qd.qdisc.Discrepancy:
     if diversity.method == "search":
         if diversity.name[1:] in kernels():
             of: Any = qd.KernelPair(kernels()[diversity.name[1:]])
@@ -283,7 +285,7 @@ def discrepancy(
         pair: Any = Scored(scores, of)
         return qd.quality_discrepancy(pair, p, num_starts=NUM_STARTS)
     if diversity.method == "separable":
-        g = qd.single_token_bleu_pair(1, diversity.self_references).g
+        g = qd.pairs.single_token_bleu_pair(1, diversity.self_references).g
         return qd.quality_discrepancy(qd.LinearPair(lambda p: scores, g), p)
     return qd.quality_discrepancy(qd.ConcavePair(lambda p: scores, diversity.value), p)
 

@@ -263,7 +263,7 @@ def measured(q: jax.Array, p: jax.Array) -> list[jax.Array]:
         qd.cross_entropy(p, q),
         qd.jensen_shannon_divergence(p, q),
         qd.entropy(q),
-        qd.bhattacharyya_distance(q, p),
+        qd.metrics.bhattacharyya_distance(q, p),
         qd.coverage_rate(q, p),
         qd.negative_repetition_rate(q),
         qd.cnd(q, p),

@@ -120,7 +120,7 @@ def real(setting: Setting, seed: int) -> np.ndarray:
 
 @cache
 def whole_texts(references: int, candidates: int) -> qd.SeparablePair:
-    return qd.single_token_bleu_pair(references, candidates - 1)
+    return qd.pairs.single_token_bleu_pair(references, candidates - 1)
 
 
 @cache
@@ -130,8 +130,8 @@ def bleu(space: qd.TextSpace, order: int, references: int, candidates: int):
 
 @cache
 def bigram_coverage(space: qd.TextSpace) -> qd.LinearPair:
-    shares = np.asarray(qd.ngram_matrix(space, 2)) / (space.max_length - 1)
-    return qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.SE)
+    shares = np.asarray(qd.metrics.ngram_matrix(space, 2)) / (space.max_length - 1)
+    return qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE)
 
 
 def pair_of(name: str, setting: Setting):
@@ -160,7 +160,7 @@ def bounded(name: str, setting: Setting, seed: int) -> dict:
     pair, p = pair_of(name, setting), real(setting, seed)
     tolerance = TOLERANCE if p.size <= FEW else COARSE
     scores = np.asarray(pair.text_quality(p))
-    found = qd.bleu_1_interval(pair, p, tolerance=tolerance / np.ptp(scores))
+    found = qd.qdisc.bleu_1_interval(pair, p, tolerance=tolerance / np.ptp(scores))
     row = {"qdisc": found.qdisc, "upper_bound": found.upper_bound}
     if setting.candidates <= setting.vocab_size + 1:
         tokens = space_of(setting).tokens
@@ -256,8 +256,13 @@ class Sampler:
             return np.array([gain, rise - self.log_probability(q, *member).mean()])
         order, k = int(name[-1]), self.setting.candidates - 1
         references = shifted(p, self.setting.references)
-        gain = [qd.estimate_bleu(x, references, order).value[-1] for x in (q, other)]
-        own = [qd.estimate_bleu(x, shifted(x, k), order).value[-1] for x in (q, other)]
+        gain = [
+            qd.metrics.estimate_bleu(x, references, order).value[-1] for x in (q, other)
+        ]
+        own = [
+            qd.metrics.estimate_bleu(x, shifted(x, k), order).value[-1]
+            for x in (q, other)
+        ]
         return np.array([gain[0] - gain[1], own[1] - own[0]])
 
 

@@ -81,7 +81,7 @@ def trained(second: Any, seed: int, p: Any, seen: Any, rate: float) -> jax.Array
 def measured(q: jax.Array, p: jax.Array) -> dict[str, float]:
     """The metrics of a model, exact if p and q are."""
     values = {name: float(x) for name, x in compiled(q, p).items()}
-    fd = qd.frechet_distance(q, p, FEATURES, squared=True)
+    fd = qd.metrics.frechet_distance(q, p, FEATURES, squared=True)
     return values | {"fd": float(fd)}
 
 

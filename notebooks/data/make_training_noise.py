@@ -86,7 +86,7 @@ def measured(model: Any, p: jax.Array) -> list[jax.Array]:
         qd.cross_entropy(p, q),
         qd.cross_entropy(q, p),
         qd.entropy(q),
-        qd.bhattacharyya_distance(q, p),
+        qd.metrics.bhattacharyya_distance(q, p),
     ]
 
 

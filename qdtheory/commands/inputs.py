@@ -268,7 +268,7 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
 
 def _load_function(name: str, *vectors) -> Callable:
     """Load a user's function, and try it once."""
-    from qdtheory.pairs.tracing import require_traceable
+    from qdtheory.formulas.tracing import require_traceable
 
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute) or module.endswith(".py"):

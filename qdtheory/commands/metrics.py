@@ -24,7 +24,7 @@ def metrics(
 
     Example: qdtheory metrics Vendi
     """
-    from qdtheory.catalogue import METRICS, find_metric
+    from qdtheory.metrics.catalogue import METRICS, find_metric
 
     if name is None:
         if as_json:

@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.generators.rewards import REWARDS, Reward, read_reward
-from qdtheory.pairs.formulas import Expression, variable
-from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.theory.sign_proofs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.world.records import Record
 
 # SymPy takes seconds to minutes for integrals of longer terms.

@@ -17,11 +17,11 @@ from jax.core import Tracer
 from jax.scipy.special import xlogy
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.formulas import Expression, variable
-from qdtheory.pairs.scalar_functions import ScalarFunction
-from qdtheory.pairs.tracing import require_traceable
-from qdtheory.theory.domains import find_hole
-from qdtheory.theory.sign_proofs import find_sign, is_zero
+from qdtheory.formulas.domains import find_hole
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.signs import find_sign, is_zero
+from qdtheory.formulas.tracing import require_traceable
 from qdtheory.world.distributions import check_distribution
 
 # Values of D at which rewards given as code are tried, close to both ends.

@@ -61,7 +61,7 @@ def class_distribution(
 def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Float[Array, ""]:
     r"""Expected number of different outcomes in k draws, $\sum_i 1 - (1 - Q_i)^k$.
 
-    A concave diversity; `qd.distinct_k_pair(k)` has its quality. For k = 2 it is
+    A concave diversity; `qd.pairs.distinct_k_pair(k)` has its quality. For k = 2 it is
     NRR + 2.
 
     Estimated without bias by `qd.text.distinct_k`.

@@ -6,3 +6,7 @@ also have `text_quality(p)`, the score of each text, with
 `quality = text_quality(p) @ q`. The named qualities f and diversities g combine
 freely: `SeparablePair(LL, NRR)`.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

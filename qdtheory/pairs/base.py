@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.scalar_functions import ScalarFunction, scalar_function
+from qdtheory.formulas.scalar_functions import ScalarFunction, scalar_function
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from itertools import product, starmap
 
-from qdtheory.pairs.scalar_functions import (
+from qdtheory.formulas.scalar_functions import (
     CR,
     DIVERSITIES,
     LL,

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.pairs.base import (
     LinearPair,
     Pair,
@@ -24,7 +25,6 @@ from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.pairs.tracing import require_traceable, require_values
 from qdtheory.world.distributions import check_distribution
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 import jax
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.base import LinearPair, set_fields
-from qdtheory.pairs.formulas import Expression
-from qdtheory.pairs.scalar_functions import (
+from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
     evaluate,
     scalar_function,
 )
+from qdtheory.pairs.base import LinearPair, set_fields
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 

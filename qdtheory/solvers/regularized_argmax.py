@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.pairs.scalar_functions import (
+from qdtheory.formulas.scalar_functions import (
     NRR,
     SE,
     ScalarFunction,

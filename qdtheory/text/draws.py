@@ -61,7 +61,7 @@ def distinct_k(classes: Iterable[Any], k: int) -> float:
         k: number of draws, from 1 to n.
 
     Returns:
-        A number in [1, k]; its expectation is `qd.distinct_k(q, k)`.
+        A number in [1, k]; its expectation is `qd.metrics.distinct_k(q, k)`.
 
     Raises:
         TypeError: a single string.
@@ -99,7 +99,7 @@ def utility_k(
         patience: p, in [0, 1].
 
     Returns:
-        A number; its expectation is `qd.utility_k(q, utilities, k, patience)`.
+        A number; its expectation is `qd.metrics.utility_k(q, utilities, k, patience)`.
 
     Raises:
         TypeError: a single string.
@@ -147,7 +147,7 @@ def pass_at_k(
         k: number of draws, from 1 to the least n.
 
     Returns:
-        A number in [0, 1]; its expectation is `qd.pass_at_k(successes, k)`.
+        A number in [0, 1]; its expectation is `qd.metrics.pass_at_k(successes, k)`.
 
     Raises:
         ValueError: k is not a whole number from 1 to n, or c is not from 0 to n.

@@ -20,7 +20,7 @@ def vendi_score(
     Args:
         features: one vector a text, such as `embed(texts)`, shape (n, d); they are
             divided by their lengths.
-        order: a, positive, as in `qd.vendi_score`; may be infinite.
+        order: a, positive, as in `qd.metrics.vendi_score`; may be infinite.
 
     Returns:
         A number from 1 to min(n, d).

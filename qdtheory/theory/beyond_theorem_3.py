@@ -11,9 +11,9 @@ convex $\Phi$, hence f increasing on (0, 1).
 from functools import lru_cache
 from typing import Any
 
-from qdtheory.pairs.formulas import Expression, variable
-from qdtheory.theory.concavity import is_strictly_concave
-from qdtheory.theory.sign_proofs import is_zero, number_sign, sign_of
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.signs import is_zero, number_sign, sign_of
+from qdtheory.theory.shape import is_strictly_concave
 
 
 def keeps_order_with_one_text(f: Expression) -> bool:

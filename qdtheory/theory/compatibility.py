@@ -15,15 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.formulas.domains import check_smooth
+from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.clusters import ClusterPair
 from qdtheory.pairs.forms import quadratic_form, separable_form
-from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.pairs.tracing import require_traceable, require_values
 from qdtheory.pairs.vendi import VendiPair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
@@ -31,7 +32,6 @@ from qdtheory.theory.beyond_theorem_3 import (
     orders_two_texts,
 )
 from qdtheory.theory.bleu_settings import compatible_setting, is_classified
-from qdtheory.theory.domains import check_smooth
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
     kernel_criterion,

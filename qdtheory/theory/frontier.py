@@ -16,9 +16,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.code import Code
+from qdtheory.formulas.scalar_functions import ScalarFunction, jet_of, limits_at_zero
 from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
-from qdtheory.pairs.code import Code
-from qdtheory.pairs.scalar_functions import ScalarFunction, jet_of, limits_at_zero
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
     order_of,
@@ -27,7 +27,7 @@ from qdtheory.solvers.regularized_argmax import (
     solver,
 )
 from qdtheory.solvers.search import search_frontier
-from qdtheory.theory.concavity import is_strictly_concave
+from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
 from qdtheory.world.records import Record

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.scalar_functions import scalar_function
 from qdtheory.pairs.base import given_scores, total_diversity
 from qdtheory.pairs.concave import Functional
-from qdtheory.pairs.scalar_functions import scalar_function
 from qdtheory.solvers.interior_point import (
     Program,
     Tangent,

@@ -6,9 +6,9 @@ from itertools import islice
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.pairs.formulas import Expression, variable
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.signs import find_peak, find_sign, number_sign
 from qdtheory.theory.beyond_theorem_3 import mirrored_curvature
-from qdtheory.theory.sign_proofs import find_peak, find_sign, number_sign
 from qdtheory.theory.theorem_3 import EXACT_POINTS, GRID, Functions
 
 NUM_SAMPLES = 64

@@ -16,15 +16,15 @@ import numpy as np
 from flint import ctx
 from jaxtyping import Float
 
+from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.trees import PRECISION, ball
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.formulas import Expression
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.pairs.trees import PRECISION, ball
 from qdtheory.solvers.directions import least_direction
-from qdtheory.theory.concavity import is_strictly_concave
 from qdtheory.theory.kernel_criterion import centred_eigenvalues
+from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from qdtheory.pairs.scalar_functions import ScalarFunction
+from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.numbers import NOISE
 from qdtheory.world.precision import require_x64

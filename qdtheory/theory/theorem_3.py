@@ -16,14 +16,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from qdtheory.pairs.base import FunctionPair
-from qdtheory.pairs.code import Code
-from qdtheory.pairs.formulas import Expression, variable
-from qdtheory.pairs.jets import Jet
-from qdtheory.pairs.scalar_functions import formula_of, jet_of
-from qdtheory.pairs.separable import SeparablePair
-from qdtheory.theory.domains import SMOOTH, find_hole
-from qdtheory.theory.sign_proofs import (
+from qdtheory.formulas.code import Code
+from qdtheory.formulas.domains import SMOOTH, find_hole
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.jets import Jet
+from qdtheory.formulas.scalar_functions import formula_of, jet_of
+from qdtheory.formulas.signs import (
     Sign,
     find_sign,
     is_zero,
@@ -31,6 +29,8 @@ from qdtheory.theory.sign_proofs import (
     number_sign,
     sign_of,
 )
+from qdtheory.pairs.base import FunctionPair
+from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.numbers import NOISE
 
 # Points of (0, 1) with step 1/1000, refined towards 0 down to one millionth.

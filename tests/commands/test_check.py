@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory.commands import cli
-from qdtheory.pairs.formulas import Expression
+from qdtheory.formulas.expressions import Expression
 from qdtheory.theory.compatibility import check_compatibility
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from qdtheory.commands import cli
 
-ANSWERED = "from qdtheory.exercises import check\ncheck('02.0', .38)\ncheck('02.1', 2)"
+ANSWERED = "from qdtheory.course import check\ncheck('02.0', .38)\ncheck('02.1', 2)"
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +230,7 @@ for _ in range(600):
     if pathlib.Path("{}").exists(): break
     time.sleep(0.1)
 else: raise TimeoutError("alone")
-from qdtheory.exercises import check
+from qdtheory.course import check
 check("02.0", .38)"""
     for name, other in ("ab", "ba"):
         save(f"{name}.ipynb", cells=[new_code_cell(wait.format(name, other))])

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from qdtheory.catalogue import METRICS
 from qdtheory.commands import cli
+from qdtheory.metrics.catalogue import METRICS
 
 
 def call(*arguments):

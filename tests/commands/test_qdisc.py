@@ -56,7 +56,7 @@ def test_oracles_of_several_seeds(folder):
     options = ("--pair", "BLEU-3", "--sigma", "2", "--hidden-size", "8", "--seeds", "2")
     found = results(*options)
     space = qd.TextSpace(4, 3)
-    pair = qd.single_token_bleu_pair(2, 2)
+    pair = qd.pairs.single_token_bleu_pair(2, 2)
     assert [row["real"] for row in found] == ["seed 0", "seed 1"]
     for seed, row in enumerate(found):
         exact = qd.quality_discrepancy(pair, oracle(space, seed, 2.0))

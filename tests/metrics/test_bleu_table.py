@@ -362,7 +362,9 @@ def test_pooled_bleu_is_a_polynomial_of_the_number_of_candidates():
     assert np.abs(np.diff(along(mean), 2)).max() <= 1e-14
     exact = float(qd.expected_bleu(space, a, p, 2, 2)[1])
     assert exact == pytest.approx(along(mean)[0], abs=1e-14)
-    corpus = float(qd.expected_corpus_bleu(space, a, p, 2, 2, num_candidates=3)[1])
+    corpus = float(
+        qd.metrics.expected_corpus_bleu(space, a, p, 2, 2, num_candidates=3)[1]
+    )
     assert corpus == pytest.approx(along(pooled)[0], abs=1e-14)
     assert abs(corpus - exact) > 1e-2
 

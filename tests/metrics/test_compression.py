@@ -40,7 +40,7 @@ def test_the_expectation_is_the_mean_over_all_samples(num_texts):
         tokens = space.tokens[list(sample)].ravel().tolist()
         ratio = len(tokens) / lz78_bits(len(cut(tokens)), 2)
         expected += q[list(sample)].prod() * ratio
-    found = qd.expected_compression(space, q, num_texts)
+    found = qd.metrics.expected_compression(space, q, num_texts)
     assert found == pytest.approx(expected, abs=1e-13)
 
 

@@ -19,10 +19,10 @@ P, Q, R = (np.array(x) for x in ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.5, 0.5, 0.
 # Its functions on histograms; the package exports the one on features only.
 mauve_text = import_module("mauve.compute_mauve")
 # Compiled once for each of two sizes.
-frontier = jax.jit(qd.divergence_frontier)
-integral = jax.jit(qd.frontier_integral)
-mauve = jax.jit(qd.mauve, static_argnames="num_points")
-prd = jax.jit(qd.precision_recall_distributions, static_argnums=2)
+frontier = jax.jit(qd.metrics.divergence_frontier)
+integral = jax.jit(qd.metrics.frontier_integral)
+mauve = jax.jit(qd.metrics.mauve, static_argnames="num_points")
+prd = jax.jit(qd.metrics.precision_recall_distributions, static_argnums=2)
 few_examples = settings(max_examples=20)
 
 
@@ -37,29 +37,31 @@ def pairs(draw):
 
 
 def test_published_points_of_the_divergence_frontier():
-    found = qd.divergence_frontier(P, Q, np.array([0.25, 0.5, 0.75]))
+    found = qd.metrics.divergence_frontier(P, Q, np.array([0.25, 0.5, 0.75]))
     low, high, middle = 0.017568718525, 0.148164139903, 0.066414314382
     expected = [[high, low], [middle, middle], [low, high]]
     np.testing.assert_allclose(found, expected, atol=1e-12)  # digits given
 
 
 def test_published_frontier_integrals():
-    assert float(qd.frontier_integral(P, Q)) == pytest.approx(0.08913951208389659)
+    assert float(qd.metrics.frontier_integral(P, Q)) == pytest.approx(
+        0.08913951208389659
+    )
     for a, b in ((P, R), (R, P)):
         expected = pytest.approx(0.11688078217550699, rel=1e-14)
-        assert float(qd.frontier_integral(a, b)) == expected
+        assert float(qd.metrics.frontier_integral(a, b)) == expected
 
 
 def test_published_values_of_prd():
     point, other = np.array([0.0, 1.0]), np.array([1.0, 0.0])
-    assert not qd.precision_recall_distributions(point, other, 11).any()
-    equal = qd.precision_recall_distributions(other, other, 11)
+    assert not qd.metrics.precision_recall_distributions(point, other, 11).any()
+    equal = qd.metrics.precision_recall_distributions(other, other, 11)
     np.testing.assert_allclose(equal[5], [1, 1], rtol=4 * EPS)
-    half = qd.precision_recall_distributions(np.array([0.5, 0.5]), other, 11)
+    half = qd.metrics.precision_recall_distributions(np.array([0.5, 0.5]), other, 11)
     np.testing.assert_allclose(half[5], [0.5, 0.5], rtol=4 * EPS)
     assert half[10, 0] == 0.5
     assert half[1, 1] == 1
-    found = qd.precision_recall_distributions(P, Q, 5)[:, 0]
+    found = qd.metrics.precision_recall_distributions(P, Q, 5)[:, 0]
     expected = [0, 0.4071067812, 0.7, 0.9828427124, 1]
     np.testing.assert_allclose(found, expected, atol=1e-10)  # digits given
 
@@ -95,9 +97,9 @@ def test_agrees_with_mauve_text_from_features_on():
     assert sorted(zip(q, p, strict=True)) == sorted(
         zip(out.q_hist, out.p_hist, strict=True)
     )
-    assert float(qd.mauve(q, p)) == pytest.approx(out.mauve, rel=1e-12)
+    assert float(qd.metrics.mauve(q, p)) == pytest.approx(out.mauve, rel=1e-12)
     expected = pytest.approx(out.frontier_integral, rel=1e-12)
-    assert float(qd.frontier_integral(q, p)) == expected
+    assert float(qd.metrics.frontier_integral(q, p)) == expected
 
 
 @pytest.mark.parametrize("shared", [0, 3, 8])
@@ -109,7 +111,7 @@ def test_prdc_of_sets_of_texts_is_the_ends_of_prd(shared):
     model, real = np.arange(12), np.arange(12 - shared, size)
     found = prdc.compute_prdc(one_hot[real], one_hot[model], nearest_k=1)
     q, p = one_hot[model].mean(axis=0), one_hot[real].mean(axis=0)
-    curve = qd.precision_recall_distributions(q, p, 11)
+    curve = qd.metrics.precision_recall_distributions(q, p, 11)
     assert found["precision"] == found["density"]
     assert found["recall"] == found["coverage"]
     assert found["precision"] == pytest.approx(float(curve[-1, 0]), rel=20 * EPS)
@@ -140,7 +142,7 @@ def test_frontier_integral_to_full_precision():
         return 2 * (share * point[0] + (1 - share) * point[1])
 
     by_quadrature, _ = scipy.integrate.quad(integrand, 0, 1, epsabs=1e-13)
-    found = float(qd.frontier_integral(q, p))
+    found = float(qd.metrics.frontier_integral(q, p))
     assert found == pytest.approx(by_quadrature, abs=1e-11)
 
 
@@ -155,7 +157,9 @@ def test_frontier_integral_keeps_the_digits_of_close_distributions(step):
             (a + b) / 2 - a * b * (a / b).ln() / (a - b)
             for a, b in ((Decimal(float(x)), Decimal(float(y))) for x, y in zip(q, p))
         )
-    assert float(qd.frontier_integral(q, p)) == pytest.approx(float(exact), rel=1e-12)
+    assert float(qd.metrics.frontier_integral(q, p)) == pytest.approx(
+        float(exact), rel=1e-12
+    )
 
 
 @pytest.mark.claim("N13.17")
@@ -172,7 +176,7 @@ def test_prd_is_the_algorithm_of_the_paper(qp):
     np.testing.assert_allclose(found[1:-1], expected[1:-1], rtol=1e-8)
     np.testing.assert_allclose(found[0], [0, p[q > 0].sum()], rtol=1e-14)
     np.testing.assert_allclose(found[-1], [q[p > 0].sum(), 0], rtol=1e-14)
-    closeness = 1 - float(qd.total_variation(q, p))
+    closeness = 1 - float(qd.metrics.total_variation(q, p))
     np.testing.assert_allclose(found[20], closeness, rtol=1e-13)
 
 
@@ -182,9 +186,9 @@ def test_f_scores_are_maxima_of_weighted_harmonic_means(qp):
     points = prd(*qp, 51)
     inner = np.asarray(points)[1:-1]
     if not inner.any():
-        assert qd.prd_f_scores(points).tolist() == [0, 0]
+        assert qd.metrics.prd_f_scores(points).tolist() == [0, 0]
         return
-    for beta, found in zip((8, 1 / 8), qd.prd_f_scores(points), strict=True):
+    for beta, found in zip((8, 1 / 8), qd.metrics.prd_f_scores(points), strict=True):
         weight = np.array([1, beta**2]) / (1 + beta**2)
         assert found == pytest.approx((1 / (1 / inner @ weight)).max(), rel=1e-13)
 
@@ -194,15 +198,15 @@ def test_f_scores_are_maxima_of_weighted_harmonic_means(qp):
 
 @pytest.mark.parametrize("p", [np.ones(1), np.eye(3)[1], P], ids=str)
 def test_equal_distributions(p):
-    assert not qd.divergence_frontier(p, p, np.linspace(0, 1, 5)).any()
-    assert float(qd.frontier_integral(p, p)) == 0
-    assert float(qd.mauve(p, p)) == 1
+    assert not qd.metrics.divergence_frontier(p, p, np.linspace(0, 1, 5)).any()
+    assert float(qd.metrics.frontier_integral(p, p)) == 0
+    assert float(qd.metrics.mauve(p, p)) == 1
 
 
 def test_disjoint_supports():
     q, p = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
-    assert float(qd.frontier_integral(q, p)) == 1
-    points = qd.divergence_frontier(q, p, np.array([0, 0.2, 1]))
+    assert float(qd.metrics.frontier_integral(q, p)) == 1
+    points = qd.metrics.divergence_frontier(q, p, np.array([0, 0.2, 1]))
     np.testing.assert_allclose(points[1], -np.log([0.2, 0.8]), rtol=4 * EPS)
     assert points[0].tolist() == [np.inf, 0]
     assert points[2].tolist() == [0, np.inf]
@@ -211,7 +215,7 @@ def test_disjoint_supports():
     assert fine == pytest.approx(1 / 252, rel=1e-4)
     # x -> (1 - x^(1/5))^5 is convex: chords lie above it.
     assert fine < coarse
-    assert not qd.precision_recall_distributions(q, p).any()
+    assert not qd.metrics.precision_recall_distributions(q, p).any()
 
 
 @given(pairs(), st.integers(0, 2**16))
@@ -240,12 +244,18 @@ def test_derivatives():
 
 def test_bad_input(as_a_user):
     for call, message in (
-        (lambda: qd.divergence_frontier(P, Q, np.array([1.1])), r"in \[0, 1\]"),
-        (lambda: qd.mauve(P, Q, scaling=0), "scaling must be positive, got 0"),
-        (lambda: qd.mauve(P, Q, num_points=1), "num_points must be at least 2"),
-        (lambda: qd.precision_recall_distributions(P, Q, 1), "num_angles must be"),
-        (lambda: qd.prd_f_scores(np.zeros((2, 2)), beta=1), "beta must be above 1"),
-        (lambda: qd.frontier_integral(P, np.ones(2) / 2), "3 entries, got 2"),
+        (lambda: qd.metrics.divergence_frontier(P, Q, np.array([1.1])), r"in \[0, 1\]"),
+        (lambda: qd.metrics.mauve(P, Q, scaling=0), "scaling must be positive, got 0"),
+        (lambda: qd.metrics.mauve(P, Q, num_points=1), "num_points must be at least 2"),
+        (
+            lambda: qd.metrics.precision_recall_distributions(P, Q, 1),
+            "num_angles must be",
+        ),
+        (
+            lambda: qd.metrics.prd_f_scores(np.zeros((2, 2)), beta=1),
+            "beta must be above 1",
+        ),
+        (lambda: qd.metrics.frontier_integral(P, np.ones(2) / 2), "3 entries, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -259,15 +269,19 @@ def test_omitting_and_inventing_look_alike(share):
     omits = np.concatenate([0 * a, b, 0 * c])
     invents = np.concatenate([(1 - share) * real[:8], share * c])
     for metric in (
-        qd.mauve,
-        qd.frontier_integral,
+        qd.metrics.mauve,
+        qd.metrics.frontier_integral,
         qd.jensen_shannon_divergence,
-        qd.bhattacharyya_distance,
+        qd.metrics.bhattacharyya_distance,
     ):
         values = [float(metric(q, real)) for q in (omits, invents)]
         assert values[0] == pytest.approx(values[1], rel=1e-12)
     lambdas = np.linspace(0.1, 0.9, 9)
-    points = [qd.divergence_frontier(q, real, lambdas) for q in (omits, invents)]
+    points = [
+        qd.metrics.divergence_frontier(q, real, lambdas) for q in (omits, invents)
+    ]
     np.testing.assert_allclose(points[0], points[1][::-1, ::-1], rtol=1e-12)
-    curves = [qd.precision_recall_distributions(q, real, 21) for q in (omits, invents)]
+    curves = [
+        qd.metrics.precision_recall_distributions(q, real, 21) for q in (omits, invents)
+    ]
     np.testing.assert_allclose(curves[0], curves[1][::-1, ::-1], rtol=1e-12, atol=1e-14)

@@ -23,8 +23,8 @@ def mean_over_draws(q, k, value):
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_distinct_k_is_the_mean_over_all_draws(k):
     expected = mean_over_draws(Q, k, lambda d: len(set(d)))
-    assert qd.distinct_k(Q, k) == pytest.approx(expected, abs=1e-13)
-    assert qd.distinct_k(Q[::-1], 2) == pytest.approx(2 - Q @ Q, abs=1e-15)
+    assert qd.metrics.distinct_k(Q, k) == pytest.approx(expected, abs=1e-13)
+    assert qd.metrics.distinct_k(Q[::-1], 2) == pytest.approx(2 - Q @ Q, abs=1e-15)
 
 
 def reading(draws, patience):
@@ -39,7 +39,7 @@ def reading(draws, patience):
 def test_utility_k_is_the_mean_over_all_draws_and_the_closed_form(patience):
     for k in (1, 2, 5):
         expected = mean_over_draws(Q, k, lambda d: reading(d, patience))
-        found = float(qd.utility_k(Q, UTILITIES, k, patience))
+        found = float(qd.metrics.utility_k(Q, UTILITIES, k, patience))
         assert found == pytest.approx(expected, abs=1e-13)
         if patience < 1:
             left = patience * (1 - Q)
@@ -54,7 +54,7 @@ def test_pass_at_k_is_the_chance_of_one_right_answer():
     expected = np.mean(
         [mean_over_draws(np.array([1 - x, x]), 3, lambda d: 1 in d) for x in s]
     )
-    assert qd.pass_at_k(s, 3) == pytest.approx(expected, abs=1e-15)
+    assert qd.metrics.pass_at_k(s, 3) == pytest.approx(expected, abs=1e-15)
 
 
 def test_a_rare_outcome_keeps_its_digits_and_its_slope():
@@ -72,12 +72,12 @@ def test_class_distribution_adds_up():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: qd.distinct_k(Q, 0), "k must be at least 1"),
-        (lambda: qd.distinct_k(2 * Q, 2), "must sum to 1"),
-        (lambda: qd.utility_k(Q, [1.0], 2), "utilities must have 4 entries"),
-        (lambda: qd.utility_k(Q, UTILITIES, 2, 1.5), "patience must be in"),
-        (lambda: qd.pass_at_k([1.5], 2), "between 0 and 1"),
-        (lambda: qd.pass_at_k([0.5], 0), "k must be at least 1"),
+        (lambda: qd.metrics.distinct_k(Q, 0), "k must be at least 1"),
+        (lambda: qd.metrics.distinct_k(2 * Q, 2), "must sum to 1"),
+        (lambda: qd.metrics.utility_k(Q, [1.0], 2), "utilities must have 4 entries"),
+        (lambda: qd.metrics.utility_k(Q, UTILITIES, 2, 1.5), "patience must be in"),
+        (lambda: qd.metrics.pass_at_k([1.5], 2), "between 0 and 1"),
+        (lambda: qd.metrics.pass_at_k([0.5], 0), "k must be at least 1"),
     ],
 )
 def test_bad_input_is_refused(call, message):

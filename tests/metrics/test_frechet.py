@@ -37,10 +37,10 @@ def by_matrix_root(q, p, features):
 @given(seed=SEEDS)
 def test_equals_the_printed_formula_where_covariances_are_regular(seed):
     q, p, features = random_world(seed, texts=40, features=4)
-    found = qd.frechet_distance(q, p, features, squared=True)
+    found = qd.metrics.frechet_distance(q, p, features, squared=True)
     # Conditions below 1e3 cost sqrtm a few digits of 16.
     assert float(found) == pytest.approx(by_matrix_root(q, p, features), rel=1e-9)
-    rooted = qd.frechet_distance(q, p, features)
+    rooted = qd.metrics.frechet_distance(q, p, features)
     assert float(rooted) ** 2 == pytest.approx(float(found), rel=1e-14)
 
 
@@ -50,7 +50,7 @@ def test_one_feature_is_two_means_and_two_deviations(seed):
     q, p, features = random_world(seed, texts=9, features=1)
     (m1, c1), (m2, c2) = moments(q, features), moments(p, features)
     expected = np.hypot(m1 - m2, np.sqrt(c1) - np.sqrt(c2)).item()
-    assert float(qd.frechet_distance(q, p, features)) == pytest.approx(
+    assert float(qd.metrics.frechet_distance(q, p, features)) == pytest.approx(
         expected, rel=1e-12
     )
 
@@ -74,11 +74,13 @@ def test_symmetric_and_blind_to_rotations_and_shifts(seed, features):
     q, p, f = random_world(seed, texts=20, features=features)
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.normal(size=(features, features)))[0]
-    found = float(qd.frechet_distance(q, p, f))
-    assert float(qd.frechet_distance(p, q, f)) == pytest.approx(found, rel=1e-12)
-    moved = qd.frechet_distance(q, p, f @ rotation + 3)
+    found = float(qd.metrics.frechet_distance(q, p, f))
+    assert float(qd.metrics.frechet_distance(p, q, f)) == pytest.approx(
+        found, rel=1e-12
+    )
+    moved = qd.metrics.frechet_distance(q, p, f @ rotation + 3)
     assert float(moved) == pytest.approx(found, rel=1e-12)
-    assert float(qd.frechet_distance(q, p, 5 * f)) == pytest.approx(5 * found)
+    assert float(qd.metrics.frechet_distance(q, p, 5 * f)) == pytest.approx(5 * found)
 
 
 def test_zero_where_the_moments_agree_though_the_distributions_differ():
@@ -86,10 +88,13 @@ def test_zero_where_the_moments_agree_though_the_distributions_differ():
     angles = np.arange(8) * np.pi / 4
     features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     corners = np.tile([0.25, 0.0], 4)
-    assert float(qd.frechet_distance(corners, corners[::-1].copy(), features)) < 1e-15
+    assert (
+        float(qd.metrics.frechet_distance(corners, corners[::-1].copy(), features))
+        < 1e-15
+    )
     third = np.column_stack([features, np.tile([1.0, 0.0], 4)])
     assert float(
-        qd.frechet_distance(corners, corners[::-1].copy(), third)
+        qd.metrics.frechet_distance(corners, corners[::-1].copy(), third)
     ) == pytest.approx(1)
 
 
@@ -97,10 +102,10 @@ def test_zero_where_the_moments_agree_though_the_distributions_differ():
 @given(seed=SEEDS, features=st.sampled_from([2, 30]))
 def test_zero_for_equal_and_small_for_close_distributions(seed, features):
     q, p, f = random_world(seed, texts=20, features=features)
-    assert float(qd.frechet_distance(q, q, f)) < 1e-13
+    assert float(qd.metrics.frechet_distance(q, q, f)) < 1e-13
     # To first order in the step the distance is linear in it: no digits are lost.
     near, nearer = (
-        float(qd.frechet_distance((1 - t) * q + t * p, q, f[:, :2]))
+        float(qd.metrics.frechet_distance((1 - t) * q + t * p, q, f[:, :2]))
         for t in (1e-6, 1e-8)
     )
     assert near / nearer == pytest.approx(100, rel=1e-3)
@@ -112,13 +117,13 @@ def test_point_masses_are_as_far_apart_as_their_features(seed):
     _, _, features = random_world(seed, texts=6, features=10)
     q, p = np.eye(6)[:2]
     expected = np.linalg.norm(features[0] - features[1])
-    assert float(qd.frechet_distance(q, p, features)) == pytest.approx(expected)
+    assert float(qd.metrics.frechet_distance(q, p, features)) == pytest.approx(expected)
 
 
 def test_counts_of_ngrams_are_features():
     space = qd.TextSpace(vocab_size=3, lengths=2)
     q, p = np.eye(9)[[0, 4]]
-    found = qd.frechet_distance(q, p, qd.ngram_matrix(space, 1).T)
+    found = qd.metrics.frechet_distance(q, p, qd.metrics.ngram_matrix(space, 1).T)
     assert float(found) == pytest.approx(np.sqrt(8))  # (2, 0, 0) against (0, 2, 0)
 
 
@@ -138,14 +143,14 @@ HALF = np.array([0.5, 0.5])
 )
 def test_bad_features(as_a_user, features, error, message):
     with pytest.raises(error, match=message):
-        qd.frechet_distance(HALF, HALF, features)
+        qd.metrics.frechet_distance(HALF, HALF, features)
 
 
 def test_bad_distributions(as_a_user):
     with pytest.raises(ValueError, match="q must sum to 1"):
-        qd.frechet_distance(2 * HALF, HALF, np.ones((2, 1)))
+        qd.metrics.frechet_distance(2 * HALF, HALF, np.ones((2, 1)))
     with pytest.raises(ValueError, match="p must have 2 entries, got 3"):
-        qd.frechet_distance(HALF, np.full(3, 1 / 3), np.ones((2, 1)))
+        qd.metrics.frechet_distance(HALF, np.full(3, 1 / 3), np.ones((2, 1)))
 
 
 @pytest.mark.claim("E13.2")
@@ -153,7 +158,7 @@ def test_the_square_of_the_frechet_distance_is_no_distance():
     # Points on a line: the distance is that of the points.
     x, points = np.arange(3.0)[:, None], np.eye(3)
     squares = [
-        float(qd.frechet_distance(points[i], points[j], x, squared=True))
+        float(qd.metrics.frechet_distance(points[i], points[j], x, squared=True))
         for i, j in ((0, 1), (1, 2), (0, 2))
     ]
     np.testing.assert_allclose(squares, [1, 1, 4], rtol=1e-14)

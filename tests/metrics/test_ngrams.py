@@ -37,7 +37,9 @@ def test_map_agrees_with_counting(name, n):
     q = draw(n, space.num_texts)
     counts = counted(space, q, n)
     np.testing.assert_allclose(space.ngram_counts(q, n), counts, atol=50 * EPS)
-    np.testing.assert_allclose(qd.ngram_matrix(space, n) @ q, counts, atol=50 * EPS)
+    np.testing.assert_allclose(
+        qd.metrics.ngram_matrix(space, n) @ q, counts, atol=50 * EPS
+    )
     np.testing.assert_allclose(
         space.ngram_distribution(q, n), counts / counts.sum(), atol=50 * EPS
     )
@@ -48,7 +50,7 @@ def test_map_agrees_with_counting(name, n):
     ("orders", "rank"), [(1, 4), (2, 16), (3, 64), ((1, 2), 19), ((1, 2, 3), 64)]
 )
 def test_rank_at_four_tokens_and_three_positions(orders, rank):
-    assert qd.ngram_rank(SPACES["4^3"], orders) == rank
+    assert qd.metrics.ngram_rank(SPACES["4^3"], orders) == rank
 
 
 @pytest.mark.claim("N2.10")
@@ -58,9 +60,9 @@ def test_rank_at_four_tokens_and_three_positions(orders, rank):
 def test_rank_for_one_length(vocab_size, length):
     space = qd.TextSpace(vocab_size, length)
     for n in range(1, length + 1):
-        assert qd.ngram_rank(space, n) == vocab_size**n
+        assert qd.metrics.ngram_rank(space, n) == vocab_size**n
         # A second route: the Gram matrix has as many positive eigenvalues.
-        matrix = qd.ngram_matrix(space, n).astype(float)
+        matrix = qd.metrics.ngram_matrix(space, n).astype(float)
         eigenvalues = np.linalg.eigvalsh(matrix @ matrix.T)
         assert (eigenvalues > 1e-9 * eigenvalues.max()).sum() == vocab_size**n
 
@@ -72,7 +74,7 @@ def test_rank_for_one_length(vocab_size, length):
 def test_directions_in_the_kernel_go_unseen(n, seed):
     space = SPACES["4^3"]
     p = draw(seed, space.num_texts)
-    matrix = qd.ngram_matrix(space, n).astype(float)
+    matrix = qd.metrics.ngram_matrix(space, n).astype(float)
     unseen = np.linalg.svd(matrix)[2][space.vocab_size**n :]
     direction = np.random.default_rng(seed).normal(size=len(unseen)) @ unseen
     # As far as p allows, without leaving the simplex.
@@ -82,7 +84,7 @@ def test_directions_in_the_kernel_go_unseen(n, seed):
     assert qd.cnd(q, p) > 0
     grams = [space.ngram_distribution(x, n) for x in (q, p)]
     assert qd.cnd(*grams) <= 1e-28
-    pair = qd.NgramPair(space, n)
+    pair = qd.pairs.NgramPair(space, n)
     np.testing.assert_allclose(pair.diversity(q), pair.diversity(p), atol=1e-13)
 
 
@@ -249,7 +251,7 @@ def distinct_by_listing(space, q, n, num_texts):
 def test_distinct_agrees_with_every_sample(space, n, num_texts):
     q = draw(num_texts, space.num_texts)
     expected = distinct_by_listing(space, q, n, num_texts)
-    found = qd.expected_distinct(space, q, n, num_texts)
+    found = qd.metrics.expected_distinct(space, q, n, num_texts)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -263,7 +265,7 @@ def test_distinct_of_a_corpus_has_this_mean(lengths):
         qd.text.distinct([texts[x] for x in rng.choice(len(q), 6, p=q)], 2)
         for _ in range(400)
     ]
-    expected = qd.expected_distinct(space, q, 2, 6)
+    expected = qd.metrics.expected_distinct(space, q, 2, 6)
     assert abs(np.mean(values) - expected) <= 4 * np.std(values) / np.sqrt(400)
 
 
@@ -274,8 +276,8 @@ def test_distinct_of_one_length_among_several_is_that_of_the_length():
     padded = np.concatenate([np.zeros(2), q])
     for num_texts in (1, 30, 3000):
         np.testing.assert_allclose(
-            qd.expected_distinct(several, padded, 2, num_texts),
-            qd.expected_distinct(one, q, 2, num_texts),
+            qd.metrics.expected_distinct(several, padded, 2, num_texts),
+            qd.metrics.expected_distinct(one, q, 2, num_texts),
             rtol=1e-16 * 1e4 * num_texts,  # powers of complex numbers
         )
 
@@ -285,7 +287,7 @@ def test_distinct_is_concave_and_can_be_differentiated():
         q, p = (draw(seed, space.num_texts) for seed in (1, 2))
 
         def value(q, space=space):
-            return qd.expected_distinct(space, q, 1, 5)
+            return qd.metrics.expected_distinct(space, q, 1, 5)
 
         ahead, behind = value(q + 1e-5 * (p - q)), value(q - 1e-5 * (p - q))
         slope = jax.grad(value)(jnp.asarray(q)) @ (p - q)
@@ -293,8 +295,8 @@ def test_distinct_is_concave_and_can_be_differentiated():
     # One length: a sum of concave functions of linear ones.
     space = qd.TextSpace(2, 3)
     q, p = (draw(seed, 8) for seed in (1, 2))
-    middle = qd.expected_distinct(space, (q + p) / 2, 1, 5)
-    ends = [qd.expected_distinct(space, x, 1, 5) for x in (q, p)]
+    middle = qd.metrics.expected_distinct(space, (q + p) / 2, 1, 5)
+    ends = [qd.metrics.expected_distinct(space, x, 1, 5) for x in (q, p)]
     assert middle > sum(ends) / 2
 
 
@@ -302,9 +304,9 @@ def test_distinct_refuses_what_it_cannot_compute():
     space = qd.TextSpace(2, (1, 2))
     q = draw(1, space.num_texts)
     with pytest.raises(ValueError, match="num_texts must be at least 1, got 0"):
-        qd.expected_distinct(space, q, 1, 0)
+        qd.metrics.expected_distinct(space, q, 1, 0)
     with pytest.raises(ValueError, match="sums over 2-grams"):
-        qd.expected_distinct(space, q, 2, 10**9)
+        qd.metrics.expected_distinct(space, q, 2, 10**9)
 
 
 # -- against divergences -----------------------------------------------------------
@@ -319,7 +321,7 @@ def test_distinct_refuses_what_it_cannot_compute():
 @few_examples
 def test_cnd_is_at_most_kl(seed, space, width):
     q, p = draw(seed, space.num_texts, width), positive(seed + 1, space.num_texts)
-    bound = 2 * qd.total_variation(q, p) ** 2
+    bound = 2 * qd.metrics.total_variation(q, p) ** 2
     assert qd.kl_divergence(q, p) >= bound
     for n in range(1, space.max_length + 1):
         grams = [space.ngram_distribution(x, n) for x in (q, p)]
@@ -329,7 +331,7 @@ def test_cnd_is_at_most_kl(seed, space, width):
 @pytest.mark.claim("N9.4")
 def test_the_bound_is_met_where_mass_moves_between_two_texts():
     q, p = np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.5, 0.1])
-    tv = float(qd.total_variation(q, p))
+    tv = float(qd.metrics.total_variation(q, p))
     np.testing.assert_allclose(qd.cnd(q, p), 2 * tv**2, atol=EPS)
 
 
@@ -503,7 +505,7 @@ def test_the_longest_order_does_not_see_shorter_texts(seed, share):
         qd.cnd(*(space.ngram_distribution(x, n) for x in (q, p))) for n in (1, 2, 3)
     ]
     assert apart[2] <= 1e-30 < apart[0]
-    assert qd.total_variation(q, p) > 1e-3
+    assert qd.metrics.total_variation(q, p) > 1e-3
 
 
 # -- the map in integers -----------------------------------------------------------
@@ -533,7 +535,7 @@ def exact_rank(matrix, prime=2**31 - 1):
 @pytest.mark.parametrize(("vocab_size", "length"), [(2, 4), (3, 3), (4, 3)])
 def test_the_rank_by_elimination(vocab_size, length):
     space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
-    matrices = [qd.ngram_matrix(space, n) for n in range(1, length + 1)]
+    matrices = [qd.metrics.ngram_matrix(space, n) for n in range(1, length + 1)]
     assert [exact_rank(m) for m in matrices] == [
         vocab_size**n for n in range(1, length + 1)
     ]
@@ -547,7 +549,10 @@ def test_the_rank_by_elimination(vocab_size, length):
 def test_n_grams_determine_m_grams_where_offsets_tile_the_positions(vocab_size, length):
     space = qd.TextSpace(vocab_size=vocab_size, lengths=length)
     for n, m in combinations(range(length, 0, -1), 2):
-        of_n, of_m = qd.ngram_matrix(space, n), qd.ngram_matrix(space, m)
+        of_n, of_m = (
+            qd.metrics.ngram_matrix(space, n),
+            qd.metrics.ngram_matrix(space, m),
+        )
         positions = length - n + 1
         if (length - m + 1) % positions == 0:
             grams = list(product(range(vocab_size), repeat=n))

@@ -23,7 +23,7 @@ def test_bleu_of_several_lengths_is_no_kernel(as_a_user):
     with pytest.raises(ValueError, match="must be symmetric"):
         qd.KernelPair(kernel)
     with pytest.raises(ValueError, match="texts of one length"):
-        qd.ngram_kernel(space, 1)
+        qd.metrics.ngram_kernel(space, 1)
 
 
 def counted_kernel(texts, order):
@@ -84,7 +84,7 @@ def by_recursion(a, b):
 def test_subsequences_and_edits_are_those_of_the_recursion():
     for space in (qd.TextSpace(2, 4), qd.TextSpace(3, (1, 2, 3))):
         texts = [tuple(row[row >= 0].tolist()) for row in space.tokens]
-        lcs, edits = qd.lcs_kernel(space), qd.edit_kernel(space)
+        lcs, edits = qd.metrics.lcs_kernel(space), qd.metrics.edit_kernel(space)
         for (i, a), (j, b) in product(enumerate(texts), repeat=2):
             common, distance = by_recursion(a, b)
             size = len(a) + len(b), max(len(a), len(b))
@@ -112,7 +112,10 @@ def negative_directions(kernel):
 )
 def test_the_smallest_spaces_where_subsequences_and_edits_fail(size, lcs, edits):
     space = qd.TextSpace(*size)
-    for kernel, number in ((qd.lcs_kernel(space), lcs), (qd.edit_kernel(space), edits)):
+    for kernel, number in (
+        (qd.metrics.lcs_kernel(space), lcs),
+        (qd.metrics.edit_kernel(space), edits),
+    ):
         assert negative_directions(kernel) == number
         found = qd.check_compatibility(qd.KernelPair(kernel))
         assert found.compatible is (number == 0)

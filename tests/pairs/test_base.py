@@ -10,10 +10,10 @@ import qdtheory as qd
 
 EVERY_KIND = [
     qd.LL_SE,
-    qd.single_token_bleu_pair(3, 2),
-    qd.LinearPair(lambda p: -((p - 0.3) ** 2), qd.SE),
+    qd.pairs.single_token_bleu_pair(3, 2),
+    qd.LinearPair(lambda p: -((p - 0.3) ** 2), qd.formulas.SE),
     qd.FunctionPair(lambda q, p: q @ p, lambda q: 1 - q.max(), "CR-max"),
-    qd.NgramPair(qd.TextSpace(2, 2), 1),
+    qd.pairs.NgramPair(qd.TextSpace(2, 2), 1),
 ]
 
 
@@ -34,12 +34,12 @@ def test_every_pair_follows_the_protocol_and_compiles_as_an_argument(pair):
 
 
 def test_something_with_one_metric_only_is_no_pair():
-    assert not isinstance(qd.SE, qd.Pair)
+    assert not isinstance(qd.formulas.SE, qd.Pair)
 
 
 def test_linear_pair_equals_the_separable_pair_of_the_same_scores():
     p, q = distribution(1, 7), distribution(2, 7)
-    linear = qd.LinearPair(lambda p: jnp.sqrt(p), qd.NRR)
-    separable = qd.SeparablePair(jnp.sqrt, qd.NRR)
+    linear = qd.LinearPair(lambda p: jnp.sqrt(p), qd.formulas.NRR)
+    separable = qd.SeparablePair(jnp.sqrt, qd.formulas.NRR)
     assert linear.quality(q, p) == separable.quality(q, p)
     assert linear.diversity(q) == separable.diversity(q)

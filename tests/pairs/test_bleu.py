@@ -29,7 +29,7 @@ def test_many_references():
     assert values[-1] == pytest.approx(1, abs=1e-5)
     # Two texts: the candidate is among n draws with chance 1 - (1 - p)^n.
     p = np.array([0.3, 0.7])
-    pair = qd.single_token_bleu_pair(7, 4)
+    pair = qd.pairs.single_token_bleu_pair(7, 4)
     space = qd.TextSpace(2, 1)
     exact = qd.BleuPair(space, 1, 7, 4)
     q = np.array([0.2, 0.8])

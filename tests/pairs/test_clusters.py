@@ -19,7 +19,7 @@ def pooled(q):
 @pytest.mark.claim("N25.16")
 @pytest.mark.parametrize("pair", [qd.LL_SE, qd.CR_NRR, qd.LL_NRR])
 def test_values_are_those_of_the_classes(pair):
-    on_classes = qd.ClusterPair(CLASSES, pair)
+    on_classes = qd.pairs.ClusterPair(CLASSES, pair)
     q, p = models(0, 2)
     for found, expected in (
         (on_classes.quality(q, p), pair.quality(pooled(q), pooled(p))),
@@ -31,8 +31,8 @@ def test_values_are_those_of_the_classes(pair):
 
 @pytest.mark.claim("N25.16")
 def test_the_verdict_is_that_of_the_classes():
-    assert qd.check_compatibility(qd.ClusterPair(CLASSES)).compatible is True
-    pair = qd.ClusterPair(CLASSES, qd.LL_NRR)
+    assert qd.check_compatibility(qd.pairs.ClusterPair(CLASSES)).compatible is True
+    pair = qd.pairs.ClusterPair(CLASSES, qd.LL_NRR)
     for given in (None, models(1, 1)[0]):
         verdict = qd.check_compatibility(pair, given)
         assert verdict.compatible is False
@@ -47,17 +47,17 @@ def test_the_verdict_is_that_of_the_classes():
 
 @pytest.mark.claim("N25.17")
 def test_mass_moved_within_a_class_changes_nothing():
-    pair = qd.ClusterPair(CLASSES)
+    pair = qd.pairs.ClusterPair(CLASSES)
     (p,) = models(2, 1)
     q = p.copy()
     q[0], q[2] = p[0] + p[2], 0
     assert float(pair.quality(q, p)) == pytest.approx(float(pair.quality(p, p)))
     assert float(pair.diversity(q)) == pytest.approx(float(pair.diversity(p)))
-    assert float(qd.total_variation(q, p)) == pytest.approx(p[2])
+    assert float(qd.metrics.total_variation(q, p)) == pytest.approx(p[2])
 
 
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize("classes", [[0, 2], [-1, 0], [0.5], [], [[0], [1]]])
 def test_bad_classes_are_refused(classes):
     with pytest.raises(ValueError, match="classes must be one whole number a text"):
-        qd.ClusterPair(classes)
+        qd.pairs.ClusterPair(classes)

@@ -28,7 +28,7 @@ def test_scores_are_finite_or_minus_infinity_and_p_has_a_quality():
     p = np.array([0.7, 0.3, 0.0])
     assert pose(qd.LL_SE, p).scores.tolist() == [*np.log(p[:2]).tolist(), -np.inf]
     for scores in ([1.0, -np.inf, 0.0], [1.0, 0.0, np.nan], [1.0, 0.0, np.inf]):
-        pair = qd.LinearPair(lambda p, s=scores: jnp.array(s), qd.SE)
+        pair = qd.LinearPair(lambda p, s=scores: jnp.array(s), qd.formulas.SE)
         with pytest.raises(ValueError, match="quality of P itself must be finite"):
             _ = pose(pair, p).scores
 

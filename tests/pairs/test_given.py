@@ -25,11 +25,11 @@ def repetition(q):
         ("log(x)", "-x**2", qd.LL_NRR),
         ("LL", "NRR", qd.LL_NRR),
         ("LL", lambda x: -(x**2), qd.LL_NRR),
-        (qd.LL, "-x*x", qd.LL_NRR),
-        (lambda x: x, qd.SE, qd.CR_SE),
+        (qd.formulas.LL, "-x*x", qd.LL_NRR),
+        (lambda x: x, qd.formulas.SE, qd.CR_SE),
         (functools.partial(lambda a, x: a * x, 1.0), "SE", qd.CR_SE),
         (P, "SE", qd.CR_SE),
-        (P.tolist(), qd.SE, qd.CR_SE),
+        (P.tolist(), qd.formulas.SE, qd.CR_SE),
         (np.log(P).astype("float32").astype(float), "NRR", None),
         (lambda q, p: q @ p, repetition, qd.CR_NRR),
         (lambda q, p, scale=1.0: scale * (q @ p), repetition, qd.CR_NRR),
@@ -77,14 +77,16 @@ def test_scores_of_another_number_of_texts():
 def test_given_scores_and_a_function_of_them_agree():
     p, scores = np.array([0.5, 0.3, 0.2, 0.0]), [3.0, 1.0, 2.0, -np.inf]
     given = qd.quality_discrepancy(qd.LinearPair(scores, "SE"), p)
-    code = qd.LinearPair(lambda p: np.array(scores), qd.SE)
+    code = qd.LinearPair(lambda p: np.array(scores), qd.formulas.SE)
     other = qd.quality_discrepancy(code, p)
     assert given.status == other.status == "exact"
     assert given.qdisc == other.qdisc
 
 
 def test_pairs_of_equal_scores_are_equal():
-    assert qd.LinearPair([1, 2], "SE") == qd.LinearPair(np.array([1.0, 2.0]), qd.SE)
+    assert qd.LinearPair([1, 2], "SE") == qd.LinearPair(
+        np.array([1.0, 2.0]), qd.formulas.SE
+    )
     assert qd.LinearPair([1, 2], "SE") != qd.LinearPair([1, 3], "SE")
     assert repr(qd.LinearPair([1, 2], "SE").scores) == "<2 scores>"
 

@@ -35,14 +35,14 @@ def test_gap_is_half_the_squared_mean_discrepancy():
 
     discrepancy = np.linalg.norm((q - p) @ features)
     assert psi(p) - psi(q) == pytest.approx(discrepancy**2 / 2, rel=1e-12)
-    squared = qd.squared_mmd(pair.kernel, q, p)
+    squared = qd.pairs.squared_mmd(pair.kernel, q, p)
     assert float(squared) == pytest.approx(discrepancy**2, rel=1e-12)
 
 
 def test_equals_coverage_and_repetition_of_ngrams():
     space = qd.TextSpace(2, 3)
-    kernel = qd.KernelPair(qd.ngram_kernel(space, 2))
-    ngrams = qd.NgramPair(space, 2)
+    kernel = qd.KernelPair(qd.metrics.ngram_kernel(space, 2))
+    ngrams = qd.pairs.NgramPair(space, 2)
     for q, p in np.random.default_rng(1).dirichlet(np.ones(8), (3, 2)):
         np.testing.assert_allclose(kernel.quality(q, p), ngrams.quality(q, p))
         np.testing.assert_allclose(kernel.diversity(q), ngrams.diversity(q))

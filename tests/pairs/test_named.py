@@ -114,7 +114,7 @@ def test_a_divergence_is_the_gap_of_the_weighted_sum(n):
 def test_distinct_texts_fit_bleu(n):
     q = np.random.default_rng(n).dirichlet([1.0] * 5)
     pair = qd.SeparablePair(
-        qd.single_token_bleu_pair(n, 1).f, qd.Expression(f"1 - (1 - x)**{n + 1}")
+        qd.pairs.single_token_bleu_pair(n, 1).f, qd.Expression(f"1 - (1 - x)**{n + 1}")
     )
     distinct = sum(len(seen) * c for seen, c in seen_sets(q, n + 1).items())
     assert float(pair.diversity(q)) == pytest.approx(distinct, abs=1e-13)
@@ -139,7 +139,7 @@ def test_qdisc_of_bleu_and_entropy_is_that_of_a_search(seed):
     }
     q = ascend(lambda q: q @ scores, lambda q: scores, p, floor)
     f = qd.Expression("1 - (1 - x)**5")
-    pair = qd.SeparablePair(f, qd.SE)
+    pair = qd.SeparablePair(f, qd.formulas.SE)
     found = qd.quality_discrepancy(pair, p)
     # SLSQP stops within about 1e-8 of the constraint and of the optimum.
     assert found.qdisc == pytest.approx((q - p) @ scores, abs=1e-6)
@@ -161,7 +161,7 @@ def test_only_one_reference_and_two_candidates_are_compatible():
             constant.append((n, k))
     assert constant == [(1, 1)]
     for n, k in ((1, 1), (1, 4), (5, 1), (5, 5), (40, 7)):
-        verdict = qd.check_compatibility(qd.single_token_bleu_pair(n, k))
+        verdict = qd.check_compatibility(qd.pairs.single_token_bleu_pair(n, k))
         assert verdict.compatible is ((n, k) == (1, 1))
         if witness := verdict.witness:
             p, q = np.asarray(witness.p), np.asarray(witness.q)
@@ -218,7 +218,7 @@ def test_negative_self_bleu_is_a_missing_mass(k):
     unseen = sum(
         chance * (1 - q[list(seen)].sum()) for seen, chance in seen_sets(q, k).items()
     )
-    pair = qd.single_token_bleu_pair(1, k)
+    pair = qd.pairs.single_token_bleu_pair(1, k)
     assert 1 + float(pair.diversity(q)) == pytest.approx(unseen, abs=1e-13)
 
 
@@ -253,7 +253,7 @@ def test_no_ascent_passes_two_levels(size):
         best = max(missing(q, k) for q in ends)
         # The grid's step is 5e-5, and the mass is flat at its maximum.
         assert two_levels == pytest.approx(best, abs=1e-6)
-        found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, k), pair_p)
+        found = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(1, k), pair_p)
         q = np.asarray(found.most_diverse)
         assert missing(q, k) == pytest.approx(best, abs=1e-9)
 
@@ -265,7 +265,7 @@ def test_no_ascent_passes_two_levels(size):
 )
 def test_the_most_diverse_distribution_collapses(size, top, v):
     p = np.random.default_rng(10).dirichlet([1.0] * 64)
-    found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, size - 1), p)
+    found = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(1, size - 1), p)
     q = np.asarray(found.most_diverse)
     assert q.max() == pytest.approx(top, abs=5e-4)
     assert missing(q, size - 1) - 1 == pytest.approx(v, abs=1e-6)
@@ -275,7 +275,7 @@ def test_the_most_diverse_distribution_collapses(size, top, v):
 def test_the_collapse_comes_once_and_deepens():
     p, tops = np.full(64, 1 / 64), {}
     for size in (2, 5, 30, 60, 74, 75, 76, 77, 90, 200, 600):
-        found = qd.quality_discrepancy(qd.single_token_bleu_pair(1, size - 1), p)
+        found = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(1, size - 1), p)
         tops[size] = float(np.max(found.most_diverse))
     assert all(abs(top - 1 / 64) <= 1e-12 for size, top in tops.items() if size <= 75)
     collapsed = [top for size, top in tops.items() if size > 75]
@@ -326,7 +326,7 @@ def test_qdisc_of_bleu_is_that_of_a_search(n, size):
         q = ascend(lambda q: q @ scores, lambda q: scores, start, constraint)
         if missing(q, k) >= floor - 1e-9:
             best = max(best, (q - p) @ scores)
-    found = qd.quality_discrepancy(qd.single_token_bleu_pair(n, k), p)
+    found = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(n, k), p)
     assert missing(np.asarray(found.q), k) >= floor - 1e-12
     # The constraint may be missed by 1e-9, which quality can turn into 1e-7.
     assert found.qdisc == pytest.approx(best, abs=1e-6)
@@ -350,7 +350,7 @@ def test_a_locally_optimal_distribution_is_beaten_from_afar(size):
     far = topped(t[100:][np.argmax(mass[100:])], size)
     assert far @ p > p @ p
     assert missing(far, k) > missing(p, k)
-    pair = qd.single_token_bleu_pair(1, k)
+    pair = qd.pairs.single_token_bleu_pair(1, k)
     assert "locally optimal" in qd.check_compatibility(pair, p).reason
     assert qd.quality_discrepancy(pair, p).qdisc >= (far - p) @ p
 
@@ -367,7 +367,7 @@ def test_two_texts_are_compatible_up_to_four_candidates(size):
         # Row q, column p; ties of mirror images differ by rounding.
         better = (quality > at_p + 1e-12) & (mass[:, None] >= mass - 1e-15)
         assert better.any() == (size > 4)
-        pair = qd.single_token_bleu_pair(n, k)
+        pair = qd.pairs.single_token_bleu_pair(n, k)
         verdict = qd.check_compatibility(pair, num_texts=2)
         assert (verdict.compatible is True) == (size <= 4)
 
@@ -379,7 +379,7 @@ def test_two_texts_are_compatible_up_to_four_candidates(size):
 @pytest.mark.parametrize(("size", "num_references"), [(2, 1), (3, 2), (3, 4), (4, 3)])
 def test_bleu_of_one_token_is_the_mean_over_all_reference_sets(size, num_references):
     p, q = distribution(1, size), distribution(2, size)
-    pair = qd.single_token_bleu_pair(num_references, 1)
+    pair = qd.pairs.single_token_bleu_pair(num_references, 1)
     mean = sum(
         q[candidate] * np.prod(p[list(references)]) * (candidate in references)
         for candidate in range(size)
@@ -394,7 +394,7 @@ def test_self_bleu_of_one_token_is_the_mean_over_all_candidate_sets(
     size, num_candidates
 ):
     q = distribution(2, size)
-    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
+    pair = qd.pairs.single_token_bleu_pair(1, num_candidates - 1)
     mean = 0.0
     for candidates in product(range(size), repeat=num_candidates):
         repeated = [candidates.count(token) > 1 for token in candidates]
@@ -404,7 +404,7 @@ def test_self_bleu_of_one_token_is_the_mean_over_all_candidate_sets(
 
 @pytest.mark.parametrize("number", [1, 2, 7, 1000])
 def test_chance_of_being_found_keeps_its_digits(number):
-    found = qd.single_token_bleu_pair(number, 1).f
+    found = qd.pairs.single_token_bleu_pair(number, 1).f
     for x in (0.0, 1e-300, 1e-9, 1e-3, 0.3, 0.7, 1.0):
         exact = 1 - (1 - Fraction(x)) ** number
         slope = number * (1 - Fraction(x)) ** (number - 1)
@@ -418,7 +418,9 @@ def test_chance_of_being_found_keeps_its_digits(number):
 
 
 def test_bleu_pairs_are_one_object():
-    assert qd.single_token_bleu_pair(2, 3) is qd.single_token_bleu_pair(2, 3)
+    assert qd.pairs.single_token_bleu_pair(2, 3) is qd.pairs.single_token_bleu_pair(
+        2, 3
+    )
 
 
 @pytest.mark.claim("N0.1")
@@ -442,19 +444,23 @@ def test_ll_is_minus_the_reverse_cross_entropy(q, p):
 def test_distinct_k_fits_exactly_k_minus_1_references():
     rng = np.random.default_rng(0)
     q, p = rng.dirichlet(np.ones(6), 2)
-    pair = qd.distinct_k_pair(10)
-    assert float(pair.diversity(q)) == pytest.approx(float(qd.distinct_k(q, 10)))
+    pair = qd.pairs.distinct_k_pair(10)
+    assert float(pair.diversity(q)) == pytest.approx(
+        float(qd.metrics.distinct_k(q, 10))
+    )
     assert float(pair.quality(q, p)) == pytest.approx(q @ (1 - (1 - p) ** 9))
     verdict = qd.check_compatibility(pair)
     assert verdict.compatible is True
     assert verdict.exact == {"w0": "-10", "b0": "10", "alpha": "10/11"}
     for k, n in ((10, 10), (10, 8), (3, 1)):
-        assert qd.check_compatibility(qd.distinct_k_pair(k, n)).compatible is False
+        assert (
+            qd.check_compatibility(qd.pairs.distinct_k_pair(k, n)).compatible is False
+        )
 
 
 def test_distinct_2_is_coverage_and_repetition():
     q, p = np.random.default_rng(1).dirichlet(np.ones(6), 2)
-    pair = qd.distinct_k_pair(2)
+    pair = qd.pairs.distinct_k_pair(2)
     assert float(pair.quality(q, p)) == pytest.approx(float(qd.coverage_rate(q, p)))
     nrr = qd.negative_repetition_rate(q)
     assert float(pair.diversity(q)) == pytest.approx(float(nrr) + 2)
@@ -464,14 +470,14 @@ def test_distinct_2_is_coverage_and_repetition():
 @pytest.mark.parametrize("numbers", [(1,), (5, 0)])
 def test_distinct_k_needs_two_draws_and_a_reference(numbers):
     with pytest.raises(ValueError, match="must be at least"):
-        qd.distinct_k_pair(*numbers)
+        qd.pairs.distinct_k_pair(*numbers)
 
 
 @pytest.mark.claim("N25.3")
 def test_another_number_of_references_lets_a_model_win():
     p = np.array([0.4, 0.3, 0.2, 0.1])
     for n in (1, 5, 9, 30):
-        pair = qd.distinct_k_pair(10, n)
+        pair = qd.pairs.distinct_k_pair(10, n)
         scores = 1 - (1 - p) ** n
 
         def spare(q, p=p):

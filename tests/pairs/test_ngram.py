@@ -28,7 +28,7 @@ SMALL = [(qd.TextSpace(2, 3), n) for n in (1, 2, 3)] + [(qd.TextSpace(3, 2), 1)]
 def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
     space = SPACES[name]
     q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, n, base)
+    pair = qd.pairs.NgramPair(space, n, base)
     q_g, p_g = (
         counts / counts.sum() for counts in (counted(space, x, n) for x in (q, p))
     )
@@ -46,7 +46,7 @@ def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
 def test_the_longest_ngrams_are_the_texts(name):
     space = SPACES[name]
     q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, space.max_length)
+    pair = qd.pairs.NgramPair(space, space.max_length)
     np.testing.assert_allclose(pair.quality(q, p), qd.coverage_rate(q, p), rtol=1e-14)
     np.testing.assert_allclose(
         pair.diversity(q), qd.negative_repetition_rate(q), rtol=1e-14
@@ -60,7 +60,7 @@ def test_scores_of_texts(name, base):
     space = SPACES[name]
     q, p = (draw(seed, space.num_texts) for seed in (1, 2))
     for n in range(1, space.max_length + 1):
-        pair = qd.NgramPair(space, n, base)
+        pair = qd.pairs.NgramPair(space, n, base)
         scores = pair.text_quality(p)
         np.testing.assert_allclose(
             scores @ q, pair.quality(q, p), rtol=1e-13, atol=1e-14
@@ -75,15 +75,15 @@ def test_scores_of_texts(name, base):
 def test_an_ngram_that_p_lacks_gives_its_texts_no_finite_score():
     space = qd.TextSpace(2, 2)
     p = np.array([1.0, 0.0, 0.0, 0.0])
-    scores = qd.NgramPair(space, 1, qd.LL_SE).text_quality(p)
+    scores = qd.pairs.NgramPair(space, 1, qd.LL_SE).text_quality(p)
     assert scores.tolist() == [0.0, -np.inf, -np.inf, -np.inf]
-    assert qd.NgramPair(space, 1, qd.LL_SE).quality(p, p) == 0
+    assert qd.pairs.NgramPair(space, 1, qd.LL_SE).quality(p, p) == 0
 
 
 @pytest.mark.parametrize("name", ["2^5", "lengths 2 and 4"])
 def test_the_table_is_an_argument_of_compiled_code(name):
     space = SPACES[name]
-    pair = qd.NgramPair(space, 2)
+    pair = qd.pairs.NgramPair(space, 2)
     (table,) = jax.tree.leaves(pair)
     assert table.shape == space.ngrams(2).shape
     p = jnp.asarray(draw(1, space.num_texts))
@@ -108,7 +108,7 @@ def test_the_table_is_an_argument_of_compiled_code(name):
 def test_metrics_are_the_means_over_sampled_texts():
     space = SPACES["4^3"]
     p, q = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.NgramPair(space, 2)
+    pair = qd.pairs.NgramPair(space, 2)
     num = 40_000
     text_keys = jax.random.split(jax.random.key(0), 2)
     first, second = (np.asarray(qd.sample(key, q, num)) for key in text_keys)
@@ -132,7 +132,9 @@ def test_the_longest_order_is_the_text(space):
         n = space.max_length
         grams = space.ngram_distribution(q, n)
         np.testing.assert_allclose(grams, q, rtol=1e-14)
-        np.testing.assert_allclose(qd.NgramPair(space, n).quality(q, p), (q * p).sum())
+        np.testing.assert_allclose(
+            qd.pairs.NgramPair(space, n).quality(q, p), (q * p).sum()
+        )
 
 
 @pytest.mark.claim("N9.5")
@@ -146,7 +148,7 @@ def test_every_curve_through_p_has_slope_minus_two(space, seed):
     step -= p * step.sum()
     t, rises = 1e-3, []
     for n in range(1, space.max_length + 1):
-        pair = qd.NgramPair(space, n)
+        pair = qd.pairs.NgramPair(space, n)
         ends = p + t * step, p - t * step
         du = float(pair.quality(ends[0], p) - pair.quality(ends[1], p))
         dv = float(pair.diversity(ends[0]) - pair.diversity(ends[1]))
@@ -216,7 +218,7 @@ def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
 @few_examples
 def test_only_the_references_must_hold_every_ngram(seed, n):
     rng = np.random.default_rng(seed)
-    full, pair = positive(seed, 64), qd.NgramPair(SPACE, n, qd.LL_SE)
+    full, pair = positive(seed, 64), qd.pairs.NgramPair(SPACE, n, qd.LL_SE)
     # Texts without token 3: no n-gram with it.
     lacking = np.where((SPACE.tokens < 3).all(1), rng.random(64), 0)
     lacking /= lacking.sum()
@@ -251,7 +253,7 @@ def test_swaps_that_keep_all_bigrams_tie(sizes):
         q[space.index(np.array([a, b, a]))] += size / 200
         q[space.index(np.array([b, a, b]))] -= size / 200
     p = np.full(27, 1 / 27)
-    pair = qd.NgramPair(space, 2)
+    pair = qd.pairs.NgramPair(space, 2)
     assert abs(float(pair.quality(q, p) - pair.quality(p, p))) <= 1e-15
     assert abs(float(pair.diversity(q) - pair.diversity(p))) <= 1e-15
     assert abs(q - p).max() > 1e-3
@@ -262,10 +264,10 @@ def test_texts_of_equal_bigrams_tie():
     space = qd.TextSpace(vocab_size=2, lengths=4)
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.full(16, 5.0))
-    unseen = null_space(np.asarray(qd.ngram_matrix(space, 2)))
+    unseen = null_space(np.asarray(qd.metrics.ngram_matrix(space, 2)))
     way = unseen @ rng.normal(size=unseen.shape[1])
     q = p + 0.5 * way * (p / np.abs(way)).min()
-    pair = qd.NgramPair(space, 2)
+    pair = qd.pairs.NgramPair(space, 2)
     assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(0, abs=1e-14)
     assert float(pair.diversity(q) - pair.diversity(p)) == pytest.approx(0, abs=1e-14)
-    assert float(qd.total_variation(q, p)) > 1e-3
+    assert float(qd.metrics.total_variation(q, p)) > 1e-3

@@ -15,12 +15,12 @@ P = np.array([0.4, 0.3, 0.2, 0.1])
 SPACE = qd.TextSpace(vocab_size=2, lengths=2)
 PAIRS = {
     "LL-SE": qd.LL_SE,
-    "BLEU of one token": qd.single_token_bleu_pair(2, 10),
-    "linear": qd.LinearPair(jnp.sqrt, qd.NRR),
+    "BLEU of one token": qd.pairs.single_token_bleu_pair(2, 10),
+    "linear": qd.LinearPair(jnp.sqrt, qd.formulas.NRR),
     "BLEU-1": qd.BleuPair(SPACE, 1, 2, 3),
     "BLEU-2, quadratic": qd.BleuPair(SPACE, 2, 2, 1),
     "kernel": qd.KernelPair(np.eye(4) + 0.2),
-    "n-grams": qd.NgramPair(SPACE, 1),
+    "n-grams": qd.pairs.NgramPair(SPACE, 1),
     "concave": qd.ConcavePair(jnp.asarray, lambda q: -jnp.square(q).sum()),
     "functions": qd.FunctionPair(lambda q, p: q @ p, lambda q: -jnp.square(q).sum()),
 }

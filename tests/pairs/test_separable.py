@@ -20,13 +20,13 @@ few_examples = settings(max_examples=30)
 
 # Each qdtheory function beside the same formula in plain NumPy, 0 log 0 = 0.
 QUALITIES = {
-    "LL": (qd.LL, np.log),
-    "CR": (qd.CR, lambda x: x),
+    "LL": (qd.formulas.LL, np.log),
+    "CR": (qd.formulas.CR, lambda x: x),
 }
 DIVERSITIES = {
-    "SE": (qd.SE, lambda x: -x * np.log(np.where(x > 0, x, 1))),
-    "NRR": (qd.NRR, lambda x: -(x**2)),
-    "SDI": (qd.SDI, lambda x: x - x**2),
+    "SE": (qd.formulas.SE, lambda x: -x * np.log(np.where(x > 0, x, 1))),
+    "NRR": (qd.formulas.NRR, lambda x: -(x**2)),
+    "SDI": (qd.formulas.SDI, lambda x: x - x**2),
     "Tsallis(0.5)": (qd.Tsallis(0.5), lambda x: 2 * (np.sqrt(x) - x)),
     "Tsallis(1.5)": (qd.Tsallis(1.5), lambda x: 2 * (x - x**1.5)),
     "Tsallis(3)": (qd.Tsallis(3.0), lambda x: (x - x**3) / 2),
@@ -42,7 +42,7 @@ DIVERSITIES = {
 @given(size=SIZES, seed=SEEDS)
 def test_quality_is_a_plain_sum_and_linear(name, size, seed):
     f, f_numpy = QUALITIES[name]
-    pair = qd.SeparablePair(f, qd.SE)
+    pair = qd.SeparablePair(f, qd.formulas.SE)
     p, q = distribution(seed, size), distribution(seed + 1, size, zeros=0.3)
     scores = f_numpy(p)
     # Sums of at most 7 terms, each rounded a few times.
@@ -77,7 +77,9 @@ def test_diversity_is_a_plain_sum(name, size, seed):
     g, g_numpy = DIVERSITIES[name]
     q = distribution(seed, size, zeros=0.3)
     np.testing.assert_allclose(
-        qd.SeparablePair(qd.CR, g).diversity(q), g_numpy(q).sum(), atol=100 * EPS
+        qd.SeparablePair(qd.formulas.CR, g).diversity(q),
+        g_numpy(q).sum(),
+        atol=100 * EPS,
     )
 
 
@@ -108,9 +110,11 @@ def test_a_score_of_minus_infinity_counts_only_where_q_has_mass():
 
 def test_names():
     assert qd.LL_SE.name == "LL-SE"
-    assert qd.SeparablePair(qd.LL, qd.SDI).name == "LL-SDI"
-    assert qd.SeparablePair(qd.CR, qd.Tsallis(1.5)).name == "CR-Tsallis(1.5)"
-    assert qd.single_token_bleu_pair(2, 3).name == ("BLEU-NSBLEU, 2 and 3 references")
+    assert qd.SeparablePair(qd.formulas.LL, qd.formulas.SDI).name == "LL-SDI"
+    assert qd.SeparablePair(qd.formulas.CR, qd.Tsallis(1.5)).name == "CR-Tsallis(1.5)"
+    assert qd.pairs.single_token_bleu_pair(2, 3).name == (
+        "BLEU-NSBLEU, 2 and 3 references"
+    )
 
 
 @pytest.mark.claim("N2.12")
@@ -133,5 +137,7 @@ def test_a_text_of_probability_zero_hides_every_gain_in_likelihood(seed):
 def test_each_named_diversity_falls_along_a_chain_of_transfers():
     chain = [np.array([0.25 + s, 0.25 - s, 0.25, 0.25]) for s in np.linspace(0, 0.25)]
     for g, _ in DIVERSITIES.values():
-        values = [float(qd.SeparablePair(qd.CR, g).diversity(q)) for q in chain]
+        values = [
+            float(qd.SeparablePair(qd.formulas.CR, g).diversity(q)) for q in chain
+        ]
         assert all(a > b for a, b in pairwise(values))

@@ -6,7 +6,7 @@ import pytest
 
 import qdtheory as qd
 
-KERNEL = qd.lcs_kernel(qd.TextSpace(2, 3))  # positive semidefinite
+KERNEL = qd.metrics.lcs_kernel(qd.TextSpace(2, 3))  # positive semidefinite
 PAIR = qd.VendiPair(KERNEL)
 
 
@@ -33,9 +33,9 @@ def test_the_divergence_is_the_quantum_relative_entropy():
     for q in others:
         gap = PAIR.quality(p, p) + PAIR.diversity(p)
         gap -= PAIR.quality(q, p) + PAIR.diversity(q)
-        expected = qd.quantum_relative_entropy(q, p, KERNEL)
+        expected = qd.metrics.quantum_relative_entropy(q, p, KERNEL)
         assert float(gap) == pytest.approx(float(expected), abs=1e-10)
-        bregman = qd.bregman_divergence(PAIR.diversity, q, p)
+        bregman = qd.theory.bregman_divergence(PAIR.diversity, q, p)
         assert float(gap) == pytest.approx(float(bregman), abs=1e-10)
 
 

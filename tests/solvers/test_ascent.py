@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 
 import qdtheory as qd
-from qdtheory.certificates.quadratic import quadratic_interval
+from qdtheory.qdisc.quadratic import quadratic_interval
 from qdtheory.solvers.ascent import climb_from
 
 

@@ -101,7 +101,10 @@ def test_what_is_concave_is_not_refused(name):
 def test_texts_of_score_minus_infinity_are_left_out():
     # Their slopes are infinite; the others' segments stay finite.
     p = np.array([0.5, 0.3, 0.2, 0.0])
-    pair, exact = qd.ConcavePair(jnp.log, entropy), qd.SeparablePair(qd.LL, qd.SE)
+    pair, exact = (
+        qd.ConcavePair(jnp.log, entropy),
+        qd.SeparablePair(qd.formulas.LL, qd.formulas.SE),
+    )
     found = qd.quality_discrepancy(pair, p)
     assert found.status == "certified"
     assert found.qdisc == pytest.approx(qd.quality_discrepancy(exact, p).qdisc)

@@ -13,7 +13,7 @@ import qdtheory as qd
 from qdtheory.solvers.interior_point import face_of, favoured, most_diverse
 
 SPACE = qd.TextSpace(vocab_size=2, lengths=3)
-SHARES = {n: np.asarray(qd.ngram_matrix(SPACE, n)) / (4 - n) for n in (1, 2)}
+SHARES = {n: np.asarray(qd.metrics.ngram_matrix(SPACE, n)) / (4 - n) for n in (1, 2)}
 HELD = {n: (shares > 0).astype(float) for n, shares in SHARES.items()}
 
 
@@ -26,10 +26,10 @@ def distinct(q):
 
 
 NAMED = {
-    (qd.LL, qd.SE): (jnp.log, entropy),
-    (qd.CR, qd.NRR): (jnp.asarray, spread),
-    (qd.LL, qd.NRR): (jnp.log, spread),
-    (qd.CR, qd.SE): (jnp.asarray, entropy),
+    (qd.formulas.LL, qd.formulas.SE): (jnp.log, entropy),
+    (qd.formulas.CR, qd.formulas.NRR): (jnp.asarray, spread),
+    (qd.formulas.LL, qd.formulas.NRR): (jnp.log, spread),
+    (qd.formulas.CR, qd.formulas.SE): (jnp.asarray, entropy),
 }
 
 

@@ -21,7 +21,7 @@ SCORES = np.array([0.0, 0.1, 0.3])
 UP = SCORES - SCORES.mean()
 RADIUS = np.sqrt(P @ P - 1 / 3)
 BEST_MODEL = 1 / 3 + RADIUS * UP / np.linalg.norm(UP)
-PAIR = qd.LinearPair(SCORES, qd.NRR)
+PAIR = qd.LinearPair(SCORES, qd.formulas.NRR)
 
 
 def test_the_best_model_within_a_ball():

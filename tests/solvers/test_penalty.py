@@ -24,7 +24,7 @@ def test_the_papers_curve_is_sgd_with_momentum():
             velocity = 0.9 * velocity + q * (slope - q @ slope)
             logits = logits - rate * velocity
         assert curve[:200] == pytest.approx(expected, rel=1e-9, nan_ok=True)
-    found = qd.search(qd.LL_NRR, p, method="penalty")
+    found = qd.solvers.search(qd.LL_NRR, p, method="penalty")
     assert float(found.gain) == pytest.approx(np.nanmax(gains), rel=1e-12)
     best = np.nan_to_num(gains).max(axis=1).argmax()
     assert float(found.learning_rate) == (0.1, 1.0, 10.0)[best]

@@ -17,12 +17,13 @@ def plain_entropy(x):
 
 
 @pytest.mark.parametrize(
-    ("known", "same"), [(qd.NRR, plain_square), (qd.SE, plain_entropy)]
+    ("known", "same"),
+    [(qd.formulas.NRR, plain_square), (qd.formulas.SE, plain_entropy)],
 )
 @pytest.mark.claim("N3.1")
 def test_closed_forms_agree_with_root_finding(known, same):
     for p, w in problems(20, seed=3):
-        for f in (qd.LL, qd.CR):
+        for f in (qd.formulas.LL, qd.formulas.CR):
             closed = qd.pareto_optimum(qd.SeparablePair(f, known), p, w)
             found = qd.pareto_optimum(qd.SeparablePair(f, same), p, w)
             assert jnp.abs(closed.q - found.q).max() <= 1e-12
@@ -31,37 +32,47 @@ def test_closed_forms_agree_with_root_finding(known, same):
 
 def test_sdi_is_nrr_plus_one():
     for p, w in problems(10, seed=4):
-        nrr = qd.pareto_optimum(qd.SeparablePair(qd.CR, qd.NRR), p, w)
-        sdi = qd.pareto_optimum(qd.SeparablePair(qd.CR, qd.SDI), p, w)
+        nrr = qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, qd.formulas.NRR), p, w)
+        sdi = qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, qd.formulas.SDI), p, w)
         assert jnp.abs(nrr.q - sdi.q).max() <= 1e-15
         assert abs(nrr.diversity + 1 - sdi.diversity) <= 1e-14
         assert abs(nrr.b + 1 - sdi.b) <= 1e-14
     frontiers = [
-        qd.pareto_frontier(qd.SeparablePair(qd.CR, g), p, 10) for g in (qd.NRR, qd.SDI)
+        qd.pareto_frontier(qd.SeparablePair(qd.formulas.CR, g), p, 10)
+        for g in (qd.formulas.NRR, qd.formulas.SDI)
     ]
     assert jnp.abs(frontiers[0].diversity + 1 - frontiers[1].diversity).max() <= 1e-14
 
 
 def test_tsallis_of_order_near_one_is_shannon():
     p, w = problems(1, seed=5)[0]
-    near = qd.pareto_optimum(qd.SeparablePair(qd.CR, qd.Tsallis(1 + 1e-7)), p, w)
+    near = qd.pareto_optimum(
+        qd.SeparablePair(qd.formulas.CR, qd.Tsallis(1 + 1e-7)), p, w
+    )
     shannon = qd.pareto_optimum(qd.CR_SE, p, w)
     assert jnp.abs(near.q - shannon.q).max() <= 1e-6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("f", [qd.LL, qd.CR], ids=["LL", "CR"])
+@pytest.mark.parametrize("f", [qd.formulas.LL, qd.formulas.CR], ids=["LL", "CR"])
 def test_many_texts(f):
     # Sizes at which a bracket, a tolerance or a sum could go wrong.
     rng = np.random.default_rng(12)
     p = qd.normalize(rng.random(20_000) ** 4)
-    for g in (qd.SE, qd.NRR, qd.Tsallis(1.5), qd.Tsallis(1.2), mixed, saturating):
+    for g in (
+        qd.formulas.SE,
+        qd.formulas.NRR,
+        qd.Tsallis(1.5),
+        qd.Tsallis(1.2),
+        mixed,
+        saturating,
+    ):
         pair = qd.SeparablePair(f, g)
         for w in (-1e-3, -1.0, -50.0):
             optimum = qd.pareto_optimum(pair, p, w)
             assert optimum.residual <= 1e-12
             # Slopes reach 1e3 here, so 1e-10 would be below their rounding.
-            assert qd.kkt_residual(pair, p, optimum) <= 1e-9
+            assert qd.theory.kkt_residual(pair, p, optimum) <= 1e-9
 
 
 @pytest.mark.parametrize(
@@ -78,13 +89,15 @@ def test_many_texts(f):
 def test_unsolvable_diversities_are_refused(as_a_user, g, message):
     p = np.array([0.0, 1.0, 0.0])
     with pytest.raises(ValueError, match=message):
-        qd.pareto_optimum(qd.SeparablePair(qd.CR, g), p, -1.0)
+        qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, g), p, -1.0)
     with pytest.raises(ValueError, match=message):
-        qd.pareto_frontier(qd.SeparablePair(qd.CR, g), np.array([0.5, 0.3, 0.2]), 20)
+        qd.pareto_frontier(
+            qd.SeparablePair(qd.formulas.CR, g), np.array([0.5, 0.3, 0.2]), 20
+        )
 
 
 def test_enormous_weights_do_not_overflow():
     p = np.array([0.5, 0.3, 0.2])
-    for g in (qd.SE, qd.NRR, qd.Tsallis(1.5), mixed):
-        found = qd.pareto_optimum(qd.SeparablePair(qd.CR, g), p, -1e300)
+    for g in (qd.formulas.SE, qd.formulas.NRR, qd.Tsallis(1.5), mixed):
+        found = qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, g), p, -1e300)
         np.testing.assert_allclose(found.q, [1, 0, 0], atol=1e-12)

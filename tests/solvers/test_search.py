@@ -19,14 +19,14 @@ SPACE = qd.TextSpace(4, 3)
     [
         qd.LL_NRR,
         qd.CR_SE,
-        qd.single_token_bleu_pair(2, 4),
-        qd.single_token_bleu_pair(5, 20),
+        qd.pairs.single_token_bleu_pair(2, 4),
+        qd.pairs.single_token_bleu_pair(5, 20),
     ],
     ids=lambda pair: pair.name,
 )
 def test_equals_the_exact_solution(pair):
     p = np.random.default_rng(0).dirichlet(np.ones(8), 4)
-    found = qd.search(pair, p, num_starts=16)
+    found = qd.solvers.search(pair, p, num_starts=16)
     for i, row in enumerate(p):
         exact = qd.quality_discrepancy(pair, row, method="exact")
         # The ascent is of first order: 1e-5 of the range is its own bar.
@@ -43,9 +43,9 @@ def test_membership_is_solved_exactly():
     pair = qd.BleuPair(SPACE, 3, 2, 2)
     exact = qd.quality_discrepancy(pair, p)
     assert exact.status == "exact"
-    separable = qd.quality_discrepancy(qd.single_token_bleu_pair(2, 2), p)
+    separable = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(2, 2), p)
     assert exact.qdisc == separable.qdisc
-    assert_attained(qd.single_token_bleu_pair(2, 2), p, exact.q, exact.qdisc)
+    assert_attained(qd.pairs.single_token_bleu_pair(2, 2), p, exact.q, exact.qdisc)
     searched = qd.quality_discrepancy(pair, p, method="ascent")
     assert searched.status == "lower_bound"
     assert searched.qdisc <= exact.qdisc + 1e-12
@@ -57,7 +57,7 @@ def test_membership_is_solved_exactly():
 def test_never_below_the_papers_method(num_references):
     pair = qd.BleuPair(SPACE, 2, num_references, num_references)
     p = np.stack([oracle(SPACE, 0, sigma) for sigma in (0.5, 1.0, 2.0)])
-    ours, theirs = (qd.search(pair, p, method=m) for m in ("ascent", "penalty"))
+    ours, theirs = (qd.solvers.search(pair, p, method=m) for m in ("ascent", "penalty"))
     assert (ours.gain >= 1.05 * theirs.gain).all()
     assert (theirs.gain > 0).all()
     # The last digits come slowly where an optimum is all but flat.
@@ -77,7 +77,7 @@ def test_reaches_what_slsqp_reaches():
     pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(8), 3)
-    found = qd.search(pair, p, num_starts=32)
+    found = qd.solvers.search(pair, p, num_starts=32)
     diversity = jax.jit(jax.value_and_grad(pair.diversity))
     for i, row in enumerate(p):
         scores = np.asarray(pair.text_quality(row))
@@ -114,22 +114,22 @@ def test_most_diverse_models_of_bleu():
     # Order 1, 2 references: uniform on the texts of one repeated word. Order 2: the
     # best of many searches. The expected values are derived and measured elsewhere.
     p = np.stack([oracle(SPACE, seed, 1.0) for seed in (0, 1)])
-    found = qd.search(qd.BleuPair(SPACE, 1, 2, 2), p, num_starts=16)
+    found = qd.solvers.search(qd.BleuPair(SPACE, 1, 2, 2), p, num_starts=16)
     repeated = [(SPACE.tokens == token).all(axis=1) for token in range(4)]
     expected = np.any(repeated, axis=0) / 4
     # V is flat there: an error of 1e-3 changes it by its square.
     np.testing.assert_allclose(found.most_diverse, [expected] * 2, atol=1e-3)
     pair = qd.BleuPair(SPACE, 2, 2, 2)
-    found = qd.search(pair, p, num_starts=32)
+    found = qd.solvers.search(pair, p, num_starts=32)
     for q in found.most_diverse:
         assert float(pair.diversity(q)) == pytest.approx(-0.181769, abs=1e-6)
 
 
 def test_equally_diverse_models_of_different_quality():
     # With many references one text stands out, any; the best of them gives the range.
-    pair = qd.single_token_bleu_pair(5, 20)
+    pair = qd.pairs.single_token_bleu_pair(5, 20)
     p = np.random.default_rng(0).dirichlet(np.ones(8), 2)
-    found = qd.search(pair, p, num_starts=16)
+    found = qd.solvers.search(pair, p, num_starts=16)
     for i, row in enumerate(p):
         exact = qd.quality_discrepancy(pair, row, method="exact")
         assert found.most_diverse[i].argmax() == row.argmax()
@@ -139,7 +139,7 @@ def test_equally_diverse_models_of_different_quality():
 
 def test_compatible_pairs_leave_nothing():
     p = np.random.default_rng(2).dirichlet(np.ones(8), 2)
-    ngrams = qd.NgramPair(qd.TextSpace(2, 3), 2)
+    ngrams = qd.pairs.NgramPair(qd.TextSpace(2, 3), 2)
     for pair in (qd.LL_SE, ngrams):
         for row in p:
             found = qd.quality_discrepancy(pair, row, method="ascent", num_starts=8)
@@ -175,8 +175,8 @@ def test_nonlinear_quality_and_a_class_jax_does_not_know():
 def test_texts_of_infinite_score_stay_out():
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for method in ("ascent", "penalty"):
-        found = qd.search(qd.LL_NRR, p, method=method)
-        inside = qd.search(qd.LL_NRR, p[:3], method=method)
+        found = qd.solvers.search(qd.LL_NRR, p, method=method)
+        inside = qd.solvers.search(qd.LL_NRR, p[:3], method=method)
         assert found.q[3] == 0
         assert found.gain == pytest.approx(float(inside.gain), rel=1e-3)
         assert found.quality_range == np.inf
@@ -202,10 +202,10 @@ def test_one_text():
 def test_a_batch_equals_its_rows():
     pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
     p = np.random.default_rng(3).dirichlet(np.ones(8), 2)
-    batch = qd.search(pair, p, num_starts=32)
+    batch = qd.solvers.search(pair, p, num_starts=32)
     for i, row in enumerate(p):
         # Each row has random starts of its own.
-        alone = qd.search(pair, row, num_starts=32)
+        alone = qd.solvers.search(pair, row, num_starts=32)
         assert alone.gain == pytest.approx(float(batch.gain[i]), rel=1e-4)
 
 
@@ -213,13 +213,19 @@ def test_a_batch_equals_its_rows():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: qd.search(qd.LL_SE, p, method="sgd"), '"ascent" or "penalty"'),
-        (lambda p: qd.search(qd.LL_SE, p, num_starts=2), "at least 4, got 2"),
-        (lambda p: qd.search(qd.LL_SE, np.stack([p, 2 * p])), "p must sum to 1"),
-        (lambda p: qd.search(qd.LL_SE, p[None, None]), "one vector, got shape"),
         (
-            lambda p: qd.search(
-                qd.LinearPair(lambda p: jnp.array([-jnp.inf, 0.0]), qd.NRR), p
+            lambda p: qd.solvers.search(qd.LL_SE, p, method="sgd"),
+            '"ascent" or "penalty"',
+        ),
+        (lambda p: qd.solvers.search(qd.LL_SE, p, num_starts=2), "at least 4, got 2"),
+        (
+            lambda p: qd.solvers.search(qd.LL_SE, np.stack([p, 2 * p])),
+            "p must sum to 1",
+        ),
+        (lambda p: qd.solvers.search(qd.LL_SE, p[None, None]), "one vector, got shape"),
+        (
+            lambda p: qd.solvers.search(
+                qd.LinearPair(lambda p: jnp.array([-jnp.inf, 0.0]), qd.formulas.NRR), p
             ),
             "quality of P itself must be finite, got -inf",
         ),
@@ -234,7 +240,7 @@ def test_bad_input(call, message):
 def test_exact_is_refused_where_it_does_not_apply(as_a_user):
     with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Kernel"):
         qd.quality_discrepancy(qd.KernelPair(np.eye(2)), np.ones(2) / 2, method="exact")
-    convex = qd.SeparablePair(qd.CR, lambda x: x**2)
+    convex = qd.SeparablePair(qd.formulas.CR, lambda x: x**2)
     p = np.array([0.6, 0.4])
     with pytest.raises(ValueError, match="concave up to one point"):
         qd.quality_discrepancy(convex, p, method="exact")

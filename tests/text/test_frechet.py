@@ -52,7 +52,7 @@ def test_converges_to_the_exact_distance_from_above():
     rng = np.random.default_rng(3)
     q, p = rng.dirichlet(np.ones(12), size=2)
     features = rng.normal(size=(12, 5))
-    exact = float(qd.frechet_distance(q, p, features, squared=True))
+    exact = float(qd.metrics.frechet_distance(q, p, features, squared=True))
     means = []
     for size in (25, 100, 1600):
         found = [

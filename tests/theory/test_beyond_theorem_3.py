@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from verdict_referee import beaten
 
 import qdtheory as qd
-from qdtheory.pairs.scalar_functions import formula_of
+from qdtheory.formulas.scalar_functions import formula_of
 from qdtheory.theory.beyond_theorem_3 import keeps_order_with_one_text
 from qdtheory.theory.compatibility import check_compatibility
 
@@ -26,7 +26,7 @@ def cubic_g(x):
     return -((x - THIRD) ** 4) / 4
 
 
-CUBIC = qd.SeparablePair(qd.CR, cubic_g, "cubic")
+CUBIC = qd.SeparablePair(qd.formulas.CR, cubic_g, "cubic")
 SINE = sine_pair()
 NODE = qd.SeparablePair(
     lambda x: -jnp.exp(THIRD - x),
@@ -248,7 +248,7 @@ def test_two_and_three_texts_admit_more_pairs(pair):
 
 def test_two_texts_and_an_irrational_pair():
     # Quality that falls: the less probable text is "better", and evenness is free.
-    pair = qd.SeparablePair(lambda x: -x, qd.NRR)
+    pair = qd.SeparablePair(lambda x: -x, qd.formulas.NRR)
     verdict = check_compatibility(pair, num_texts=2)
     assert verdict.compatible is False
     assert_beats(pair, verdict.witness)
@@ -266,7 +266,7 @@ def test_three_texts_spare_the_cubic_and_four_do_not():
     for p in rng.dirichlet([2.0] * 3, 20):
         better = (models @ p > p @ p) & (diversity(models) > diversity(p))
         assert not better.any()
-    pair = qd.SeparablePair(qd.CR, qd.Expression("-(x - 1/3)**4"))
+    pair = qd.SeparablePair(qd.formulas.CR, qd.Expression("-(x - 1/3)**4"))
     assert qd.check_compatibility(pair, num_texts=3).compatible is True
     witness = qd.check_compatibility(pair, num_texts=4).witness
     p, q = np.asarray(witness.p), np.asarray(witness.q)

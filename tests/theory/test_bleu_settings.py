@@ -16,7 +16,7 @@ def listed_bleu(space, order, k):
     value = 1.0
     for n in range(1, order + 1):
         hits = 0
-        for row in qd.ngram_matrix(space, n):
+        for row in qd.metrics.ngram_matrix(space, n):
             most = row
             for _ in range(k - 1):
                 most = np.maximum(most[..., None], row)

@@ -21,7 +21,7 @@ from models import (
 from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
-from qdtheory.pairs.scalar_functions import formula_of
+from qdtheory.formulas.scalar_functions import formula_of
 from qdtheory.theory.compatibility import check_compatibility
 
 
@@ -39,8 +39,8 @@ def itakura_saito():
     [
         (qd.LL_SE, -1, -1),
         (qd.CR_NRR, -2, 0),
-        (qd.SeparablePair(qd.CR, qd.SDI), -2, 1),
-        (qd.single_token_bleu_pair(1, 1), -2, 0),
+        (qd.SeparablePair(qd.formulas.CR, qd.formulas.SDI), -2, 1),
+        (qd.pairs.single_token_bleu_pair(1, 1), -2, 0),
         (itakura_saito(), -1, 0),
         (qd.SeparablePair(beta_quality(1.7), qd.Tsallis(1.7)), -1.7, -1),
         (qd.SeparablePair(beta_quality(3.0), qd.Tsallis(3.0)), -3, -1),
@@ -92,10 +92,10 @@ def test_matched_pairs_are_compatible(pair, w0, b0):
     [
         qd.LL_NRR,
         qd.CR_SE,
-        qd.single_token_bleu_pair(1, 2),
-        qd.single_token_bleu_pair(2, 1),
-        qd.single_token_bleu_pair(10, 10),
-        qd.SeparablePair(qd.LL, qd.Tsallis(1.5)),
+        qd.pairs.single_token_bleu_pair(1, 2),
+        qd.pairs.single_token_bleu_pair(2, 1),
+        qd.pairs.single_token_bleu_pair(10, 10),
+        qd.SeparablePair(qd.formulas.LL, qd.Tsallis(1.5)),
         bumpy_pair(),
         cubic_pair(),
         sine_pair(),
@@ -130,8 +130,8 @@ def test_perturbed_diversities_are_beaten():
 
 
 def test_perturbations_known_by_code_only_are_beaten():
-    for base in (qd.SE, qd.NRR):
-        f = qd.LL if base is qd.SE else qd.CR
+    for base in (qd.formulas.SE, qd.formulas.NRR):
+        f = qd.formulas.LL if base is qd.formulas.SE else qd.formulas.CR
         pair = qd.SeparablePair(
             f, lambda x, base=base: base(x) + 0.01 * jnp.sin(3 * jnp.pi * x)
         )
@@ -159,7 +159,7 @@ STATEMENTS_OF_ONE_P = {
         [0.3, 0.3, 0.2, 0.2],
     ),
     "classes": (
-        qd.ClusterPair([0, 0, 1, 2, 3], qd.LL_NRR),
+        qd.pairs.ClusterPair([0, 0, 1, 2, 3], qd.LL_NRR),
         [0.125, 0.25, 0.375, 0.125, 0.125],
     ),
     "texts as tokens": (
@@ -176,7 +176,7 @@ def test_no_statement_of_one_p_reads_as_one_of_every_p(as_a_user, name):
     assert (verdict.status, verdict.other_p) == ("not_beaten_at_p", "incompatible")
     assert (verdict.compatible, verdict.witness) == (None, None)
     # By another route: over all P there is one that is beaten.
-    num_texts = None if isinstance(pair, qd.ClusterPair) else len(p)
+    num_texts = None if isinstance(pair, qd.pairs.ClusterPair) else len(p)
     other = check_compatibility(pair, num_texts=num_texts)
     assert (other.compatible, other.other_p) == (False, None)
     assert_beats(pair, other.witness)
@@ -194,12 +194,12 @@ def test_ngram_pairs_are_settled_on_the_ngrams_or_at_a_given_p():
     space = qd.TextSpace(vocab_size=2, lengths=3)
     p = np.random.default_rng(4).dirichlet(np.ones(8))
     for verdict in (
-        check_compatibility(qd.NgramPair(space, 2), p),
-        check_compatibility(qd.NgramPair(space, 2)),
+        check_compatibility(qd.pairs.NgramPair(space, 2), p),
+        check_compatibility(qd.pairs.NgramPair(space, 2)),
     ):
         assert verdict.compatible
         assert verdict.reason.startswith("On the n-grams: Theorem 3")
-    mismatched = qd.NgramPair(space, 2, qd.LL_NRR)
+    mismatched = qd.pairs.NgramPair(space, 2, qd.LL_NRR)
     verdict = check_compatibility(mismatched, p)
     assert verdict.compatible is False
     assert_beats(mismatched, verdict.witness)
@@ -319,13 +319,13 @@ def test_a_fall_between_the_points_of_the_grid_is_found():
 
 @pytest.mark.parametrize("scale", [1e-20, 1e-9, 1e9])
 def test_scales_of_the_metrics_do_not_matter(scale):
-    for f, g in ((qd.LL, qd.NRR), (qd.LL, qd.SE)):
+    for f, g in ((qd.formulas.LL, qd.formulas.NRR), (qd.formulas.LL, qd.formulas.SE)):
         pair = qd.SeparablePair(
             lambda x, f=f: scale * f(x), lambda x, g=g: g(x) / scale
         )
         verdict = check_compatibility(pair)
-        assert verdict.compatible is (g is qd.SE)
-        if g is qd.NRR:
+        assert verdict.compatible is (g is qd.formulas.SE)
+        if g is qd.formulas.NRR:
             witness = verdict.witness
             assert_gains_in_fractions(witness)
 
@@ -688,7 +688,7 @@ def test_float32_inside_is_no_witness():
     def cast(h):
         return lambda x: h(jnp.asarray(x, jnp.float32)).astype(float)
 
-    pair = qd.SeparablePair(cast(qd.LL), cast(qd.SE), "float32")
+    pair = qd.SeparablePair(cast(qd.formulas.LL), cast(qd.formulas.SE), "float32")
     for num_texts in (2, 3, 4, 10):
         assert check_compatibility(pair, num_texts=num_texts).compatible is None
     whole = qd.FunctionPair(
@@ -697,7 +697,7 @@ def test_float32_inside_is_no_witness():
     )
     assert check_compatibility(whole, num_texts=5).compatible is None
     # A pair that is beaten by far is beaten in float32 too.
-    mixed = qd.SeparablePair(cast(qd.LL), cast(qd.NRR), "float32")
+    mixed = qd.SeparablePair(cast(qd.formulas.LL), cast(qd.formulas.NRR), "float32")
     verdict = check_compatibility(mixed)
     assert verdict.compatible is False
     assert min(verdict.witness.quality_gain, verdict.witness.diversity_gain) > 1e-5

@@ -14,8 +14,8 @@ import qdtheory as qd
 
 # name: g, its cvxpy form, its derivative and g'(0)
 DIVERSITIES = {
-    "SE": (qd.SE, cp.entr, lambda x: -np.log(x) - 1, np.inf),
-    "NRR": (qd.NRR, lambda q: -cp.square(q), lambda x: -2 * x, 0.0),
+    "SE": (qd.formulas.SE, cp.entr, lambda x: -np.log(x) - 1, np.inf),
+    "NRR": (qd.formulas.NRR, lambda q: -cp.square(q), lambda x: -2 * x, 0.0),
     "Tsallis(1.5)": (
         qd.Tsallis(1.5),
         lambda q: 2 * q - 2 * cp.power(q, 1.5),
@@ -41,7 +41,7 @@ DIVERSITIES = {
         20.0,
     ),
 }
-QUALITIES = {"LL": qd.LL, "CR": qd.CR}
+QUALITIES = {"LL": qd.formulas.LL, "CR": qd.formulas.CR}
 
 
 def pair_of(quality, diversity):
@@ -67,7 +67,7 @@ def test_optimum_satisfies_kkt(quality, diversity):
         assert (line[~on] >= min(slope_at_zero, 228)).all()
         assert abs(q.sum() - 1) <= 1e-12
         assert q.min() >= 0
-        assert qd.kkt_residual(pair, p, optimum) <= 1e-10
+        assert qd.theory.kkt_residual(pair, p, optimum) <= 1e-10
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_slopes_of_the_frontier(diversity):
     for _ in range(5):
         p = rng.dirichlet(np.full(8, 2.0))
         w, step = -float(rng.uniform(0.2, 1.5)), 1e-6
-        slopes = qd.frontier_slopes(pair, p, w)
+        slopes = qd.theory.frontier_slopes(pair, p, w)
         low, high = (qd.pareto_optimum(pair, p, w + s) for s in (-step, step))
         if ((low.q > 0) != (high.q > 0)).any():
             continue  # a text enters here: one-sided slopes
@@ -175,7 +175,7 @@ def test_speed_along_the_ll_se_frontier_is_the_variance_of_log_p():
         q = p**beta / (p**beta).sum()
         apart = np.subtract.outer(np.log(p), np.log(p)) ** 2
         variance = q @ apart @ q / 2
-        slopes = qd.frontier_slopes(qd.LL_SE, p, -beta)
+        slopes = qd.theory.frontier_slopes(qd.LL_SE, p, -beta)
         assert float(slopes.quality) == pytest.approx(-variance, rel=1e-10)
 
 
@@ -183,7 +183,7 @@ def test_curvature_jumps_where_a_text_leaves_and_the_slope_does_not():
     # CR-NRR loses its fourth text at w = -10/3, by hand from sum(P_1 .. P_3).
     p, step = np.array([0.4, 0.3, 0.2, 0.1]), 1e-6
     before, after = (
-        qd.frontier_slopes(qd.CR_NRR, p, -10 / 3 + s) for s in (step, -step)
+        qd.theory.frontier_slopes(qd.CR_NRR, p, -10 / 3 + s) for s in (step, -step)
     )
     assert float(before.quality) == pytest.approx(-0.025, rel=1e-9)
     assert float(after.quality) == pytest.approx(-0.01, rel=1e-9)
@@ -197,8 +197,8 @@ def test_curvature_jumps_where_a_text_leaves_and_the_slope_does_not():
 def test_sign_of_f_fixes_the_direction_of_b():
     p = np.array([0.5, 0.3, 0.2])
     for w in (-0.1, -1.0, -4.0):
-        assert qd.frontier_slopes(qd.LL_SE, p, w).b > 0  # log P < 0
-        assert qd.frontier_slopes(qd.CR_SE, p, w).b < 0  # P > 0
+        assert qd.theory.frontier_slopes(qd.LL_SE, p, w).b > 0  # log P < 0
+        assert qd.theory.frontier_slopes(qd.CR_SE, p, w).b < 0  # P > 0
 
 
 def test_gradients_reach_p():
@@ -208,7 +208,7 @@ def test_gradients_reach_p():
     def quality(step, pair):
         return qd.pareto_optimum(pair, p + step * direction, -0.7).quality
 
-    for pair in (qd.LL_SE, qd.CR_NRR, qd.SeparablePair(qd.LL, mixed)):
+    for pair in (qd.LL_SE, qd.CR_NRR, qd.SeparablePair(qd.formulas.LL, mixed)):
         central = (quality(1e-6, pair) - quality(-1e-6, pair)) / 2e-6
         np.testing.assert_allclose(jax.grad(quality)(0.0, pair), central, rtol=1e-6)
 
@@ -219,7 +219,7 @@ def test_the_optimum_stops_moving_at_b(diversity):
     _, _, slope, slope_at_zero = DIVERSITIES[diversity]
     pair = pair_of("CR", diversity)
     p = np.array([0.3, 0.3, 0.25, 0.15])
-    lowest = float(qd.saturation_weight(pair, p))
+    lowest = float(qd.theory.saturation_weight(pair, p))
     assert lowest == pytest.approx((slope(0.5) - slope_at_zero) / 0.05, rel=1e-12)
     modes = np.array([0.5, 0.5, 0.0, 0.0])
     for w in (lowest, 1.5 * lowest, 1e6 * lowest, -np.inf):
@@ -267,8 +267,8 @@ def test_offsets_are_unique_unless_the_inverse_is_clipped_at_one():
 @pytest.mark.claim("T2.7")
 def test_infinite_slope_never_reaches_the_modes():
     p = np.array([0.3, 0.3, 0.25, 0.15])
-    for pair in (qd.CR_SE, qd.LL_SE, qd.SeparablePair(qd.CR, mixed)):
-        assert qd.saturation_weight(pair, p) == -np.inf
+    for pair in (qd.CR_SE, qd.LL_SE, qd.SeparablePair(qd.formulas.CR, mixed)):
+        assert qd.theory.saturation_weight(pair, p) == -np.inf
         assert (qd.pareto_optimum(pair, p, -100.0).q > 0).all()
         limit = qd.pareto_optimum(pair, p, -np.inf)
         assert limit.q.tolist() == [0.5, 0.5, 0.0, 0.0]
@@ -281,7 +281,7 @@ def test_infinite_slope_never_reaches_the_modes():
 @pytest.mark.claim("T2.8")
 def test_zeros_make_the_frontier_jump():
     p = np.array([0.5, 0.3, 0.2, 0.0])
-    for pair in (qd.LL_SE, qd.LL_NRR, qd.SeparablePair(qd.LL, mixed)):
+    for pair in (qd.LL_SE, qd.LL_NRR, qd.SeparablePair(qd.formulas.LL, mixed)):
         everywhere = qd.pareto_optimum(pair, p, 0.0)
         assert everywhere.q.tolist() == [0.25] * 4
         assert everywhere.quality == -np.inf
@@ -318,24 +318,30 @@ def test_both_sides_of_the_jump_are_pareto_optimal():
 
 
 @pytest.mark.claim("T2.15")
-@pytest.mark.parametrize("f", [qd.LL, lambda x: -1 / x], ids=["log", "reciprocal"])
+@pytest.mark.parametrize(
+    "f", [qd.formulas.LL, lambda x: -1 / x], ids=["log", "reciprocal"]
+)
 def test_p_uniform_on_its_support_is_an_optimum_of_every_weight(f):
     p, rng = np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(15)
     # Models on the support alone: any other has quality -inf.
     share = rng.uniform(size=500)
     models = np.stack([share, 1 - share, 0 * share, 0 * share], axis=1)
     for w in (-1e-6, -0.3, -7.0, -200.0):
-        assert qd.pareto_optimum(qd.SeparablePair(f, qd.SE), p, w).q.tolist() == [
-            *(0.5, 0.5, 0.0, 0.0)
-        ]
+        assert qd.pareto_optimum(
+            qd.SeparablePair(f, qd.formulas.SE), p, w
+        ).q.tolist() == [*(0.5, 0.5, 0.0, 0.0)]
         # Quality is the same for all of them, whatever w: diversity decides.
-        sums = qd.SE(models).sum(axis=1) - w * float(f(0.5)) * models.sum(axis=1)
-        best = float(qd.SE(p).sum()) - w * float(f(0.5))
+        sums = qd.formulas.SE(models).sum(axis=1) - w * float(f(0.5)) * models.sum(
+            axis=1
+        )
+        best = float(qd.formulas.SE(p).sum()) - w * float(f(0.5))
         assert (sums <= best + 1e-13 * (1 - w)).all()
     # A P that is not uniform on its support keeps the rarer text at every finite w.
     uneven = np.array([0.6, 0.4, 0.0, 0.0])
     for w in (-0.3, -7.0):
-        assert qd.pareto_optimum(qd.SeparablePair(f, qd.SE), uneven, w).q[1] > 0
+        assert (
+            qd.pareto_optimum(qd.SeparablePair(f, qd.formulas.SE), uneven, w).q[1] > 0
+        )
 
 
 @pytest.mark.claim("T2.9")
@@ -343,7 +349,7 @@ def test_uniform_p_has_one_optimum():
     p = np.full(5, 0.2)
     for diversity in DIVERSITIES:
         pair = pair_of("CR", diversity)
-        assert jnp.isnan(qd.saturation_weight(pair, p))
+        assert jnp.isnan(qd.theory.saturation_weight(pair, p))
         frontier = qd.pareto_frontier(pair, p, 7)
         assert np.ptp(np.asarray(frontier.quality)) <= 1e-15
         assert np.ptp(np.asarray(frontier.diversity)) <= 1e-12
@@ -434,7 +440,7 @@ def test_frontier_is_concave_and_dominates():
 @pytest.mark.claim("N3.2")
 def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
     num_texts, k = 64, 1000
-    pair = qd.single_token_bleu_pair(1, k)
+    pair = qd.pairs.single_token_bleu_pair(1, k)
     uniform = np.full(num_texts, 1 / num_texts)
     collapsed = np.full(num_texts, (1 - 0.937) / (num_texts - 1))
     collapsed[0] = 0.937
@@ -451,7 +457,7 @@ def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
 def test_scores_of_any_kind():
     # A score vector that is no function of p: still the convex program's optimum.
     scores = np.array([3.0, -1.0, 2.0, 2.0])
-    pair = qd.LinearPair(lambda p: jnp.asarray(scores), qd.NRR, "scores-NRR")
+    pair = qd.LinearPair(lambda p: jnp.asarray(scores), qd.formulas.NRR, "scores-NRR")
     found = np.asarray(qd.pareto_optimum(pair, np.full(4, 0.25), -0.8).q)
     q = cp.Variable(4, nonneg=True)
     cp.Problem(
@@ -487,12 +493,12 @@ def test_slopes_stay_finite_with_zeros_in_p():
     p = np.array([0.6, 0.4, 0.0])
     for pair in (qd.LL_SE, qd.LL_NRR):
         slope = jax.grad(lambda w, pair=pair: qd.pareto_optimum(pair, p, w).quality)
-        expected = qd.frontier_slopes(pair, p, -0.8).quality
+        expected = qd.theory.frontier_slopes(pair, p, -0.8).quality
         assert float(slope(-0.8)) == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_scores_must_match_the_texts(as_a_user):
-    pair = qd.LinearPair(lambda p: jnp.arange(2.0), qd.SE)
+    pair = qd.LinearPair(lambda p: jnp.arange(2.0), qd.formulas.SE)
     with pytest.raises(ValueError, match="one score a text"):
         qd.pareto_optimum(pair, np.full(3, 1 / 3), -1.0)
 
@@ -514,7 +520,9 @@ def test_the_inverse_of_g_is_not_the_maximiser(weights):
     assert psi(p) - psi(q) > 1e-5
 
 
-@pytest.mark.parametrize("g", [qd.NRR, qd.Tsallis(1.5), lambda x: -x * jnp.log(x)])
+@pytest.mark.parametrize(
+    "g", [qd.formulas.NRR, qd.Tsallis(1.5), lambda x: -x * jnp.log(x)]
+)
 def test_optimum_inside_a_compiled_function_of_the_reader(g):
     # There the scores are computed by the compiled function itself, in its own way.
     rng = np.random.default_rng(8)
@@ -530,7 +538,7 @@ def test_optimum_inside_a_compiled_function_of_the_reader(g):
 
 def test_an_optimum_that_would_be_refused_is_nan_inside_a_compiled_function():
     # g is so flat near 0 that 64 bits do not fix Q.
-    pair = qd.SeparablePair(qd.CR, lambda x: -(x**30))
+    pair = qd.SeparablePair(qd.formulas.CR, lambda x: -(x**30))
     p = np.random.default_rng(0).dirichlet(np.ones(3))
     with pytest.raises(ValueError, match="miss the sum 1 by 1"):
         qd.pareto_optimum(pair, p, -1.0)

@@ -14,7 +14,7 @@ SCORES = np.array([3.0, 1.0, 2.5, 0.5, 1.5])
 
 @pytest.mark.claim("N25.7")
 def test_with_entropy_they_are_the_softmax():
-    found = qd.implied_truths(SCORES, "SE", [0.5, 2.0, 8.0])
+    found = qd.theory.implied_truths(SCORES, "SE", [0.5, 2.0, 8.0])
     for eta, p, gap in zip(found.prices, found.p, found.gap):
         expected = np.exp(SCORES / eta)
         np.testing.assert_allclose(p, expected / expected.sum(), atol=1e-6)
@@ -24,7 +24,9 @@ def test_with_entropy_they_are_the_softmax():
 @pytest.mark.claim("N25.7")
 def test_with_distinct_k_they_have_the_closed_form():
     k = 5
-    found = qd.implied_truths(SCORES, partial(qd.distinct_k, k=k), [2.0, 5.0])
+    found = qd.theory.implied_truths(
+        SCORES, partial(qd.metrics.distinct_k, k=k), [2.0, 5.0]
+    )
     for eta, p in zip(found.prices, found.p):
 
         def model(c, eta=eta):
@@ -42,7 +44,7 @@ def test_pass_at_1_against_pass_at_k():
     def pass_at(q, k):
         return jnp.vdot(right, 1 - (1 - q) ** k)
 
-    found = qd.implied_truths(right, partial(pass_at, k=10), [0.3])
+    found = qd.theory.implied_truths(right, partial(pass_at, k=10), [0.3])
     p = np.asarray(found.p[0])
     gain = right + 0.3 * right * 10 * (1 - p) ** 9
     inside = p > 1e-6
@@ -53,7 +55,7 @@ def test_pass_at_1_against_pass_at_k():
 
 
 def test_no_model_beats_a_member():
-    found = qd.implied_truths(SCORES, "NRR", [3.0])
+    found = qd.theory.implied_truths(SCORES, "NRR", [3.0])
     (p,) = np.asarray(found.p)
     for q in np.random.default_rng(0).dirichlet(np.ones(5), 500):
         gain, rise = (q - p) @ SCORES, p @ p - q @ q
@@ -71,9 +73,9 @@ def test_no_model_beats_a_member():
 )
 def test_bad_input_is_refused(scores, prices, message):
     with pytest.raises(ValueError, match=message):
-        qd.implied_truths(scores, "SE", prices)
+        qd.theory.implied_truths(scores, "SE", prices)
 
 
 def test_a_convex_diversity_is_refused():
     with pytest.raises(ValueError, match="concave"):
-        qd.implied_truths(SCORES, "x**2", [1.0])
+        qd.theory.implied_truths(SCORES, "x**2", [1.0])

@@ -12,7 +12,7 @@ from qdtheory.theory.theorem_3 import read_functions
 # f falls within 1e-4 of .37037037 only, between the points of the grid.
 NARROW = "x - 1e-5*exp(-((10000*x - 3703.7037)**2))"
 PAIRS = {
-    "formulas": qd.SeparablePair(qd.Expression(NARROW), qd.NRR),
+    "formulas": qd.SeparablePair(qd.Expression(NARROW), qd.formulas.NRR),
     "code": qd.SeparablePair(lambda x: x * (1.2 - x), lambda x: -(x**2)),
 }
 

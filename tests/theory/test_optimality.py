@@ -79,12 +79,12 @@ def test_first_order_witness_agrees_with_linear_programming():
 @pytest.mark.parametrize(
     "pair",
     [
-        qd.SeparablePair(lambda x: x + (x > 0.5), qd.NRR, "f jumps"),
+        qd.SeparablePair(lambda x: x + (x > 0.5), qd.formulas.NRR, "f jumps"),
         qd.SeparablePair(
-            qd.CR, lambda x: -(x**2) - jnp.maximum(x - 0.5, 0), "g' jumps"
+            qd.formulas.CR, lambda x: -(x**2) - jnp.maximum(x - 0.5, 0), "g' jumps"
         ),
-        qd.SeparablePair(lambda x: 1.0 * (x > 0.5), qd.NRR, "f is a step"),
-        qd.SeparablePair(qd.CR, lambda x: -jnp.abs(x - 1 / 3), "g is a tent"),
+        qd.SeparablePair(lambda x: 1.0 * (x > 0.5), qd.formulas.NRR, "f is a step"),
+        qd.SeparablePair(qd.formulas.CR, lambda x: -jnp.abs(x - 1 / 3), "g is a tent"),
     ],
     ids=lambda pair: pair.name,
 )
@@ -97,7 +97,7 @@ def test_jumps_between_pieces_that_fit_are_beaten(pair):
 @pytest.mark.parametrize("num_texts", [None, 2, 3])
 def test_a_jump_of_g_alone_is_seen(num_texts):
     # One text gains a unit of diversity beyond .7: V has its maximum there.
-    pair = qd.SeparablePair(qd.CR, lambda x: -(x**2) + (x > 0.7))
+    pair = qd.SeparablePair(qd.formulas.CR, lambda x: -(x**2) + (x > 0.7))
     verdict = check_compatibility(pair, num_texts=num_texts)
     assert verdict.compatible is None
     assert "g jumps near x = 0.701" in verdict.reason
@@ -115,7 +115,7 @@ def test_antiparallel_gradients_settle_it_for_concave_pairs_only():
     assert "locally optimal" in verdict.reason
     # g is concave and agrees with NRR on all of P, but not beyond 1/2.
     other = qd.SeparablePair(
-        qd.CR, lambda x: -(x**2) - 0.1 * jnp.maximum(x - 0.5, 0.0) ** 4
+        qd.formulas.CR, lambda x: -(x**2) - 0.1 * jnp.maximum(x - 0.5, 0.0) ** 4
     )
     assert check_compatibility(other, p).compatible is None
     verdict = check_compatibility(other, p, stated="concave")

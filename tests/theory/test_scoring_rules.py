@@ -19,11 +19,11 @@ groups = np.random.default_rng(3).dirichlet(np.ones(5), N)
 
 
 def entropy(q):
-    return qd.SE(q).sum()
+    return qd.formulas.SE(q).sum()
 
 
 def repetition(q):
-    return qd.NRR(q).sum()
+    return qd.formulas.NRR(q).sum()
 
 
 def tsallis(q):
@@ -32,7 +32,7 @@ def tsallis(q):
 
 def group_entropy(q):
     """Of groups that share the texts: concave, no sum over texts, flat in places."""
-    return qd.SE(groups.T @ q).sum()
+    return qd.formulas.SE(groups.T @ q).sum()
 
 
 def spherical(q):
@@ -153,7 +153,7 @@ def test_p_is_not_beaten_and_a_convex_diversity_is_refused():
 def test_where_p_maximises_v_quality_decides_among_the_maximisers():
     # Two groups of two texts: all q with equal groups maximise V.
     def of_groups(q):
-        return qd.SE(jnp.stack([q[0] + q[1], q[2] + q[3]])).sum()
+        return qd.formulas.SE(jnp.stack([q[0] + q[1], q[2] + q[3]])).sum()
 
     p = np.full(4, 0.25)
     q = np.array([0.5, 0, 0.25, 0.25])
@@ -301,7 +301,7 @@ def test_bad_input():
     pair = compatible_quality(repetition)
     with pytest.raises(ValueError, match="p must be positive everywhere"):
         local_discrepancy(pair, np.array([1.0, 0.0]))
-    flat = qd.ConcavePair(lambda p: p, lambda q: qd.SE(q[:2]).sum())
+    flat = qd.ConcavePair(lambda p: p, lambda q: qd.formulas.SE(q[:2]).sum())
     with pytest.raises(ValueError, match="must be negative definite"):
         local_discrepancy(flat, np.full(4, 0.25))
     with pytest.raises(ValueError, match="p must sum to 1"):

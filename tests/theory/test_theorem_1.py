@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models import after, distribution
 
 import qdtheory as qd
-from qdtheory.pairs.scalar_functions import DIVERSITIES, QUALITIES
+from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -38,7 +38,7 @@ def cubic(a, b, x):
 )
 def test_named_pairs_are_rational(f, g):
     verdict = qd.check_rationality(qd.SeparablePair(f, g))
-    assert verdict == qd.Rationality(True, None, None)
+    assert verdict == qd.theory.Rationality(True, None, None)
 
 
 @pytest.mark.claim("T1.5")
@@ -47,7 +47,9 @@ def test_named_pairs_are_rational(f, g):
 def test_rational_cubics(a, b):
     # g'(x1) - g'(x2) = (x1 - x2) (2 a + 3 b (x1 + x2)), with x1 + x2 in (0, 1].
     rational = a <= 0 and 2 * a + 3 * b < -1e-12
-    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, partial(cubic, a, b)))
+    verdict = qd.check_rationality(
+        qd.SeparablePair(qd.formulas.CR, partial(cubic, a, b))
+    )
     assert verdict.rational == rational
     assert (verdict.diversity_violation is None) == rational
 
@@ -56,8 +58,8 @@ def test_rational_cubics(a, b):
 def test_a_rational_diversity_need_not_be_concave():
     g = partial(cubic, -2.0, 1.0)
     assert jax.grad(jax.grad(g))(0.9) > 0
-    assert qd.check_rationality(qd.SeparablePair(qd.CR, g)).rational
-    three_candidates = qd.single_token_bleu_pair(1, 2).g
+    assert qd.check_rationality(qd.SeparablePair(qd.formulas.CR, g)).rational
+    three_candidates = qd.pairs.single_token_bleu_pair(1, 2).g
     x = np.linspace(0, 1, 101)
     np.testing.assert_allclose(three_candidates(x), g(x), atol=8 * EPS)
 
@@ -73,24 +75,26 @@ def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
     moved[-1] += share * q[-2]
     moved[-2] -= share * q[-2]
     assume(share * q[-2] > 1e-4)
-    pair = qd.SeparablePair(qd.CR, line_counterexample)
+    pair = qd.SeparablePair(qd.formulas.CR, line_counterexample)
     # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
     assert pair.diversity(moved) < pair.diversity(q)
 
 
 @pytest.mark.claim("T1.11")
 def test_equal_slopes_on_the_line_are_allowed_at_isolated_points_only():
-    assert qd.check_rationality(qd.SeparablePair(qd.CR, line_counterexample)).rational
+    assert qd.check_rationality(
+        qd.SeparablePair(qd.formulas.CR, line_counterexample)
+    ).rational
     # Equal on the whole line x1 + x2 = 1: the diversity of (x, 1 - x, 0) is constant.
     flat = partial(cubic, -1.5, 1.0)
-    verdict = qd.check_rationality(qd.SeparablePair(qd.CR, flat))
+    verdict = qd.check_rationality(qd.SeparablePair(qd.formulas.CR, flat))
     assert sum(verdict.diversity_violation) == 1
 
 
 @pytest.mark.claim("T1.7")
 @pytest.mark.parametrize("num_candidates", range(2, 12))
 def test_self_bleu_of_one_token_is_rational_up_to_four_candidates(num_candidates):
-    pair = qd.single_token_bleu_pair(1, num_candidates - 1)
+    pair = qd.pairs.single_token_bleu_pair(1, num_candidates - 1)
     verdict = qd.check_rationality(pair)
     assert verdict.rational == (num_candidates <= 4)
     if num_candidates == 5:
@@ -120,7 +124,7 @@ SHAPES_OF_F = {
     "falls as fast beyond .5": (lambda x: jnp.minimum(x, 1 - x), False),
     "falls twice as fast beyond .5": (lambda x: jnp.minimum(x, 1.5 - 2 * x), False),
     "falls": (lambda x: -x, False),
-    "saturates at 1,000 references": (qd.single_token_bleu_pair(1000, 1).f, True),
+    "saturates at 1,000 references": (qd.pairs.single_token_bleu_pair(1000, 1).f, True),
 }
 
 
@@ -128,7 +132,7 @@ SHAPES_OF_F = {
 @pytest.mark.parametrize("shape", SHAPES_OF_F)
 def test_shapes_of_f(shape):
     f, rational = SHAPES_OF_F[shape]
-    verdict = qd.check_rationality(qd.SeparablePair(f, qd.SE))
+    verdict = qd.check_rationality(qd.SeparablePair(f, qd.formulas.SE))
     assert verdict.rational == rational
     assert verdict.diversity_violation is None
     if not rational:
@@ -151,11 +155,11 @@ def transfer(seed, size):
 RATIONAL = {
     "LL-SE": qd.LL_SE,
     "CR-NRR": qd.CR_NRR,
-    "CR-Tsallis(0.5)": qd.SeparablePair(qd.CR, qd.Tsallis(0.5)),
-    "four candidates": qd.single_token_bleu_pair(2, 3),
-    "cubic": qd.SeparablePair(qd.LL, partial(cubic, -2.0, 1.0)),
+    "CR-Tsallis(0.5)": qd.SeparablePair(qd.formulas.CR, qd.Tsallis(0.5)),
+    "four candidates": qd.pairs.single_token_bleu_pair(2, 3),
+    "cubic": qd.SeparablePair(qd.formulas.LL, partial(cubic, -2.0, 1.0)),
     "f falls beyond .5": qd.SeparablePair(
-        SHAPES_OF_F["falls half as fast beyond .5"][0], qd.SE
+        SHAPES_OF_F["falls half as fast beyond .5"][0], qd.formulas.SE
     ),
 }
 
@@ -205,10 +209,10 @@ def test_slope_of_diversity_along_a_transfer(name, seed):
 @pytest.mark.parametrize(
     "pair",
     [
-        qd.single_token_bleu_pair(1, 4),
-        qd.single_token_bleu_pair(1, 100),
-        qd.SeparablePair(qd.CR, partial(cubic, 1.0, -0.5)),
-        qd.SeparablePair(qd.CR, lambda x: jnp.sin(9 * x)),
+        qd.pairs.single_token_bleu_pair(1, 4),
+        qd.pairs.single_token_bleu_pair(1, 100),
+        qd.SeparablePair(qd.formulas.CR, partial(cubic, 1.0, -0.5)),
+        qd.SeparablePair(qd.formulas.CR, lambda x: jnp.sin(9 * x)),
     ],
     ids=["five candidates", "101 candidates", "cubic", "sine"],
 )
@@ -227,7 +231,7 @@ def test_a_diversity_violation_gives_a_transfer_that_raises_diversity(pair):
 @pytest.mark.claim("T1.10")
 @pytest.mark.parametrize("shape", [s for s, (_, ok) in SHAPES_OF_F.items() if not ok])
 def test_a_quality_violation_gives_a_transfer_that_does_not_raise_quality(shape):
-    pair = qd.SeparablePair(SHAPES_OF_F[shape][0], qd.SE)
+    pair = qd.SeparablePair(SHAPES_OF_F[shape][0], qd.formulas.SE)
     large, small = qd.check_rationality(pair).quality_violation
     p = np.array([large, small, 1 - large - small])
     q = np.array([0.25, 0.5, 0.25])
@@ -241,7 +245,7 @@ def test_two_texts_do_not_see_the_odd_part_of_a_diversity(seed):
     def g(x):
         return -(x**2) - 4 * (x - 0.5) ** 3
 
-    pair = qd.SeparablePair(qd.CR, g)
+    pair = qd.SeparablePair(qd.formulas.CR, g)
     assert not qd.check_rationality(pair).rational
     q = distribution(seed, 2)
     np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
@@ -270,9 +274,9 @@ def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
 
 CHANGED = {
     "CR-NRR": qd.CR_NRR,
-    "five candidates": qd.single_token_bleu_pair(1, 4),
-    "f falls": qd.SeparablePair(lambda x: x * (1 - x), qd.SE),
-    "g is linear": qd.SeparablePair(qd.LL, lambda x: 3.0 * x),
+    "five candidates": qd.pairs.single_token_bleu_pair(1, 4),
+    "f falls": qd.SeparablePair(lambda x: x * (1 - x), qd.formulas.SE),
+    "g is linear": qd.SeparablePair(qd.formulas.LL, lambda x: 3.0 * x),
 }
 
 

@@ -20,7 +20,7 @@ from scipy.optimize import linprog, minimize
 from scipy.stats import entropy
 
 import qdtheory as qd
-from qdtheory.pairs.scalar_functions import jet_of
+from qdtheory.formulas.scalar_functions import jet_of
 from qdtheory.theory.theorem_3 import GRID, fit_theorem_3, refute_theorem_3
 
 RNG = np.random.default_rng
@@ -237,7 +237,7 @@ def test_p_meets_the_conditions_of_weight_w0(order, size):
     assert np.ptp(offset) <= 1e-12 * np.abs(slope).max()
     assert offset[0] == pytest.approx(SYMBOLIC[order][3], abs=1e-11)
     o = qd.pareto_optimum(pair, p, w0)
-    assert qd.kkt_residual(pair, p, o) <= 1e-10
+    assert qd.theory.kkt_residual(pair, p, o) <= 1e-10
     np.testing.assert_allclose(o.q, p, atol=1e-12)
 
 
@@ -481,7 +481,7 @@ def test_power_divergences_by_symbolic_derivatives():
 def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
     space = qd.TextSpace(vocab_size=vocab_size, lengths=lengths)
     rng = RNG(13)
-    on_texts = qd.NgramPair(space, n, pair)
+    on_texts = qd.pairs.NgramPair(space, n, pair)
     p = rng.dirichlet(np.ones(space.num_texts))
     models = rng.dirichlet(np.full(space.num_texts, 0.5), 300)
     models = np.vstack([models, 0.9 * p + 0.1 * models])
@@ -500,7 +500,7 @@ def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
 @pytest.mark.claim("N4.5")
 def test_quality_is_not_linear_with_several_lengths():
     space = qd.TextSpace(vocab_size=2, lengths=(1, 3))
-    pair, p = qd.NgramPair(space, 1), np.full(10, 0.1)
+    pair, p = qd.pairs.NgramPair(space, 1), np.full(10, 0.1)
     short, long = np.eye(10)[0], np.eye(10)[-1]
     p = p + 0.05 * (short - np.eye(10)[1])
     half = float(pair.quality((short + long) / 2, p))
@@ -541,7 +541,9 @@ def test_weight_zero_leaves_only_the_modes(p):
     p = np.array(p) / 2 ** (len(p) // 2 + 1)
     assert p.sum() == 1
     on_mode = np.eye(p.size)[p.argmax()]
-    for f, slope in itertools.product((qd.LL, qd.CR), (-1.0, 0.0, 2.0)):
+    for f, slope in itertools.product(
+        (qd.formulas.LL, qd.formulas.CR), (-1.0, 0.0, 2.0)
+    ):
         pair = qd.SeparablePair(f, lambda x, slope=slope: slope * x)
         assert pair.diversity(on_mode) == pair.diversity(p)
         assert dominating(pair, p, on_mode[None]) == 1
@@ -694,8 +696,8 @@ def test_refutations_by_intervals(f, g, why):
 
 
 def test_fit_reports_the_deviation():
-    log, flat = jet_of(qd.LL, GRID), jet_of(lambda x: 0 * x, GRID)
-    entropy, repetition = jet_of(qd.SE, GRID), jet_of(qd.NRR, GRID)
+    log, flat = jet_of(qd.formulas.LL, GRID), jet_of(lambda x: 0 * x, GRID)
+    entropy, repetition = jet_of(qd.formulas.SE, GRID), jet_of(qd.formulas.NRR, GRID)
     fit = fit_theorem_3(log, entropy)
     assert (fit.w0, fit.b0) == pytest.approx((-1, -1), rel=1e-15)
     assert fit.residual <= 1e-12

@@ -24,7 +24,7 @@ from qdtheory.world.devices import over_devices
 
 space = qd.TextSpace(vocab_size=2, lengths=3)
 p = np.stack([qd.oracle(space, seed) for seed in range(7)])
-found = qd.search(qd.BleuPair(space, 2, 2, 2), p, num_starts=8)
+found = qd.solvers.search(qd.BleuPair(space, 2, 2, 2), p, num_starts=8)
 optimum = over_devices(lambda p, w: qd.pareto_optimum(qd.CR_NRR, p, w).q, p, -0.5)
 spread = len(optimum.sharding.device_set)
 numbers = found.gain, optimum, found.q

@@ -167,7 +167,7 @@ def test_the_order_of_the_gates_matters():
             arrays[gates[first]],
         )
         q = qd.LSTMLanguageModel.from_arrays(swapped).probabilities(space)
-        assert qd.total_variation(p, q) > 0.01
+        assert qd.metrics.total_variation(p, q) > 0.01
 
 
 def test_an_oracle_is_the_random_model_of_its_seed():

@@ -28,7 +28,7 @@ cases = given(
 )
 few_examples = settings(max_examples=20)
 # Compiled once for each space and order.
-project = jax.jit(qd.markov_projection, static_argnums=(0, 2))
+project = jax.jit(qd.world.markov_projection, static_argnums=(0, 2))
 
 
 def distribution(seed, size, zeros=0.0):
@@ -89,7 +89,7 @@ def test_long_memory_keeps_everything(name):
     space = SPACES[name]
     q = distribution(1, space.num_texts, zeros=0.3)
     for order in (space.max_length - 1, space.max_length, 40):
-        found = qd.markov_projection(space, q, order)
+        found = qd.world.markov_projection(space, q, order)
         np.testing.assert_allclose(found, q, rtol=50 * EPS)
 
 
@@ -115,23 +115,25 @@ def test_models_of_independent_tokens_are_recovered():
     space = SPACES["3^3"]
     token = np.array([0.5, 0.3, 0.2])
     q = token[space.tokens].prod(axis=1)
-    np.testing.assert_allclose(qd.markov_projection(space, q, 0), q, rtol=50 * EPS)
+    np.testing.assert_allclose(
+        qd.world.markov_projection(space, q, 0), q, rtol=50 * EPS
+    )
 
 
 def test_alpha_is_in_the_units_of_the_weights():
     # 30 texts, of which 20 begin with token 0; add one to each of two tokens.
     space = qd.TextSpace(2, 1)
     counts = np.array([20.0, 10.0])
-    found = qd.markov_projection(space, counts, 0, alpha=1.0)
+    found = qd.world.markov_projection(space, counts, 0, alpha=1.0)
     np.testing.assert_allclose(found, [21 / 32, 11 / 32], rtol=4 * EPS)
-    same = qd.markov_projection(space, counts / 30, 0, alpha=1 / 30)
+    same = qd.world.markov_projection(space, counts / 30, 0, alpha=1 / 30)
     np.testing.assert_allclose(same, found, rtol=4 * EPS)
     # Ends and two tokens are three outcomes after the first token.
     space = qd.TextSpace(2, (1, 2))
     q = np.array([1.0, 0, 0, 0, 0, 0])
-    ends = float(qd.markov_projection(space, q, 1, alpha=1.0)[:1].sum())
+    ends = float(qd.world.markov_projection(space, q, 1, alpha=1.0)[:1].sum())
     assert ends == pytest.approx(2 / 3 * 2 / 4, rel=4 * EPS)
-    heavy = qd.markov_projection(SPACES["3^3"], np.eye(27)[0], 1, alpha=1e12)
+    heavy = qd.world.markov_projection(SPACES["3^3"], np.eye(27)[0], 1, alpha=1e12)
     np.testing.assert_allclose(heavy, 1 / 27, rtol=1e-10)
 
 
@@ -166,7 +168,7 @@ def test_bad_input(as_a_user):
         ({"alpha": -0.5}, "alpha must be finite and at least 0, got -0.5"),
     ):
         with pytest.raises(ValueError, match=message):
-            qd.markov_projection(space, **({"q": q, "order": 1} | bad))
+            qd.world.markov_projection(space, **({"q": q, "order": 1} | bad))
 
 
 @pytest.mark.claim("N13.13")
@@ -174,7 +176,7 @@ def test_bad_input(as_a_user):
 def test_a_fitted_scorer_can_prefer_a_model_of_more_entropy(seed):
     space = qd.TextSpace(2, 3)
     p = oracle(space, seed, sigma=1.0)
-    scorer = qd.markov_projection(space, p, 0)
+    scorer = qd.world.markov_projection(space, p, 0)
     bias = float(qd.kl_divergence(p, scorer))
     # A power so close to 1 that most of the model bias is left as entropy.
     q = qd.temper(scorer, 1 + bias / 10)

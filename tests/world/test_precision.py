@@ -68,9 +68,9 @@ def test_metrics_of_text_leave_jax_as_it_is(use):
 def test_a_distribution_is_refused_when_64_bits_were_switched_off_again():
     code = """
 import jax, qdtheory as qd
-qd.LL(0.5)
+qd.formulas.LL(0.5)
 jax.config.update("jax_enable_x64", False)
-print(qd.LL(0.5).dtype)
+print(qd.formulas.LL(0.5).dtype)
 space = qd.TextSpace(2, 1)
 for call in (qd.entropy, qd.normalize, lambda p: qd.LL_SE.quality(p, p),
              lambda p: qd.quality_discrepancy(qd.LL_NRR, p),

@@ -1,1 +1,0 @@
-"""Intervals that hold QDisc whatever the search found."""

@@ -1,1 +1,0 @@
-"""The discrepancy of a pair at P: QDisc, DRate, and bounds by weak duality."""

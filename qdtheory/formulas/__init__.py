@@ -1,0 +1,5 @@
+"""Formulas in one variable, and code that is one: values, enclosures, proofs."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

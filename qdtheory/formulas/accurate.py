@@ -1,0 +1,348 @@
+"""Evaluate a formula on [0, 1] in 64 bits to the last digits, its ends included.
+
+As written a formula may cancel, as `(exp(1e-6*x) - 1)*1e6` does, or overflow on its
+way, as `x*log(1/x)` does in its second derivative. Where 64 bits agree with Arb balls
+it is evaluated as written; elsewhere by a table of Taylor polynomials, whose remainders
+Arb bounds. Values and slopes at 0 and 1 are limits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import factorial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb, ctx
+
+from qdtheory.formulas.jets import Jet
+from qdtheory.formulas.trees import Tree, ball, balls, in_jax, in_numpy, simplified
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
+
+# Where 64 bits are compared with balls: near 0, in between and near 1.
+TRIED = np.r_[
+    2.0 ** -np.arange(332, 5, -4),
+    (np.arange(48) + 0.37) / 48,
+    1 - 2.0 ** -np.arange(6, 41, 3),
+]
+# Agreement of the value and two derivatives, relative to their size and their changes.
+AGREED = 1e-12
+# Exponents of 1/2 of the distances from an end along which a limit is taken.
+LADDER = (2**10, 2**11, 2**12, 2**13)
+# Bits of balls, until a sum such as 1 + (x - 1) is told; and of their relative error.
+PRECISIONS = (2**8, 2**10, 2**12, 2**15)
+TOLD = 64
+# Terms of a polynomial: on the first pieces, the n-th is of the order of 6^-n.
+NUM_TERMS = 24
+MAX_PIECES = 3000
+
+
+def enclosed(
+    tree: Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
+) -> list | None:
+    """Taylor's coefficients of a formula at a number, told to 64 bits of the largest.
+
+    Args:
+        tree: the formula.
+        x: the number.
+        order: of the highest.
+        unit: of the distance from x.
+
+    Returns:
+        An Arb ball each; None if one is not finite.
+    """
+    terms, largest = [], arb(0)
+    for precision in PRECISIONS:
+        with ctx.workprec(precision):
+            terms = balls(tree, ball(x), order, precision, unit)
+            largest = max(abs(term).upper() for term in terms)
+            if all(term.rad() * 2**TOLD <= largest for term in terms):
+                return terms if largest.is_finite() else None
+    return [arb(0)] * len(terms) if largest < TINY else None
+
+
+@lru_cache(maxsize=512)
+def limits(tree: Tree, end: int) -> tuple[float, float]:
+    """The limits of a formula and of its slope at an end of (0, 1).
+
+    Args:
+        tree: the formula.
+        end: 0 or 1.
+
+    Returns:
+        Numbers, infinite, or NaN where there is no limit.
+
+    Example:
+        >>> limits(("*", "x", ("log", "x")), 0)
+        (0.0, -inf)
+    """
+    inwards = [Fraction(1, 2**k) for k in LADDER]
+    # A value is compared with how far it is from its limit, a slope with the value.
+    found = [
+        (enclosed(tree, abs(end - x), 1, x), enclosed(tree, abs(end - x), 1))
+        for x in inwards
+    ]
+    if len(rows := [(a[0], b[1]) for a, b in found if a and b]) < len(found):
+        return np.nan, np.nan
+    with ctx.workprec(PRECISIONS[0]):
+        return _limit([row[0] for row in rows]), _limit([row[1] for row in rows])
+
+
+def _limit(sequence: list) -> float:
+    """Limit of numbers at distances that are squared from one to the next."""
+    before, after = (b - a for a, b in pairwise(sequence[1:]))
+    last = sequence[-1]
+    if after.contains(0) or abs(after) <= abs(last) * 1e-12:
+        return 0.0 if last.contains(0) else float(last) + 0.0
+    ratio = float(after / before) if before != 0 else np.inf
+    if abs(ratio) > 0.75:  # a logarithm's doubles
+        return float(np.copysign(np.inf, float(after)))
+    # Differences like those of 1/log(x) halve: add what is left of them.
+    found = float(last + after * ratio / (1 - ratio))
+    return found if abs(found) > 1e-6 * abs(float(after)) else 0.0
+
+
+def error_of(tree: Tree) -> float:
+    """Error of a formula and of two derivatives in 64 bits, as it is written.
+
+    Args:
+        tree: the formula.
+
+    Returns:
+        The largest error at the points tried, relative to size and change; infinite
+        if one is not finite.
+
+    Example:
+        >>> error_of(("*", "x", ("log", "x"))) <= 1e-15
+        True
+        >>> error_of(("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))) > 1e-9
+        True
+    """
+    found = in_numpy(tree, TRIED)
+    tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
+    if len(rows := [row for row in tried if row]) < len(tried):
+        return np.nan
+    exact = np.array([_derivatives(row, x) for row, x in zip(rows, TRIED, strict=True)])
+    exact, beyond = np.nan_to_num(exact.T), np.isinf(exact.T)  # what 64 bits can hold
+    with np.errstate(all="ignore"):
+        jet = np.array([found.value, found.slope, found.curvature])
+        scale = np.abs(exact[:3]) + np.minimum(TRIED, 1 - TRIED) * np.abs(exact[1:])
+        # Near 1 no probabilities are compared by their ratio.
+        usual = np.median(np.abs(exact[:3, TRIED > 0.05]), axis=1, keepdims=True)
+        scale += np.where(TRIED > 0.5, usual, 0)
+        errors = np.maximum(np.abs(jet - exact[:3]) - TINY, 0) / np.maximum(scale, TINY)
+        errors[beyond[:3]] = 0
+    return float(np.nan_to_num(errors, nan=np.inf, posinf=np.inf).max())
+
+
+def _derivatives(terms: list, x: float) -> list[float]:
+    """Derivatives from coefficients in units of x, which alone would underflow."""
+    with ctx.workprec(PRECISIONS[0]):
+        unit = ball(Fraction(x))
+        return [float(t / unit**n * factorial(n)) for n, t in enumerate(terms)]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Taylor polynomials on pieces of [LEAST_PROBABILITY, 1].
+
+    Attributes:
+        starts: where the pieces start, ascending, shape (pieces,).
+        centres: where the polynomials are expanded, shape (pieces,).
+        radii: half the sizes of the pieces, their units of x, shape (pieces,).
+        terms: their coefficients, lowest first, shape (terms, pieces).
+        slope: the limit at 1, where no polynomial has it if it is infinite.
+    """
+
+    starts: np.ndarray
+    centres: np.ndarray
+    radii: np.ndarray
+    terms: np.ndarray
+    slope: float
+
+    def in_numpy(self, x: np.ndarray) -> Jet:
+        """Value, slope and curvature at numbers from LEAST_PROBABILITY to 1."""
+        i = np.maximum(np.searchsorted(self.starts, x, side="right") - 1, 0)
+        radius, zero = self.radii[i], np.zeros_like(x)
+        step, (value, slope, bend) = (x - self.centres[i]) / radius, (zero,) * 3
+        for terms in self.terms[::-1]:
+            bend = bend * step + 2 * slope
+            slope = slope * step + value
+            value = value * step + terms[i]
+        slope = np.where(x == 1, self.slope, slope / radius)
+        return Jet(value, slope, bend / radius / radius)
+
+    def in_jax(self, x: jax.Array) -> jax.Array:
+        """The value, which JAX can differentiate."""
+        place = jnp.searchsorted(self.starts, jax.lax.stop_gradient(x), side="right")
+        i = jnp.maximum(place - 1, 0)
+        step = (x - jnp.asarray(self.centres)[i]) / jnp.asarray(self.radii)[i]
+        value = jnp.zeros_like(x)
+        for terms in self.terms[::-1]:
+            value = value * step + jnp.asarray(terms)[i]
+        return value
+
+
+def tabulate(tree: Tree) -> Table | None:
+    """Make the table of a formula.
+
+    Args:
+        tree: the formula.
+
+    Returns:
+        The table; None if it would be too large.
+    """
+    rows: list[tuple[float, float, float, list[float]]] = []
+    waiting, tried = list(_first_pieces())[::-1], 0
+    while waiting:
+        (low, high), tried = waiting.pop(), tried + 1
+        centre = low + (high - low) / 2
+        radius = high - centre
+        between = low < centre < high
+        if between and (terms := _polynomial(tree, centre, radius)) is not None:
+            rows.append((low, centre, radius, terms))
+        elif between and np.isfinite(_at(tree, centre)):
+            waiting += [(centre, high), (low, centre)]
+        else:  # a jump, a kink or a pole, or outside the domain
+            rows.append((low, low, 1.0, [_at(tree, low)]))
+        if tried > MAX_PIECES:
+            return None
+    last, (end, slope) = enclosed(tree, Fraction(1), 2), limits(tree, 1)
+    rows.append((1.0, 1.0, 1.0, [end] if last is None else list(map(float, last))))
+    starts, centres, radii = (np.array([row[n] for row in rows]) for n in range(3))
+    terms = np.zeros((len(rows), NUM_TERMS))
+    for row, (*_, found) in zip(terms, rows, strict=True):
+        row[: len(found)] = found
+    return Table(starts, centres, radii, terms.T, slope)
+
+
+def _first_pieces() -> Iterator[tuple[float, float]]:
+    ends = np.r_[LEAST_PROBABILITY, 2.0 ** (-np.arange(664, -1, -1) / 2)]
+    return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+
+
+def _at(tree: Tree, x: float) -> float:
+    found = enclosed(tree, Fraction(x), 0)
+    return np.nan if found is None else float(found[0])
+
+
+def _polynomial(tree: Tree, centre: float, radius: float) -> list[float] | None:
+    """Coefficients in units of the radius; None if they miss the last digits."""
+    at, unit = Fraction(centre), Fraction(radius)
+    terms = enclosed(tree, at, NUM_TERMS - 1, unit)
+    if terms is None:
+        return None
+    found = list(map(float, terms))
+    with ctx.workprec(PRECISIONS[1]):
+        over = ball(at) + arb(0, radius)
+        rest = balls(tree, over, NUM_TERMS, PRECISIONS[1], unit)[-1]
+        rest = abs(rest) * NUM_TERMS**2
+    changes = max(map(abs, found[1:]))
+    return (
+        found if rest <= max(EPS / 4 * changes, EPS**2 * abs(found[0]), TINY) else None
+    )
+
+
+# --- One formula --------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Numerics:
+    """How a formula is evaluated in 64 bits.
+
+    Attributes:
+        tree: the formula, or a simpler one that is equal.
+        zero: limits of value and slope at 0; infinite, or NaN where there is none.
+        table: polynomials; None if the tree is evaluated as it is written.
+        whole: whether the tree needs no limit at 0.
+        error: of value and slope, relative to their size and change; infinite where
+            neither way is accurate.
+    """
+
+    tree: Tree
+    zero: tuple[float, float]
+    table: Table | None
+    whole: bool
+    error: float
+
+    def in_numpy(self, x: np.ndarray) -> Jet:
+        """Value, slope and curvature at numbers in [0, 1]."""
+        with np.errstate(all="ignore"):  # infinite values are told by who uses them
+            return self._in_numpy(x)
+
+    def _in_numpy(self, x: np.ndarray) -> Jet:
+        if self.whole:
+            return in_numpy(self.tree, x)
+        x, (start, _) = np.asarray(x), self.zero
+        at, near = np.asarray(np.maximum(x, LEAST_PROBABILITY)), x < LEAST_PROBABILITY
+        jet = in_numpy(self.tree, at)
+        if self.table is not None:
+            jet = _chosen(x <= 1, self.table.in_numpy(at), jet)
+        if np.isfinite(start):
+            line = Jet(start + jet.slope * x, jet.slope, 0 * x)
+        else:
+            by_log = jet.slope * LEAST_PROBABILITY
+            value = jet.value + by_log * np.log(x / LEAST_PROBABILITY)
+            line = Jet(value, by_log / x, -by_log / x / x)
+        return _chosen(near, line, jet)
+
+    @cached_property
+    def least(self) -> tuple[float, float]:
+        """Value and slope at LEAST_PROBABILITY."""
+        jet = self.in_numpy(np.array([LEAST_PROBABILITY]))
+        return float(jet.value[0]), float(jet.slope[0])
+
+    def in_jax(self, x: jax.Array) -> jax.Array:
+        """The value at numbers in [0, 1], which JAX can differentiate."""
+        if self.whole:
+            return in_jax(self.tree, x)
+        # No maximum or minimum: at a tie JAX halves their slopes.
+        at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
+        value = in_jax(self.tree, at)
+        if self.table is not None:
+            beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
+            inside = self.table.in_jax(jnp.where(x <= 1, at, 1.0))
+            value = jnp.where(x <= 1, inside, beyond)
+        least, slope = self.least
+        if np.isfinite(self.zero[0]):
+            near = self.zero[0] + slope * x
+        else:
+            near = least + slope * LEAST_PROBABILITY * jnp.log(x / LEAST_PROBABILITY)
+        return jnp.where(x < LEAST_PROBABILITY, near, value)
+
+
+def _chosen(which: np.ndarray, a: Jet, b: Jet) -> Jet:
+    return Jet(*(np.where(which, *part) for part in zip(*map(_parts, (a, b)))))
+
+
+def _parts(jet: Jet) -> tuple:
+    return jet.value, jet.slope, jet.curvature
+
+
+@lru_cache(maxsize=256)
+def numerics(tree: Tree) -> Numerics:
+    """Find out how a formula is evaluated.
+
+    Args:
+        tree: any tree.
+
+    Returns:
+        The way.
+
+    Example:
+        >>> cancels = ("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))
+        >>> round(float(numerics(cancels).in_numpy(np.array(0.5)).value), 22)
+        5.00000000125e-10
+    """
+    zero, table = limits(tree, 0), None
+    if (error := error_of(tree)) > AGREED:
+        tree = simplified(tree)
+        if (error := error_of(tree)) > AGREED:
+            table = tabulate(tree)
+            error = np.inf if table is None else 4 * EPS
+    error = float(np.nan_to_num(error, nan=np.inf))
+    at_zero = in_numpy(tree, np.zeros(1))
+    there = at_zero.value[0], at_zero.slope[0]
+    whole = np.isnan(zero[0]) or np.allclose(there, zero, 1e-12, TINY)
+    return Numerics(tree, zero, table, table is None and bool(whole), error)

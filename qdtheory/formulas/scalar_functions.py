@@ -1,0 +1,347 @@
+"""Scalar functions of one probability: each is code for JAX and a formula for proofs.
+
+`QUALITIES` and `DIVERSITIES` hold the named f and g. One that is entered there, by
+`named`, forms pairs in the commands and their help, in the compatibility matrix and,
+by its formula, in the proofs.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.formulas.accurate import limits
+from qdtheory.formulas.code import Code, formula_of_code
+from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.jets import Jet
+from qdtheory.formulas.tracing import require_traceable
+from qdtheory.formulas.trees import Tree, folded, in_numpy
+from qdtheory.world.numbers import EPS
+
+# A scalar function that JAX can trace.
+ScalarFunction = Callable[[Any], Array]
+QUALITIES: dict[str, ScalarFunction] = {}
+DIVERSITIES: dict[str, ScalarFunction] = {}
+# Not an attribute of a function: JAX copies those to the function's derivatives.
+_FORMULAS: dict[ScalarFunction, Expression] = {}
+
+
+def named(
+    table: dict[str, ScalarFunction], formula: str
+) -> Callable[[ScalarFunction], ScalarFunction]:
+    """Enter a function in a table under its own name.
+
+    Args:
+        table: `QUALITIES` or `DIVERSITIES`.
+        formula: the text of an `Expression` that equals the function on (0, 1).
+
+    Returns:
+        A decorator, which returns the function itself.
+
+    Raises:
+        ValueError: the text is not an expression.
+
+    Example:
+        >>> @named({}, "x - x**3")
+        ... def cubic(x):
+        ...     return x - x**3
+        >>> formula_of(cubic)
+        Expression(text='x - x**3')
+    """
+
+    def enter(h: ScalarFunction) -> ScalarFunction:
+        table[getattr(h, "__name__", type(h).__name__)] = h
+        _FORMULAS[h] = Expression(formula)
+        return h
+
+    return enter
+
+
+def formula_of(h: ScalarFunction) -> Expression | None:
+    """Return the formula that a scalar function carries.
+
+    Args:
+        h: an expression, or any other scalar function.
+
+    Returns:
+        The formula; None if there is none, and the function is known by its code only.
+
+    Example:
+        >>> formula_of(Tsallis(1.5))
+        Expression(text='(x - x**1.5)/(1.5 - 1)')
+    """
+    if isinstance(h, Expression):
+        return h
+    return h.formula if isinstance(h, Family) else _FORMULAS.get(h)
+
+
+def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
+    """Read a scalar function: the name of one, a formula in x, or code.
+
+    Args:
+        h: a name in `QUALITIES` or `DIVERSITIES`, the text of an `Expression`, or a
+            function.
+        name: its name in error messages.
+
+    Returns:
+        A named function as it is; any other as its formula or, if it has none, as
+        `Code`. Both can be evaluated at all of [0, 1].
+
+    Raises:
+        TypeError: it is neither text nor a function, or JAX cannot trace the function
+            to one real number.
+        ValueError: the text is neither a name nor an expression.
+
+    Example:
+        >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
+        (Expression(text='-x**2'), True)
+    """
+    if isinstance(h, str):
+        h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
+    if not callable(h):
+        raise TypeError(
+            f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
+        )
+    if not isinstance(h, Hashable):
+        raise TypeError(
+            f"{name}: expected a function that can be hashed, got a "
+            f"{type(h).__name__}; write lambda x: h(x)"
+        )
+    if isinstance(h, Code) or formula_of(h) is not None:
+        return h
+    require_traceable(h, np.array(0.5), name=name)
+    read = formula_of_code(h)
+    return Code(h, read) if isinstance(read, str) else read
+
+
+def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
+    """The limits of a scalar function and of its slope at 0.
+
+    Args:
+        h: a scalar function, as `scalar_function` gives it.
+
+    Returns:
+        Numbers, infinite, or NaN where there is no limit.
+
+    Example:
+        >>> limits_at_zero(SE)
+        (0.0, inf)
+    """
+    if isinstance(h, Code):
+        return h.zero
+    formula = formula_of(h)
+    return (np.nan, np.nan) if formula is None else limits(formula.inside, 0)
+
+
+def error_of(h: ScalarFunction) -> float:
+    """Error of a scalar function and its slope in 64 bits, relative to their size.
+
+    Args:
+        h: a scalar function, as `scalar_function` gives it.
+
+    Returns:
+        At least a unit in the last place; infinite where nothing is known of it.
+
+    Example:
+        >>> error_of(SE) <= 1e-15
+        True
+    """
+    if isinstance(h, Code):
+        return np.inf
+    return max(EPS, h.numerics.error) if isinstance(h, Expression) else EPS
+
+
+def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
+    """The value and two derivatives of any scalar function, at many points.
+
+    Args:
+        h: a scalar function; JAX differentiates it where no formula is known.
+        x: numbers of any shape.
+
+    Returns:
+        A jet of NumPy arrays of the shape of `x`.
+    """
+    if isinstance(h, Expression):
+        return h.jet(x)
+    formula = formula_of(h)
+    if formula is not None:  # a named one
+        return in_numpy(formula.inside, x)
+    parts = _derivatives(h, x.ravel())
+    return Jet(*(np.asarray(part).reshape(x.shape) for part in parts))
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
+    value, slope = jax.vmap(jax.value_and_grad(h))(x)
+    return value, slope, jax.vmap(jax.grad(jax.grad(h)))(x)
+
+
+@partial(jax.jit, static_argnums=0)
+def evaluate(h: ScalarFunction, x: Array) -> Array:
+    """Evaluate a scalar function at each entry of a vector.
+
+    Args:
+        h: a scalar function that JAX can trace.
+        x: probabilities, shape (N,).
+
+    Returns:
+        Its values, shape (N,).
+    """
+    return jax.vmap(h)(x)
+
+
+# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ---
+@named(QUALITIES, "log(x)")
+def LL(x: ArrayLike) -> Array:
+    r"""Log-likelihood, $f(x) = \log x$ in nats; U is the negative cross-entropy."""
+    return jnp.log(x)
+
+
+@named(QUALITIES, "x")
+def CR(x: ArrayLike) -> Array:
+    """Coverage rate, f(x) = x."""
+    return jnp.asarray(x)
+
+
+@named(DIVERSITIES, "-x*log(x)")
+def SE(x: ArrayLike) -> Array:
+    r"""Shannon entropy, $g(x) = -x \log x$ in nats."""
+    return entr(jnp.asarray(x))
+
+
+@named(DIVERSITIES, "-x**2")
+def NRR(x: ArrayLike) -> Array:
+    """Negative repetition rate, g(x) = -x^2."""
+    return -jnp.square(x)
+
+
+# --- Families: the formula depends on a parameter ----------------------------------
+class Family:
+    """Functions of one kind: `text` is the formula, with the parameters to fill in."""
+
+    text: ClassVar[str]
+
+    @property
+    def formula(self) -> Expression:
+        """The formula, with parameters of any size."""
+        return Expression.of_tree(self.tree, self.text.format(**vars(self)))
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Tsallis(Family):
+    r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
+
+    Order 2 is Simpson's diversity index SDI = NRR + 1; as a tends to 1 it tends to
+    the Shannon entropy SE.
+
+    Args:
+        order: a, positive and finite, not 1.
+
+    Raises:
+        ValueError: the order is not positive and finite, or is 1 (use `SE`).
+
+    Claims: N2.4, N2.5, N9.2.
+
+    Example:
+        >>> float(Tsallis(2.0)(0.5))
+        0.25
+    """
+
+    text = "(x - x**{order})/({order} - 1)"
+    order: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.order < np.inf:
+            raise ValueError(f"order must be positive and finite, got {self.order}")
+        if self.order == 1:
+            raise ValueError("order 1 is the Shannon entropy; use qdtheory.formulas.SE")
+
+    @property
+    def __name__(self) -> str:
+        return "SDI" if self.order == 2 else f"Tsallis({self.order:g})"
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        order = Fraction(repr(float(self.order)))
+        return folded("/", ("-", "x", ("**", "x", order)), order - 1)
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """g(x)."""
+        x = jnp.asarray(x)
+        return (x - x**self.order) / (self.order - 1)
+
+
+DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
+
+
+@dataclass(frozen=True)
+class SingleTokenBleu(Family):
+    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n.
+
+    Args:
+        num_references: n, at least 1.
+
+    Example:
+        >>> float(SingleTokenBleu(2)(0.5))
+        0.75
+    """
+
+    text = "1 - (1 - x)**{num_references}"
+    num_references: int
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        one = Fraction(1)
+        return "-", one, ("**", ("-", one, "x"), Fraction(self.num_references))
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Compute f(x) with an accurate derivative at both ends.
+
+        Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
+        """
+        x, n = jnp.asarray(x), self.num_references
+        threshold = min(0.5, 1 / n)
+        near_zero = n * jnp.log1p(-jnp.minimum(x, threshold))
+        return jnp.where(x < threshold, -jnp.expm1(near_zero), 1 - (1 - x) ** n)
+
+
+@dataclass(frozen=True)
+class SingleTokenSelfBleu(Family):
+    """Minus the chance that a token is drawn again, g(x) = -x (1 - (1 - x)^k).
+
+    It is concave up to 2 / (k + 1) and convex beyond: g'' has the sign of
+    (k + 1) x - 2.
+
+    Args:
+        num_self_references: k, the number of other draws from Q, at least 1.
+
+    Example:
+        >>> float(SingleTokenSelfBleu(1)(0.5))
+        -0.25
+    """
+
+    text = "-x*(1 - (1 - x)**{num_self_references})"
+    num_self_references: int
+
+    @property
+    def tree(self) -> Tree:
+        """The formula as a tree."""
+        return "*", ("minus", "x"), SingleTokenBleu(self.num_self_references).tree
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """g(x)."""
+        return -jnp.asarray(x) * SingleTokenBleu(self.num_self_references)(x)

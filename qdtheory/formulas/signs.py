@@ -1,0 +1,548 @@
+r"""Proofs of the sign of a formula on all of (0, 1), ends and holes included.
+
+A formula is split into factors; an even power is never negative, and every other factor
+must have a constant sign. Near 0 and 1 this is proved by comparing all terms with the
+leading term $y^a |\log y|^b$; in between by bisection in ball arithmetic (Arb). The
+proofs are rigorous: balls and intervals enclose all rounding errors.
+"""
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache, reduce
+from math import comb, prod
+from operator import add, mul
+from typing import Any
+
+from flint import arb, ctx
+
+from qdtheory.formulas.trees import PRECISION, ball
+from qdtheory.world.clock import time_limit
+
+# Distances from an end at which balls take over, as exponents of 1/2, largest first.
+NEAR_ENDS = (2, 4, 8, 16, 32, 64, 128)
+# Exponent at which the search for a peak drops pieces without a finite bound.
+NEAR_BOUND = 20
+# Number of derivatives taken at an end where a formula vanishes.
+MAX_ORDER = 4
+# Work limit of one bisection, in ball operations of about half a microsecond.
+MAX_WORK = 150_000
+PIECES = (150, 3000)
+# Factoring or expanding larger formulas takes SymPy seconds.
+MAX_FACTORED = 60
+MAX_TERMS = 2000
+MAX_OPERATIONS = 2000
+Tape = list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The proved sign of a formula on (0, 1).
+
+    Attributes:
+        value: 1 or -1 if the formula has that sign on all of (0, 1), except for zeros
+            of even powers; 0 if it vanishes identically; None if nothing is proved.
+        strict: whether it has no zeros.
+        place: a point where the proof failed, or None.
+    """
+
+    value: int | None
+    strict: bool = False
+    place: Fraction | None = None
+
+
+@lru_cache(maxsize=512)
+def sign_of(h: Any, x: Any) -> Sign:
+    r"""Prove the sign of a formula on all of (0, 1).
+
+    The formula must be analytic there, which `find_hole` proves for the formula it is
+    derived from: then its zeros are isolated unless it vanishes identically.
+
+    Args:
+        h: a SymPy expression in x: sums, products, powers, log and exp.
+        x: its SymPy symbol, positive.
+
+    Returns:
+        The sign, as far as it is proved.
+
+    Example:
+        >>> import sympy
+        >>> x = sympy.Symbol("x", positive=True)
+        >>> sign_of(1 - 2 * x + x**2, x).value, sign_of(1 / x - 1, x).strict
+        (1, True)
+        >>> sign_of(9 - 10 * x, x).value is None
+        True
+    """
+    try:
+        with time_limit():
+            return _sign_of_factors(h, x)
+    except TimeoutError:
+        return _sign_by_balls(h, x)
+
+
+def _sign_by_balls(h: Any, x: Any) -> Sign:
+    """The sign by bisection alone, up to both ends."""
+    ends = [_sign_around(side, x) for side in (h, h.subs(x, 1 - x))]
+    (low, near_0), (high, near_1) = (end or (None, 0) for end in ends)
+    if low is None or low != high:
+        return Sign(None, place=Fraction(1, 2))
+    found = _bisect(h, x, low, (near_0, near_1))
+    return Sign(found.value, found.value is not None, found.place)
+
+
+def _sign_of_factors(h: Any, x: Any) -> Sign:
+    if is_zero(h):
+        return Sign(0)
+    value, strict = 1, True
+    for base, exponent in _factors(h):
+        found = _one_sign(base, x)
+        even = exponent.is_Integer and exponent % 2 == 0
+        if found.value is None:
+            if not (even and exponent > 0):
+                return found
+            strict = False
+        elif found.value < 0 and not even:
+            if not exponent.is_Integer:
+                return Sign(None, place=Fraction(1, 2))
+            value = -value
+    return Sign(value, strict)
+
+
+@lru_cache(maxsize=512)
+def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
+    """Find a point in (0, 1) where a formula has a given sign, by bisection.
+
+    Args:
+        h: a SymPy expression in x, as in `sign_of`.
+        x: its symbol.
+        wanted: 1 or -1.
+
+    Returns:
+        A point where the sign is proved, or None if none was found.
+
+    Example:
+        >>> import sympy
+        >>> x = sympy.Symbol("x", positive=True)
+        >>> find_sign(9 - 10 * x, x, -1)
+        Fraction(15, 16)
+    """
+    return _bisect(h, x, -wanted, (NEAR_ENDS[-2],) * 2).place
+
+
+def find_peak(h: Any, x: Any) -> list[Fraction]:
+    """Find points where the absolute value of a formula is large, by branch and bound.
+
+    Args:
+        h: a SymPy expression in x, as in `sign_of`.
+        x: its symbol.
+
+    Returns:
+        Up to four points in (0, 1), in descending order of absolute value.
+
+    Example:
+        >>> import sympy
+        >>> x = sympy.Symbol("x", positive=True)
+        >>> narrow = sympy.exp(-((10**9 * x - 370370370) ** 2))
+        >>> abs(float(find_peak(narrow, x)[0]) - 0.37037037) < 1e-8
+        True
+    """
+    found: list[tuple[float, Fraction]] = []
+    with ctx.workprec(PRECISION):
+        run = _runner(h, x)
+        heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
+        for _ in range(MAX_WORK // (8 * len(run.tape)) + 60):
+            if not heap:
+                break
+            _, m, k = heapq.heappop(heap)
+            at = run(arb((m, -k)))
+            if at.is_finite():
+                found.append((float(abs(at).mid()), Fraction(m, 2**k)))
+            if k >= NEAR_ENDS[-2]:
+                continue
+            for half in (2 * m - 1, 2 * m + 1):
+                over = run(arb((half, -k - 1), (1, -k - 1)))
+                # The logarithm, as exp(1e9) overflows a float. Pieces without a finite
+                # bound, at the ends, would trap the search.
+                if over.is_finite():
+                    bound = float(over.abs_upper().log())
+                    heapq.heappush(heap, (-bound, half, k + 1))
+                elif k < NEAR_BOUND:
+                    heapq.heappush(heap, (-math.inf, half, k + 1))
+    return list(dict.fromkeys(place for _, place in sorted(found, reverse=True)))[:4]
+
+
+def is_zero(h: Any) -> bool:
+    """Prove that an expression vanishes identically: its numerator expands to 0.
+
+    Args:
+        h: a SymPy expression.
+
+    Returns:
+        True if it is 0; False if it is not, or is too large to decide.
+
+    Example:
+        >>> import sympy
+        >>> x = sympy.Symbol("x", positive=True)
+        >>> is_zero((x + 1) ** 2 - x**2 - 2 * x - 1)
+        True
+    """
+    import sympy
+
+    if sympy.count_ops(h) > MAX_OPERATIONS:
+        return False
+    numerator = sympy.fraction(sympy.together(sympy.expand_log(h)))[0]
+    return num_terms(numerator) <= MAX_TERMS and sympy.expand(numerator) == 0
+
+
+def num_terms(h: Any) -> int:
+    """Upper bound on the number of terms of an expression after expansion.
+
+    Args:
+        h: a SymPy expression.
+
+    Returns:
+        The bound.
+
+    Example:
+        >>> import sympy
+        >>> num_terms(sympy.sympify("(a + b)**3"))
+        4
+    """
+    if h.is_Add:
+        return sum(map(num_terms, h.args))
+    if h.is_Mul:
+        return prod(map(num_terms, h.args))
+    if h.is_Pow and h.exp.is_Rational:
+        base, power = num_terms(h.base), abs(int(h.exp))
+        return comb(base + power - 1, power)
+    return 1
+
+
+def number_sign(number: Any) -> int | None:
+    """Prove the sign of a number.
+
+    Args:
+        number: a SymPy expression without variables.
+
+    Returns:
+        1, 0 or -1; None if it is infinite, not real or not distinguished from 0.
+
+    Example:
+        >>> import sympy
+        >>> number_sign(sympy.log(2) - sympy.Rational(1, 10**60))
+        1
+    """
+    import sympy
+
+    if number.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan, sympy.I):
+        return None
+    with ctx.workprec(PRECISION):
+        try:
+            value = _runner(number, None)(arb(0))
+        except ValueError:
+            return None
+    if value > 0 or value < 0:
+        return 1 if value > 0 else -1
+    return 0 if is_zero(number) else None
+
+
+# --- One factor -----------------------------------------------------------------------
+def _factors(h: Any) -> Iterator[tuple[Any, Any]]:
+    """Factor h into bases and exponents, omitting factors that are always positive."""
+    import sympy
+
+    h, hidden = _without_exponentials(sympy.expand_log(h))
+    numerator, denominator = sympy.fraction(sympy.together(h))
+    for part, power in ((numerator, 1), (denominator, -1)):
+        if sympy.count_ops(part) <= MAX_FACTORED and num_terms(part) <= MAX_FACTORED:
+            factored = sympy.factor(part)
+            # If it does not factor, keep the unexpanded form, where fewer terms cancel.
+            part = part if factored.is_Add else factored
+        whole: Any = part.xreplace(hidden)
+        for factor in sympy.Mul.make_args(whole):
+            base, exponent = factor.as_base_exp()
+            if base is sympy.E or not exponent.is_Rational:
+                if base.is_positive:
+                    continue
+                base, exponent = factor, sympy.Integer(1)
+            yield base, exponent * power
+
+
+def _without_exponentials(h: Any) -> tuple[Any, dict]:
+    """Replace exponentials by symbols; return the formula and the substitution.
+
+    SymPy would treat exp(1e9 x) as a power of exp(x), a polynomial of that degree.
+    """
+    import sympy
+
+    hidden = {part: sympy.Dummy(positive=True) for part in h.atoms(sympy.exp)}
+    return h.xreplace(hidden), {symbol: part for part, symbol in hidden.items()}
+
+
+@lru_cache(maxsize=512)
+def _one_sign(h: Any, x: Any) -> Sign:
+    """Prove the sign of a factor without zeros on (0, 1)."""
+    if h.is_positive or h.is_negative:  # from the signs of its terms and factors
+        return Sign(1 if h.is_positive else -1, True)
+    if not h.has(x):
+        value = number_sign(h)
+        return Sign(value or None, True, None if value else Fraction(1, 2))
+    try:
+        ends = [_end(h, x), _end(h.subs(x, 1 - x), x)]
+        for sign in ends[0][0], ends[1][0]:
+            if sign is not None:
+                break
+        else:
+            sign = _sign_at(h, x, Fraction(1, 2))
+        if sign is None:
+            return Sign(None, place=Fraction(1, 2))
+        found = _bisect(h, x, sign, tuple(k for _, k in ends))
+    except ValueError:  # an operation unsupported by balls
+        return Sign(None, place=Fraction(1, 2))
+    if found.value is None or {sign} != {s for s, _ in ends}:
+        place = found.place or (
+            Fraction(1, 2**64) if ends[0][0] != sign else 1 - Fraction(1, 2**64)
+        )
+        return Sign(None, place=place)
+    return Sign(sign, True)
+
+
+def _sign_at(h: Any, x: Any, place: Fraction) -> int | None:
+    with ctx.workprec(PRECISION):
+        value = _runner(h, x)(ball(place))
+        return 1 if value > 0 else -1 if value < 0 else None
+
+
+def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
+    """Prove that h has a sign from 2**-near[0] to 1 - 2**-near[1], or refute it.
+
+    On failure `place` is a point where the opposite sign is proved, or None.
+    """
+    with ctx.workprec(PRECISION):
+        run, slope = _runner(h, x), _runner(h.diff(x), x)
+        budget = MAX_WORK // (len(run.tape) + len(slope.tape))
+        budget = min(max(budget, PIECES[0]), PIECES[1])
+        pieces = deque([(1, 1)])  # (m, k): midpoint m / 2**k, radius 2**-k
+        while pieces:
+            if (budget := budget - 1) < 0:
+                return Sign(None)
+            m, k = pieces.popleft()
+            if k > near[0] and (m + 1) << near[0] <= 1 << k:
+                continue
+            if k > near[1] and (2**k - m + 1) << near[1] <= 1 << k:
+                continue
+            middle, radius = arb((m, -k)), arb(0, (1, -k))
+            at = sign * run(middle)
+            if at < 0:
+                return Sign(None, place=Fraction(m, 2**k))
+            if sign * run(middle + radius) > 0:
+                continue
+            # Also try the mean value form, which is tighter if terms cancel.
+            if at > 0 and at + sign * slope(middle + radius) * radius > 0:
+                continue
+            pieces += [(2 * m - 1, k + 1), (2 * m + 1, k + 1)]
+    return Sign(sign, True)
+
+
+# --- The ends -------------------------------------------------------------------------
+def _end(h: Any, y: Any) -> tuple[int | None, int]:
+    """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
+    if (found := _sign_around(h, y)) is not None:
+        return found
+    return _end_by_terms(h, y)
+
+
+def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
+    """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
+    with ctx.workprec(PRECISION):
+        run = _runner(h, y)
+        for k in NEAR_ENDS[:4]:
+            value = run(arb((1, -k - 1), (1, -k - 1)))
+            if value > 0 or value < 0:
+                return (1 if value > 0 else -1), k
+    return None
+
+
+def _end_by_terms(h: Any, y: Any) -> tuple[int | None, int]:
+    ladder, order = [h], 0
+    # If h(0) = 0, h and h' have the same sign near 0.
+    while order < MAX_ORDER and number_sign(ladder[-1].subs(y, 0)) == 0:
+        ladder.append(ladder[-1].diff(y))
+        order += 1
+    for rung in reversed(ladder):
+        terms = _terms(rung, y)
+        for k in NEAR_ENDS:
+            if (sign := _leading_sign(terms, Fraction(1, 2**k))) is not None:
+                return sign, k
+    return None, NEAR_ENDS[-2]
+
+
+def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
+    """Split an expanded formula into terms y**a log(y)**b r(y); return a, b and r."""
+    import sympy
+
+    h, hidden = _without_exponentials(h)
+    if num_terms(h) <= MAX_TERMS:
+        h = sympy.expand(sympy.expand_log(h))
+    h = h.xreplace(hidden)
+    terms = []
+    for term in sympy.Add.make_args(h):
+        a, b, rest = Fraction(0), 0, sympy.Integer(1)
+        for factor in sympy.Mul.make_args(term):
+            base, exponent = factor.as_base_exp()
+            if base == y and exponent.is_Rational:
+                a += Fraction(str(exponent))
+            elif base == sympy.log(y) and exponent.is_Integer:
+                b += int(exponent)
+            else:
+                rest *= factor
+        terms.append((a, b, _interval_runner(rest, y)))
+    return terms
+
+
+def _leading_sign(terms: list, end: Fraction) -> int | None:
+    """Prove the sign of a sum on (0, end], relative to its leading term near 0."""
+    arithmetic = _intervals()
+    a0, b0 = min((a, -b) for a, b, _ in terms)
+    y = arithmetic.mpf(end.numerator) / end.denominator
+    size = -arithmetic.log(y)  # lower bound on |log y|, which grows towards 0
+    total = arithmetic.mpf(0)
+    try:
+        for a, b, rest in terms:
+            alpha, beta = a - a0, b + b0
+            if alpha > 0 and beta > 0 and not size * float(alpha) > 2 * beta:
+                return None  # y**alpha |log y|**beta may decrease before `end`
+            share = size**beta
+            if alpha > 0:
+                power = arithmetic.mpf(alpha.numerator) / alpha.denominator
+                share *= arithmetic.exp(power * arithmetic.log(y))
+            if alpha > 0 or beta < 0:
+                share = arithmetic.mpf([0, share.b])
+            total += (-1) ** b * share * rest(arithmetic.mpf([0, y.b]))
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
+        return None
+    return 1 if total > 0 else -1 if total < 0 else None
+
+
+# --- Formulas in balls and intervals --------------------------------------------------
+@dataclass(frozen=True)
+class _Runner:
+    """A formula as a list of operations, evaluated in a given arithmetic."""
+
+    tape: Tape
+    operations: dict[str, Callable]
+
+    def __call__(self, x: Any) -> Any:
+        """Evaluate the formula at a ball or an interval x."""
+        values: list[Any] = []
+        for name, operands in self.tape:
+            values.append(self.operations[name](values, operands, x))
+        return values[-1]
+
+
+@lru_cache(maxsize=1024)
+def _runner(h: Any, x: Any) -> _Runner:
+    return _Runner(_tape(h, x, ball), _ball_operations())
+
+
+@lru_cache(maxsize=1024)
+def _interval_runner(h: Any, x: Any) -> _Runner:
+    number = _intervals().mpf
+    exact = lambda t: number(t.numerator) / t.denominator  # noqa: E731
+    return _Runner(_tape(h, x, exact), _interval_operations())
+
+
+def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
+    """Compile a SymPy expression to operations; common subexpressions appear once."""
+    import sympy
+
+    tape: Tape = []
+    places: dict[Any, int] = {}
+
+    def visit(part: Any) -> int:
+        if part in places:
+            return places[part]
+        if part == x:
+            entry = ("x", None)
+        elif part.is_Rational:
+            entry = ("number", number(Fraction(int(part.p), int(part.q))))
+        elif part is sympy.E:
+            entry = ("exp", visit(sympy.Integer(1)))
+        elif part.is_Add or part.is_Mul:
+            operands = [visit(argument) for argument in part.args]
+            entry = ("sum" if part.is_Add else "product", operands)
+        elif isinstance(part, sympy.log | sympy.exp):
+            entry = (type(part).__name__, visit(part.args[0]))
+        elif part.is_Pow and part.exp.is_Integer:
+            entry = ("power", (visit(part.base), int(part.exp)))
+        elif part.is_Pow and part.exp.is_Rational:
+            exponent = Fraction(int(part.exp.p), int(part.exp.q))
+            entry = ("root", (visit(part.base), number(exponent)))
+        elif part.is_Pow:
+            entry = ("exp", visit(part.exp * sympy.log(part.base)))
+        else:
+            raise ValueError(f"{part} is no operation of balls")
+        tape.append(entry)
+        places[part] = len(tape) - 1
+        return places[part]
+
+    visit(h)
+    return tape
+
+
+def _common_operations() -> dict[str, Callable]:
+    # Lambdas, as the tests' type checker would check each call of a function.
+    return {
+        "x": lambda values, _, x: x,
+        "number": lambda values, constant, x: constant,
+        "sum": lambda values, places, x: reduce(add, [values[i] for i in places]),
+        "product": lambda values, places, x: reduce(mul, [values[i] for i in places]),
+        "power": lambda values, pair, x: values[pair[0]] ** pair[1],
+    }
+
+
+@cache
+def _ball_operations() -> dict[str, Callable]:
+    return _common_operations() | {
+        "exp": lambda values, operand, x: values[operand].exp(),
+        "log": lambda values, operand, x: values[operand].log(),
+        "root": lambda values, pair, x: (
+            values[pair[0]] ** pair[1] if values[pair[0]] > 0 else arb.nan()
+        ),
+    }
+
+
+@cache
+def _intervals() -> Any:
+    """A private mpmath interval context: the precision of the shared one is global."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    arithmetic: Any = MPIntervalContext()
+    arithmetic.prec = 200
+    return arithmetic
+
+
+@cache
+def _interval_operations() -> dict[str, Callable]:
+    """Operations on intervals, which unlike balls may be unbounded."""
+    arithmetic = _intervals()
+
+    def log(values: list, operand: int, _: Any) -> Any:
+        if not values[operand].a >= 0:
+            raise ValueError("log of a negative number")
+        return arithmetic.log(values[operand])
+
+    def root(values: list, pair: tuple, _: Any) -> Any:
+        base, exponent = values[pair[0]], pair[1]
+        if not base.a >= 0:
+            raise ValueError("power of a negative number")
+        return arithmetic.exp(exponent * arithmetic.log(base))
+
+    return _common_operations() | {
+        "exp": lambda values, operand, x: arithmetic.exp(values[operand]),
+        "log": log,
+        "root": root,
+    }

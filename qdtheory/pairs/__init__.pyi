@@ -1,0 +1,16 @@
+from .base import FunctionPair as FunctionPair, LinearPair as LinearPair, Pair as Pair
+from .bleu import BleuPair as BleuPair
+from .clusters import ClusterPair as ClusterPair
+from .concave import ConcavePair as ConcavePair
+from .kernel import KernelPair as KernelPair, squared_mmd as squared_mmd
+from .named import (
+    CR_NRR as CR_NRR,
+    CR_SE as CR_SE,
+    LL_NRR as LL_NRR,
+    LL_SE as LL_SE,
+    distinct_k_pair as distinct_k_pair,
+    single_token_bleu_pair as single_token_bleu_pair,
+)
+from .ngram import NgramPair as NgramPair
+from .separable import SeparablePair as SeparablePair
+from .vendi import VendiPair as VendiPair

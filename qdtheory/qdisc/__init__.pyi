@@ -1,0 +1,26 @@
+from .certify import certify as certify, quality_discrepancy as quality_discrepancy
+from .conditional import (
+    ConditionalDiscrepancy as ConditionalDiscrepancy,
+    Transport as Transport,
+    average_discrepancy as average_discrepancy,
+    average_diversity as average_diversity,
+    conditional_quality as conditional_quality,
+    pooled_discrepancy as pooled_discrepancy,
+    pooled_diversity as pooled_diversity,
+    transport_bound as transport_bound,
+)
+from .cubic import (
+    CubicCertificate as CubicCertificate,
+    CubicInterval as CubicInterval,
+    cubic_bound as cubic_bound,
+    cubic_interval as cubic_interval,
+)
+from .gain import Gain as Gain
+from .interval import Interval as Interval
+from .quadratic import quadratic_interval as quadratic_interval
+from .separable import (
+    dual_bound as dual_bound,
+    separable_interval as separable_interval,
+)
+from .solve import Discrepancy as Discrepancy
+from .tails import bleu_1_interval as bleu_1_interval

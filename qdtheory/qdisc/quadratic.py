@@ -1,0 +1,184 @@
+r"""Certified QDisc where diversity is quadratic, by a semidefinite relaxation.
+
+One Self-BLEU reference, or a kernel: $V = -Q'KQ$ is quadratic. For every
+$\eta \ge 0$ and every positive semidefinite S, each Q with $Q'KQ \le s$ satisfies
+$u \cdot Q \le u \cdot Q + \eta (s - Q'KQ) + Q'SQ
+\le \max_{ij} [(u_i + u_j) / 2 + \eta (s - K_{ij}) + S_{ij}]$,
+as $Q'MQ$ is a mean of the entries of M. The tightest such bound is the doubly
+nonnegative relaxation, a semidefinite program; its solution X represents a mixture of
+$QQ'$.
+"""
+
+import math
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.forms import is_quadratic, name_of, quadratic_form, score_error
+from qdtheory.pairs.kernel import KernelPair
+from qdtheory.pairs.posed import Posed
+from qdtheory.qdisc.interval import (
+    Interval,
+    checked_interval,
+    constant_gain,
+    in_units,
+    pose_with_start,
+)
+from qdtheory.solvers.ascent import climb_from
+from qdtheory.world.numbers import EPS
+from qdtheory.world.packages import required
+
+# The semidefinite program has N^2 / 2 variables and as many constraints, so time grows
+# as N^6: 64 texts take some ten seconds, 128 some ten minutes.
+MAX_TEXTS = 128
+
+
+def quadratic_interval(
+    pair: KernelPair | BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+) -> Interval:
+    """Bound QDisc if diversity is minus the expected similarity of two texts.
+
+    Args:
+        pair: a kernel pair, or BLEU with one Self-BLEU reference.
+        p: the real distribution, shape (N,).
+        start: a model to improve, shape (N,); P itself by default.
+
+    Returns:
+        The interval; the relaxation need not be tight.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: `p` or `start` is not a distribution, or too many texts.
+        ImportError: cvxpy is not installed.
+
+    Example:
+        >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
+        >>> p = np.array([0.2, 0.5, 0.3])
+        >>> found = quadratic_interval(KernelPair(kernel), p)
+        >>> found.upper_bound - found.qdisc <= 1e-6
+        True
+    """
+    if not is_quadratic(pair):
+        raise TypeError(
+            "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
+            f"got {name_of(pair)}"
+        )
+    return relaxed_interval(*pose_with_start(pair, p, start))
+
+
+def relaxed_interval(posed: Posed, start: np.ndarray) -> Interval:
+    """Bound QDisc as `quadratic_interval` does, for arguments already checked.
+
+    Args:
+        posed: a pair that `is_quadratic` accepts.
+        start: a model to improve, shape (N,).
+
+    Returns:
+        The interval.
+
+    Raises:
+        ValueError: too many texts.
+        ImportError: cvxpy is not installed.
+    """
+    p, scores = posed.p, posed.scores
+    if p.size > MAX_TEXTS:
+        raise ValueError(
+            f"the relaxation takes {MAX_TEXTS} texts at most, got {p.size}; take a "
+            "smaller space"
+        )
+    error = score_error(posed.pair, p)
+    units = in_units(scores, p, error)
+    if units is None:
+        return checked_interval(0.0, constant_gain(scores, error), p, 0, 0.0)
+    kernel, budget, rounding = _unit_kernel(*quadratic_form(posed.pair), p)
+    upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
+
+    def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(q @ kernel @ q), 2 * kernel @ q
+
+    # If X is a mixture of QQ', its rows are proportional to means of the Q's.
+    heaviest = np.argsort(mixture.sum(axis=1), kind="stable")[:-4:-1]
+    starts = [mixture.sum(axis=0), *mixture[heaviest], start]
+    climbed = [
+        climb_from(units.scores, spent, budget, q / q.sum())
+        for q in starts
+        if q.sum() > 0  # the solver may have failed
+    ]
+    q = max([p, start, *climbed], key=posed.gain)
+    return checked_interval(posed.gain(q), units.gain(upper), q, steps, units.unit)
+
+
+def _unit_kernel(
+    kernel: np.ndarray, error: float, p: np.ndarray
+) -> tuple[np.ndarray, float, float]:
+    """Rescale K to [0, 1]; return it with P'KP and the rounding error of the two.
+
+    A constant in K is a constant in V, as a distribution sums to 1.
+    """
+    low = float(kernel.min())
+    unit = max(float(np.ptp(kernel)), 4 * error)
+    unit = unit or 1.0  # a kernel of zeros
+    kernel = (kernel - low) / unit
+    lack = math.fsum([*p.tolist(), -1.0])
+    offset = low / unit * lack * (2 + lack)
+    rounding = (2 * p.size + 8) * EPS * (1 + abs(offset)) + 2 * error / unit
+    return kernel, float(p @ kernel @ p) + offset, rounding
+
+
+def _relaxed(
+    scores: np.ndarray, kernel: np.ndarray, budget: float
+) -> tuple[float, np.ndarray, int]:
+    """Upper bound on scores . q if q'Kq <= budget; 2 X; the number of iterations."""
+    with required("this certificate", "certify"):
+        import cvxpy as cp  # late: an extra, and slow to import
+
+    n = scores.size
+    bound, price = cp.Variable(), cp.Variable(nonneg=True)
+    gram = cp.Variable((n, n), PSD=True)
+    matrix = (scores[:, None] + scores) / 2 + price * (budget - kernel) + gram
+    upper = np.triu_indices(n)
+    entries = cp.vec(matrix, order="F")[upper[0] + n * upper[1]] <= bound
+    program = cp.Problem(cp.Minimize(bound), [entries])
+    # An inaccurate or missing solution only loosens the bound.
+    with warnings.catch_warnings(), suppress(cp.SolverError):
+        warnings.simplefilter("ignore", UserWarning)
+        program.solve(solver=cp.CLARABEL)
+    solution: Any = price.value, gram.value, entries.dual_value
+    mixture = np.zeros((n, n))
+    if any(part is None or not np.isfinite(part).all() for part in solution):
+        return float(scores.max()), mixture, 0  # the bound at multiplier 0
+    steps: Any = program.solver_stats.num_iters
+    mixture[upper] = np.maximum(solution[2], 0)
+    bound = _quadratic_bound(scores, kernel, budget, *solution[:2])
+    return bound, mixture + mixture.T, steps
+
+
+def _quadratic_bound(
+    scores: np.ndarray,
+    kernel: np.ndarray,
+    budget: float,
+    price: float,
+    gram: np.ndarray,
+) -> float:
+    """Upper bound on scores . q if q'Kq <= budget, from any multipliers; rounded up.
+
+    An inner product of N terms, summed in any order, is off by at most N EPS times
+    that of the absolute values.
+    """
+    price, n = max(float(price), 0.0), scores.size
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    # A matrix times its transpose is positive semidefinite, despite errors in eigh.
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
+    gram, sizes = root @ root.T, np.abs(root) @ np.abs(root).T
+    means = (scores[:, None] + scores) / 2
+    matrix = means + price * (budget - kernel) + gram
+    # Four roundings per part, and those of the product, counted twice.
+    sizes = 2 * n * sizes + 4 * (np.abs(means) + gram)
+    sizes += 4 * price * (abs(budget) + np.abs(kernel))
+    return float((matrix + 2 * EPS * sizes).max())

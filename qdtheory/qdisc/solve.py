@@ -1,0 +1,499 @@
+r"""QDisc and DRate: the quality that a model can gain over P at no loss of diversity.
+
+$\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRate is
+QDisc divided by the range from the quality of the most diverse model to the greatest
+quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$ with g
+strictly concave (root-finding in the frontier's weight) or concave up to an
+inflection c and convex beyond (`concave_convex`); bounded from both sides for any
+concave V (`interior_point`); bounded from below by a search for any other pair.
+A result is called exact if an upper bound by weak duality (`weak_duality`,
+independent of the solvers) matches it.
+"""
+
+import warnings
+from dataclasses import field, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from qdtheory.formulas.code import Code
+from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.pairs.base import LinearPair, Pair, expected_score
+from qdtheory.pairs.concave import Functional
+from qdtheory.pairs.forms import is_concave, separable_form
+from qdtheory.pairs.posed import Posed
+from qdtheory.pairs.separable import SeparablePair
+from qdtheory.qdisc.convex import (
+    chord_height,
+    inflection_point,
+    models_of_diversity,
+    most_diverse_model,
+    values_of,
+)
+from qdtheory.qdisc.duality import (
+    concave_convex_bound,
+    rounding,
+    tangent_bound,
+)
+from qdtheory.qdisc.gain import Gain
+from qdtheory.qdisc.seal import Status, distinguishable, seal
+from qdtheory.solvers.concavity import require_concave
+from qdtheory.solvers.interior_point import (
+    Face,
+    Optimum,
+    best_model,
+    face_of,
+    favoured,
+    most_diverse,
+)
+from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
+from qdtheory.theory.frontier import (
+    NEAREST_WEIGHT,
+    maximise,
+    require_solved,
+    saturation_weight_of,
+    score_gaps,
+    weight_of,
+)
+from qdtheory.theory.shape import is_strictly_concave
+from qdtheory.world.numbers import (
+    CONTRADICTION,
+    NOISE,
+    TIGHTEST,
+)
+
+# What a solver may stop with on a g of a kind that it was not made for.
+STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
+
+
+class Discrepancy(Gain):
+    r"""How far P is from Pareto-optimal, and the model that shows it.
+
+    Attributes:
+        qdisc: as in `Gain`: U(Q) - U(P) of the best Q with V(Q) >= V(P).
+        upper_bound: as in `Gain`.
+        q: the maximiser Q, shape (N,); if only diversity can be gained, the model
+            that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
+            maximises V, up to rounding.
+        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
+            1 only if the most diverse model itself beats P in quality.
+        status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
+            what a model can gain (the range of the scores, or the distance from U(P)
+            to the greatest score if that is less), or the rounding error of quality;
+            "certified": the dual of a convex problem or `qdtheory.certify` shows it to
+            within 1e-5 of that; "lower_bound": the best model found. What a bound
+            assumes of V, and what keeps a result from a seal, is stated in `reason`.
+        quality_range: the greatest quality minus that of `most_diverse`.
+        most_diverse: Q', the maximiser of V, of greatest quality if there are
+            several, shape (N,).
+        dominated_in: "quality" if some model gains quality at no loss of diversity,
+            "diversity" if models only gain diversity at no loss of quality, None if
+            P is Pareto-optimal, up to rounding or to `upper_bound`, or if a search
+            found no such model.
+        reason: the method, and why there is no DRate if there is none.
+        num_starts: number of starts of a search; None if none was needed.
+        num_agreeing: number of starts within a relative 1e-4 of qdisc before the best
+            few were polished; it may be 0 although qdisc is right.
+        converged: whether a search ended at a local optimum.
+        pair: the pair that this result is for.
+        p: the real distribution that this result is for, shape (N,).
+    """
+
+    drate: float | None = field(init=False)
+    status: Status
+    quality_range: float
+    most_diverse: Float[Array, " texts"]
+    dominated_in: Literal["quality", "diversity"] | None
+    reason: str
+    num_starts: int | None = None
+    num_agreeing: int | None = None
+    converged: bool | None = None
+    pair: Pair | None = field(default=None, repr=False)
+    p: Float[Array, " texts"] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        known = 0 < self.quality_range < np.inf
+        drate = self.qdisc / self.quality_range if known else None
+        object.__setattr__(self, "drate", drate)
+
+
+def solve_or_search(
+    posed: Posed,
+    *,
+    method: Literal["exact"] | Method | None = None,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Discrepancy:
+    """Compute the discrepancy by the method that the pair's form allows, uncertified.
+
+    Args:
+        posed: any pair that JAX can differentiate, at the real distribution.
+        method: as in `qdtheory.quality_discrepancy`.
+        num_starts: likewise.
+        key: likewise.
+
+    Returns:
+        The discrepancies with the models that attain them.
+
+    Raises:
+        TypeError: "exact" was asked for a pair without scores or without g.
+        ValueError: as in `qdtheory.quality_discrepancy`.
+
+    Example:
+        >>> from qdtheory.pairs.posed import pose
+        >>> from qdtheory.pairs.named import LL_NRR
+        >>> solve_or_search(pose(LL_NRR, np.array([0.6, 0.3, 0.1]))).status
+        'exact'
+    """
+    pair, separable = posed.pair, separable_form(posed.pair)
+    found, stopped = None, ""
+    if separable is not None and (method == "exact" or _is_solvable(method, separable)):
+        posed = Posed(separable, posed.p)
+        assert np.isfinite(posed.real_diversity)  # checked, with the scores, where read
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                found = _solved(posed)
+        except STOPS as error:
+            if method == "exact":
+                raise
+            stopped = f"The exact solver stopped: {error}. "
+    if found is not None:
+        pass
+    elif is_concave(pair) and method is None:
+        found = _convex(posed)
+    elif method == "exact":
+        raise TypeError(
+            "QDisc is exact for a pair with a score for each text and a diversity "
+            "that sums g(Q_i), a SeparablePair or LinearPair; got a "
+            f"{type(pair).__name__}"
+        )
+    else:
+        options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
+        search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
+        found = _searched(posed, search)
+    reason = stopped + found.reason
+    if found.drate is None:
+        size = "infinite" if found.quality_range else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return replace(found, reason=reason, pair=pair, p=jnp.asarray(posed.p))
+
+
+def _is_solvable(method: str | None, pair: SeparablePair | LinearPair) -> bool:
+    """Whether g is proved to have one of the two shapes, or is code that seems to."""
+    if method is not None:
+        return False
+    try:
+        inflection = inflection_point(pair.g)
+    except ValueError:
+        return False
+    return isinstance(pair.g, Code) or is_strictly_concave(pair.g, inflection)
+
+
+def _searched(posed: Posed, found: Search) -> Discrepancy:
+    """Report the result of a search as a lower bound."""
+    qdisc, quality_range = float(found.gain), float(found.quality_range)
+    quality = posed.real_quality
+    noise = NOISE * max(abs(quality), abs(quality + qdisc))
+    q, dominated_in = found.q, "quality"
+    if qdisc <= noise + _price_of_rounding(posed, found) * quality_range:
+        q, qdisc, dominated_in = jnp.asarray(posed.p), 0.0, None
+        loss = quality - posed.quality(found.most_diverse)
+        rise = posed.diversity(found.most_diverse) - posed.real_diversity
+        if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
+            q, dominated_in = found.most_diverse, "diversity"
+    reason = f"A search of {found.num_starts} starts; none gained quality."
+    if dominated_in == "quality":
+        reason = (
+            f"A search of {found.num_starts} starts; before the best few were "
+            f"polished, {found.num_agreeing} came within 1e-4 of the best gain, "
+            "relatively."
+        )
+    if found.learning_rate is not None:
+        reason = (
+            "SGD on a penalty: the best feasible iterate, at the learning rate "
+            f"{float(found.learning_rate):g}."
+        )
+    return Discrepancy(
+        qdisc=qdisc,
+        q=q,
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range if quality_range > noise else 0.0,
+        most_diverse=found.most_diverse,
+        dominated_in=dominated_in,
+        reason=reason,
+        num_starts=found.num_starts,
+        num_agreeing=int(found.num_agreeing),
+        converged=bool(found.converged),
+    )
+
+
+def _price_of_rounding(posed: Posed, found: Search) -> float:
+    """What a rounding error of V may gain near its maximum, in the range of U."""
+    towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
+    height = posed.diversity(found.most_diverse) - posed.diversity(towards_one)
+    noise = NOISE * abs(posed.real_diversity)
+    return float(np.sqrt(noise / height)) if height > noise else 0.0
+
+
+# --- What both solvers share --------------------------------------------------------
+def _rounding(posed: Posed, q: np.ndarray) -> float:
+    """Rounding error of the gain of a model."""
+    return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
+
+
+def _dominated_in(
+    posed: Posed,
+    q: np.ndarray,
+    on_modes: np.ndarray,
+    noise: float,
+    price: float,
+) -> Literal["quality", "diversity"] | None:
+    """What P lacks beyond rounding: quality, or diversity at the greatest quality.
+
+    Args:
+        posed: the pair at P.
+        q: the best model.
+        on_modes: the most diverse of the models of greatest quality.
+        noise: rounding error of V.
+        price: the multiplier of diversity at the best model.
+    """
+    # An error in V moves Q along the frontier and changes U by as much times the price;
+    # near the maximum of V, where that is infinite, by the order of its square root.
+    error = _rounding(posed, q) + min(2 * noise * price, np.sqrt(noise) * posed.spread)
+    if float(expected_score(q - posed.p, posed.scores)) > error:
+        return "quality"
+    excess = posed.diversity(on_modes) - posed.real_diversity
+    loses = expected_score(on_modes - posed.p, posed.scores) > error
+    return "diversity" if not loses and excess > 2 * noise else None
+
+
+def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
+    """The greatest quality minus that of the most diverse model."""
+    size = float(scores.max() - expected_score(most_diverse, scores))
+    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
+
+
+def _repaired(
+    posed: Posed, q: np.ndarray, inner: np.ndarray, noise: float
+) -> np.ndarray:
+    """Mix the model with the most diverse one until it is as diverse as P."""
+    least = posed.real_diversity
+    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
+        mixed = (1 - share) * q + share * inner
+        if posed.diversity(mixed) >= least:
+            return mixed
+    # P maximises V, so the maximisers differ only by rounding.
+    return q if posed.diversity(q) >= least - 2 * noise else inner
+
+
+# --- The exact cases ----------------------------------------------------------------
+def _solved(posed: Posed) -> Discrepancy:
+    """QDisc and DRate where `inflection_point` accepts the pair's g."""
+    scores, g = posed.scores, posed.pair.g
+    inflection = inflection_point(g)
+    most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
+    q, qdisc, dominated_in, price = _best_model(posed, inflection)
+    claimed = is_strictly_concave(g, inflection)
+    enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
+    bound = _upper_bound(posed, inflection, q, price, enough) if claimed else np.inf
+    upper = max(bound - posed.real_quality, qdisc)
+    status, fault = seal(posed, q, qdisc, upper, "exact")
+    reason = "A root in the frontier's weight: g is strictly concave"
+    if inflection < 1:
+        reason = (
+            "Roots on a curve in the largest probability: g is concave up to "
+            f"{inflection:.6g} and convex beyond"
+        )
+    reason += f", {'proved' if claimed else 'which is not proved'}."
+    if fault:
+        reason += f" No seal: {fault}."
+    elif status != "exact" and claimed:
+        reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
+    return Discrepancy(
+        qdisc=qdisc,
+        q=jnp.asarray(q),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, most_diverse),
+        most_diverse=jnp.asarray(most_diverse),
+        dominated_in=dominated_in,
+        reason=reason,
+    )
+
+
+def _upper_bound(
+    posed: Posed, inflection: float, q: np.ndarray, price: float, enough: float
+) -> float:
+    """Upper bound on the quality of models as diverse as P, by weak duality.
+
+    Args:
+        posed: the pair at P.
+        inflection: that of g.
+        q: the best model known.
+        price: the multiplier of diversity there.
+        enough: stop once the bound is at most this.
+    """
+    g, p, scores = posed.pair.g, posed.p, posed.scores
+    values = values_of(g, p)[0]
+    least = float(values.sum())
+    least -= rounding(p.size, error_of(g)) * float(np.abs(values).sum())
+    if inflection < 1:
+        found = _multipliers(g, scores, q)
+        return concave_convex_bound(g, inflection, scores, least, enough, found)
+    possible = np.isfinite(scores)
+    if p[possible].min() == p[possible].max():
+        # By Jensen's inequality no other model on these texts is as diverse.
+        return posed.real_quality
+    unit = posed.spread / chord_height(g)
+    bound = float(scores.max())
+    # Near the greatest diversity the best multiplier is lost to rounding: try several.
+    for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
+        if bound <= enough:
+            break
+        x = np.asarray(maximise(g, scores, -1 / tried)[0])
+        new = tangent_bound(g, scores, tried, x) - tried * least
+        bound = min(bound, new + rounding(1) * (abs(new) + tried * abs(least)))
+    return bound
+
+
+def _multipliers(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray
+) -> tuple[float, float] | None:
+    r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
+    on = np.flatnonzero(q > 0)
+    best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
+    slopes = values_of(g, q)[1]
+    rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
+    if not (rise > 0 and fall > 0):
+        return None
+    price = float(rise / fall)
+    return price, float(scores[best] + price * slopes[best])
+
+
+def _best_model(
+    posed: Posed, inflection: float
+) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
+    """Find the feasible model of greatest quality, its gain, dominance and price."""
+    g, p, scores = posed.pair.g, posed.p, posed.scores
+    noise = NOISE * np.abs(values_of(g, p)[0]).sum()
+    inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
+    modes = np.asarray(score_gaps(scores)) == 0
+    on_modes = most_diverse_model(g, inflection, scores, modes)
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
+        points = [(on_modes, -np.inf)]
+    elif inflection == 1:
+        points = [_on_frontier(posed, inner)]
+    else:
+        points = models_of_diversity(g, inflection, scores, posed.real_diversity)
+    best, gain, weight = p, 0.0, -np.inf
+    for point, w in points:
+        q = _repaired(posed, point, inner, noise)
+        rise = float(expected_score(q - p, scores))
+        if rise > gain or inflection == 1:
+            weight = w
+        if rise > gain:
+            best, gain = q, rise
+    price = -1 / weight
+    dominated_in = _dominated_in(posed, best, on_modes, noise, price)
+    return on_modes if dominated_in == "diversity" else best, gain, dominated_in, price
+
+
+def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
+    """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
+    from scipy.optimize import brentq  # a fifth of a second that few need
+
+    g, scores = posed.pair.g, posed.scores
+    # Scores on this scale have weights of order 1, where alpha is precise.
+    unit = chord_height(g) / posed.spread
+    scaled = jnp.asarray((scores - scores.max()) * unit)
+
+    def model(alpha):
+        if alpha == 0:
+            return inner
+        return np.asarray(maximise(g, scaled, weight_of(alpha))[0])
+
+    def excess(alpha):
+        return posed.diversity(model(alpha)) - posed.real_diversity
+
+    if excess(0.0) <= 0:  # P is the most diverse
+        return posed.p, NEAREST_WEIGHT
+    lowest = float(saturation_weight_of(g, scaled))
+    end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
+    alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
+    q = model(alpha)
+    require_solved(jnp.abs(q.sum() - 1))
+    # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
+    return q / q.sum(), weight_of(alpha) * unit
+
+
+# --- Concave diversity --------------------------------------------------------------
+def _convex(posed: Posed) -> Discrepancy:
+    """QDisc between two bounds, and DRate, for concave V."""
+    p, scores, diversity = posed.p, posed.scores, posed.pair.diversity
+    face = face_of(diversity, scores)
+    top = most_diverse(face)
+    inner, noise = favoured(face, top, scores), NOISE * top.size
+    on_modes, claim = _most_diverse_on_modes(diversity, scores), ""
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
+        q, upper, price = on_modes, float(scores.max()) - posed.real_quality, 0.0
+    else:
+        best = best_model(face, scores - posed.real_quality, p)
+        q, upper, price = best.q, best.upper, best.price
+        claim = _tried(face, best, p)
+    q = _repaired(posed, q, inner, noise)
+    gain = max(float(expected_score(q - p, scores)), 0.0)
+    _refuse_contradiction(posed, q, gain, upper)
+    dominated_in = _dominated_in(posed, q, on_modes, noise, price)
+    upper = max(upper, gain)
+    everywhere = face_of(diversity, np.zeros(p.size))
+    if most_diverse(everywhere).value > top.value + noise:
+        inner = everywhere.model(most_diverse(everywhere).x)
+    best = {"quality": q, "diversity": on_modes, None: p}[dominated_in]
+    status, fault = seal(posed, best, gain, upper, "certified")
+    claim += f". No seal: {fault}" if fault else ""
+    return Discrepancy(
+        qdisc=gain,
+        q=jnp.asarray(best),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, inner),
+        most_diverse=jnp.asarray(inner),
+        dominated_in=dominated_in,
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
+    )
+
+
+def _refuse_contradiction(
+    posed: Posed, q: np.ndarray, gain: float, upper: float
+) -> None:
+    """Raise if a model gains more than tangents of a concave V allow."""
+    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
+        raise ValueError(
+            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
+            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
+        )
+
+
+def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
+    """State the concavity that a bound assumes, unless a search refutes it."""
+    if best.tangent is None:
+        return ""
+    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
+    models = np.stack([p, best.q])
+    looks = require_concave(face.diversity, face.texts, at, heights, models)
+    return (
+        f" if V is concave, as the pair states; no violation found at {looks:,} models"
+    )
+
+
+def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
+    """Find the most diverse of the models of greatest quality."""
+    modes = np.where(scores == scores.max(), 0.0, -np.inf)
+    face = face_of(diversity, modes)
+    if len(face.texts) == 1:  # a slope may be infinite there
+        return face.model(np.ones(1))
+    return face.model(most_diverse(face).x)

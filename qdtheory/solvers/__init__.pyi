@@ -1,0 +1,1 @@
+from .search import Search as Search, search as search

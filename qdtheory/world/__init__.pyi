@@ -1,0 +1,13 @@
+from .cluster import as_solved as as_solved
+from .devices import over_devices as over_devices
+from .distributions import (
+    entropy as entropy,
+    fingerprint as fingerprint,
+    mix as mix,
+    normalize as normalize,
+    sample as sample,
+    temper as temper,
+)
+from .language_models import LSTMLanguageModel as LSTMLanguageModel, oracle as oracle
+from .markov import markov_projection as markov_projection
+from .spaces import TextSpace as TextSpace

@@ -1,0 +1,252 @@
+"""The catalogue of metrics: its names, functions and verdicts hold."""
+
+import importlib
+from functools import partial
+from typing import get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import qdtheory as qd
+from qdtheory.metrics.catalogue import METRICS, Kind, Status, find_metric
+from qdtheory.metrics.compression import compression_table
+
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def test_no_name_stands_twice():
+    names = [x.lower() for m in METRICS for x in (m.name, *m.other_names)]
+    assert len(names) == len({*names}) >= 60
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_functions_exist_and_claims_have_the_form_of_claims(metric):
+    for path in metric.functions:
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(f"qdtheory.{module}"), name))
+    assert all("." in claim for claim in metric.claims)
+    assert metric.functions or metric.status == "none"
+
+
+def test_kinds_and_statuses_are_those_of_the_enumerations():
+    assert {metric.kind for metric in METRICS} == {*get_args(Kind)}
+    assert {metric.status for metric in METRICS} == {*get_args(Status)}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_verdict_estimator_and_advice_are_sentences_and_the_status_comes_first(metric):
+    first = "no verdict" if metric.status == "none" else metric.status
+    assert metric.verdict.lower().startswith(first)
+    assert metric.beside.startswith("Print ")
+    for sentence in (metric.verdict, metric.estimator, metric.beside):
+        assert sentence[0].isupper()
+        assert sentence.endswith(".")
+
+
+SPACE = qd.TextSpace(2, 4)
+SMALL = qd.TextSpace(2, 3)
+CLASSES = np.arange(8) % 4
+REALS = np.random.default_rng(0).dirichlet(np.full(8, 2.0), 3)
+
+
+def distinct(orders):
+    """Sums of Distinct-n of ten texts, with minus their gradient as quality."""
+    parts = [
+        partial(qd.metrics.expected_distinct, SMALL, n=n, num_texts=10) for n in orders
+    ]
+    return qd.compatible_quality(lambda q: sum(part(q) for part in parts))
+
+
+def with_its_slope(diversity):
+    """A diversity that need not be concave, with the one quality that may fit it."""
+    return qd.FunctionPair(lambda q, p: -jax.grad(diversity)(p) @ q, diversity)
+
+
+def self_repetition(num_texts):
+    return lambda q: -qd.metrics.expected_self_repetition(SMALL, q, 2, num_texts)
+
+
+def compression(num_texts):
+    table = jnp.asarray(compression_table(SMALL, num_texts))
+
+    def diversity(q):
+        value = table
+        for _ in range(num_texts):
+            value = value @ q
+        return -value
+
+    return diversity
+
+
+VENDI = qd.VendiPair(qd.metrics.lcs_kernel(SMALL))
+# Pairs of each metric with the partner that the table names, compatible for every P.
+COMPATIBLE = {
+    "LL": [qd.LL_SE],
+    "CR": [qd.CR_NRR],
+    "exact match": [qd.pairs.distinct_k_pair(5)],
+    "BLEU-n": [qd.BleuPair(SMALL, 1, 2, 1), qd.BleuPair(qd.TextSpace(3, 2), 2, 1, 1)],
+    "class LL": [qd.pairs.ClusterPair(CLASSES)],
+    "Vendi's quality": [VENDI],
+    "SE": [qd.LL_SE],
+    "NRR": [qd.CR_NRR, qd.pairs.NgramPair(SMALL, 2)],
+    "Tsallis": [
+        qd.SeparablePair("x**2/2", qd.Tsallis(3.0)),
+        qd.SeparablePair("-2*x**-0.5", qd.Tsallis(0.5)),
+    ],
+    "Self-BLEU-n": [
+        qd.BleuPair(SMALL, 3, 1, 1),
+        qd.BleuPair(qd.TextSpace(2, 1), 1, 5, 3),
+    ],
+    "distinct_k": [qd.pairs.distinct_k_pair(10)],
+    "Vendi": [VENDI],
+    "Vendi of order 2": [qd.KernelPair(qd.metrics.lcs_kernel(SMALL) ** 2)],
+    "semantic entropy": [qd.pairs.ClusterPair(CLASSES)],
+}
+# Concave metrics with minus their gradient: compatible by the supporting plane.
+CONCAVE = {"Distinct-n": distinct([2]), "n-gram diversity": distinct([1, 2, 3])}
+# Pairs that some P refutes, and how many texts a random P has where one is needed.
+BEATEN = {
+    "exact match": [qd.pairs.distinct_k_pair(5, 3)],
+    "distinct_k": [qd.pairs.distinct_k_pair(10, 10)],
+    "BLEU-n": [qd.BleuPair(SMALL, 2, 1, 1), qd.BleuPair(qd.TextSpace(3, 2), 1, 2, 1)],
+    "Self-BLEU-n": [
+        qd.BleuPair(SMALL, 1, 3, 1),
+        qd.BleuPair(qd.TextSpace(2, 1), 1, 1, 4),
+    ],
+    "ROUGE-L": [qd.KernelPair(qd.metrics.lcs_kernel(qd.TextSpace(3, 3)))],
+    "pairwise ROUGE-L": [
+        qd.KernelPair(qd.metrics.lcs_kernel(qd.TextSpace(4, 2))),
+        qd.KernelPair(qd.metrics.lcs_kernel(SPACE)),
+    ],
+    "pairwise edit distance": [
+        qd.KernelPair(qd.metrics.edit_kernel(SMALL)),
+        qd.KernelPair(qd.metrics.edit_kernel(qd.TextSpace(3, 3))),
+        qd.KernelPair(qd.metrics.edit_kernel(SPACE)),
+    ],
+    "self-repetition": [with_its_slope(self_repetition(m)) for m in (2, 3, 10)],
+    "compression ratio": [with_its_slope(compression(m)) for m in (2, 3)],
+}
+
+
+def test_every_status_of_a_pair_is_checked():
+    statuses = {name: metric.status for name, metric in BY_NAME.items()}
+    asked = {x for x, s in statuses.items() if s in ("compatible", "conditional")}
+    assert asked == {*COMPATIBLE, *CONCAVE}
+    for name in BEATEN:
+        assert statuses[name] != "compatible" or "no other" in BY_NAME[name].verdict
+    asked = {x for x, s in statuses.items() if s in ("conditional", "incompatible")}
+    assert asked <= {*BEATEN}
+
+
+@pytest.mark.parametrize("name", COMPATIBLE)
+def test_what_is_called_compatible_is_so_for_every_p(name):
+    for pair in COMPATIBLE[name]:
+        assert qd.check_compatibility(pair).status == "compatible"
+
+
+@pytest.mark.parametrize("name", CONCAVE)
+def test_no_model_beats_p_in_a_concave_metric_and_its_slope(name):
+    pair = CONCAVE[name]
+    models = np.random.default_rng(1).dirichlet(np.full(8, 0.5), 200)
+    quality = jax.vmap(pair.quality, (0, None))
+    diversity = jax.vmap(pair.diversity)(models)
+    for p in REALS:
+        assert qd.check_compatibility(pair, p).status == "not_beaten_at_p"
+        lost = pair.quality(p, p) - quality(models, p) + pair.diversity(p) - diversity
+        assert float(lost.min()) > 0  # the supporting plane lies above
+
+
+@pytest.mark.parametrize("name", BEATEN)
+def test_what_is_not_compatible_in_some_setting_has_a_witness_there(name):
+    for pair in BEATEN[name]:
+        by_slope = isinstance(pair, qd.FunctionPair)
+        verdict = qd.check_compatibility(pair, num_texts=8 if by_slope else None)
+        assert verdict.status == "incompatible"
+        p, q = verdict.witness.p, verdict.witness.q
+        assert float(pair.quality(q, p)) > float(pair.quality(p, p))
+        assert float(pair.diversity(q)) > float(pair.diversity(p))
+
+
+def test_where_the_table_says_that_every_p_is_beaten_all_are():
+    repetition, ratio = (
+        np.asarray(jax.hessian(diversity)(REALS[0])) / -2
+        for diversity in (self_repetition(2), compression(2))
+    )
+    lcs = [
+        qd.metrics.lcs_kernel(qd.TextSpace(*size)) for size in ((4, 2), (3, 3), (2, 4))
+    ]
+    edits = [qd.metrics.edit_kernel(qd.TextSpace(*size)) for size in ((3, 3), (2, 4))]
+    for kernel in (repetition, ratio, *lcs, *edits):
+        assert qd.kernel_criterion(kernel).all_dominated
+    # And not in the spaces that it leaves out.
+    for size in ((2, 3), (3, 2)):
+        assert qd.kernel_criterion(
+            qd.metrics.lcs_kernel(qd.TextSpace(*size))
+        ).compatible
+    for words in (2, 3, 4):
+        assert qd.kernel_criterion(
+            qd.metrics.edit_kernel(qd.TextSpace(words, 2))
+        ).compatible
+    assert not qd.kernel_criterion(qd.metrics.edit_kernel(SMALL)).all_dominated
+
+
+def test_both_halves_of_bleu_name_the_same_settings():
+    bleu, self_bleu = BY_NAME["BLEU-n"].verdict, BY_NAME["Self-BLEU-n"].verdict
+    assert bleu.replace("with Self-BLEU", "with BLEU", 1) == self_bleu
+
+
+BIGRAMS = np.asarray(qd.metrics.ngram_matrix(SMALL, 2)) / 2
+KERNEL = qd.metrics.lcs_kernel(SMALL)
+FEATURES = SMALL.tokens.astype(float)
+# Each metric that is a divergence by itself, negated where it is greatest at Q = P.
+DIVERGENCES = {
+    "CND": lambda q, p: qd.cnd(BIGRAMS @ q, BIGRAMS @ p),
+    "MMD": lambda q, p: qd.pairs.squared_mmd(KERNEL, q, p),
+    "quantum relative entropy": lambda q, p: qd.metrics.quantum_relative_entropy(
+        q, p, KERNEL
+    ),
+    "NLL": lambda q, p: qd.cross_entropy(p, q),
+    "KL": qd.kl_divergence,
+    "JS": qd.jensen_shannon_divergence,
+    "total variation": qd.metrics.total_variation,
+    "Hellinger": qd.metrics.hellinger_distance,
+    "MS-Jaccard": lambda q, p: -qd.ms_jaccard(SMALL, q, p, 2)[-1],
+    "Frechet distance": lambda q, p: qd.metrics.frechet_distance(q, p, FEATURES),
+    "MAUVE": lambda q, p: -qd.metrics.mauve(q, p),
+    "precision and recall": lambda q, p: (
+        -qd.metrics.prd_f_scores(qd.metrics.precision_recall_distributions(q, p)).min()
+    ),
+}
+
+
+def test_a_divergence_is_least_at_the_real_distribution():
+    found = {name for name, m in BY_NAME.items() if m.status == "a divergence"}
+    assert found == {*DIVERGENCES}
+    models = np.random.default_rng(2).dirichlet(np.ones(8), 5)
+    for name, divergence in DIVERGENCES.items():
+        for p in REALS:
+            least = float(divergence(p, p))
+            assert min(float(divergence(q, p)) for q in models) > least + 1e-4, name
+
+
+@pytest.mark.claim("N25.18")
+def test_distinct_n_and_the_ngrams_of_real_texts():
+    p = np.random.default_rng(0).dirichlet(np.ones(8))
+    contains = qd.metrics.ngram_matrix(SMALL, 2) > 0
+    lacking = contains.T @ (1 - contains @ p) ** 9  # n-grams that nine real texts lack
+    scores = np.asarray(distinct([2]).text_quality(p))
+    np.testing.assert_allclose(scores, -lacking / 2, atol=1e-12)
+
+
+def test_names_are_found_by_any_of_them():
+    assert find_metric("VENDI SCORE").name == "Vendi"
+    assert find_metric("bleu-2").name == "BLEU-n"
+    assert find_metric("distinct_10").name == "distinct_k"
+    assert find_metric("pass@5").name == "pass@k"
+    assert find_metric("distinct-2").name == "Distinct-n"
+    with pytest.raises(ValueError, match="do you mean vendi"):
+        find_metric("vend")
+    with pytest.raises(ValueError, match=r"no metric is called 'zzzz'$"):
+        find_metric("zzzz")

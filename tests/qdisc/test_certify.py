@@ -1,0 +1,151 @@
+"""A search certified: for its own problem alone, with all that it says anew."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from models import oracle
+
+import qdtheory as qd
+from qdtheory.qdisc.tails import bleu_1_interval
+
+
+def blind(pair, p, quality_range):
+    """What a search that finds nothing returns."""
+    return qd.qdisc.Discrepancy(
+        qdisc=0.0,
+        q=jnp.asarray(p),
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range,
+        most_diverse=jnp.asarray(p),
+        dominated_in=None,
+        reason="A search.",
+        pair=pair,
+        p=jnp.asarray(p),
+    )
+
+
+def test_certify_bounds_and_improves():
+    space = qd.TextSpace(4, 3)
+    pair = qd.BleuPair(space, 1, 2, 2)
+    p = oracle(space, 0, sigma=0.5)
+    found = qd.certify(pair, p, blind(pair, p, 0.5))
+    bounds = bleu_1_interval(pair, p)
+    assert found.status == "certified"
+    assert (found.qdisc, found.upper_bound) == (bounds.qdisc, bounds.upper_bound)
+    assert found.drate == pytest.approx(2 * found.qdisc, rel=1e-15)
+    assert found.dominated_in == "quality"
+    assert found.reason.endswith("improved on it. Bounded by branch and bound.")
+    again = qd.certify(pair, p, dataclasses.replace(found, status="lower_bound"))
+    assert again.qdisc == pytest.approx(found.qdisc, abs=1e-15)
+    assert again.q is found.q
+    assert again.status == "certified"
+    assert qd.certify(pair, p, blind(pair, p, 0.0)).drate is None
+
+
+@pytest.mark.claim("N17.13")
+def test_certify_leaves_an_interval_where_the_bounds_do_not_meet():
+    kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
+    pair, p = qd.KernelPair(kernel), np.array([0.3, 0.3, 0.4])
+    found = qd.certify(pair, p, blind(pair, p, 1.0))
+    assert found.status == "lower_bound"
+    assert found.qdisc + 1e-5 < found.upper_bound < np.inf
+    assert found.reason.endswith("Bounded by the doubly nonnegative relaxation.")
+
+
+def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
+    p = np.array([0.5, 0.3, 0.2])
+    exact = qd.quality_discrepancy(qd.LL_NRR, p)
+    assert qd.certify(qd.LL_NRR, p, exact) is exact
+    space = qd.TextSpace(2, 2)
+    pair, p = qd.BleuPair(space, 2, 2, 3), np.full(4, 0.25)
+    with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
+        qd.certify(pair, p, blind(pair, p, 1.0))
+
+
+PAIRS = {
+    "kernel": lambda: qd.KernelPair(
+        np.array([[1, 0.2, 0], [0.2, 1, 0.1], [0, 0.1, 1]])
+    ),
+    "BLEU": lambda: qd.BleuPair(qd.TextSpace(3, 1), 1, 2, 2),
+    "separable": lambda: qd.SeparablePair(qd.formulas.CR, qd.Expression("-x**3")),
+    "linear": lambda: qd.LinearPair(jnp.sqrt, qd.formulas.NRR),
+    "concave": lambda: qd.ConcavePair(jnp.log, qd.negative_repetition_rate),
+    "functions": lambda: qd.FunctionPair(qd.coverage_rate, qd.negative_repetition_rate),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_result_is_certified_for_its_own_problem_alone(name):
+    p = np.array([0.5, 0.3, 0.2])
+    pair, twin = PAIRS[name](), PAIRS[name]()
+    found = dataclasses.replace(blind(pair, p, 1.0), status="exact")
+    assert qd.certify(pair, p, found) is found
+    assert qd.certify(twin, p.copy(), found) is found
+    for other, make in PAIRS.items():
+        if other != name:
+            with pytest.raises(ValueError, match="found must be about this pair"):
+                qd.certify(make(), p, found)
+    with pytest.raises(ValueError, match="found must be about this p"):
+        qd.certify(pair, p[::-1], found)
+
+
+def test_parameters_tell_pairs_apart():
+    # Self-BLEU with 9 references; one entry of a kernel; g of another function.
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    space = qd.TextSpace(2, 2)
+    found = qd.quality_discrepancy(qd.BleuPair(space, 1, 2, 9), p)
+    pair = qd.BleuPair(space, 1, 2, 3)
+    with pytest.raises(ValueError, match=r"certify=True\), which does both"):
+        qd.certify(pair, p, found)
+    certified = qd.quality_discrepancy(pair, p, certify=True)
+    assert certified.status == "certified"
+    assert certified.upper_bound < 0.0088 < found.qdisc
+    kernel = np.eye(4)
+    found = blind(qd.KernelPair(kernel), p, 1.0)
+    with pytest.raises(ValueError, match="another one, kernel"):
+        qd.certify(qd.KernelPair(np.eye(4) * [1, 1, 1, 1 + 1e-15]), p, found)
+    found = blind(qd.ConcavePair(lambda p: p, qd.negative_repetition_rate), p, 1.0)
+    other = qd.ConcavePair(lambda p: p, qd.negative_repetition_rate)
+    with pytest.raises(ValueError, match="the same if they are one object"):
+        qd.certify(other, p, found)
+    with pytest.raises(ValueError, match="another one, NoneType"):
+        qd.certify(other, p, dataclasses.replace(found, pair=None))
+
+
+@pytest.mark.slow
+def test_what_a_result_says_of_its_model_is_computed_anew():
+    space = qd.TextSpace(2, 2)
+    pair, p = qd.BleuPair(space, 1, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])
+    honest = qd.quality_discrepancy(pair, p, certify=True)
+    boast = dataclasses.replace(honest, status="lower_bound", qdisc=0.07)
+    found = qd.certify(pair, p, boast)
+    assert found.qdisc == pytest.approx(honest.qdisc, abs=1e-12)
+    # A model that gains more and is less diverse than P.
+    best = np.eye(4)[np.asarray(pair.text_quality(p)).argmax()]
+    found = qd.certify(pair, p, dataclasses.replace(boast, q=jnp.asarray(best)))
+    assert found.qdisc == pytest.approx(honest.qdisc, abs=1e-8)
+    assert pair.diversity(found.q) >= pair.diversity(p)
+
+
+def test_the_bar_is_a_share_of_the_range_of_scores():
+    kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
+    p = np.array([0.3, 0.3, 0.4])
+    for unit in (1e-6, 1.0, 1e6):
+        pair = qd.KernelPair(unit * kernel)
+        found = qd.certify(pair, p, blind(pair, p, 1.0))
+        assert found.status == "lower_bound"
+        assert found.upper_bound - found.qdisc > 0.005 * unit
+
+
+def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypatch):
+    p = np.full(4, 0.25)
+    exact = qd.quality_discrepancy(qd.LL_NRR, p, certify=True)
+    assert exact.status == "exact"
+    monkeypatch.delattr("qdtheory.qdisc.solve.search_posed")
+    pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3)
+    pair = dataclasses.replace(pair, space=qd.TextSpace(2, 2), smoothing="epsilon")
+    with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
+        qd.quality_discrepancy(pair, p, certify=True)
