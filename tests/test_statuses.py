@@ -61,6 +61,7 @@ def in_code():
         f"{record.__name__}.{part.name}": values
         for record in (*records, Metric)
         for part in fields(record)
+        if part.name in record.__annotations__  # not that of another record
         if (values := values_of(part.type)) is not None
     }
     return {name: found[name] for name in found if name not in ECHOES} | {
@@ -121,6 +122,7 @@ def examples(kind):
         "Rationality": lambda: [
             qd.check_rationality(qd.pairs.single_token_bleu_pair(1, k)) for k in (3, 4)
         ],
+        "Bounds": discrepancies,
         "Discrepancy": discrepancies,
         "ParetoFrontier": lambda: [
             qd.pareto_frontier(qd.LL_SE, P, num_points=5),

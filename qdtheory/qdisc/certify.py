@@ -23,8 +23,8 @@ from qdtheory.pairs.forms import (
     separable_form,
 )
 from qdtheory.pairs.posed import Posed, pose
+from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.cubic import admm_interval
-from qdtheory.qdisc.interval import Interval
 from qdtheory.qdisc.quadratic import relaxed_interval
 from qdtheory.qdisc.seal import seal
 from qdtheory.qdisc.separable import envelope_interval
@@ -158,7 +158,7 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     )
 
 
-def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
+def bounding_method(pair: Pair) -> tuple[Callable[..., Bounds], str]:
     """Select the method that bounds QDisc of a pair from above.
 
     Args:
@@ -193,10 +193,9 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
     )
 
 
-def _convex_interval(posed: Posed, start: np.ndarray) -> Interval:
+def _convex_interval(posed: Posed, start: np.ndarray) -> Bounds:
     """Bounds from the convex problem, which needs no starting model."""
-    found = solve_or_search(posed)
-    return Interval(found.qdisc, found.upper_bound, found.q, 0)
+    return solve_or_search(posed)
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:

@@ -34,17 +34,18 @@ from qdtheory.formulas.trees import ball
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import name_of, separable_form
 from qdtheory.pairs.posed import Posed
-from qdtheory.qdisc.interval import (
-    Interval,
-    checked_interval,
+from qdtheory.qdisc.bounds import (
+    Bounds,
     constant_gain,
     in_units,
     pose_with_start,
+    sealed_bounds,
 )
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS
 
+METHOD = "the concave envelope and branch and bound"
 FLAT = 1e-14
 NARROWEST = Fraction(1, 2**60)
 MAX_STRETCHES = 4000
@@ -262,7 +263,7 @@ def separable_interval(
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
     max_splits: int = 1000,
-) -> Interval:
+) -> Bounds:
     """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
 
     Args:
@@ -292,7 +293,7 @@ def separable_interval(
         >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
         >>> pair = SeparablePair(Expression("x"), two_peaks)
         >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
-        >>> found.upper_bound - found.qdisc <= 1e-6
+        >>> found.gap <= 1e-6
         True
     """
     separable = separable_form(pair)
@@ -308,7 +309,7 @@ def separable_interval(
 
 def envelope_interval(
     posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
-) -> Interval:
+) -> Bounds:
     """Bound QDisc as `separable_interval` does, for arguments already checked.
 
     Args:
@@ -335,7 +336,7 @@ def envelope_interval(
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = in_units(scores[order], p[order])
     if units is None:
-        return checked_interval(0.0, constant_gain(scores[order]), p, 0, 0.0)
+        return sealed_bounds(posed, p, constant_gain(scores[order]), METHOD)
     problem = _problem(g, units.scores, p, p.size - order.size)
 
     def value(q: np.ndarray) -> float:
@@ -357,9 +358,7 @@ def envelope_interval(
     bound, best, splits = branch_and_bound(
         bounded, root, _halves, climb, value, best, tolerance, max_splits
     )
-    return checked_interval(
-        posed.gain(best), units.gain(bound), best, splits, units.unit
-    )
+    return sealed_bounds(posed, best, units.gain(bound), METHOD, steps=splits)
 
 
 @dataclass(frozen=True)
