@@ -1,6 +1,7 @@
 """The record of every result on QDisc, and what all that bound it share."""
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,12 +53,21 @@ class Bounds(Record):
 
 
 def pose_with_start(
-    pair: Pair, p: ArrayLike, start: ArrayLike | None, tolerance: float = 1.0
+    pair: Pair,
+    p: ArrayLike,
+    start: ArrayLike | None,
+    tolerance: float = 1.0,
+    max_texts: int = sys.maxsize,
 ) -> tuple[Posed, np.ndarray]:
     """Check P, a model to improve (P itself if None) and a width at which to stop."""
     if not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     posed = pose(pair, p)
+    if posed.p.size > max_texts:
+        raise ValueError(
+            f"this bound takes {max_texts} texts at most, got {posed.p.size}; take a "
+            "smaller space"
+        )
     if start is None:
         return posed, posed.p
     return posed, np.asarray(check_distribution(start, "start", posed.p.size))

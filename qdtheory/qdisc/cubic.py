@@ -29,7 +29,7 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import bleu_error, is_cubic, name_of, score_error
-from qdtheory.pairs.posed import Posed, pose
+from qdtheory.pairs.posed import Posed
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
@@ -112,28 +112,7 @@ def cubic_interval(
         True
     """
     _require_cubic(pair)
-    return admm_interval(
-        *pose_with_start(pair, p, start, tolerance), tolerance, max_steps
-    )
-
-
-def admm_interval(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 3000
-) -> Bounds:
-    """Bound QDisc as `cubic_interval` does, for arguments already checked.
-
-    Args:
-        posed: BLEU with two Self-BLEU references.
-        start: a model to improve, shape (num_texts,).
-        tolerance: as in `cubic_interval`.
-        max_steps: likewise.
-
-    Returns:
-        The interval.
-
-    Raises:
-        ValueError: too many texts.
-    """
+    posed, start = pose_with_start(pair, p, start, tolerance, MAX_TEXTS)
     problem, p, error = _problem(posed), posed.p, score_error(posed.pair, posed.p)
     unit, n = float(np.ptp(problem.gains)), p.size
     if unit <= problem.error:  # up to rounding no model has another quality than P
@@ -205,7 +184,8 @@ def cubic_bound(
         0.12
     """
     _require_cubic(pair)
-    problem = _problem(pose(pair, p))
+    posed, _ = pose_with_start(pair, p, None, max_texts=MAX_TEXTS)
+    problem = _problem(posed)
     n = problem.gains.size
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     if grams.shape != (n, n, n) or gram.shape != (n, n):
@@ -259,11 +239,6 @@ def _require_cubic(pair: BleuPair) -> None:
 
 def _problem(posed: Posed) -> _Problem:
     pair, p, scores, n = posed.pair, posed.p, posed.scores, posed.p.size
-    if n > MAX_TEXTS:
-        raise ValueError(
-            f"the cubic relaxation takes {MAX_TEXTS} texts at most, got {n}; "
-            "take a smaller space"
-        )
     tensor, rounding = _self_bleu(pair)
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     codes, place, count = np.unique(

@@ -20,7 +20,6 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import is_quadratic, name_of, quadratic_form, score_error
 from qdtheory.pairs.kernel import KernelPair
-from qdtheory.pairs.posed import Posed
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
@@ -70,29 +69,8 @@ def quadratic_interval(
             "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
             f"got {name_of(pair)}"
         )
-    return relaxed_interval(*pose_with_start(pair, p, start))
-
-
-def relaxed_interval(posed: Posed, start: np.ndarray) -> Bounds:
-    """Bound QDisc as `quadratic_interval` does, for arguments already checked.
-
-    Args:
-        posed: a pair that `is_quadratic` accepts.
-        start: a model to improve, shape (N,).
-
-    Returns:
-        The interval.
-
-    Raises:
-        ValueError: too many texts.
-        ImportError: cvxpy is not installed.
-    """
+    posed, start = pose_with_start(pair, p, start, max_texts=MAX_TEXTS)
     p, scores = posed.p, posed.scores
-    if p.size > MAX_TEXTS:
-        raise ValueError(
-            f"the relaxation takes {MAX_TEXTS} texts at most, got {p.size}; take a "
-            "smaller space"
-        )
     error = score_error(posed.pair, p)
     units = in_units(scores, p, error)
     if units is None:

@@ -29,7 +29,6 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import has_tails, score_error
-from qdtheory.pairs.posed import Posed
 from qdtheory.qdisc.bounds import (
     PENALTY,
     Bounds,
@@ -50,7 +49,7 @@ def bleu_1_interval(
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
-    max_splits: int = 1000,
+    max_steps: int = 1000,
 ) -> Bounds:
     """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
 
@@ -60,7 +59,7 @@ def bleu_1_interval(
         start: a model to improve, shape (num_texts,); P itself by default.
         tolerance: width at which to stop, as a share of the range of the texts'
             scores, positive.
-        max_splits: number of splits at which to stop.
+        max_steps: number of splits at which to stop.
 
     Returns:
         The interval, wider than `tolerance` only if the splits are exhausted.
@@ -85,23 +84,6 @@ def bleu_1_interval(
             f"{pair.max_order} and lengths {pair.space.lengths}"
         )
     posed, start = pose_with_start(pair, p, start, tolerance)
-    return tails_interval(posed, start, tolerance, max_splits)
-
-
-def tails_interval(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
-) -> Bounds:
-    """Bound QDisc as `bleu_1_interval` does, for arguments already checked.
-
-    Args:
-        posed: BLEU of order 1, on texts of one length.
-        start: a model to improve, shape (num_texts,).
-        tolerance: as in `bleu_1_interval`.
-        max_splits: likewise.
-
-    Returns:
-        The interval.
-    """
     scores, error = posed.scores, score_error(posed.pair, posed.p)
     if in_units(scores, posed.p, error) is None:
         upper = constant_gain(scores, error)
@@ -131,7 +113,7 @@ def tails_interval(
     ends = np.zeros_like(problem.real), np.ones_like(problem.real)
     root = *ends, np.empty((0, 3)), problem.real
     bound, best, splits = branch_and_bound(
-        bounded, root, _halves, climb, value, best, tolerance, max_splits
+        bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
     upper = problem.unit * (bound - quality + problem.rounding)
     return sealed_bounds(posed, best, upper, METHOD, error=error, steps=splits)
