@@ -39,10 +39,10 @@ def search(pair: qd.BleuPair, p: np.ndarray) -> qd.solvers.Search:
     return jax.block_until_ready(qd.solvers.search(pair, p, num_starts=256))
 
 
-def report(sigma: float, seed: int, took: float, found: qd.qdisc.Interval) -> None:
+def report(sigma: float, seed: int, took: float, found: qd.Bounds) -> None:
     print(
         f"sigma {sigma:g}, seed {seed}: QDisc in [{found.qdisc:.7f}, "
-        f"{found.upper_bound:.7f}], width {found.upper_bound - found.qdisc:.1e}, "
+        f"{found.upper_bound:.7f}], width {found.gap:.1e}, "
         f"{took:.2f} s",
         flush=True,
     )
@@ -58,7 +58,7 @@ def tails() -> None:
             took, found = seconds(qd.qdisc.bleu_1_interval, pair, p)
             report(sigma, seed, took, found)
             times.append(took)
-            widths.append(found.upper_bound - found.qdisc)
+            widths.append(found.gap)
     print(
         f"BLEU-1, two references: {len(times)} oracles, widest interval "
         f"{max(widths):.1e} (bar 1e-5), slowest {max(times):.2f} s (bar 5 s), "
@@ -80,7 +80,7 @@ def quadratic() -> None:
             searches.append(search_time)
             intervals.append(took)
             scores = np.asarray(pair.text_quality(p))
-            if found.upper_bound - found.qdisc <= CERTIFIED * np.ptp(scores):
+            if found.gap <= CERTIFIED * np.ptp(scores):
                 shortfalls.append(1 - float(searched.gain) / found.upper_bound)
     reached = sum(shortfall <= 1e-4 for shortfall in shortfalls)
     print(
@@ -102,7 +102,7 @@ def separable() -> None:
         assert found.qdisc - 1e-9 <= exact <= found.upper_bound
         report(1.0, seed, took, found)
         times.append(took)
-        widths.append(found.upper_bound - found.qdisc)
+        widths.append(found.gap)
     print(
         f"separable, 1,001 candidates: {len(times)} oracles, median width "
         f"{np.median(widths):.1e}, widest {max(widths):.1e} (bar 1e-6), median "

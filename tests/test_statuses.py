@@ -1,6 +1,5 @@
 """Each status that a program reads has a row in docs/numerics.md, and an example."""
 
-import importlib
 import json
 import re
 from dataclasses import fields
@@ -11,7 +10,7 @@ from typing import Literal, Union, get_args, get_origin
 
 import numpy as np
 import pytest
-from test_release import PUBLIC
+from test_release import ROOMS
 
 import qdtheory as qd
 from qdtheory.commands import check, grade
@@ -54,13 +53,14 @@ def values_of(kind):
 
 def in_code():
     """The values of each field of a public record, and of the commands' answers."""
-    modules = map(importlib.import_module, PUBLIC)
+    modules = [qd, *(getattr(qd, room) for room in ROOMS)]
     public = [getattr(module, name) for module in modules for name in dir(module)]
     records = [x for x in public if isinstance(x, type) and issubclass(x, Record)]
     found = {
         f"{record.__name__}.{part.name}": values
         for record in (*records, Metric)
         for part in fields(record)
+        if part.name in record.__annotations__  # not that of another record
         if (values := values_of(part.type)) is not None
     }
     return {name: found[name] for name in found if name not in ECHOES} | {
@@ -121,6 +121,7 @@ def examples(kind):
         "Rationality": lambda: [
             qd.check_rationality(qd.pairs.single_token_bleu_pair(1, k)) for k in (3, 4)
         ],
+        "Bounds": discrepancies,
         "Discrepancy": discrepancies,
         "ParetoFrontier": lambda: [
             qd.pareto_frontier(qd.LL_SE, P, num_points=5),

@@ -1,7 +1,7 @@
+from .bounds import Bounds as Bounds
 from .certify import certify as certify, quality_discrepancy as quality_discrepancy
 from .conditional import (
-    ConditionalDiscrepancy as ConditionalDiscrepancy,
-    Transport as Transport,
+    Prices as Prices,
     average_discrepancy as average_discrepancy,
     average_diversity as average_diversity,
     conditional_quality as conditional_quality,
@@ -11,12 +11,9 @@ from .conditional import (
 )
 from .cubic import (
     CubicCertificate as CubicCertificate,
-    CubicInterval as CubicInterval,
     cubic_bound as cubic_bound,
     cubic_interval as cubic_interval,
 )
-from .gain import Gain as Gain
-from .interval import Interval as Interval
 from .quadratic import quadratic_interval as quadratic_interval
 from .separable import (
     dual_bound as dual_bound,

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.pairs.base import Pair
+from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.forms import (
     has_tails,
     is_concave,
@@ -23,13 +24,13 @@ from qdtheory.pairs.forms import (
     separable_form,
 )
 from qdtheory.pairs.posed import Posed, pose
-from qdtheory.qdisc.cubic import admm_interval
-from qdtheory.qdisc.interval import Interval
-from qdtheory.qdisc.quadratic import relaxed_interval
+from qdtheory.qdisc.bounds import Bounds
+from qdtheory.qdisc.cubic import cubic_interval
+from qdtheory.qdisc.quadratic import quadratic_interval
 from qdtheory.qdisc.seal import seal
-from qdtheory.qdisc.separable import envelope_interval
+from qdtheory.qdisc.separable import separable_interval
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
-from qdtheory.qdisc.tails import tails_interval
+from qdtheory.qdisc.tails import bleu_1_interval
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.numbers import MARGIN
 
@@ -134,7 +135,7 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     if found.status != "lower_bound":
         return found
     interval, method = bounding_method(posed.pair)
-    bounds = interval(posed, np.asarray(found.q))
+    bounds = interval(posed.pair, posed.p, found.q)
     gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
@@ -158,14 +159,14 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     )
 
 
-def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
+def bounding_method(pair: Pair) -> tuple[Callable[..., Bounds], str]:
     """Select the method that bounds QDisc of a pair from above.
 
     Args:
         pair: any pair.
 
     Returns:
-        A function of the posed pair and a starting model, and the method's name.
+        A function of the pair, P and a starting model, and the method's name.
 
     Raises:
         TypeError: no bound is known for the pair.
@@ -178,13 +179,13 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
     if is_concave(pair):
         return _convex_interval, "a convex problem, if V is concave as the pair states"
     if has_tails(pair):
-        return tails_interval, "branch and bound"
+        return bleu_1_interval, "branch and bound"
     if is_quadratic(pair):
-        return relaxed_interval, "the doubly nonnegative relaxation"
+        return quadratic_interval, "the doubly nonnegative relaxation"
     if separable_form(pair) is pair:
-        return envelope_interval, "the concave envelope and branch and bound"
+        return separable_interval, "the concave envelope and branch and bound"
     if is_cubic(pair):
-        return admm_interval, "the cubic relaxation"
+        return cubic_interval, "the cubic relaxation"
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
@@ -193,10 +194,9 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Interval], str]:
     )
 
 
-def _convex_interval(posed: Posed, start: np.ndarray) -> Interval:
+def _convex_interval(pair: ConcavePair, p: np.ndarray, _: ArrayLike) -> Bounds:
     """Bounds from the convex problem, which needs no starting model."""
-    found = solve_or_search(posed)
-    return Interval(found.qdisc, found.upper_bound, found.q, 0)
+    return solve_or_search(Posed(pair, p))
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:

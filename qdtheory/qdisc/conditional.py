@@ -12,6 +12,7 @@ $\sum_{c,x} \pi_{cx} (r_{cx} - b_x) \le \sum_c P(c) \max_x (r_{cx} - b_x)$, with
 $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -25,9 +26,9 @@ from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
 from qdtheory.qdisc.duality import rounding, tangent_bound
-from qdtheory.qdisc.gain import Gain
 from qdtheory.solvers.interior_point import (
     Program,
     Tangent,
@@ -38,8 +39,12 @@ from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import CLOSED, NOISE
+from qdtheory.world.numbers import CERTIFIED, CLOSED, EPS, NOISE
+from qdtheory.world.records import Record
 
+ROOT = "A root in the multiplier that all conditions share"
+PATH = "A convex problem, solved by an interior-point method"
+PROGRAM = "A linear program over the models with the pooled distribution of P"
 FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -157,27 +162,29 @@ def pooled_diversity(
 
 
 # --- Discrepancies ------------------------------------------------------------------
-class ConditionalDiscrepancy(Gain):
-    """The quality that a conditional model can gain over P at no loss of diversity.
+class Prices(Record):
+    r"""Multipliers from which the upper bound on conditional models follows.
 
     Attributes:
-        qdisc: as in `Gain`.
-        upper_bound: as in `Gain`, up to rounding; infinite unless g is proved to be
-            strictly concave.
-        q: a model, shape (conditions, texts), as diverse as P up to rounding.
-        w: the multiplier common to all conditions, dV/dU along the frontier at `q`; 0
-            if P maximises diversity, minus infinity or close to it if q maximises
-            quality.
+        w: the multiplier common to all conditions, dV/dU along the frontier at the
+            model; 0 if P maximises diversity, minus infinity or close to it if the
+            model maximises quality. None for `transport_bound`.
+        conditions: $a_c$, shape (conditions,), of `transport_bound`.
+        texts: $b_x$, shape (texts,), likewise, of mean 0 under the pooled
+            distribution. $r_{cx} \le a_c + b_x$ everywhere, with equality on the
+            support of the model, and on that of P if the gain is 0.
     """
 
-    w: float
+    w: float | None = None
+    conditions: Float[Array, " conditions"] | None = None
+    texts: Float[Array, " texts"] | None = None
 
 
 def average_discrepancy(
     pair: SeparablePair | LinearPair,
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> ConditionalDiscrepancy:
+) -> Bounds:
     r"""Exact QDisc under average diversity, by root-finding in the multiplier w.
 
     U + V / |w| is a sum over the conditions with equal weights P(c) in both terms, so
@@ -189,7 +196,8 @@ def average_discrepancy(
         weights: P(c), positive.
 
     Returns:
-        The discrepancy; its two bounds agree to about ten digits.
+        The bounds, which agree to about ten digits; the upper one is infinite unless
+        g is proved to be strictly concave. The evidence is the common multiplier w.
 
     Raises:
         ValueError: bad distributions, g not strictly concave, or a real distribution
@@ -220,7 +228,8 @@ def average_discrepancy(
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
-        return ConditionalDiscrepancy(0.0, 0.0, jnp.asarray(p), 0.0)
+        at_p = 0.0, 0.0, p
+        return _bounds(*at_p, p, weights, scores, f"{ROOT}.", Prices(w=0.0))
     low, high = 0.0, 1.0
     if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
@@ -240,14 +249,14 @@ def average_discrepancy(
         abs(paid) + float(np.abs(heights).max())
     )
     upper = max(bound, gain) if is_strictly_concave(pair.g) else np.inf
-    return ConditionalDiscrepancy(gain, upper, jnp.asarray(q), w)
+    return _bounds(gain, upper, q, p, weights, scores, _by(ROOT, upper), Prices(w=w))
 
 
 def pooled_discrepancy(
     pair: SeparablePair | LinearPair,
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> ConditionalDiscrepancy:
+) -> Bounds:
     r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
 
     The iterates of the interior-point method are as diverse as P, so their gains are
@@ -260,7 +269,8 @@ def pooled_discrepancy(
         weights: P(c), positive.
 
     Returns:
-        The discrepancy; at least `transport_bound(pair, p, weights).qdisc`.
+        The bounds; the lower one is at least that of `transport_bound`, the upper one
+        infinite unless g is proved to be strictly concave. The evidence is w.
 
     Raises:
         ValueError: bad distributions, g not strictly concave, or a quality that is
@@ -288,8 +298,7 @@ def pooled_discrepancy(
     unit = float(np.ptp(scores))
     if unit == 0 or most - real <= NOISE * abs(values_of(pair.g, weights @ p)[0]).sum():
         # Only one pooled distribution is left.
-        plan = transport_bound(pair, p, weights)
-        return ConditionalDiscrepancy(plan.qdisc, plan.upper_bound, plan.q, 0.0)
+        return replace(transport_bound(pair, p, weights), evidence=Prices(w=0.0))
 
     best, gain, upper, price = p, 0.0, np.inf, np.inf
     rows, columns = _sums(*p.shape)
@@ -308,32 +317,15 @@ def pooled_discrepancy(
         if upper - gain <= CLOSED * unit:
             break
     upper = max(upper, gain) if is_strictly_concave(pair.g) else np.inf
-    return ConditionalDiscrepancy(gain, upper, jnp.asarray(best), -1 / price)
-
-
-class Transport(Gain):
-    r"""The optimal assignment of the texts of a pooled distribution to the conditions.
-
-    Attributes:
-        qdisc: as in `Gain`.
-        upper_bound: upper bound on the gain of models with that pooled distribution.
-        q: the model, shape (conditions, texts), with the pooled distribution of P,
-            to 1e-10.
-        condition_potentials: $a_c$, shape (conditions,).
-        text_potentials: $b_x$, shape (texts,), of mean 0 under the pooled
-            distribution. $r_{cx} \le a_c + b_x$ everywhere, with equality on the
-            support of `q`, and on that of P if the gain is 0.
-    """
-
-    condition_potentials: Float[Array, " conditions"]
-    text_potentials: Float[Array, " texts"]
+    prices = Prices(w=-1 / price)
+    return _bounds(gain, upper, best, p, weights, scores, _by(PATH, upper), prices)
 
 
 def transport_bound(
     pair: ScoredPair,
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> Transport:
+) -> Bounds:
     r"""Maximum gain in quality at the pooled distribution of P, by a linear program.
 
     A lower bound on QDisc under every pooled diversity, which is unchanged. Maximise
@@ -346,7 +338,9 @@ def transport_bound(
         weights: P(c), positive.
 
     Returns:
-        The gain, the model that attains it and the dual prices that bound it.
+        The gain, the model that attains it, with the pooled distribution of P to
+        1e-10, and an upper bound on the gain of all such models. The evidence is the
+        dual prices $a_c$ and $b_x$ that bound it.
 
     Raises:
         ValueError: bad distributions, or a real distribution whose own quality is not
@@ -395,13 +389,12 @@ def transport_bound(
     condition_potentials = (scores - text_potentials).max(axis=1)
     real = float(conditional_quality(pair, p, p, weights))
     gain = max(_gain(q, p, weights, scores), 0.0)
-    return Transport(
-        qdisc=gain,
-        upper_bound=max(float(weights @ condition_potentials) - real, gain),
-        q=jnp.asarray(q),
-        condition_potentials=jnp.asarray(condition_potentials),
-        text_potentials=jnp.asarray(text_potentials),
+    prices = Prices(
+        conditions=jnp.asarray(condition_potentials),
+        texts=jnp.asarray(text_potentials),
     )
+    upper = max(float(weights @ condition_potentials) - real, gain)
+    return _bounds(gain, upper, q, p, weights, scores, f"{PROGRAM}.", prices)
 
 
 # --- Behind them --------------------------------------------------------------------
@@ -437,6 +430,33 @@ def _check_conditional(
             f"one at index {int(weights.argmin())}"
         )
     return jnp.asarray(p), weights
+
+
+def _bounds(
+    gain: float,
+    upper: float,
+    q: np.ndarray,
+    p: np.ndarray,
+    weights: np.ndarray,
+    scores: np.ndarray,
+    reason: str,
+    evidence: Prices,
+) -> Bounds:
+    """Bounds on conditional models: certified where they meet, as `seal` has it."""
+    finite = np.isfinite(scores)
+    values = np.where(finite, scores, 0.0)
+    most = float(weights @ (scores.max(axis=1) - (p * values).sum(axis=1)))
+    sizes = float(weights @ ((p + q) * np.abs(values)).sum(axis=1))
+    rounding = 4 * p.size * EPS * sizes
+    met = upper - gain <= max(CERTIFIED * min(np.ptp(scores[finite]), most), rounding)
+    status = "certified" if met else "lower_bound"
+    return Bounds(gain, upper, jnp.asarray(q), status, reason, evidence=evidence)
+
+
+def _by(method: str, upper: float) -> str:
+    """What showed the bounds, and what the upper one rests on."""
+    proof = "proved" if upper < np.inf else "which is not proved"
+    return f"{method}: g is strictly concave, {proof}."
 
 
 def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:

@@ -24,23 +24,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import bleu_error, is_cubic, name_of
-from qdtheory.pairs.posed import Posed, pose
-from qdtheory.qdisc.interval import (
-    Interval,
-    checked_interval,
+from qdtheory.pairs.forms import bleu_error, is_cubic, name_of, score_error
+from qdtheory.pairs.posed import Posed
+from qdtheory.qdisc.bounds import (
+    Bounds,
     constant_gain,
     pose_with_start,
+    sealed_bounds,
 )
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS, TINY
 from qdtheory.world.records import Record
 
+METHOD = "the cubic relaxation"
 # A step diagonalises N matrices of size N x N, .05 s at 64 texts; memory grows as N^3.
 MAX_TEXTS = 64
 # Probability below which the units of the axes no longer grow.
@@ -72,23 +72,13 @@ class CubicCertificate(Record):
     floor: float
 
 
-class CubicInterval(Interval):
-    """An interval that holds QDisc, with a certificate of its upper bound.
-
-    Attributes:
-        certificate: input of `cubic_bound`.
-    """
-
-    certificate: CubicCertificate
-
-
 def cubic_interval(
     pair: BleuPair,
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
-) -> CubicInterval:
+) -> Bounds:
     """Bound QDisc of BLEU of any order with two Self-BLEU references.
 
     Args:
@@ -101,8 +91,8 @@ def cubic_interval(
         max_steps: number of steps at which to stop.
 
     Returns:
-        The interval, wider than `tolerance` only if the steps are exhausted.
-        Convergence is not proved.
+        The bounds, farther apart than `tolerance` only if the steps are exhausted,
+        with the certificate as evidence. Convergence is not proved.
 
     Raises:
         TypeError: another pair.
@@ -116,40 +106,19 @@ def cubic_interval(
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
         >>> p = np.array([0.4, 0.3, 0.2, 0.1])
         >>> found = cubic_interval(pair, p)
-        >>> found.upper_bound - found.qdisc <= 1e-6
+        >>> found.gap <= 1e-6
         True
-        >>> cubic_bound(pair, p, found.certificate) == found.upper_bound
+        >>> cubic_bound(pair, p, found.evidence) == found.upper_bound
         True
     """
     _require_cubic(pair)
-    return admm_interval(
-        *pose_with_start(pair, p, start, tolerance), tolerance, max_steps
-    )
-
-
-def admm_interval(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 3000
-) -> CubicInterval:
-    """Bound QDisc as `cubic_interval` does, for arguments already checked.
-
-    Args:
-        posed: BLEU with two Self-BLEU references.
-        start: a model to improve, shape (num_texts,).
-        tolerance: as in `cubic_interval`.
-        max_steps: likewise.
-
-    Returns:
-        The interval.
-
-    Raises:
-        ValueError: too many texts.
-    """
-    problem, p = _problem(posed), posed.p
+    posed, start = pose_with_start(pair, p, start, tolerance, MAX_TEXTS)
+    problem, p, error = _problem(posed), posed.p, score_error(posed.pair, posed.p)
     unit, n = float(np.ptp(problem.gains)), p.size
     if unit <= problem.error:  # up to rounding no model has another quality than P
         nothing = CubicCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
         upper = _bound(problem, nothing)
-        return CubicInterval(0.0, upper, jnp.asarray(p), 0, nothing)
+        return sealed_bounds(posed, p, upper, METHOD, error=error, evidence=nothing)
     width = tolerance * unit
 
     def climb(q: np.ndarray) -> np.ndarray:
@@ -180,8 +149,9 @@ def admm_interval(
             lower, q = gain, better
     # By the theorem the bound is the certificate's, or the gain that it takes as known.
     upper = max(upper, certificate.floor)
-    found = checked_interval(lower, upper, q, steps, unit)
-    return CubicInterval(lower, found.upper_bound, found.q, steps, certificate)
+    return sealed_bounds(
+        posed, q, upper, METHOD, error=error, steps=steps, evidence=certificate
+    )
 
 
 def cubic_bound(
@@ -214,7 +184,8 @@ def cubic_bound(
         0.12
     """
     _require_cubic(pair)
-    problem = _problem(pose(pair, p))
+    posed, _ = pose_with_start(pair, p, None, max_texts=MAX_TEXTS)
+    problem = _problem(posed)
     n = problem.gains.size
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     if grams.shape != (n, n, n) or gram.shape != (n, n):
@@ -268,11 +239,6 @@ def _require_cubic(pair: BleuPair) -> None:
 
 def _problem(posed: Posed) -> _Problem:
     pair, p, scores, n = posed.pair, posed.p, posed.scores, posed.p.size
-    if n > MAX_TEXTS:
-        raise ValueError(
-            f"the cubic relaxation takes {MAX_TEXTS} texts at most, got {n}; "
-            "take a smaller space"
-        )
     tensor, rounding = _self_bleu(pair)
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     codes, place, count = np.unique(

@@ -20,18 +20,18 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import is_quadratic, name_of, quadratic_form, score_error
 from qdtheory.pairs.kernel import KernelPair
-from qdtheory.pairs.posed import Posed
-from qdtheory.qdisc.interval import (
-    Interval,
-    checked_interval,
+from qdtheory.qdisc.bounds import (
+    Bounds,
     constant_gain,
     in_units,
     pose_with_start,
+    sealed_bounds,
 )
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.world.numbers import EPS
 from qdtheory.world.packages import required
 
+METHOD = "the doubly nonnegative relaxation"
 # The semidefinite program has N^2 / 2 variables and as many constraints, so time grows
 # as N^6: 64 texts take some ten seconds, 128 some ten minutes.
 MAX_TEXTS = 128
@@ -41,7 +41,7 @@ def quadratic_interval(
     pair: KernelPair | BleuPair,
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
-) -> Interval:
+) -> Bounds:
     """Bound QDisc if diversity is minus the expected similarity of two texts.
 
     Args:
@@ -61,7 +61,7 @@ def quadratic_interval(
         >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
         >>> p = np.array([0.2, 0.5, 0.3])
         >>> found = quadratic_interval(KernelPair(kernel), p)
-        >>> found.upper_bound - found.qdisc <= 1e-6
+        >>> found.gap <= 1e-6
         True
     """
     if not is_quadratic(pair):
@@ -69,33 +69,13 @@ def quadratic_interval(
             "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
             f"got {name_of(pair)}"
         )
-    return relaxed_interval(*pose_with_start(pair, p, start))
-
-
-def relaxed_interval(posed: Posed, start: np.ndarray) -> Interval:
-    """Bound QDisc as `quadratic_interval` does, for arguments already checked.
-
-    Args:
-        posed: a pair that `is_quadratic` accepts.
-        start: a model to improve, shape (N,).
-
-    Returns:
-        The interval.
-
-    Raises:
-        ValueError: too many texts.
-        ImportError: cvxpy is not installed.
-    """
+    posed, start = pose_with_start(pair, p, start, max_texts=MAX_TEXTS)
     p, scores = posed.p, posed.scores
-    if p.size > MAX_TEXTS:
-        raise ValueError(
-            f"the relaxation takes {MAX_TEXTS} texts at most, got {p.size}; take a "
-            "smaller space"
-        )
     error = score_error(posed.pair, p)
     units = in_units(scores, p, error)
     if units is None:
-        return checked_interval(0.0, constant_gain(scores, error), p, 0, 0.0)
+        upper = constant_gain(scores, error)
+        return sealed_bounds(posed, p, upper, METHOD, error=error)
     kernel, budget, rounding = _unit_kernel(*quadratic_form(posed.pair), p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
 
@@ -111,7 +91,8 @@ def relaxed_interval(posed: Posed, start: np.ndarray) -> Interval:
         if q.sum() > 0  # the solver may have failed
     ]
     q = max([p, start, *climbed], key=posed.gain)
-    return checked_interval(posed.gain(q), units.gain(upper), q, steps, units.unit)
+    upper = units.gain(upper)
+    return sealed_bounds(posed, q, upper, METHOD, error=error, steps=steps)
 
 
 def _unit_kernel(

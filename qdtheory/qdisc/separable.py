@@ -33,18 +33,18 @@ from qdtheory.formulas.scalar_functions import (
 from qdtheory.formulas.trees import ball
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import name_of, separable_form
-from qdtheory.pairs.posed import Posed
-from qdtheory.qdisc.interval import (
-    Interval,
-    checked_interval,
+from qdtheory.qdisc.bounds import (
+    Bounds,
     constant_gain,
     in_units,
     pose_with_start,
+    sealed_bounds,
 )
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS
 
+METHOD = "the concave envelope and branch and bound"
 FLAT = 1e-14
 NARROWEST = Fraction(1, 2**60)
 MAX_STRETCHES = 4000
@@ -261,8 +261,8 @@ def separable_interval(
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
-    max_splits: int = 1000,
-) -> Interval:
+    max_steps: int = 1000,
+) -> Bounds:
     """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
 
     Args:
@@ -273,7 +273,7 @@ def separable_interval(
         start: a model to improve, shape (N,); P itself by default.
         tolerance: width at which to stop, as a share of the range of the finite
             scores, positive.
-        max_splits: number of splits at which to stop.
+        max_steps: number of splits at which to stop.
 
     Returns:
         The interval, wider than `tolerance` only if the splits are exhausted.
@@ -292,7 +292,7 @@ def separable_interval(
         >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
         >>> pair = SeparablePair(Expression("x"), two_peaks)
         >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
-        >>> found.upper_bound - found.qdisc <= 1e-6
+        >>> found.gap <= 1e-6
         True
     """
     separable = separable_form(pair)
@@ -302,40 +302,13 @@ def separable_interval(
             "sums g(Q_i), a SeparablePair or LinearPair; got "
             f"{name_of(pair)}"
         )
-    posed, start = pose_with_start(separable, p, start, tolerance)
-    return envelope_interval(posed, start, tolerance, max_splits)
-
-
-def envelope_interval(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
-) -> Interval:
-    """Bound QDisc as `separable_interval` does, for arguments already checked.
-
-    Args:
-        posed: a separable or linear pair.
-        start: a model to improve, shape (N,).
-        tolerance: as in `separable_interval`.
-        max_splits: likewise.
-
-    Returns:
-        The interval.
-
-    Raises:
-        TypeError: a g without a formula.
-        ValueError: too many texts, or a g whose shape interval arithmetic cannot
-            determine.
-    """
+    posed, start = pose_with_start(separable, p, start, tolerance, MAX_TEXTS)
     p, scores, g = posed.p, posed.scores, posed.pair.g
-    if p.size > MAX_TEXTS:
-        raise ValueError(
-            f"the bound takes {MAX_TEXTS} texts at most, got {p.size}; take a smaller "
-            "space"
-        )
     # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = in_units(scores[order], p[order])
     if units is None:
-        return checked_interval(0.0, constant_gain(scores[order]), p, 0, 0.0)
+        return sealed_bounds(posed, p, constant_gain(scores[order]), METHOD)
     problem = _problem(g, units.scores, p, p.size - order.size)
 
     def value(q: np.ndarray) -> float:
@@ -355,11 +328,9 @@ def envelope_interval(
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
     root = 0 * high, np.minimum(high, 1), columns
     bound, best, splits = branch_and_bound(
-        bounded, root, _halves, climb, value, best, tolerance, max_splits
+        bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
-    return checked_interval(
-        posed.gain(best), units.gain(bound), best, splits, units.unit
-    )
+    return sealed_bounds(posed, best, units.gain(bound), METHOD, steps=splits)
 
 
 @dataclass(frozen=True)

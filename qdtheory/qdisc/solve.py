@@ -26,6 +26,7 @@ from qdtheory.pairs.concave import Functional
 from qdtheory.pairs.forms import is_concave, separable_form
 from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import (
     chord_height,
     inflection_point,
@@ -38,8 +39,7 @@ from qdtheory.qdisc.duality import (
     rounding,
     tangent_bound,
 )
-from qdtheory.qdisc.gain import Gain
-from qdtheory.qdisc.seal import Status, distinguishable, seal
+from qdtheory.qdisc.seal import distinguishable, seal
 from qdtheory.solvers.concavity import require_concave
 from qdtheory.solvers.interior_point import (
     Face,
@@ -69,23 +69,24 @@ from qdtheory.world.numbers import (
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
 
-class Discrepancy(Gain):
+class Discrepancy(Bounds):
     r"""How far P is from Pareto-optimal, and the model that shows it.
 
     Attributes:
-        qdisc: as in `Gain`: U(Q) - U(P) of the best Q with V(Q) >= V(P).
-        upper_bound: as in `Gain`.
+        qdisc: as in `Bounds`: U(Q) - U(P) of the best Q with V(Q) >= V(P).
+        upper_bound: as in `Bounds`.
         q: the maximiser Q, shape (N,); if only diversity can be gained, the model
             that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
             maximises V, up to rounding.
-        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
-            1 only if the most diverse model itself beats P in quality.
         status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
             what a model can gain (the range of the scores, or the distance from U(P)
             to the greatest score if that is less), or the rounding error of quality;
             "certified": the dual of a convex problem or `qdtheory.certify` shows it to
             within 1e-5 of that; "lower_bound": the best model found. What a bound
             assumes of V, and what keeps a result from a seal, is stated in `reason`.
+        reason: the method, and why there is no DRate if there is none.
+        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
+            1 only if the most diverse model itself beats P in quality.
         quality_range: the greatest quality minus that of `most_diverse`.
         most_diverse: Q', the maximiser of V, of greatest quality if there are
             several, shape (N,).
@@ -93,7 +94,6 @@ class Discrepancy(Gain):
             "diversity" if models only gain diversity at no loss of quality, None if
             P is Pareto-optimal, up to rounding or to `upper_bound`, or if a search
             found no such model.
-        reason: the method, and why there is no DRate if there is none.
         num_starts: number of starts of a search; None if none was needed.
         num_agreeing: number of starts within a relative 1e-4 of qdisc before the best
             few were polished; it may be 0 although qdisc is right.
@@ -103,11 +103,9 @@ class Discrepancy(Gain):
     """
 
     drate: float | None = field(init=False)
-    status: Status
     quality_range: float
     most_diverse: Float[Array, " texts"]
     dominated_in: Literal["quality", "diversity"] | None
-    reason: str
     num_starts: int | None = None
     num_agreeing: int | None = None
     converged: bool | None = None

@@ -29,18 +29,19 @@ from jaxtyping import ArrayLike, Float
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import has_tails, score_error
-from qdtheory.pairs.posed import Posed
-from qdtheory.qdisc.interval import (
+from qdtheory.qdisc.bounds import (
     PENALTY,
-    Interval,
-    checked_interval,
+    Bounds,
     constant_gain,
     in_units,
     pose_with_start,
+    sealed_bounds,
 )
 from qdtheory.solvers.ascent import climb_from
 from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
 from qdtheory.world.numbers import EPS, TINY
+
+METHOD = "branch and bound"
 
 
 def bleu_1_interval(
@@ -48,8 +49,8 @@ def bleu_1_interval(
     p: Float[ArrayLike, " texts"],
     start: Float[ArrayLike, " texts"] | None = None,
     tolerance: float = 1e-6,
-    max_splits: int = 1000,
-) -> Interval:
+    max_steps: int = 1000,
+) -> Bounds:
     """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
 
     Args:
@@ -58,7 +59,7 @@ def bleu_1_interval(
         start: a model to improve, shape (num_texts,); P itself by default.
         tolerance: width at which to stop, as a share of the range of the texts'
             scores, positive.
-        max_splits: number of splits at which to stop.
+        max_steps: number of splits at which to stop.
 
     Returns:
         The interval, wider than `tolerance` only if the splits are exhausted.
@@ -74,7 +75,7 @@ def bleu_1_interval(
         >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
         >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
         >>> found = bleu_1_interval(pair, p)
-        >>> found.upper_bound - found.qdisc <= 1e-6
+        >>> found.gap <= 1e-6
         True
     """
     if not has_tails(pair):
@@ -83,26 +84,10 @@ def bleu_1_interval(
             f"{pair.max_order} and lengths {pair.space.lengths}"
         )
     posed, start = pose_with_start(pair, p, start, tolerance)
-    return tails_interval(posed, start, tolerance, max_splits)
-
-
-def tails_interval(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_splits: int = 1000
-) -> Interval:
-    """Bound QDisc as `bleu_1_interval` does, for arguments already checked.
-
-    Args:
-        posed: BLEU of order 1, on texts of one length.
-        start: a model to improve, shape (num_texts,).
-        tolerance: as in `bleu_1_interval`.
-        max_splits: likewise.
-
-    Returns:
-        The interval.
-    """
     scores, error = posed.scores, score_error(posed.pair, posed.p)
     if in_units(scores, posed.p, error) is None:
-        return checked_interval(0.0, constant_gain(scores, error), posed.p, 0, 0.0)
+        upper = constant_gain(scores, error)
+        return sealed_bounds(posed, posed.p, upper, METHOD, error=error)
     problem, kind = _tails(posed.pair, posed.p)
     quality = float(problem.weights @ problem.real)
     seen = np.zeros(len(problem.vertices), bool)
@@ -128,10 +113,10 @@ def tails_interval(
     ends = np.zeros_like(problem.real), np.ones_like(problem.real)
     root = *ends, np.empty((0, 3)), problem.real
     bound, best, splits = branch_and_bound(
-        bounded, root, _halves, climb, value, best, tolerance, max_splits
+        bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
     upper = problem.unit * (bound - quality + problem.rounding)
-    return checked_interval(posed.gain(best), upper, best, splits, problem.unit)
+    return sealed_bounds(posed, best, upper, METHOD, error=error, steps=splits)
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def test_one_multiplier_for_all_conditions_is_enough_and_needed():
         p = np.stack([two_levels(num_high, mean) for num_high in (1, 2, 3)])
         found = qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights)
         assert found.upper_bound <= 1e-13
-        assert found.w == pytest.approx(-2 * mean, rel=1e-9)
+        assert found.evidence.w == pytest.approx(-2 * mean, rel=1e-9)
         p[1] = two_levels(2, mean + 0.03)
         assert qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights).qdisc > 1e-5
 
@@ -216,7 +216,7 @@ def test_ends_of_the_average_discrepancy():
     assert found.qdisc == pytest.approx(0.05, abs=1e-15)
     # Rounded up by some 20 units in the last place of the scores.
     assert 0 <= found.upper_bound - found.qdisc <= 1e-14
-    assert found.w == -np.inf
+    assert found.evidence.w == -np.inf
     # Texts of quality minus infinity stay out.
     p = np.array([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5]])
     found = qd.qdisc.average_discrepancy(qd.LL_NRR, p, HALF)
@@ -255,7 +255,7 @@ def test_transport_of_two_conditions_is_sorting():
             start = weights @ (p * rewards).sum(axis=1)
             by_hand = by_sorting(rewards, weights @ p, weights) - start
             assert plan.qdisc == pytest.approx(by_hand, abs=1e-14)
-            slack = plan.condition_potentials[:, None] + plan.text_potentials - rewards
+            slack = plan.evidence.conditions[:, None] + plan.evidence.texts - rewards
             assert slack.min() >= -1e-14
             assert abs(slack[plan.q > 0]).max() <= 1e-12
             np.testing.assert_allclose(weights @ plan.q, weights @ p, atol=1e-14)
@@ -401,7 +401,7 @@ def test_the_best_texts_where_they_are_more_diverse_than_p():
     found = qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, weights)
     best = gain_of(qd.CR_NRR, np.eye(3)[[1, 2, 0]], p, weights)
     assert found.qdisc <= best <= found.upper_bound <= found.qdisc + 1e-10
-    assert found.w < -1e9
+    assert found.evidence.w < -1e9
 
 
 # --- Metrics in use -----------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_no_metric_of_the_pool_sees_the_best_coupling():
         assert gain_of(pair, plan.q, p, weights) == pytest.approx(plan.qdisc, abs=1e-14)
         # The potentials, against the quality of each text alone.
         alone = np.array([[pair.quality(x, row) for x in np.eye(8)] for row in p])
-        slack = plan.condition_potentials[:, None] + plan.text_potentials - alone
+        slack = plan.evidence.conditions[:, None] + plan.evidence.texts - alone
         assert slack.min() >= -1e-14
         assert weights @ (plan.q * slack).sum(axis=1) <= 1e-14
         for other in (

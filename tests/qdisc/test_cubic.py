@@ -105,7 +105,7 @@ def test_false_proofs_are_refused(as_a_user):
     space, rng = qd.TextSpace(2, 3), np.random.default_rng(0)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 0, sigma=2.0)
     found = qd.qdisc.cubic_interval(pair, p)
-    good = found.certificate
+    good = found.evidence
     shown = qd.qdisc.cubic_bound(pair, p, good)
     assert found.qdisc <= shown
     # Of the entry's 6 terms and of what makes the matrices surely semidefinite.
@@ -139,7 +139,7 @@ def test_the_interval_closes_on_the_search(seed):
     found = qd.qdisc.cubic_interval(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert 0 <= found.upper_bound - found.qdisc <= 1e-6
-    assert qd.qdisc.cubic_bound(pair, p, found.certificate) == found.upper_bound
+    assert qd.qdisc.cubic_bound(pair, p, found.evidence) == found.upper_bound
     searched = qd.quality_discrepancy(pair, p).qdisc
     assert searched <= found.upper_bound
     # The search stops at a relative 1e-6 or so of gains of some percent.
@@ -200,7 +200,7 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     assert found.steps == STEPS_BETWEEN_CHECKS
     assert found.qdisc <= float(row["upper"])
     assert float(row["lower"]) <= found.upper_bound < 1
-    assert qd.qdisc.cubic_bound(pair, p, found.certificate) == found.upper_bound
+    assert qd.qdisc.cubic_bound(pair, p, found.evidence) == found.upper_bound
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -280,7 +280,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
     found = qd.qdisc.cubic_interval(pair, p, max_steps=40)
-    shown, real, n = found.certificate, exact(p), 4
+    shown, real, n = found.evidence, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real
     tensor = np.full((n, n, n), Fraction(0))

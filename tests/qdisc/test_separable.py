@@ -226,7 +226,7 @@ def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
     p = np.random.default_rng(1).dirichlet(np.full(12, 3.0))
     narrow = separable_interval(pair, p)
     for splits in (0, 1):
-        wide = separable_interval(pair, p, max_splits=splits)
+        wide = separable_interval(pair, p, max_steps=splits)
         assert wide.steps == min(splits, narrow.steps)
         assert wide.qdisc - 1e-9 <= narrow.upper_bound
         assert wide.upper_bound >= narrow.qdisc

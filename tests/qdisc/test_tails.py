@@ -140,7 +140,7 @@ def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
     p = oracle(space, 0, sigma=0.5)
     narrow = bleu_1_interval(pair, p)
     for splits in (0, 1, 4):
-        wide = bleu_1_interval(pair, p, max_splits=splits)
+        wide = bleu_1_interval(pair, p, max_steps=splits)
         assert wide.steps == splits
         assert wide.upper_bound - wide.qdisc > 1e-6
         assert wide.qdisc <= narrow.upper_bound
@@ -152,7 +152,7 @@ def test_a_start_is_taken_up():
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, 1, sigma=1.0)
     known = bleu_1_interval(pair, p)
-    found = bleu_1_interval(pair, p, start=known.q, max_splits=0)
+    found = bleu_1_interval(pair, p, start=known.q, max_steps=0)
     assert found.qdisc == pytest.approx(known.qdisc, abs=1e-15)
 
 
@@ -172,7 +172,7 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
         return solution
 
     monkeypatch.setattr(scipy.optimize, "linprog", lie)
-    found = bleu_1_interval(pair, p, max_splits=10)
+    found = bleu_1_interval(pair, p, max_steps=10)
     assert found.upper_bound >= honest.qdisc
     assert found.upper_bound > honest.upper_bound
 
@@ -207,11 +207,11 @@ def test_a_linear_program_without_a_solution_leaves_a_loose_bound(monkeypatch):
     p = oracle(qd.TextSpace(2, 3), 0, sigma=1.0)
     best = bleu_1_interval(pair, p)
     monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Nothing())
-    found = bleu_1_interval(pair, p, max_splits=3)
+    found = bleu_1_interval(pair, p, max_steps=3)
     scores = np.asarray(pair.text_quality(p))
     assert best.qdisc <= found.upper_bound <= scores.max() - scores @ p + 1e-12
     found = qd.qdisc.separable_interval(
-        qd.SeparablePair(qd.formulas.CR, qd.Expression("-x**3")), p, max_splits=3
+        qd.SeparablePair(qd.formulas.CR, qd.Expression("-x**3")), p, max_steps=3
     )
     assert 0 <= found.qdisc <= found.upper_bound <= p.max() - p @ p + 1e-12
 
