@@ -12,14 +12,15 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 # All extras but bench, which needs a compiler.
 EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 
-.PHONY: help book site slides class quick test pythons proofs bench dist format lab lock clean
+.PHONY: help book site slides class quick test test-all pythons proofs bench dist format lab lock clean
 
 help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
 	@echo "make slides  build the site with a deck of slides and a handout for each lecture"
 	@echo "make class   pack the course without solutions into _build/class.zip"
 	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
-	@echo "make test    run every check: style, types, tests, notebooks, site"
+	@echo "make test    check style, types, tests, site, and that the notebooks are up to date"
+	@echo "make test-all run slow tests and every notebook too, and make pythons"
 	@echo "make pythons set up, build notebooks and run quick tests on the machine's other Pythons"
 	@echo "make proofs  check the machine-checked proofs (needs Coq with Coquelicot)"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
@@ -51,12 +52,20 @@ class: .venv/ready
 quick: .venv/ready
 	@$(PYTHON) tests/quick.py
 
-test: .venv/ready
+define CHECK
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m ruff format --check --line-length 76 $(NOTEBOOKS)
 	$(PYTHON) -m pyright & types=$$!; \
-	$(PYTHON) -m pytest -q -n 2 --dist worksteal && wait $$types
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal $(1) && wait $$types
+endef
+
+test: .venv/ready
+	$(CHECK)
+
+test-all: .venv/ready
+	$(call CHECK,--all)
+	$(PYTHON) tests/other_pythons.py
 
 # Elsewhere and from nothing, since the lock holds other packages for them.
 pythons: .venv/ready

@@ -43,8 +43,20 @@ for package in (qdtheory, qdtheory.generators, qdtheory.text):
 
 
 def pytest_addoption(parser):
-    """Let `pytest --claim T2.1` run what shows one claim."""
+    """Let `pytest --all` leave nothing out and `--claim T2.1` show one claim."""
+    parser.addoption(
+        "--all", action="store_true", help="run slow tests too, and all examples"
+    )
     parser.addoption("--claim", metavar="ID", help="run the tests of this claim alone")
+
+
+def pytest_configure(config):
+    """Leave out what is slow, but for `--all` and for those who choose by name."""
+    chosen = config.option.claim or any("::" in path for path in config.args)
+    if config.option.all:
+        settings.load_profile("all")
+    elif not (chosen or config.option.markexpr):
+        config.option.markexpr = "not slow"
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -70,9 +82,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
-settings.register_profile("qdtheory", deadline=None, derandomize=True, max_examples=100)
-settings.register_profile("quick", settings.get_profile("qdtheory"), max_examples=10)
-settings.load_profile("qdtheory")
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
+for name, examples in {"some": 30, "quick": 10}.items():
+    settings.register_profile(name, settings.get_profile("all"), max_examples=examples)
+settings.load_profile("some")
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
 `solutions/NAME.ipynb` where it holds cells tagged `solution`. A notebook is
 written only if its source, its tags, its alt texts, a number or a figure changed beyond
-the tolerances below, so that rebuilding on another machine changes no file. With
-`--check` nothing is written, and a difference is a failure. With `--stale` nothing is
-executed either: a notebook that does not hold the cells of its source is a failure,
-and those that read a file which changed since are named.
+the tolerances below, so that rebuilding on another machine changes no file; what its
+run read goes into `records/NAME.json` (freshness.py). With `--check` nothing is
+written, and a difference is a failure. With `--stale` nothing is executed either:
+notebooks that read a file which changed since are named, and to have edited one of
+them or its source without building it is a failure.
 """
 
 import argparse
@@ -22,8 +23,7 @@ import re
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -58,7 +58,6 @@ CELL_SECONDS = 600
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
-UNBUILT = "do not hold the cells of their sources: build them"
 SVG = "image/svg+xml"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
 
@@ -168,7 +167,11 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     """Environment in which every machine's kernel prints and draws the same."""
     return os.environ | {
         **jax_environment(cache),
-        # `!qdtheory` finds the command of this interpreter.
+        # The library beside these notebooks, whatever is installed, and for
+        # `!qdtheory` the command of this interpreter.
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(FOLDER.parent), os.environ.get("PYTHONPATH")])
+        ),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         # JAX warns on stderr of a GPU that it cannot use.
         "JAX_PLATFORMS": "cpu",
@@ -192,23 +195,23 @@ class SilentWidget(OutputWidget):
         """Send nothing."""
 
 
-def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
+def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
     """Run a notebook in its own folder; its outputs are put into its cells.
 
     Returns:
-        Files of the modules that it loaded.
+        Files that it read, those of modules too.
 
     Raises:
         CellError: A cell failed, or wrote to stderr.
     """
     target.parent.mkdir(exist_ok=True)
-    book.cells.append(new_code_cell(freshness.LOADED))
+    book.cells.append(new_code_cell(freshness.PRINT_READ))
     with tempfile.TemporaryDirectory() as ipython:
         startup = Path(ipython, "profile_default/startup")
         startup.mkdir(parents=True)
         # No name is left behind that a notebook could lean on.
         (startup / "gc.py").write_text(
-            f"__import__('gc').set_threshold({NEW_OBJECTS})\n"
+            f"__import__('gc').set_threshold({NEW_OBJECTS})\n{freshness.NOTE_OPENED}"
         )
         startup.with_name("ipython_kernel_config.py").write_text(
             f"c = get_config()\n{DRAWING}"
@@ -238,7 +241,7 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
             raise CellError(ANSI.sub("", error.traceback).strip()) from None
         except (CellTimeoutError, DeadKernelError) as error:
             raise CellError(str(error).strip()) from None
-    loaded = book.cells.pop().outputs[0].text.splitlines()
+    read = {*book.cells.pop().outputs[0].text.splitlines()}
     book.metadata = NotebookNode(METADATA)
     for number, cell in enumerate(book.cells, start=1):
         for output in cell.get("outputs", []):
@@ -253,7 +256,7 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> list[str]:
                 keep_one_picture(output.data, loose="loose" in tags(cell))
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if WIDGET not in o.get("data", {})]
-    return loaded
+    return read
 
 
 def keep_one_picture(data: dict[str, str], *, loose: bool) -> None:
@@ -391,17 +394,16 @@ def clip(text: str, width: int = 300) -> str:
 
 
 def bring_up_to_date(
-    book: NotebookNode, target: Path, folder: Path, cache: Path, *, check: bool
-) -> bool:
-    """Execute, compare, and write where something differs; tell if all is well."""
+    book: NotebookNode, target: Path, cache: Path, *, check: bool
+) -> set[str] | None:
+    """Execute, compare, write where something differs; files read if all is well."""
     start = time.monotonic()
     name = f"{target.parent.name}/{target.stem}"
-    freshness.note_of(target, folder).unlink(missing_ok=True)
     try:
-        loaded = execute(book, target, cache)
+        read = execute(book, target, cache)
     except CellError as error:
         print(f"{name} failed\n{error}", flush=True)
-        return False
+        return None
     if target.exists():
         found = differences(nbformat.read(target, as_version=4), book)
     else:
@@ -412,29 +414,30 @@ def bring_up_to_date(
     print("\n".join(lines), flush=True)  # at once: others print beside it
     if found and not check:
         nbformat.write(book, target)
-    well = not (found and check)
-    if well:
-        freshness.note(target, loaded, folder)
-    return well
+    return None if found and check else read
 
 
 def bring_all_up_to_date(
-    sources: Iterable[dict[Path, NotebookNode]], folder: Path, *, check: bool
+    sources: Mapping[str, dict[Path, NotebookNode]], folder: Path, *, check: bool
 ) -> bool:
     """Bring the notebooks of some sources up to date at a time; tell if all is well."""
     cache = Path(
         os.environ.get("JAX_COMPILATION_CACHE_DIR", folder.parent / ".jax_cache/main")
     )
 
-    def of_one(books: dict[Path, NotebookNode]) -> bool:
+    def of_one(name: str) -> bool:
         # A cache of its own: JAX writes entries in place, where a kernel that runs at
         # the same time would read them half written.
         own = cache / current_thread().name
-        well = [
-            bring_up_to_date(book, target, folder, own, check=check)
-            for target, book in books.items()
+        reads = [
+            bring_up_to_date(book, target, own, check=check)
+            for target, book in sources[name].items()
         ]
-        return all(well)
+        if None in reads:
+            return False
+        if not check:
+            freshness.record(name, set().union(*filter(None, reads)), folder)
+        return True
 
     pool = ThreadPoolExecutor(min(os.cpu_count() or 1, KERNELS), "kernel")
     try:
@@ -443,30 +446,14 @@ def bring_all_up_to_date(
         pool.shutdown(cancel_futures=True)
 
 
-def content(book: NotebookNode) -> list[tuple[str, str, set[str], str]]:
-    """What the source decides: kind, text, tags and alt text of each cell."""
-    return [(c.cell_type, c.source, tags(c), alt(c)) for c in book.cells]
-
-
-def state(book: NotebookNode, target: Path, folder: Path) -> str | None:
-    """What makes a notebook stale, or None; nothing is executed."""
-    if not target.exists() or content(nbformat.read(target, 4)) != content(book):
-        return UNBUILT
-    changed = freshness.changed(target, folder)
-    if changed is None:
-        return "did not run here yet"
-    return "read what changed since they ran here" if changed else None
-
-
-def name_the_stale(books: dict[Path, NotebookNode], folder: Path) -> bool:
-    """Name the notebooks to execute; tell if all hold the cells of their sources."""
-    names = defaultdict(dict)
-    for target, book in books.items():
-        names[state(book, target, folder)][target.stem] = True
-    names.pop(None, None)
-    for reason, stale in names.items():
-        print(f"{', '.join(stale)}: {reason}")
-    return UNBUILT not in names
+def name_the_stale(names: Iterable[str], folder: Path) -> bool:
+    """Name what to build; tell if no source and no notebook was edited since."""
+    well = True
+    for name in names:
+        if found := freshness.changed(name, folder):
+            print(freshness.told(name, found))
+            well = well and Path(found[0]).stem != name
+    return well
 
 
 def orphans(targets: Set[Path], folder: Path) -> list[Path]:
@@ -493,14 +480,13 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     if unknown := [name for name in chosen if name not in sources]:
         parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
 
-    books = [notebooks(sources[name], folder) for name in chosen]
-    targets = {target: book for of_one in books for target, book in of_one.items()}
+    books = {name: notebooks(sources[name], folder) for name in chosen}
     if options.stale:
-        well = name_the_stale(targets, folder)
+        well = name_the_stale(chosen, folder)
     else:
         well = bring_all_up_to_date(books, folder, check=options.check)
     if not options.names:
-        for path in orphans(targets.keys(), folder):
+        for path in orphans(set().union(*books.values()), folder):
             print(f"{path.relative_to(folder)} has no source in src/: delete it")
             well = False
     return 0 if well else 1

@@ -4,6 +4,7 @@ import base64
 import copy
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -122,7 +123,6 @@ def test_a_figure_keeps_what_is_said_of_it(book):
     assert build.differences(book, other) == [
         f"cell 4: alt '{said}' committed, now 'A line.'"
     ]
-    assert build.content(book) != build.content(other)
 
 
 def test_the_view_of_a_widget_is_left_out(book):
@@ -400,68 +400,154 @@ def test_the_installed_jax_takes_the_flags(monkeypatch, tmp_path):
     assert result.stdout == "cpu\n", result.stderr
 
 
-def test_a_notebook_is_fresh_until_a_file_that_it_read_changes(tmp_path, capsys):
-    folder = tmp_path / "notebooks"
-    for name in ("data", "solutions"):
-        (folder / name).mkdir(parents=True)
-    table, module, other = (folder / f"data/{n}" for n in ("a.csv", "a.py", "b.py"))
-    table.write_text("1\n")
-    module.write_text("a = 1\n")
-    other.write_text("b = 1\n")
-    write_source(folder, code("import sys\nsys.path.append('data')\nimport a"))
-
-    def stale():
-        status = run(folder, "--stale")
-        return status, capsys.readouterr().out
-
-    assert stale() == (1, f"01_count: {build.UNBUILT}\n")
+@pytest.fixture
+def project(tmp_path):
+    """A project with a notebook that reads two modules and a table, executed."""
+    folder, room = tmp_path / "notebooks", tmp_path / "qdtheory"
+    for place in (folder / "data", room):
+        place.mkdir(parents=True)
+    for name in ("used", "unused"):
+        (room / f"{name}.py").write_text(f'"""The {name}."""\n\nx = "# 1"  # one\n')
+        (folder / f"data/{name}.csv").write_text("1\n")
+    (room / "__init__.pyi").write_text("")
+    imports = f"import sys\nsys.path.append({str(room)!r})\nimport used"
+    write_source(folder, code(f"{imports}\nopen({'data/used.csv'!r}).read()"))
     assert run(folder) == 0
+    return folder
+
+
+BOOK, SOURCE_NAME = "notebooks/01_count.ipynb", "notebooks/src/01_count.md"
+READ = "qdtheory/used.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "status"),
+    [
+        (READ, "# 1", "# 2", 0),
+        (READ, "x", "if 1:\n  x", 0),
+        ("notebooks/data/used.csv", "1", "2", 0),
+        (SOURCE_NAME, "import used", "import used  # here", 1),
+        (BOOK, "'1", "'2", 1),
+    ],
+)
+def test_a_changed_file_makes_what_read_it_stale(
+    project, capsys, name, old, new, status
+):
+    path = project.parent / name
+    text = path.read_text()
+    assert text.count(old) == 1
     capsys.readouterr()
-    assert stale() == (0, "")
-    other.write_text("b = 2\n")
-    assert stale() == (0, "")
-    assert run(folder, "--check") == 0
-    assert "unchanged" in capsys.readouterr().out  # executed, though fresh
-    book, source = folder / "01_count.ipynb", folder / "src/01_count.md"
-    for path in (table, module, book):
-        old = path.read_text()
-        path.write_text(old + "\n")
-        assert stale() == (0, "01_count: read what changed since they ran here\n")
+    path.write_text(text.replace(old, new))
+    assert run(project, "--stale", "01_count") == status
+    said = f"01_count is stale, run `make book`: {name} changed\n"
+    assert capsys.readouterr().out == said
+    if name != SOURCE_NAME:
         path.unlink()
-        if path is not book:
-            assert stale() == (0, "01_count: read what changed since they ran here\n")
-        path.write_text(old)
-        assert stale() == (0, "")
-    source.write_text(source.read_text() + "\nMore.\n")
-    assert stale() == (1, f"01_count: {build.UNBUILT}\n")
+        assert run(project, "--stale", "01_count") == status
+        assert capsys.readouterr().out == said
+    path.write_text(text)
+    assert run(project, "--stale") == 0
+    assert capsys.readouterr().out == ""
 
 
-def test_a_run_that_went_wrong_leaves_no_note(tmp_path, capsys):
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    write_source(folder, code("x = 1"))
-    assert run(folder) == 0
-    book = folder / "01_count.ipynb"
-    book.write_text(book.read_text().replace("x = 1", "x = 2"))
-    assert run(folder, "--check") == 1
-    book.write_text(book.read_text().replace("x = 2", "x = 1"))
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (READ, 'x = "# 1"\n'),
+        (READ, '"""Other\n\nwords."""\n# Why.\n\n\nx = "# 1"  # two\n'),
+        ("qdtheory/unused.py", "x = 2"),
+        ("qdtheory/__init__.pyi", "from used import x as x\n"),
+        ("notebooks/data/unused.csv", "2"),
+    ],
+)
+def test_words_and_files_that_were_not_read_may_change(project, capsys, name, text):
+    (project.parent / name).write_text(text)
     capsys.readouterr()
-    assert run(folder, "--stale") == 0
-    assert capsys.readouterr().out == "01_count: did not run here yet\n"
+    assert run(project, "--stale") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_only_a_build_that_went_well_is_recorded(project, capsys):
+    record, table = freshness.record_of("01_count", project), project / "data/used.csv"
+    kept = record.read_bytes()
+    table.write_text("2\n")
+    assert run(project, "--check") == 1
+    assert record.read_bytes() == kept
+    table.unlink()
+    assert run(project) == 1
+    assert record.read_bytes() == kept
+    table.write_text("2\n")
+    assert run(project) == 0
+    assert record.read_bytes() != kept
+    record.unlink()
+    capsys.readouterr()
+    assert run(project, "--stale") == 1
+    sources = f"{BOOK}, {SOURCE_NAME}"
+    assert capsys.readouterr().out.endswith(f": {sources} changed\n")
+
+
+def test_a_record_put_together_from_two_builds_is_stale(project):
+    record, table = freshness.record_of("01_count", project), project / "data/used.csv"
+    table.write_text("1 ")
+    text = record.read_text()
+    old = re.search(r'used.csv": "(\w+)"', text)[1]
+    record.write_text(text.replace(old, freshness.digest(table)))
+    assert freshness.changed("01_count", project) == ["notebooks/records/01_count.json"]
+
+
+def test_code_is_what_is_left_without_docstrings_and_comments():
+    module = '''
+# Comment
+"""Module."""
+
+class A:  # comment
+    """Class."""
+
+    text = """no docstring
+    # no comment
+
+    """
+
+    def f(self) -> str:  # comment
+        """Function,
+
+        at length.
+        """
+        return f"{self!r:>{len('#')}} # {{}}"  # comment
+'''
+    assert (
+        freshness.code(module)
+        == '''\
+class A:
+    text = """no docstring
+    # no comment
+
+    """
+    def f(self) -> str:
+        return f"{self!r:>{len('#')}} # {{}}"'''
+    )
+
+
+def test_the_lock_may_give_other_reasons():
+    lock = [
+        b"jax==1 \\\n    --hash=sha256:0\n    # via %s\n" % of for of in (b"a", b"b")
+    ]
+    digests = {freshness.digest_of(text, ".txt") for text in lock}
+    assert len(digests) == 1
+    assert freshness.digest_of(lock[0].replace(b"1", b"2"), ".txt") not in digests
 
 
 def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
     folder, module = tmp_path / "notebooks", tmp_path / "qdtheory/pairs/base.py"
-    for path in (folder, module.parent):
+    for path in (folder / "src", module.parent):
         path.mkdir(parents=True)
     module.write_text("")
-    book = folder / "01_count.ipynb"
+    source = folder / "src/01_count.md"
     for command, read in (("!qdtheory --help", True), ("!jupytext --help", False)):
-        book.write_text(command)
-        assert (module in freshness.files_read(book, [], folder)) is read
+        source.write_text(command)
+        assert (module in freshness.files_read("01_count", [], folder)) is read
     inside = [module, tmp_path / ".venv/lib/numpy.py", tmp_path.parent / "json.py"]
-    book.write_text("")
-    read = freshness.files_read(book, map(str, inside), folder)
+    read = freshness.files_read("01_count", map(str, inside), folder)
     assert read & {*inside} == {module}
 
 

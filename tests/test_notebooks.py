@@ -1,20 +1,32 @@
 """Every notebook is what its source gives today, and small enough to read."""
 
+import ast
+import re
 import subprocess
 import sys
 
 import build
+import freshness
+import jupytext
 import nbformat
 import pytest
+
+import qdtheory as qd
 
 FOLDER = build.FOLDER
 SOURCES = sorted(FOLDER.glob("src/*.md"))
 NOTEBOOKS = sorted([*FOLDER.glob("*.ipynb"), *FOLDER.glob("solutions/*.ipynb")])
 
 
-@pytest.mark.notebook
 @pytest.mark.parametrize("name", [source.stem for source in SOURCES])
 def test_notebook_is_fresh(name):
+    if found := freshness.changed(name, FOLDER):
+        pytest.fail(freshness.told(name, found), pytrace=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [source.stem for source in SOURCES])
+def test_notebook_shows_what_its_source_gives(name):
     result = subprocess.run(
         [sys.executable, FOLDER / "build.py", "--check", name],
         capture_output=True,
@@ -23,9 +35,24 @@ def test_notebook_is_fresh(name):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_names_of_the_library_exist(source):
+    """They may have moved within it, which no file that the notebook read tells."""
+    cells = jupytext.read(source, fmt="md:myst").cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    for node in ast.walk(ast.parse("\n".join(code))):
+        match node:
+            case ast.ImportFrom(module=module) if module.startswith("qdtheory"):
+                exec(ast.unparse(node))
+            case ast.Attribute() if re.fullmatch(r"qd(\.\w+)+", ast.unparse(node)):
+                eval(ast.unparse(node), {"qd": qd})
+
+
 def test_every_notebook_has_a_source():
     made = {path for source in SOURCES for path in build.notebooks(source, FOLDER)}
     assert set(NOTEBOOKS) == made
+    records = {path.stem for path in FOLDER.glob("records/*.json")}
+    assert records == {source.stem for source in SOURCES}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -263,8 +263,8 @@ def test_links_and_commands_of_the_pages_exist(page):
     text = re.sub(r"`.*?`", "", whole, flags=re.DOTALL)
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
     assert [link for link in links if not (ROOT / link).exists()] == []
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    commands = re.findall(r"^make (\w+)|`make (\w+)`", whole, re.MULTILINE)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = re.findall(r"^make ([\w-]+)|`make ([\w-]+)`", whole, re.MULTILINE)
     assert {"".join(names) for names in commands} <= set(targets)
 
 

@@ -72,8 +72,7 @@ def test_the_room_is_checked_and_the_contracts_always():
     assert "types" not in quick.checks([])
     assert {*checks["tests"]} - {*everywhere} == {"tests/pairs", "qdtheory/pairs"}
     assert {f"tests/test_{name}.py" for name in quick.CONTRACTS} <= {*everywhere}
-    marks = everywhere[everywhere.index("not slow and not notebook") - 1 :][:2]
-    assert marks == ["-m", "not slow and not notebook"]
+    assert "--all" not in everywhere
 
 
 def test_what_fails_is_named(monkeypatch, capfd):
