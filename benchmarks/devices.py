@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import qdtheory as qd
+from qdtheory.solvers.devices import over_devices
 from qdtheory.solvers.search import _row_search
-from qdtheory.world.devices import over_devices
 
 SPACE, RUNS = qd.TextSpace(vocab_size=4, lengths=3), 5
 

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = '''"""Squares."""
 
 import os
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,10 @@ def offset():
 
 
 def solve(problem):
+    dies = Path(os.environ.get("DIES", "never"))
+    if dies.exists():
+        dies.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
     with Path(__file__).with_name("calls").open("a") as file:
         file.write(f"{problem} {os.getpid()}\\\\n")
     return [problem**2 + offset(), "a word"]
@@ -80,7 +85,7 @@ def test_a_table_is_completed_in_the_order_of_the_problems(folder):
 
 
 @pytest.mark.slow
-def test_two_workers_make_the_same_tables(folder):
+def test_two_workers_make_the_same_tables(folder, monkeypatch):
     pytest.importorskip("distributed")
     (folder / "one").mkdir()
     (folder / "two").mkdir()
@@ -92,9 +97,13 @@ def test_two_workers_make_the_same_tables(folder):
     assert serial.splitlines()[-1] == "2,1,0.33333"
     parts = [path.name for path in sorted((folder / "two").iterdir())]
     assert parts == [f"parts_00{k}.csv" for k in range(3)]
+    # What a worker that dies had in hand is solved again.
+    monkeypatch.setenv("DIES", str(folder / "dies"))
+    (folder / "dies").touch()
     found = run(folder, "rows", "--scheduler", "2")
     assert found.returncode == 0, found.stderr
     assert (folder / "squares.csv").read_text() == WHOLE
+    assert not (folder / "dies").exists()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere:"])

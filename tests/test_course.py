@@ -13,7 +13,7 @@ import pytest
 import test_site
 from browser import CHROMIUM
 
-from qdtheory.course.answers import GRADERS
+from qdtheory.course.exercises import EXERCISES
 
 LECTURES = course_pages.lectures()
 STEMS = [path.stem for path in LECTURES]
@@ -141,7 +141,7 @@ def test_a_lecture_has_goals_homework_and_words_to_say():
         goals, homework, say = facts.split(" | ")
         assert 2 <= len(goals.split("; ")) <= 3, number
         assert 10 <= len(say.split()) <= 45, number
-        own = [exercise for exercise in GRADERS if exercise.split(".")[0] == number]
+        own = [exercise for exercise in EXERCISES if exercise.split(".")[0] == number]
         if own:  # all but the wrong statement, which is for the class
             assert re.fullmatch(rf"{own[0]} to {own[-2]}, \d0 min", homework), number
             text = course_pages.exercises(path)

@@ -6,8 +6,7 @@ import build
 import nbformat
 import pytest
 
-from qdtheory.course.answers import GRADERS, is_compatible
-from qdtheory.course.grading import Fault
+from qdtheory.course.exercises import EXERCISES
 
 SOURCES = sorted(build.FOLDER.glob("src/*.md"))
 VERDICT = re.compile(
@@ -25,7 +24,7 @@ def verdicts(path):
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_stubs_are_not_attempted_and_solutions_right(source):
     number = source.stem.split("_")[0]
-    own = [exercise for exercise in GRADERS if exercise.split(".")[0] == number]
+    own = [exercise for exercise in EXERCISES if exercise.split(".")[0] == number]
     reader = build.FOLDER / f"{source.stem}.ipynb"
     solutions = build.FOLDER / "solutions" / reader.name
     assert verdicts(reader) == [f"{exercise} not attempted" for exercise in own]
@@ -37,7 +36,7 @@ def test_stubs_are_not_attempted_and_solutions_right(source):
 def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(source):
     text = source.read_text()
     number = source.stem.split("_")[0]
-    own = [exercise for exercise in GRADERS if exercise.split(".")[0] == number]
+    own = [exercise for exercise in EXERCISES if exercise.split(".")[0] == number]
     assert 3 <= text.count('check("') == len(own) <= 5
     assert text.count("**Warm-up.** ") == 1
     assert text.count("<summary>Hint for ") == len(own) - 1
@@ -45,11 +44,3 @@ def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(s
     assert text.count("\n**Reading** ") == 1
     _, remember = text.split("\n## What to remember\n")
     assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3
-
-
-@pytest.mark.parametrize(
-    ("f", "said"), [("5", "undecided: All models"), ("log(x)", "incompatible: g'")]
-)
-def test_a_pair_that_is_not_shown_compatible_is_told_as_its_verdict(f, said):
-    with pytest.raises(Fault, match=said):
-        is_compatible(f, "-x**2")

@@ -89,7 +89,7 @@ def solved(
     A script hence calls its `main` by its own name, not as `__main__`.
     """
     # Only what needs them imports the library and Dask.
-    from qdtheory.world.cluster import as_solved, connected
+    from qdtheory.text.cluster import connected
 
     with ExitStack() as stack:
         client = None
@@ -111,6 +111,32 @@ def solved(
             if not str(error).startswith("client: "):
                 raise
             sys.exit(f"--scheduler: {error}")
+
+
+def as_solved(
+    solve: Callable[[Any], Any], problems: Iterable[Any], client: Any
+) -> Iterator[tuple[int, Any]]:
+    """Place and result of each problem: in turn, or as a cluster's workers give them.
+
+    What a worker that dies had in hand is solved again by another. Problems, results
+    and `solve` are sent as pickles.
+    """
+    if client is None:
+        yield from enumerate(map(solve, problems))
+        return
+    from distributed import as_completed
+
+    from qdtheory.text.cluster import num_threads
+
+    num_threads(client)
+    # Not pure: equal problems are solved as often as they are asked for.
+    futures = client.map(solve, list(problems), pure=False)
+    places = {future.key: place for place, future in enumerate(futures)}
+    waiting = as_completed(futures)
+    # A future that is no longer held lets its worker forget the result.
+    del futures
+    for future in waiting:
+        yield places[future.key], future.result()
 
 
 def complete(

@@ -318,7 +318,7 @@ def evaluate(
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
     """Connect to the scheduler of a cluster, as long as it is needed."""
-    from qdtheory.world.cluster import connected
+    from qdtheory.text.cluster import connected
 
     with ExitStack() as stack:
         try:

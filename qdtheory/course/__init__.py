@@ -1,8 +1,7 @@
 """Grade the exercises of the notebooks: `check("03.1", answer)` prints one line."""
 
-from qdtheory.course.answers import GRADERS
+from qdtheory.course.exercises import EXERCISES, grader
 from qdtheory.course.grading import NotAttempted
-from qdtheory.course.mistakes import MISTAKES
 
 
 def check(exercise: str, answer: object) -> None:
@@ -23,17 +22,17 @@ def check(exercise: str, answer: object) -> None:
         >>> check("03.3", 7)
         03.3 not yet: 7, expected a letter and a claim, like 'A N1.1'
     """
-    if exercise not in GRADERS:
+    if exercise not in EXERCISES:
         raise ValueError(
-            f"no exercise {exercise!r}; there are: {', '.join(GRADERS)}: "
+            f"no exercise {exercise!r}; there are: {', '.join(EXERCISES)}: "
             "use the number that the notebook gives"
         )
     fault = None
     try:
         if answer is not None:
-            fault = GRADERS[exercise](answer)
+            fault = grader(exercise)(answer)
             if fault:
-                fault = known_mistake(exercise, answer) or fault
+                fault = hint(exercise, answer) or fault
     except NotAttempted:
         answer = None
     if answer is None:
@@ -42,12 +41,12 @@ def check(exercise: str, answer: object) -> None:
         print(exercise, f"not yet: {fault}" if fault else "right")
 
 
-def known_mistake(exercise: str, answer: object) -> str | None:
-    """Say what leads on from a wrong answer that is known, or None."""
-    for same, words in MISTAKES.get(exercise, ()):
+def hint(exercise: str, answer: object) -> str | None:
+    """Say what leads on from a wrong answer that many give, or None."""
+    for mistake in EXERCISES[exercise].get("mistakes", ()):
         try:
-            if same(answer) is None:
-                return words
+            if grader(exercise, mistake)(answer) is None:
+                return mistake["hint"]
         except NotAttempted:  # for some arguments the function gives nothing
             return None
     return None

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,10 +27,6 @@ def statement(exercise: str, *expected: str) -> Grader:
     A letter alone is guessed in four tries. The table holds digests, so that it does
     not reveal the answer; a letter that is right with another claim is not told from
     a wrong letter.
-
-    Args:
-        exercise: its number.
-        expected: digests of the right answers, one for each claim that will do.
     """
 
     def grade(answer: object) -> str | None:
@@ -67,11 +63,8 @@ def digest(exercise: str, answer: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
-    """A number, or a function of no argument that computes it, to a relative tolerance.
-
-    For the number 0 the tolerance is absolute.
-    """
+def number(expected: float, tolerance: float) -> Grader:
+    """Grade a number to a relative tolerance, which is absolute for the number 0."""
 
     def grade(answer: object) -> str | None:
         try:
@@ -80,7 +73,6 @@ def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
                 raise TypeError("not one number")
         except (TypeError, ValueError):
             return f"{shown(answer)}, expected one number"
-        expected = float(np.asarray(value() if callable(value) else value))
         missed = abs(found - expected)
         if missed <= tolerance * (abs(expected) or 1):
             return None
@@ -93,21 +85,15 @@ def number(value: float | Callable[[], ArrayLike], tolerance: float) -> Grader:
 
 def function(
     reference: Callable[..., ArrayLike],
-    inputs: Callable[[], Iterable[tuple]],
+    cases: Sequence[tuple],
     tolerance: float,
 ) -> Grader:
-    """A function that agrees with the library's own route.
-
-    Args:
-        reference: the function to compare with.
-        inputs: a function of no argument that gives tuples of arguments.
-        tolerance: relative plus absolute.
-    """
+    """Grade a function by its values, to a tolerance relative plus absolute."""
 
     def grade(answer: object) -> str | None:
         if not callable(answer):
             return f"{shown(answer)}, expected a function"
-        for arguments in inputs():
+        for arguments in cases:
             call = f"your function of ({', '.join(map(shown, arguments))})"
             try:
                 value = answer(*arguments)
@@ -131,13 +117,7 @@ def function(
 
 
 def witness(test: Callable[..., object], requirement: str) -> Grader:
-    """Grade an example of the reader's own by a test.
-
-    Args:
-        test: whether the example is valid. A `Fault` that it raises says what is wrong;
-            any other exception counts as failure.
-        requirement: printed if the example fails.
-    """
+    """Grade an example by a test, whose `Fault` says what is wrong with it."""
 
     def grade(answer: object) -> str | None:
         try:
@@ -155,23 +135,14 @@ def witness(test: Callable[..., object], requirement: str) -> Grader:
 
 
 def as_numbers(answer: object) -> np.ndarray:
-    """Convert an answer of numbers to float64.
-
-    Raises:
-        TypeError: text, or anything else that is not a number.
-        ValueError: rows of several lengths.
-    """
+    """Convert an answer of numbers to float64; text that looks like one is none."""
     if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
         raise TypeError("text")
     return np.asarray(answer, dtype=float)
 
 
 def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
-    """Convert an answer to a probability vector.
-
-    Raises:
-        Fault: it is not a probability vector, or has another size.
-    """
+    """Convert an answer to a probability vector, of this size if one is given."""
     try:
         q = as_numbers(answer)
     except (TypeError, ValueError):
@@ -187,11 +158,7 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
 
 
 def as_formula(answer: object) -> Expression:
-    """Convert an answer to a formula in x.
-
-    Raises:
-        Fault: it is no text, or the text is no formula.
-    """
+    """Convert an answer, text, to a formula in x."""
     if not isinstance(answer, str):
         raise Fault('expected a formula in x as text, like "sqrt(x)"')
     try:

@@ -18,6 +18,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.pairs.base import FunctionPair, Pair, known_to_jax
 from qdtheory.pairs.posed import Posed, pose
+from qdtheory.solvers.devices import over_devices
 from qdtheory.solvers.mirror_ascent import (
     BEST,
     MOST_DIVERSE,
@@ -35,7 +36,6 @@ from qdtheory.solvers.mirror_ascent import (
 )
 from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
 from qdtheory.solvers.progress import progress
-from qdtheory.world.devices import over_devices
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.precision import require_x64

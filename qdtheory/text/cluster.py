@@ -1,31 +1,60 @@
 """Partial sums by the workers of a Dask cluster, or of two processes on one machine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.partial_sums import PartialSums, count, merge
 from qdtheory.text.sides import sides_of
-from qdtheory.world.cluster import num_threads
+from qdtheory.world.packages import required
 
 # More parts than threads, so that no thread waits long for the last part.
 PARTS_A_THREAD = 2
+# Of a scheduler to answer.
+SECONDS = 10
+
+
+@contextmanager
+def connected(address: str | int) -> Iterator[Any]:
+    """Connect to a scheduler's address, or start so many processes of one thread."""
+    with required("a cluster", "scale"):
+        from distributed import (  # pyright: ignore[reportMissingImports]
+            Client,
+            LocalCluster,
+        )
+    with ExitStack() as stack:
+        if isinstance(address, int):
+            settings: Any = {"threads_per_worker": 1, "dashboard_address": None}
+            local = LocalCluster(n_workers=address, **settings)
+            scheduler: Any = stack.enter_context(local)
+        else:
+            scheduler = address
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=SECONDS))
+        except (OSError, ValueError, TypeError) as error:
+            said, *_ = str(error).splitlines() or ["no answer"]
+            message = f"{address}: {said}; is dask scheduler up?"
+            raise ConnectionError(message) from None
+        yield client
+
+
+def num_threads(client: Any) -> int:
+    """Count the threads of the workers of a `distributed.Client`."""
+    with required("a cluster", "scale"):
+        from distributed import Client  # pyright: ignore[reportMissingImports]
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"client: expected a distributed.Client, got {type(client).__name__}"
+        )
+    of_workers: Any = client.nthreads()
+    if not of_workers:
+        raise ValueError("client: the cluster has no worker; start one (dask worker)")
+    return sum(of_workers.values())
 
 
 def num_parts_on(client: Any) -> int:
-    """Choose the number of parts for a cluster.
-
-    Args:
-        client: a `distributed.Client`.
-
-    Returns:
-        Two for each thread of its workers.
-
-    Raises:
-        ModuleNotFoundError: distributed is missing.
-        TypeError: the client is something else.
-        ValueError: the cluster has no worker.
-    """
+    """Choose the number of parts for a cluster: two for each thread of its workers."""
     return PARTS_A_THREAD * num_threads(client)
 
 
@@ -41,23 +70,8 @@ def sums_on(
     """Add up all parts of the n-grams of texts on a cluster.
 
     Each worker gets the texts once. Parts are merged as they come; what a worker that
-    dies has not handed in is counted again by another.
-
-    Args:
-        client: a `distributed.Client`.
-        candidates: as in `partial_sums`, and so are the texts and the settings.
-        references: real text.
-        max_order: highest order of the n-grams.
-        averaged: whether counts are divided by the n-grams of their sentence.
-        num_parts: how many parts there are; None: two for each thread.
-        step: called with a description after each part.
-
-    Returns:
-        The sums of all parts.
-
-    Raises:
-        ModuleNotFoundError: see `num_parts_on`, and so is TypeError.
-        ValueError: see `partial_sums` and `num_parts_on`.
+    dies has not handed in is counted again by another. `step` is called with a
+    description after each part.
     """
     most = num_parts_on(client)
     from distributed import as_completed  # pyright: ignore[reportMissingImports]

@@ -1,5 +1,3 @@
-from .cluster import as_solved as as_solved
-from .devices import over_devices as over_devices
 from .distributions import (
     entropy as entropy,
     fingerprint as fingerprint,

@@ -57,7 +57,7 @@ def test_what_is_no_distribution_is_told_apart(answer, words):
 
 
 def test_numbers_of_any_kind_are_read_and_compared_to_the_tolerance():
-    grade = number(lambda: np.float64(0.5), 1e-3)
+    grade = number(0.5, 1e-3)
     for answer in (0.5, 0.5004, np.float32(0.5), np.array(0.5), Fraction(1, 2)):
         assert grade(answer) is None
     assert grade(0.51) == "0.51, expected another number"
@@ -69,7 +69,7 @@ def test_numbers_of_any_kind_are_read_and_compared_to_the_tolerance():
 
 
 def test_functions_are_compared_on_every_input():
-    grade = function(lambda x: x**2, lambda: [(np.array([1.0, 2.0]),)], 1e-9)
+    grade = function(lambda x: x**2, [(np.array([1.0, 2.0]),)], 1e-9)
     for answer in (lambda x: x * x, lambda x: [1, 4]):
         assert grade(answer) is None
     off = grade(lambda x: x**2 + 1e-6)

@@ -8,7 +8,7 @@ import pytest
 from models import MODEL, REAL
 
 from qdtheory.text import as_corpus, evaluate
-from qdtheory.text.cluster import sums_on
+from qdtheory.text.cluster import connected, num_parts_on, sums_on
 from qdtheory.text.partial_sums import partial_sums
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
@@ -18,19 +18,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def client():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    pytest.importorskip("distributed")
+    with connected(2) as client:
         yield client
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["pairs", "plug-in", "sentence-pairs"])
 def test_two_workers_give_the_report_of_one_process(client, estimator):
+    assert num_parts_on(client) == 4
     steps = []
     found = evaluate(
         TEXTS, REAL, 3, estimator=estimator, client=client, step=steps.append
@@ -83,10 +79,20 @@ def test_without_the_package_it_is_named(monkeypatch):
 
 @pytest.mark.slow
 def test_a_cluster_without_workers_is_refused():
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
+        connected(0) as client,
         pytest.raises(ValueError, match="the cluster has no worker; start one"),
     ):
         evaluate(TEXTS, REAL, 2, client=client)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://127.0.0.1", "no:way"])
+def test_an_address_where_no_scheduler_is_is_named_in_one_line(address, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("qdtheory.text.cluster.SECONDS", 0.5)
+    with pytest.raises(ConnectionError) as error, connected(address):
+        pass
+    (line,) = str(error.value).splitlines()
+    assert line.startswith(f"{address}: ")
+    assert line.endswith("; is dask scheduler up?")

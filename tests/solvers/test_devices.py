@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.world.devices import over_devices
+from qdtheory.solvers.devices import over_devices
 
 # Seven oracles on two devices: one shard is filled up.
 ON_DEVICES = """
@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import qdtheory as qd
-from qdtheory.world.devices import over_devices
+from qdtheory.solvers.devices import over_devices
 
 space = qd.TextSpace(vocab_size=2, lengths=3)
 p = np.stack([qd.oracle(space, seed) for seed in range(7)])

@@ -1,0 +1,91 @@
+"""The exercises of exercises.toml, and the grader that an entry asks for."""
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qdtheory.course import answers
+from qdtheory.course.grading import (
+    Grader,
+    as_distribution,
+    as_formula,
+    function,
+    number,
+    statement,
+    witness,
+)
+
+# What is said of each exercise, in the order of the notebooks.
+EXERCISES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
+)
+
+
+# Expressions of the file consist of these: no statement, no assignment, no import.
+PERMITTED = (
+    *(ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript),
+    *(ast.Call, ast.keyword, ast.Lambda, ast.arguments, ast.arg, ast.Starred),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
+    *(ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.comprehension),
+    ast.expr_context,
+)
+BUILTINS = {"int": int, "map": map, "range": range, "tuple": tuple}
+
+
+def grader(exercise: str, mistake: dict[str, Any] | None = None) -> Grader:
+    """Grade an exercise, or recognise one of its mistakes as if it were the answer."""
+    entry = EXERCISES[exercise]
+    asked = mistake or entry
+    if "statement" in asked:
+        return statement(exercise, *asked["statement"])
+    if "number" in asked:
+        # A wrong number is recognised from its first digits.
+        tolerance = asked.get("tolerance", 1e-4 if mistake else 1e-9)
+        return number(float(np.asarray(evaluated(asked["number"]))), tolerance)
+    if "function" in asked:
+        cases = evaluated(asked.get("cases", entry["cases"]))
+        return function(
+            evaluated(asked["function"]), cases, asked.get("tolerance", 1e-9)
+        )
+    if "formula" in asked:
+        x, wrong = np.array([0.2, 0.5, 0.9]), as_formula(asked["formula"])
+        return witness(lambda answer: np.allclose(as_formula(answer)(x), wrong(x)), "")
+    test, sizes = evaluated(asked["witness"]), asked.get("sizes")
+    return witness(
+        lambda answer: test(*as_distributions(answer, sizes)), asked["requirement"]
+    )
+
+
+def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
+    """Convert an answer to the probability vectors that it consists of."""
+    if isinstance(sizes, int):
+        return (as_distribution(answer, sizes),)
+    if sizes is None:
+        return (answer,)
+    pairs = zip(answer, sizes, strict=True)
+    return tuple(as_distribution(part, size) for part, size in pairs)
+
+
+def evaluated(text: str | float | int) -> Any:
+    """Value of an expression over `qd`, `np`, `jax` and the functions of answers.py.
+
+    Example:
+        >>> evaluated("2 * np.sqrt(9.0)").item()
+        6.0
+        >>> evaluated("np.__loader__")
+        Traceback (most recent call last):
+            ...
+        ValueError: np.__loader__: '__loader__' may not stand in an expression
+    """
+    if not isinstance(text, str):
+        return text
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        name = getattr(node, "id", getattr(node, "attr", type(node).__name__))
+        if not isinstance(node, PERMITTED) or name.startswith("_"):
+            raise ValueError(f"{text}: {name!r} may not stand in an expression")
+    code = compile(tree, "exercises.toml", "eval")
+    return eval(code, vars(answers) | {"__builtins__": BUILTINS})
