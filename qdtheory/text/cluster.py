@@ -13,19 +13,7 @@ PARTS_A_THREAD = 2
 
 
 def num_parts_on(client: Any) -> int:
-    """Choose the number of parts for a cluster.
-
-    Args:
-        client: a `distributed.Client`.
-
-    Returns:
-        Two for each thread of its workers.
-
-    Raises:
-        ModuleNotFoundError: distributed is missing.
-        TypeError: the client is something else.
-        ValueError: the cluster has no worker.
-    """
+    """Choose the number of parts for a cluster."""
     return PARTS_A_THREAD * num_threads(client)
 
 
@@ -42,22 +30,6 @@ def sums_on(
 
     Each worker gets the texts once. Parts are merged as they come; what a worker that
     dies has not handed in is counted again by another.
-
-    Args:
-        client: a `distributed.Client`.
-        candidates: as in `partial_sums`, and so are the texts and the settings.
-        references: real text.
-        max_order: highest order of the n-grams.
-        averaged: whether counts are divided by the n-grams of their sentence.
-        num_parts: how many parts there are; None: two for each thread.
-        step: called with a description after each part.
-
-    Returns:
-        The sums of all parts.
-
-    Raises:
-        ModuleNotFoundError: see `num_parts_on`, and so is TypeError.
-        ValueError: see `partial_sums` and `num_parts_on`.
     """
     most = num_parts_on(client)
     from distributed import as_completed  # pyright: ignore[reportMissingImports]

@@ -290,32 +290,7 @@ def planned(
     lowercase: bool = False,
     draws: int | None = None,
 ) -> tuple[Plan, dict[str, Corpus], Corpus]:
-    """Check what is to be evaluated, and describe it.
-
-    Args:
-        candidates: as in `evaluate`, and so are all others.
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU.
-        estimator: estimator of CR, NRR and CND.
-        level: coverage probability of the intervals.
-        tokenizer: how strings are split.
-        empty: treatment of empty sentences.
-        lowercase: lower-case strings before they are split.
-        draws: k of distinct_k.
-
-    Returns:
-        The plan, the candidates and the references.
-
-    Raises:
-        TypeError: see `evaluate`.
-        ValueError: see `evaluate`.
-
-    Example:
-        >>> plan, *_ = planned({"x": ["a b", "a c", "b c"]}, ["a b", "b c"], 2)
-        >>> plan.candidates, plan.references.tokens
-        ({'x': TextSize(sentences=3, tokens=6, empty=0)}, 4)
-    """
+    """Check what is to be evaluated, and describe it."""
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
@@ -376,24 +351,7 @@ def counted(
     client: Any = None,
     memory: int | None = None,
 ) -> Report:
-    """Count all n-grams.
-
-    Args:
-        plan: of the evaluation.
-        candidates: as `planned` returns them.
-        references: as `planned` returns them.
-        step: called with a description before each order of n-grams.
-        client: as in `evaluate`.
-        memory: as in `evaluate`.
-
-    Returns:
-        The report.
-
-    Raises:
-        ModuleNotFoundError: see `evaluate`.
-        TypeError: see `evaluate`.
-        ValueError: see `reported`.
-    """
+    """Count all n-grams, in parts that fit the memory or on a cluster, and report."""
     texts = candidates, references, plan.max_order
     if client is not None:
         sums = sums_on(client, *texts, averaged=plan.averaged, step=step)
@@ -414,19 +372,7 @@ def counted(
 def reported(
     plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
 ) -> Report:
-    """Compute metrics and intervals from the sums of all parts.
-
-    Args:
-        plan: of the evaluation.
-        totals: of all parts.
-        blocks: by candidate, what is known of its sentences; read once, in this order.
-
-    Returns:
-        The report.
-
-    Raises:
-        ValueError: without a group of sentences a candidate has too few n-grams.
-    """
+    """Compute metrics and intervals from all sums; the blocks are read once, in order."""
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.
@@ -528,28 +474,7 @@ def every_metric(
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
 ) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function that computes all metrics without intervals.
-
-    Args:
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
-        estimator: estimator of CR, NRR and CND.
-
-    Returns:
-        A function from candidates to an array with a row for each of `KINDS` and a
-        column for each order.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus`; or, from the function, no sentence has as many
-            tokens as an order.
-
-    Example:
-        >>> metrics = every_metric(["a b", "a c"], max_order=2)
-        >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
-        [1.0, 1.0]
-    """
+    """Build a function from candidates to all metrics: rows `KINDS`, columns orders."""
     real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:

@@ -51,44 +51,7 @@ def with_requested(
     *,
     log_probabilities: Mapping[str, Sequence[Any]] | None = None,
 ) -> Report:
-    """Add the metrics that were asked for to a report.
-
-    Args:
-        report: of the same candidates and references.
-        requests: "embeddings": Frechet distance to the references and Vendi score, of
-            MiniLM's features, without the empty sentences. "language-model": LM and
-            reverse LM score, in nats a token. "paired": BLEU and ROUGE of sentences at
-            the same place.
-        candidates: texts by name.
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU.
-        level: coverage probability of the intervals.
-        step: called with a description before each long step.
-        log_probabilities: for the Bhattacharyya distance, by candidate, log P and log Q
-            of the references and log P and log Q of its own sentences, in nats.
-
-    Returns:
-        The report with more metrics. The intervals of the Frechet distance are over the
-        sentences of candidates and references, of paired metrics over the pairs. Those
-        of LM scores are over sentences, for a fitted model, and `compare` leaves LM
-        scores out. That of the Bhattacharyya distance is over the sentences of both
-        sides, and holds for all sizes.
-
-    Raises:
-        ModuleNotFoundError: an extra is not installed.
-        ValueError: an unknown request; "paired" with samples whose sizes differ from
-            the references'; log-probabilities of other sentences, or see
-            `estimate_bhattacharyya`; or see `fit_language_model`.
-
-    Example:
-        >>> from qdtheory.text import as_corpus, evaluate
-        >>> real = as_corpus(["a b", "b c", "c a"])
-        >>> report = evaluate({"x": real}, real, max_order=1)
-        >>> found = with_requested(report, ["paired"], {"x": real}, real, 1)
-        >>> found["x"]["ROUGE-1"].value
-        1.0
-    """
+    """Add metrics of models or of paired sentences to a report of the same texts."""
     for request in requests:
         if request not in METHODS:
             expected = ", ".join(map(repr, METHODS))
