@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, cast, get_args, overload
+from typing import Any, TypeAlias, cast, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
+from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of
 from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
-Empty: TypeAlias = Literal["keep", "skip"]
 CHUNK = 2**17  # tokens that are read at a time
 
 

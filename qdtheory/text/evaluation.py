@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
-from qdtheory.text.cluster import sums_on
 from qdtheory.text.comparability import (
     copies_of,
     require_comparable,
@@ -50,11 +49,12 @@ from qdtheory.text.partial_sums import (
     parts_for,
 )
 from qdtheory.text.report import Report
-from qdtheory.text.sides import sides_of
+from qdtheory.text.sides import Side, sides_of
 from qdtheory.text.sources import is_file
 from qdtheory.text.stored import stored_corpus
 from qdtheory.text.support import unsupported, warnings_of
 from qdtheory.text.tokenizers import Tokenizer
+from qdtheory.world.cluster import num_threads
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
 
@@ -68,6 +68,8 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
+# More parts than a cluster's threads, so that none waits long for the last part.
+PARTS_A_THREAD = 2
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
 PAIRS = (
@@ -146,7 +148,7 @@ def evaluate(
     empty: Empty = "keep",
     lowercase: bool = False,
     client: Any = None,
-    requests: Collection[str] = (),
+    extra: Collection[str] = (),
     *,
     field: str | None = None,
     column: str | None = None,
@@ -184,8 +186,10 @@ def evaluate(
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
         client: a `distributed.Client`, whose workers count; None: this process does.
-        requests: metrics that are computed on request only: "embeddings",
-            "language-model" or "paired", see `with_requested`.
+        extra: also compute these metrics. "embeddings": Frechet distance to the
+            references and Vendi score, of MiniLM's features, without the empty
+            sentences. "language-model": LM and reverse LM score, in nats a token.
+            "paired": BLEU and ROUGE of sentences at the same place.
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
@@ -200,8 +204,8 @@ def evaluate(
 
     Raises:
         OSError: a file cannot be opened.
-        ModuleNotFoundError: distributed is missing, for a client; or the extra of a
-            request.
+        ModuleNotFoundError: distributed is missing, for a client; or the extra of
+            such a metric.
         TypeError: see `as_corpus`; or the client is something else.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
@@ -217,9 +221,9 @@ def evaluate(
          'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
          'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
-    if memory is not None and (requests or log_probabilities or client is not None):
+    if memory is not None and (extra or log_probabilities or client is not None):
         raise ValueError(
-            "memory: counts in parts by this process, without a client, requests and "
+            "memory: counts in parts by this process, without a client, extra and "
             "log_probabilities"
         )
     reader = read_corpus if memory is None else stored_corpus
@@ -230,25 +234,14 @@ def evaluate(
     for name, texts in _by_name(candidates).items():
         with _named("" if is_file(texts) else name):
             given[name] = read(texts)
-    plan, corpora, real = planned(
-        given,
-        real,
-        max_order,
-        smoothing,
-        estimator,
-        level,
-        empty=empty,
-        draws=draws,
-    )
+    settings = max_order, smoothing, estimator, level
+    plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
     report = counted(plan, corpora, real, step, client, memory)
-    if not requests and not log_probabilities:
+    if not extra and not log_probabilities:
         return report
-    from qdtheory.text.requested import with_requested  # late: imports JAX
+    from qdtheory.text.extra import with_extra  # late: imports JAX
 
-    settings = max_order, smoothing, level, step
-    return with_requested(
-        report, requests, corpora, real, *settings, log_probabilities=log_probabilities
-    )
+    return with_extra(report, plan, corpora, real, extra, log_probabilities, step)
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
@@ -352,10 +345,13 @@ def counted(
     memory: int | None = None,
 ) -> Report:
     """Count all n-grams, in parts that fit the memory or on a cluster, and report."""
-    texts = candidates, references, plan.max_order
+    sums = plan.max_order, plan.averaged
     if client is not None:
-        sums = sums_on(client, *texts, averaged=plan.averaged, step=step)
+        num_parts = num_parts_on(client)
+        sides = sides_of(candidates, references)
+        found = sums_on(client, sides, *sums, num_parts, step)
     else:
+        texts = candidates, references, plan.max_order
         num_parts = 1 if memory is None else parts_for(memory, *texts)
         sides = sides_of(candidates, references)
 
@@ -363,16 +359,52 @@ def counted(
             if num_parts > 1:
                 step(f"Counting part {part + 1} of {num_parts}")
             told = step if num_parts == 1 else lambda text: None
-            return count(sides, plan.max_order, plan.averaged, part, num_parts, told)
+            return count(sides, *sums, part, num_parts, told)
 
-        sums = reduce(merge, map(one, range(num_parts)))
-    return reported(plan, sums.totals, sums.blocks)
+        found = reduce(merge, map(one, range(num_parts)))
+    return reported(plan, found.totals, found.blocks)
+
+
+def num_parts_on(client: Any) -> int:
+    """Choose how many parts the workers of a `distributed.Client` count."""
+    return PARTS_A_THREAD * num_threads(client)
+
+
+def sums_on(
+    client: Any,
+    sides: Mapping[str, Side],
+    max_order: int,
+    averaged: bool,
+    num_parts: int,
+    step: Callable[[str], None],
+) -> PartialSums:
+    """Add up all parts on a cluster, whose workers get the texts once.
+
+    Parts are merged as they come; what a worker that dies has not handed in is counted
+    again by another.
+    """
+    from distributed import as_completed  # pyright: ignore[reportMissingImports]
+
+    # In a list, or each text would be scattered by itself.
+    (scattered,) = client.scatter([sides], broadcast=True)
+    settings = max_order, averaged
+    futures = [
+        client.submit(count, scattered, *settings, part, num_parts, pure=False)
+        for part in range(num_parts)
+    ]
+    whole = None
+    for future in as_completed(futures):
+        part = future.result()
+        whole = part if whole is None else merge(whole, part)
+        step(f"Counted {len(whole.totals.parts)} of {num_parts} parts")
+    assert whole is not None
+    return whole
 
 
 def reported(
     plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
 ) -> Report:
-    """Compute metrics and intervals from all sums; the blocks are read once, in order."""
+    """Compute metrics and intervals from all sums; blocks are read once, in order."""
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.

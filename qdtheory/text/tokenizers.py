@@ -3,14 +3,14 @@
 import re
 import string
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from qdtheory.text.defaults import TokenizerName
+
 Token: TypeAlias = str | int | np.integer
-Tokenizer: TypeAlias = (
-    Literal["whitespace", "13a", "characters"] | Callable[[str], Sequence[Token]]
-)
+Tokenizer: TypeAlias = TokenizerName | Callable[[str], Sequence[Token]]
 
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _APART = re.escape("".join(sorted({*string.punctuation} - {*"',-."})))

@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import signal
+import sys
 from fractions import Fraction
 from functools import partial
 from importlib.metadata import version
@@ -29,8 +32,10 @@ from qdtheory.text import (
     self_bleu,
 )
 from qdtheory.text import evaluation as module
-from qdtheory.text.evaluation import RANGES
+from qdtheory.text.evaluation import RANGES, sums_on
 from qdtheory.text.intervals import random_groups
+from qdtheory.text.partial_sums import partial_sums
+from qdtheory.text.sides import sides_of
 
 
 def left_out(metric, *texts):
@@ -279,6 +284,80 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
         assert found == whole
 
 
+# -- on a cluster ----------------------------------------------------------------------
+
+# What distributed itself leaves behind when it ends.
+quietly = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@quietly
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", ["pairs", "plug-in", "sentence-pairs"])
+def test_two_workers_give_the_report_of_one_process(client, estimator):
+    texts, steps = {"model": MODEL, "half": MODEL[:30]}, []
+    settings = {"max_order": 3, "estimator": estimator}
+    found = evaluate(texts, REAL, **settings, client=client, step=steps.append)
+    whole = evaluate(texts, REAL, **settings)
+    assert steps == [f"Counted {k} of 4 parts" for k in (1, 2, 3, 4)]
+    if estimator != "sentence-pairs":
+        assert found == whole
+    for name in texts:
+        assert found.scores[name].value == pytest.approx(
+            whole.scores[name].value, rel=1e-12, abs=1e-12
+        )
+
+
+@quietly
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_nothing_but_time(client):
+    texts = {"x": as_corpus(MODEL)}, as_corpus(REAL)
+    workers = [*client.run(os.getpid).values()]
+
+    def kill(text):
+        if workers:
+            os.kill(workers[0], signal.SIGKILL)
+            workers.clear()
+
+    found = sums_on(client, sides_of(*texts), 3, False, 30, kill)
+    whole = partial_sums(*texts, 3)
+    assert not workers
+    assert found.totals.parts == tuple(range(30))
+    assert found.totals.sums == whole.totals.sums
+    assert found.blocks == whole.blocks
+
+
+@quietly
+@pytest.mark.usefixtures("as_a_user")
+def test_without_a_cluster_it_says_what_is_missing(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 0, "dashboard_address": None, "processes": False}
+    with pytest.raises(TypeError, match=r"expected a distributed.Client, got str"):
+        evaluate({"x": MODEL}, REAL, 2, client="tcp://127.0.0.1:8786")
+    with (
+        distributed.LocalCluster(**settings) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(ValueError, match="the cluster has no worker; start one"),
+    ):
+        evaluate({"x": MODEL}, REAL, 2, client=client)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install .qdtheory\[scale\]"):
+        evaluate({"x": MODEL}, REAL, 2, client=object())
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize(
     ("candidates", "options", "error", "message"),
@@ -297,9 +376,9 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
         ),
         (
             {"x": MODEL},
-            {"memory": 10**9, "requests": ["paired"]},
+            {"memory": 10**9, "extra": ["paired"]},
             ValueError,
-            "memory: counts in parts by this process, without a client, requests and",
+            "memory: counts in parts by this process, without a client, extra and",
         ),
         ({"x": MODEL}, {"draws": 0}, ValueError, "draws: expected a whole number from"),
         ({"x": MODEL}, {"draws": 10**6}, ValueError, "x: distinct_k of 1,000,000 n-gr"),
@@ -310,30 +389,29 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
             TypeError,
             "a DataFrame without a column 'body'; there are: 'text'",
         ),
+        ({}, {}, ValueError, "at least one set of candidates"),
+        ({"x": ["a b"]}, {}, ValueError, "^x: Self-BLEU .* at least 3 .*, got 1"),
+        (
+            {"x": ["", " ", "\t"]},
+            {},
+            ValueError,
+            "^x: expected at least one sentence w",
+        ),
+        (
+            {"x": ["a b"] * 4},
+            {"empty": "drop"},
+            ValueError,
+            'expected "keep" or "skip"',
+        ),
+        ({"x": ["a"] * 4}, {}, ValueError, "^x: no sentence has 2 tokens"),
+        ({"x": [[5], [5, 1], [5]]}, {}, ValueError, "^x: pairs need .* two sentences"),
+        ({"x": as_corpus(MODEL)}, {"level": 2}, ValueError, "^level: expected"),
+        ({"x": MODEL}, {"smoothing": "add-one"}, ValueError, "^smoothing: expected"),
+        ({"x": MODEL}, {"estimator": "all"}, ValueError, "^estimator: expected"),
     ],
 )
-def test_bad_samples(candidates, options, error, message):
+def test_bad_input(candidates, options, error, message):
     with pytest.raises(error, match=message):
-        evaluate(candidates, REAL, 2, **options)
-
-
-@pytest.mark.parametrize(
-    ("candidates", "options", "message"),
-    [
-        ({}, {}, "at least one set of candidates"),
-        ({"one.txt": ["a b"]}, {}, "^one.txt: Self-BLEU .* at least 3 .*, got 1"),
-        ({"x": [""]}, {}, "^x: expected at least one sentence with a token"),
-        ({"x": ["", " ", "\t"]}, {}, "^x: expected at least one sentence with a"),
-        ({"x": ["a b"] * 4}, {"empty": "drop"}, 'empty: expected "keep" or "skip"'),
-        ({"x": ["a"] * 4}, {}, "^x: no sentence has 2 tokens"),
-        ({"x": [[5], [5, 1], [1, 5], [5]]}, {}, "^x: pairs need .* two sentences"),
-        ({"x": as_corpus(MODEL)}, {"level": 2}, "^level: expected"),
-        ({"x": MODEL}, {"smoothing": "add-one"}, "^smoothing: expected"),
-        ({"x": MODEL}, {"estimator": "all"}, "^estimator: expected"),
-    ],
-)
-def test_bad_input(as_a_user, candidates, options, message):
-    with pytest.raises(ValueError, match=message):
         evaluate(candidates, REAL, 2, **options)
 
 
