@@ -34,7 +34,8 @@ class Commands(TyperGroup):
             status = super().main(*args, **options | {"standalone_mode": False})
         except UsageError as error:
             path = error.ctx.command_path if error.ctx else "qdtheory"
-            complain(f"{error.format_message().rstrip('.')}; see {path} --help")
+            said = error.format_message().replace("Value error, ", "").rstrip(".")
+            complain(f"{said}; see {path} --help")
             status = 1
         sys.exit(status)
 

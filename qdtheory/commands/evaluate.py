@@ -3,18 +3,16 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 from zipfile import BadZipFile
 
 import typer
 
-from qdtheory.commands.errors import complain, fail, with_options
+from qdtheory.commands.errors import complain, fail, line_of, told, with_options
 from qdtheory.commands.outputs import as_json as to_json
 from qdtheory.commands.outputs import (
     check_output,
@@ -29,37 +27,17 @@ from qdtheory.text.defaults import (
     MAX_ORDER,
     NUM_GROUPS,
     SMOOTHING,
+    Empty,
+    Estimator,
+    TokenizerName,
 )
+from qdtheory.text.files import shown
+from qdtheory.text.tables import printable
 
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
 
-
-class Smoothing(StrEnum):
-    """Smoothing of zero counts in BLEU."""
-
-    none = "none"
-    epsilon = "epsilon"
-
-
-class Estimator(StrEnum):
-    """Estimator of CR, NRR and CND from counts."""
-
-    plug_in = "plug-in"
-    pairs = "pairs"
-    sentence_pairs = "sentence-pairs"
-
-
-class Format(StrEnum):
-    """What the results are printed as."""
-
-    table = "table"
-    csv = "csv"
-    markdown = "markdown"
-    latex = "latex"
-    json = "json"
-
-
+Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
 FormatOption = Annotated[
     Format | None,
     typer.Option(
@@ -88,21 +66,6 @@ HtmlOption = Annotated[
 ]
 
 
-class Tokenizer(StrEnum):
-    """How sentences are split; the names are sacrebleu's."""
-
-    whitespace = "whitespace"
-    mteval_13a = "13a"
-    characters = "characters"
-
-
-class Empty(StrEnum):
-    """Treatment of empty lines."""
-
-    keep = "keep"
-    skip = "skip"
-
-
 def evaluate(
     candidates: Annotated[
         list[str],
@@ -118,15 +81,16 @@ def evaluate(
         int, typer.Option(help="Highest order n of n-grams.", min=1, max=100)
     ] = MAX_ORDER,
     smoothing: Annotated[
-        Smoothing, typer.Option(help="BLEU: counts of 0 stay, or become 0.1.")
-    ] = Smoothing[SMOOTHING],
+        Literal["none", "epsilon"],
+        typer.Option(help="BLEU: counts of 0 stay, or become 0.1."),
+    ] = SMOOTHING,
     estimator: Annotated[
         Estimator,
         typer.Option(help="CR, NRR and CND: pairs do not depend on the sample size."),
-    ] = Estimator[ESTIMATOR],
+    ] = ESTIMATOR,
     empty: Annotated[
         Empty, typer.Option(help="Lines without a token: score them, or skip them.")
-    ] = Empty.keep,
+    ] = "keep",
     field: Annotated[
         str | None,
         typer.Option(help="JSON Lines: the field of the sentence.", metavar="NAME"),
@@ -139,8 +103,9 @@ def evaluate(
         ),
     ] = None,
     tokenizer: Annotated[
-        Tokenizer, typer.Option(help="Split sentences at white space, or as sacrebleu.")
-    ] = Tokenizer.whitespace,
+        TokenizerName,
+        typer.Option(help="Split sentences at white space, or as sacrebleu."),
+    ] = "whitespace",
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Lower-case sentences first.")
     ] = False,
@@ -211,30 +176,9 @@ def evaluate(
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
     """
-    from qdtheory.text.cluster import num_parts_on
-    from qdtheory.text.corpus import read_corpus
-    from qdtheory.text.evaluation import counted, planned
-    from qdtheory.text.files import shown
-    from qdtheory.text.looks import told_later
-    from qdtheory.text.part_files import (
-        count_part,
-        job_of,
-        run_parts,
-        work_folder,
-        write_part,
-    )
-    from qdtheory.text.partial_sums import parts_for
-    from qdtheory.text.sides import sides_of
-    from qdtheory.text.stored import stored_corpus
+    from qdtheory.text.evaluation import planned
 
     _refuse_repeated(candidates, references)
-    read = partial(
-        _read,
-        tokenizer=tokenizer.value,
-        lowercase=lowercase,
-        field=field,
-        column=column,
-    )
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
     check_outputs(outputs, references, *candidates)
@@ -250,82 +194,74 @@ def evaluate(
         "language-model": language_model,
         "paired": paired,
     }
-    requests = [name for name, wanted in asked.items() if wanted]
+    extra = [name for name, wanted in asked.items() if wanted]
     given = ["log-probabilities"] * (log_probabilities is not None)
-    for name in [*requests, *given]:
+    for name in [*extra, *given]:
         if part or memory or scheduler:
             fail(f"--{name}: needs all texts at once, in memory")
     logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
-    with told_later(), progress(1 + len(candidates)) as step:
-        in_memory = size is None and part is None
-        reader = read_corpus if in_memory else stored_corpus
-        real = read(reader, references, step)
-        corpora = {shown(path): read(reader, path, step) for path in candidates}
-    try:
+    settings = {"tokenizer": tokenizer, "lowercase": lowercase}
+    corpora, real = _read(
+        *(candidates, references, size is not None or numbers is not None),
+        settings | {"field": field, "column": column},
+    )
+    with _named_errors(corpora, shown(references)):
         plan, corpora, real = planned(
             corpora,
             real,
             max_order=max_order,
-            smoothing=None if smoothing is Smoothing.none else "epsilon",
-            estimator=estimator.value,
-            empty=empty.value,
+            smoothing=None if smoothing == "none" else smoothing,
+            estimator=estimator,
+            empty=empty,
             draws=draws,
         )
-        count = partial(job_of, plan, corpora, real, shown(references))
-        if numbers is not None and output is not None:
-            job = count(numbers[1])
-            sides = sides_of(corpora, real)
-            write_part(output, job, count_part(job, sides, numbers[0] - 1))
+        texts = plan, corpora, real
+        if output is not None and numbers is not None:
+            _write_part(*texts, shown(references), numbers, output)
             return
         if size is not None:
-            job = count(parts_for(size, corpora, real, max_order))
-            with work_folder(job) as folder, progress(job.num_parts + 1) as step:
-                _, found = run_parts(job, corpora, real, folder, step)
+            found = _counted_on_disk(*texts, shown(references), size)
         elif scheduler is not None:
-            with _cluster(scheduler) as client, progress(num_parts_on(client)) as step:
-                found = counted(plan, corpora, real, step, client)
+            found = _counted_on_cluster(*texts, scheduler)
         else:
-            steps = max_order + len(requests) * (1 + len(candidates))
-            with told_later(), progress(steps) as step:
-                found = counted(plan, corpora, real, step)
-                if requests or logs:
-                    from qdtheory.text.requested import with_requested
-
-                    settings = max_order, plan.smoothing, plan.level, step
-                    found = with_requested(
-                        found,
-                        requests,
-                        corpora,
-                        real,
-                        *settings,
-                        log_probabilities=logs,
-                    )
-    except OSError as error:
-        fail(f"{shown(error.filename or '')}: {error.strerror or error}")
-    except ImportError as error:
-        fail(str(error))
-    except ValueError as error:
-        # Only the references' own failure comes without a name.
-        named = any(str(error).startswith(f"{name}: ") for name in corpora)
-        named = named or str(error).startswith(("memory: ", "client: "))
-        said = str(error) if named else f"{shown(references)}: {error}"
-        fail(with_options(said))
+            found = _counted(*texts, extra, logs)
     show(found, plan, shown(references), form, outputs)
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[Any]:
-    """Connect to the scheduler of a cluster, as long as it is needed."""
-    from qdtheory.text.cluster import connected
+# --- Reading ------------------------------------------------------------------------
 
-    with ExitStack() as stack:
-        try:
-            client = stack.enter_context(connected(address))
-        except (ModuleNotFoundError, ConnectionError) as error:
-            fail(f"--scheduler: {error}")
-        yield client
+
+def _refuse_repeated(candidates: list[str], references: str) -> None:
+    files = [*map(os.path.normpath, candidates)]
+    for path, file in zip(candidates, files):
+        if files.count(file) > 1:
+            fail(f"{shown(path)}: given more than once")
+    if "-" in {*candidates, references} and sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    if "-" in candidates and references == "-":
+        fail("-: standard input can be read once; give the references as a file")
+
+
+def _read(
+    candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
+) -> tuple[dict[str, Any], Any]:
+    """The candidates by name, and the references; stored on disk, or in memory."""
+    from qdtheory.text.corpus import read_corpus
+    from qdtheory.text.looks import told_later
+    from qdtheory.text.stored import stored_corpus
+
+    reader = stored_corpus if stored else read_corpus
+
+    def read(path: str) -> Any:
+        step(f"Reading {shown(path)}")
+        with told(OSError, ValueError, ImportError, file=path):
+            return reader(sys.stdin.buffer if path == "-" else path, **settings)
+
+    with told_later(), progress(1 + len(candidates)) as step:
+        real = read(references)
+        return {shown(path): read(path) for path in candidates}, real
 
 
 def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:
@@ -333,8 +269,6 @@ def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | N
     if paths is None:
         return None
     import numpy as np
-
-    from qdtheory.text.files import shown
 
     if len(paths) != len(candidates):
         fail(
@@ -372,11 +306,81 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
 
 
-def form_of(form: StrEnum | None, as_json: bool) -> Any:
+@contextmanager
+def _named_errors(names: Any, references: str) -> Iterator[None]:
+    """Fail with the line of an error; only the references' own comes without a name."""
+    try:
+        yield
+    except (OSError, ImportError) as error:
+        fail(line_of(error))
+    except ValueError as error:
+        known = *(f"{name}: " for name in names), "memory: ", "client: "
+        named = str(error).startswith(known)
+        fail(with_options(str(error) if named else f"{references}: {error}"))
+
+
+# --- Counting -----------------------------------------------------------------------
+
+
+def _counted(plan, corpora, real, extra: list[str], logs: Any) -> Any:
+    """The report, counted here at once."""
+    from qdtheory.text.evaluation import counted
+    from qdtheory.text.looks import told_later
+
+    steps = plan.max_order + len(extra) * (1 + len(corpora))
+    with told_later(), progress(steps) as step:
+        found = counted(plan, corpora, real, step)
+        if extra or logs:
+            from qdtheory.text.extra import with_extra  # late: imports JAX
+
+            found = with_extra(found, plan, corpora, real, extra, logs, step)
+        return found
+
+
+def _counted_on_disk(plan, corpora, real, references: str, size: int) -> Any:
+    """The report, counted in parts that fit into so many bytes."""
+    from qdtheory.text.part_files import job_of, run_parts, work_folder
+    from qdtheory.text.partial_sums import parts_for
+
+    num_parts = parts_for(size, corpora, real, plan.max_order)
+    job = job_of(plan, corpora, real, references, num_parts)
+    with work_folder(job) as folder, progress(num_parts + 1) as step:
+        _, found = run_parts(job, corpora, real, folder, step)
+    return found
+
+
+def _counted_on_cluster(plan, corpora, real, address: str) -> Any:
+    """The report, counted by the workers of a Dask cluster."""
+    from qdtheory.text.cluster import connected, num_parts_on
+    from qdtheory.text.evaluation import counted
+
+    with ExitStack() as stack:
+        with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
+            client = stack.enter_context(connected(address))
+        step = stack.enter_context(progress(num_parts_on(client)))
+        return counted(plan, corpora, real, step, client)
+
+
+def _write_part(
+    plan, corpora, real, references: str, numbers: tuple[int, int], output: Path
+) -> None:
+    """Count one part only, and write it to a file."""
+    from qdtheory.text.part_files import count_part, job_of, write_part
+    from qdtheory.text.sides import sides_of
+
+    part, num_parts = numbers
+    job = job_of(plan, corpora, real, references, num_parts)
+    write_part(output, job, count_part(job, sides_of(corpora, real), part - 1))
+
+
+# --- Writing ------------------------------------------------------------------------
+
+
+def form_of(form: Any, as_json: bool) -> Any:
     """Read --format and --json as one option."""
-    if as_json and form not in (None, Format.json):
+    if as_json and form not in (None, "json"):
         fail(f"--json is --format json, and --format {form} is given too")
-    return Format.json if as_json else form
+    return "json" if as_json else form
 
 
 def show(
@@ -389,7 +393,7 @@ def show(
     """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
     text = _laid_out(found, plan, references, form)
-    if form in (Format.csv, Format.markdown, Format.latex):
+    if form in ("csv", "markdown", "latex"):
         for warning in found.warnings:
             complain(warning)
     plot, html = outputs["--plot"], outputs["--html"]
@@ -413,42 +417,15 @@ def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
 
 def _laid_out(found, plan, references: str, form: Format | None) -> str:
     match form:
-        case Format.json:
+        case "json":
             return to_json(_contents(found, plan, references))
-        case Format.csv:
+        case "csv":
             return found.to_csv()
-        case Format.markdown:
+        case "markdown":
             return _shortened(found).to_markdown()
-        case Format.latex:
+        case "latex":
             return _shortened(found).to_latex()
     return _text(found, plan, references)
-
-
-def _refuse_repeated(candidates: list[str], references: str) -> None:
-    from qdtheory.text.files import shown
-
-    files = [*map(os.path.normpath, candidates)]
-    for path, file in zip(candidates, files):
-        if files.count(file) > 1:
-            fail(f"{shown(path)}: given more than once")
-    if "-" in {*candidates, references} and sys.stdin is None:
-        fail("-: there is no standard input; give a file")
-    if "-" in candidates and references == "-":
-        fail("-: standard input can be read once; give the references as a file")
-
-
-def _read(
-    reader: Callable, path: str, step: Callable[[str], None], **options: Any
-) -> Any:
-    from qdtheory.text.files import shown
-
-    step(f"Reading {shown(path)}")
-    try:
-        return reader(sys.stdin.buffer if path == "-" else path, **options)
-    except OSError as error:
-        fail(f"{shown(error.filename or path)}: {error.strerror or error}")
-    except (ValueError, ImportError) as error:
-        fail(with_options(str(error)))
 
 
 def _contents(found, plan, references: str) -> dict[str, Any]:
@@ -488,8 +465,6 @@ def _shortened(found) -> Any:
 
 def _text(found, plan, references: str) -> str:
     """The table between what it is of and what to know about it."""
-    from qdtheory.text.tables import printable
-
     files = [("references", references, plan.references)]
     files += [("candidates", path, size) for path, size in plan.candidates.items()]
     done = "skipped" if plan.empty == "skip" else "scored"

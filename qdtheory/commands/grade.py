@@ -4,19 +4,17 @@ import asyncio
 import io
 import json
 import re
-import sys
 from collections.abc import Callable
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from qdtheory.commands.errors import complain, fail
+from qdtheory.commands.errors import complain, told
 from qdtheory.commands.evaluate import JsonOption, OutputOption, form_of
 from qdtheory.commands.outputs import as_json as to_json
-from qdtheory.commands.outputs import check_output, print_table, write
+from qdtheory.commands.outputs import check_output, print_rows, write
 from qdtheory.solvers.progress import progress
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
@@ -25,14 +23,6 @@ VERDICT = re.compile(rf"^{EXERCISE} (not attempted|not yet|right)", re.MULTILINE
 CALLS = re.compile(rf"\bcheck\((?:\s*[\"']{EXERCISE}[\"'])?")
 CELL_SECONDS = 600
 AT_ONCE = 2  # notebooks that run side by side
-
-
-class Format(StrEnum):
-    """What the grades are printed as."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 class Ungraded(Exception):
@@ -53,7 +43,7 @@ def grade(
         ),
     ] = False,
     form: Annotated[
-        Format | None,
+        Literal["table", "csv", "json"] | None,
         typer.Option(
             "--format", help="A table, or for a program.", show_default="table"
         ),
@@ -134,11 +124,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _require_nbclient() -> None:
     from qdtheory.world.packages import required
 
-    try:
-        with required("--run", "book"):
-            import_module("nbclient")
-    except ImportError as error:
-        fail(str(error))
+    with told(ImportError), required("--run", "book"):
+        import_module("nbclient")
 
 
 async def _executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -204,9 +191,9 @@ def _show(rows: list[dict[str, Any]], form: Any, output: Path | None) -> None:
     from qdtheory.text.tables import csv_table
 
     numbers = sorted({number for row in rows for number in row["exercises"]})
-    if form == Format.json:
+    if form == "json":
         write(to_json({"notebooks": rows}), output)
-    elif form == Format.csv:
+    elif form == "csv":
         lines: list[list[Any]] = [["notebook", *numbers, "right", "of", "note"]]
         for row in rows:
             verdicts, note = row["exercises"], row["error"] or "; ".join(row["stopped"])
@@ -214,28 +201,22 @@ def _show(rows: list[dict[str, Any]], form: Any, output: Path | None) -> None:
             marks = [verdicts.get(number, "") for number in numbers]
             lines.append([row["notebook"], *marks, *counts, note])
         write(csv_table(lines), output)
-    elif output is None:
-        _print(rows, numbers, sys.stdout)
     else:
-        text = io.StringIO()
+        text = None if output is None else io.StringIO()
         _print(rows, numbers, text)
-        write(text.getvalue().rstrip("\n"), output)
+        if text is not None:
+            write(text.getvalue().rstrip("\n"), output)
 
 
 def _print(rows: list[dict[str, Any]], numbers: list[str], file: Any) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for title in ("notebook", *numbers, "right"):
-        table.add_column(title)
+    lines = []
     for row in rows:
         verdicts, error = row["exercises"], row["error"]
         marks = [verdicts.get(n, "").replace("not attempted", "-") for n in numbers]
         total = f"{row['right']} of {len(verdicts)}"
         said = re.split("[:;]", error)[0] if error else total
-        table.add_row(Text(row["notebook"]), *marks, said)
-    print_table(table, file)
+        lines.append((row["notebook"], *marks, said))
+    print_rows(("notebook", *numbers, "right"), lines, file=file)
     for row in rows:
         for said in row["stopped"]:
             print(f"{row['notebook']}: {said}", file=file)

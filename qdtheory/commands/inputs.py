@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import fail
+from qdtheory.commands.errors import fail, told
+from qdtheory.text.files import shown
 
 MAX_TEXTS = 10**6
 MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
@@ -105,10 +106,8 @@ def bleu_pair(
             f"of order {order}; give a lower order, or --length"
         )
     numbers = references or REFERENCES, self_references or SELF_REFERENCES
-    try:
+    with told(ValueError):
         return BleuPair(space, int(order), *numbers)
-    except ValueError as error:
-        fail(str(error))
 
 
 def chosen_pair(
@@ -119,7 +118,12 @@ def chosen_pair(
         case str(), str(), None, None, None, None:
             return _given_pair(f, g)
         case None, None, str(), None, None, None:
-            return _named_pair(name)
+            from qdtheory.pairs.named import named_pair
+
+            try:
+                return named_pair(name)
+            except ValueError as error:
+                fail(f"{error}, BLEU-1, BLEU-2, ...")
         case None, None, None, str(), str(), None:
             return _function_pair(quality, diversity, real, num_texts)
         case None, str(), None, None, None, Path():
@@ -133,7 +137,6 @@ def chosen_pair(
 
 def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    from qdtheory.text.files import shown
     from qdtheory.world.distributions import check_distribution
 
     values = read_numbers(path, "--p", "probability")
@@ -151,8 +154,6 @@ def read_distribution(path: Path) -> Any:
 
 def read_numbers(path: Path, option: str, what: str) -> Any:
     """Read a vector from text, one number per line, or from .npy."""
-    from qdtheory.text.files import shown
-
     try:
         return _numbers(path, what)
     except OSError as error:
@@ -169,7 +170,7 @@ def _numbers(path: Path, what: str):
     """Read the vector of numbers in a file."""
     import numpy as np
 
-    from qdtheory.text.files import contents, lines, shown
+    from qdtheory.text.files import contents, lines
 
     if path.suffix != ".npy":
         found = lines(contents(path), shown(path))
@@ -217,19 +218,8 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 def _given_pair(*given: Any) -> Any:
     from qdtheory.pairs.given import given_pair
 
-    try:
+    with told(TypeError, ValueError):
         return given_pair(*given)
-    except (TypeError, ValueError) as error:
-        fail(str(error))
-
-
-def _named_pair(name: str) -> Any:
-    from qdtheory.pairs.named import named_pair
-
-    try:
-        return named_pair(name)
-    except ValueError as error:
-        fail(f"{error}, BLEU-1, BLEU-2, ...")
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
@@ -278,24 +268,22 @@ def _load_function(name: str, *vectors) -> Callable:
         )
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
-    with _user_code(f"{module} cannot be imported", Exception, SystemExit):
+    with _user_code(f"{module} cannot be imported"):
         loaded = importlib.import_module(module)
     function = getattr(loaded, attribute, None)
     if not callable(function):
         fail(f"{module} has no function {attribute}")
-    with _user_code(f"{name} failed", Exception, SystemExit):
+    with _user_code(f"{name} failed"):
         function(*vectors)
-    try:
+    with told(TypeError):
         require_traceable(function, *vectors, name=name)
-    except TypeError as error:
-        fail(str(error))
     return function
 
 
 @contextmanager
-def _user_code(what: str, *caught: type[BaseException]) -> Iterator[None]:
+def _user_code(what: str) -> Iterator[None]:
     """Fail when a user's code raises."""
     try:
         yield
-    except caught as error:
+    except (Exception, SystemExit) as error:
         fail(f"{what}: {type(error).__name__}: {error}")

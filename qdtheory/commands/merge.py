@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from qdtheory.commands.errors import fail, with_options
+from qdtheory.commands.errors import told
 from qdtheory.commands.evaluate import (
     FormatOption,
     HtmlOption,
@@ -36,16 +36,11 @@ def merge(
 
     Example: qdtheory merge parts/*.json
     """
-    from qdtheory.text.files import shown
     from qdtheory.text.part_files import merged
 
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
     check_outputs(outputs, *map(str, parts))
-    try:
+    with told(OSError, ValueError):
         job, found = merged(parts)
-    except OSError as error:
-        fail(f"{shown(error.filename or '')}: {error.strerror or error}")
-    except ValueError as error:
-        fail(with_options(str(error)))
     show(found, job.plan, job.references, form, outputs)

@@ -6,7 +6,7 @@ import typer
 
 from qdtheory.commands.errors import fail
 from qdtheory.commands.inputs import AsJson
-from qdtheory.commands.outputs import print_json, print_table
+from qdtheory.commands.outputs import print_json, print_rows
 
 
 def metrics(
@@ -30,7 +30,9 @@ def metrics(
         if as_json:
             print_json({"metrics": [_facts(metric) for metric in METRICS]})
         else:
-            _print_table(METRICS)
+            titles = "you report", "kind", "status", "partner", "what to print"
+            rows = [(x.name, x.kind, x.status, x.partner, x.beside) for x in METRICS]
+            print_rows(titles, rows)
         return
     try:
         metric = find_metric(name)
@@ -51,16 +53,3 @@ def metrics(
 
 def _facts(metric: Any) -> dict[str, Any]:
     return vars(metric) | {"claims": metric.claims}
-
-
-def _print_table(known: tuple[Any, ...]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for title in ("you report", "kind", "status", "partner", "what to print"):
-        table.add_column(title)
-    for metric in known:
-        table.add_row(
-            metric.name, metric.kind, metric.status, metric.partner, metric.beside
-        )
-    print_table(table)

@@ -4,12 +4,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qdtheory.commands.errors import fail
+from qdtheory.commands.errors import fail, told
 
 FIGURES = ".svg", ".pdf", ".png"
 
@@ -58,11 +58,8 @@ def require_figures(path: Path | None) -> None:
     """Fail early if no figure can be drawn, or none of this kind."""
     from qdtheory.world.packages import required
 
-    try:
-        with required("--plot and --html", "plot"):
-            import matplotlib as mpl
-    except ImportError as error:
-        fail(str(error))
+    with told(ImportError), required("--plot and --html", "plot"):
+        import matplotlib as mpl
     mpl.use("agg")  # nothing is shown
     if path is not None and path.suffix.lower() not in FIGURES:
         fail(f"--plot: {path}: expected a name that ends in {', '.join(FIGURES)}")
@@ -102,14 +99,28 @@ def _is_device(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def print_table(table: Any, file: Any = None) -> None:
+def print_rows(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    numbers: bool = False,
+    file: Any = None,
+) -> None:
     """Print a table of rich in full, beyond the terminal's width if need be.
 
     Rich would cut what does not fit, and with it the exponent of a number.
     """
     from rich.console import Console
     from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
 
+    table = Table(title=Text(title) if title else None)
+    for i, name in enumerate(titles):
+        table.add_column(name, justify="right" if numbers and i else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
     console = Console(highlight=False, file=file)
     unbounded = console.options.update(max_width=10_000)
     natural = Measurement.get(console, unbounded, table).maximum

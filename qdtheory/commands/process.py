@@ -56,11 +56,12 @@ def _told(error: Exception) -> str:
             return "there is not enough memory for this; ask for less at a time"
         case OSError(filename=None, errno=number) if number in UNWRITABLE:
             return f"standard output: {error.strerror}"
-        case OSError(filename=name):
-            from qdtheory.text.files import shown
+        case OSError(filename=str()):
+            from qdtheory.commands.errors import line_of
 
-            said = error.strerror or str(error)
-            return f"{shown(name)}: {said}" if isinstance(name, str) else said
+            return line_of(error)
+        case OSError():
+            return error.strerror or str(error)
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said:.300}; QDTHEORY_DEBUG=1 shows where"
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import fail
+from qdtheory.commands.errors import fail, told
 from qdtheory.commands.inputs import (
     AnyPairName,
     AsJson,
@@ -25,7 +25,7 @@ from qdtheory.commands.inputs import (
     read_distribution,
     refuse_idle,
 )
-from qdtheory.commands.outputs import print_json, print_table
+from qdtheory.commands.outputs import print_json, print_rows
 from qdtheory.solvers.progress import progress
 
 VOCAB_SIZE, LENGTH = 4, 3
@@ -123,36 +123,29 @@ def _discrepancies(pair, rows: dict[str, Any], certified: bool) -> dict[str, Any
     with progress(len(rows)) as step:
         for name, row in rows.items():
             step(f"QDisc of {pair.name}, {name}")
-            try:
+            with told(ValueError, TypeError, ImportError):
                 results[name] = quality_discrepancy(pair, row, certify=certified)
-            except (ValueError, TypeError, ImportError) as error:
-                fail(str(error))
     return results
 
 
 def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
     from statistics import median
 
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("real P", title=Text(pair))
-    for name in ("QDisc", "DRate", "at most", "status"):
-        table.add_column(name, justify="right")
-
     def show(value: float | None) -> str:
         return "-" if value is None or not math.isfinite(value) else f"{value:.6g}"
 
+    rows = []
     for name, found in results.items():
         # What is not in quality is a gain by rounding.
         some = found.dominated_in == "quality"
         gains = (x if some else x and 0.0 for x in (found.qdisc, found.drate))
-        table.add_row(name, *map(show, (*gains, found.upper_bound)), found.status)
+        rows.append((name, *map(show, (*gains, found.upper_bound)), found.status))
     if len(results) > 1:
         rates = [found.drate for found in results.values() if found.drate is not None]
         middle = median(found.qdisc for found in results.values())
-        table.add_row("median", show(middle), show(median(rates)) if rates else "-")
-    print_table(table)
+        rows.append(("median", show(middle), show(median(rates)) if rates else "-"))
+    titles = "real P", "QDisc", "DRate", "at most", "status"
+    print_rows(titles, rows, title=pair, numbers=True)
     reasons = [found.reason for found in [*results.values()][:3]]
     if any((found.drate or 0) > 1 for found in results.values()):
         reasons.append("DRate exceeds 1: the most diverse model beats P in quality.")

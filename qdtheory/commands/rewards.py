@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import fail
+from qdtheory.commands.errors import told
 from qdtheory.commands.inputs import AsJson
-from qdtheory.commands.outputs import print_json, print_table
+from qdtheory.commands.outputs import print_json, print_rows
 from qdtheory.solvers.progress import progress
 
 
@@ -38,30 +38,18 @@ def rewards(
     with progress(len(chosen)) as step:
         for text in chosen:
             step(f"Checking {text}")
-            try:
+            with told(ValueError):
                 verdicts.append(check_reward(text))
-            except ValueError as error:
-                fail(str(error))
     if as_json:
         print_json({"rewards": verdicts})
     elif reward is None:
-        _print_table(verdicts)
+        titles = "reward", *_columns(verdicts[0])
+        print_rows(titles, [(x.reward, *_columns(x).values()) for x in verdicts])
     else:
         descends, *rest = _columns(verdicts[0]).items()
         print(f"{descends[1]}: {reward}")
         for title, shown in rest:
             print(f"  {title:8}  {shown}")
-
-
-def _print_table(verdicts: list[Any]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for title in ("reward", *_columns(verdicts[0])):
-        table.add_column(title)
-    for verdict in verdicts:
-        table.add_row(verdict.reward, *_columns(verdict).values())
-    print_table(table)
 
 
 def _columns(verdict: Any) -> dict[str, str]:

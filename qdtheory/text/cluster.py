@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from qdtheory.text.corpus import Corpus
 from qdtheory.text.partial_sums import PartialSums, count, merge
-from qdtheory.text.sides import sides_of
+from qdtheory.text.sides import Side
 from qdtheory.world.packages import required
 
 # More parts than threads, so that no thread waits long for the last part.
@@ -54,40 +53,36 @@ def num_threads(client: Any) -> int:
 
 
 def num_parts_on(client: Any) -> int:
-    """Choose the number of parts for a cluster: two for each thread of its workers."""
+    """Choose how many parts the workers of a `distributed.Client` count."""
     return PARTS_A_THREAD * num_threads(client)
 
 
 def sums_on(
     client: Any,
-    candidates: Mapping[str, Corpus],
-    references: Corpus,
+    sides: Mapping[str, Side],
     max_order: int,
-    averaged: bool = False,
-    num_parts: int | None = None,
-    step: Callable[[str], None] = lambda text: None,
+    averaged: bool,
+    num_parts: int,
+    step: Callable[[str], None],
 ) -> PartialSums:
-    """Add up all parts of the n-grams of texts on a cluster.
+    """Add up all parts on a cluster, whose workers get the texts once.
 
-    Each worker gets the texts once. Parts are merged as they come; what a worker that
-    dies has not handed in is counted again by another. `step` is called with a
-    description after each part.
+    Parts are merged as they come; what a worker that dies has not handed in is counted
+    again by another.
     """
-    most = num_parts_on(client)
     from distributed import as_completed  # pyright: ignore[reportMissingImports]
 
-    size = num_parts or most
     # In a list, or each text would be scattered by itself.
-    scattered: Any = client.scatter([sides_of(candidates, references)], broadcast=True)
-    (sides,) = scattered
+    (scattered,) = client.scatter([sides], broadcast=True)
+    settings = max_order, averaged
     futures = [
-        client.submit(count, sides, max_order, averaged, part, size, pure=False)
-        for part in range(size)
+        client.submit(count, scattered, *settings, part, num_parts, pure=False)
+        for part in range(num_parts)
     ]
     whole = None
     for future in as_completed(futures):
         part = future.result()
         whole = part if whole is None else merge(whole, part)
-        step(f"Counted {len(whole.totals.parts)} of {size} parts")
+        step(f"Counted {len(whole.totals.parts)} of {num_parts} parts")
     assert whole is not None
     return whole

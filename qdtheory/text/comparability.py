@@ -21,18 +21,7 @@ CHANCE = 3.09
 def require_comparable(
     corpus: Corpus, real: Corpus, max_order: int, estimator: Estimator
 ) -> None:
-    """Raise for texts whose metrics mean nothing against these references.
-
-    Args:
-        corpus: the texts.
-        real: the references.
-        max_order: highest order of the n-grams.
-        estimator: estimator of CR, NRR and CND.
-
-    Raises:
-        ValueError: fewer than 3 sentences, no n-gram of the highest order in enough of
-            them, or texts split in another way than the references.
-    """
+    """Raise for texts whose metrics mean nothing against these references."""
     if len(corpus) < 3:
         raise ValueError(
             "Self-BLEU compares sentences with each other: expected at least 3 for its "
@@ -67,16 +56,7 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
 
 
 def require_draws(corpus: Corpus, max_order: int, draws: int) -> None:
-    """Raise for texts without as many n-grams as distinct_k is of.
-
-    Args:
-        corpus: the texts.
-        max_order: highest order of the n-grams.
-        draws: k.
-
-    Raises:
-        ValueError: there are fewer when a group of sentences is left out.
-    """
+    """Raise for texts without as many n-grams as distinct_k is of."""
     num_groups = min(NUM_GROUPS, len(corpus))
     ngrams = np.maximum(corpus.lengths - max_order + 1, 0)
     groups = np.bincount(random_groups(len(corpus), num_groups), ngrams)
@@ -143,14 +123,6 @@ def copies_of(
     expected number of all these pairs. So a T far above its root is no chance, whatever
     the two laws are.
 
-    Args:
-        corpora: the candidates.
-        real: the references.
-
-    Returns:
-        The share of each candidate's sentences that stand in the references, and the
-        candidates of which T is significant at level .001.
-
     Example:
         >>> from qdtheory.text import as_corpus
         >>> real = as_corpus([f"a {i}" for i in range(100)])
@@ -177,21 +149,7 @@ def copies_of(
 def warn_of_copies(
     shares: dict[str, float], dependent: dict[str, list[int]], level: float
 ) -> tuple[str, ...]:
-    """Warnings of candidates that are not independent of the references.
-
-    Args:
-        shares: by candidate, the share of its sentences that stand in the references.
-        dependent: for those that are shown to depend on them, the orders at which CND
-            is below 0 beyond its interval.
-        level: of that interval.
-
-    Returns:
-        A line for each of them, and for those that repeat most references.
-
-    Example:
-        >>> print(*warn_of_copies({"ours": 0.05, "other": 0.0}, {"ours": [2]}, 0.999))
-        ours depends on the references: 5.0% of its sentences stand in them, and ...
-    """
+    """Warnings of candidates that are not independent of the references."""
     said = []
     for name, share in shares.items():
         told = f"{share:.1%} of its sentences stand in them"

@@ -28,34 +28,12 @@ ALONE = "Self-BLEU", "NRR", "distinct", "Vendi"
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether less of a metric is better.
-
-    Args:
-        metric: its name in a report, such as "CND-2" or "LM score".
-
-    Returns:
-        True for Self-BLEU, CND, distances and LM scores.
-
-    Example:
-        >>> lower_is_better("CND-2"), lower_is_better("NRR-2")
-        (True, False)
-    """
+    """Whether less of a metric is better."""
     return metric.startswith(tuple(f"{name}-" for name in LOWER)) or metric in LOWER
 
 
 def of_references(metric: str) -> bool:
-    """Whether a metric compares a text with the references.
-
-    Args:
-        metric: its name in a report, such as "CND-2" or "LM score".
-
-    Returns:
-        False for the metrics of one text.
-
-    Example:
-        >>> of_references("CND-2"), of_references("NRR-2")
-        (True, False)
-    """
+    """Whether a metric compares a text with the references."""
     return not metric.startswith(ALONE)
 
 
@@ -205,34 +183,8 @@ def compare(
     Each interval holds at its own level. "Better in both" of two metrics needs no
     correction, since it is said only where both intervals exclude 0.
 
-    Args:
-        report: a `Report`, from `evaluate`.
-        one: name of a candidate.
-        other: name of another.
-        paired: whether row i of both belongs together.
-        level: coverage probability of each interval, in (0, 1).
-
-    Returns:
-        The differences, and the sentences that they allow.
-
-    Raises:
-        KeyError: the report has no such candidate.
-        ValueError: a level outside (0, 1), one candidate twice, or `paired` with
-            samples of different sizes.
-
     References:
         Welch 1947; Berger 1982 (intersection-union tests).
-
-    Example:
-        >>> from qdtheory.text import evaluate
-        >>> some = ["a b c d", "b c d a", "c d a b", "d a b c"]
-        >>> real, other = some * 9, ["a b b b", "d d c d", "a a a c"] * 10
-        >>> few = {"same": some[:3] * 10, "worse": other}
-        >>> found = compare(evaluate(few, real, max_order=2), "same", "worse")
-        >>> found.better("CND-2"), found.better("Self-BLEU-2")
-        ('same', None)
-        >>> print(found.sentences(2)[0])
-        same is closer ...
     """
     check_level(level)
     for name in (one, other):

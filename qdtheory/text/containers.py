@@ -47,19 +47,6 @@ class Dataset(Protocol):
 def rows(texts: Any, column: str | None = None) -> Iterable[Any]:
     """Read the rows of a container as Python objects.
 
-    Args:
-        texts: a list, tuple, iterator, NumPy array, pandas or Polars column, or any
-            other that is iterable or has `__arrow_c_stream__`; or a table or dataset.
-        column: the column of a table or dataset that holds the texts; of anything else
-            it does not matter.
-
-    Returns:
-        The rows.
-
-    Raises:
-        TypeError: one string, a file, or a container without an order; a table without
-            this column, or none is named.
-
     Example:
         >>> rows(np.array(["a b", "c"]))
         ['a b', 'c']
@@ -142,19 +129,6 @@ def token_lists(
 ) -> tuple[bool, Iterator[Sequence[Token]]]:
     """Split the rows of a container, or check that they are token lists.
 
-    Args:
-        texts: strings or token lists.
-        split: splits a string.
-        what: name of a row in error messages.
-        start: number of the first row.
-
-    Returns:
-        Whether the rows are strings, and the tokens of each.
-
-    Raises:
-        TypeError: while they are read, for a row that is neither a string nor a token
-            list, or is not as the first is.
-
     Example:
         >>> strings, tokens = token_lists(["a b", "c"], str.split)
         >>> strings, list(tokens)
@@ -207,19 +181,7 @@ def _bad_row(text: Any, what: str, number: int, wanted: str) -> TypeError:
 
 
 def check_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
-    """Raise unless something is a list of strings or integers.
-
-    Args:
-        tokens: the tokens of one row.
-        what: what they are, in error messages.
-        number: number of the row.
-
-    Returns:
-        The same tokens.
-
-    Raises:
-        TypeError: another container, or tokens of another type.
-    """
+    """Raise unless something is a list of strings or integers."""
     if not isinstance(tokens, list | tuple):
         raise TypeError(
             f"{what} {number}: expected a list of tokens, got {type(tokens).__name__}"

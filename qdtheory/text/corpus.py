@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, cast, get_args, overload
+from typing import Any, TypeAlias, cast, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
+from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of
 from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
-Empty: TypeAlias = Literal["keep", "skip"]
 CHUNK = 2**17  # tokens that are read at a time
 
 
@@ -206,22 +206,7 @@ def split_rows(
     what: str = "text",
     start: int = 0,
 ) -> tuple[Iterator[Sequence[Token]], str | None]:
-    """Split strings, or check that the rows are token lists.
-
-    Args:
-        texts: strings or token lists.
-        tokenizer: how strings are split, see `as_corpus`.
-        lowercase: lower-case strings before they are split.
-        what: name of a row in error messages.
-        start: number of the first row.
-
-    Returns:
-        The tokens of each row, and what split them; None if they came as tokens.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus`.
-    """
+    """Split strings, or check that the rows are token lists."""
     split = splitter(tokenizer, lowercase)
     strings, tokens = token_lists(texts, split, what, start)
     if not strings:
@@ -230,16 +215,7 @@ def split_rows(
 
 
 def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
-    """Raise if texts that are split already are to be split in another way.
-
-    Args:
-        by: what split them; None: they came as tokens.
-        tokenizer: how strings are split.
-        lowercase: whether they are lower-cased.
-
-    Raises:
-        ValueError: they are.
-    """
+    """Raise if texts that are split already are to be split in another way."""
     if lowercase or tokenizer != "whitespace":
         raise ValueError(
             f"tokenizer and lowercase are for strings: these texts came split, by "
@@ -249,18 +225,7 @@ def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
 
 
 def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
-    """Return the corpus with its empty sentences kept or skipped.
-
-    Args:
-        corpus: the sentences.
-        empty: "keep" or "skip".
-
-    Returns:
-        The corpus.
-
-    Raises:
-        ValueError: `empty` is neither.
-    """
+    """Return the corpus with its empty sentences kept or skipped."""
     if empty not in get_args(Empty):
         raise ValueError(f'empty: expected "keep" or "skip", got {empty!r}')
     skipped = 0 if empty == "keep" else corpus.num_empty
@@ -275,15 +240,7 @@ def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
 
 
 def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
-    """Number the tokens of sentences in order of first occurrence.
-
-    Args:
-        token_lists: the tokens of each sentence.
-        tokenizer: what split them, see `Corpus`.
-
-    Returns:
-        The corpus.
-    """
+    """Number the tokens of sentences in order of first occurrence."""
     ids: defaultdict[Token, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new token gets the next id
     sizes: list[int] = []
@@ -304,13 +261,6 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
 
     The memory that a stored corpus takes is given back after each.
 
-    Args:
-        corpus: the sentences.
-        num_tokens: of a slice.
-
-    Yields:
-        The number of the first sentence of a slice, and the slice.
-
     Example:
         >>> texts = as_corpus(["a b", "c d", "e f"])
         >>> [(first, len(part)) for first, part in slices(texts, 4)]
@@ -325,29 +275,14 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
 
 
 def release(array: np.ndarray) -> None:
-    """Let go of the pages that were read, if the array is that of a file.
-
-    Args:
-        array: tokens or offsets of a corpus.
-    """
+    """Let go of the pages that were read, if the array is that of a file."""
     pages = getattr(array.base, "obj", None)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
 
 
 def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
-    """Number the words of several corpora together.
-
-    Args:
-        corpora: the corpora.
-
-    Returns:
-        For each corpus the number of each word of its vocabulary.
-
-    Example:
-        >>> [ids.tolist() for ids in common_ids([as_corpus(["a b"]), as_corpus(["b"])])]
-        [[0, 1], [1]]
-    """
+    """Number the words of several corpora together."""
     ids: defaultdict[Token, int] = defaultdict()
     ids.default_factory = ids.__len__
     return [
@@ -424,16 +359,7 @@ def read_corpus(
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Raise unless a setting is a whole number from some number on.
-
-    Args:
-        name: its name in the error message.
-        value: the value passed by the caller.
-        least: the least value allowed.
-
-    Raises:
-        ValueError: it is another type of number or below.
-    """
+    """Raise unless a setting is a whole number from some number on."""
     if not isinstance(value, Integral) or value < least:
         raise ValueError(
             f"{name}: expected a whole number from {least} on, got {value!r}"
@@ -441,12 +367,5 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
 
 
 def prefix_sums(values: ArrayLike) -> Int[np.ndarray, " boundaries"]:
-    """Sums of the first 0, 1, ... values: where sentences of these lengths begin.
-
-    Args:
-        values: the lengths.
-
-    Returns:
-        One number more than there are values.
-    """
+    """Sums of the first 0, 1, ... values: where sentences of these lengths begin."""
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])

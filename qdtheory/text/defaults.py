@@ -1,10 +1,14 @@
-"""The defaults of this wing: one set for its functions, `evaluate` and the command.
+"""The settings of this wing, their names and defaults: one set for all that takes them.
 
-They are the settings that docs/what_to_report.md advises. Nothing is imported here, as
-the command shows them in its help.
+Functions, `evaluate` and the command have the same, which docs/what_to_report.md
+advises. Nothing heavy is imported here, as the command shows them in its help.
 """
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+Empty: TypeAlias = Literal["keep", "skip"]
+Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
+TokenizerName: TypeAlias = Literal["whitespace", "13a", "characters"]
 
 MAX_ORDER: Final = 4
 SMOOTHING: Final = "epsilon"

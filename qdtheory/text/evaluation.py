@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
-from qdtheory.text.cluster import sums_on
+from qdtheory.text.cluster import num_parts_on, sums_on
 from qdtheory.text.comparability import (
     copies_of,
     require_comparable,
@@ -146,7 +146,7 @@ def evaluate(
     empty: Empty = "keep",
     lowercase: bool = False,
     client: Any = None,
-    requests: Collection[str] = (),
+    extra: Collection[str] = (),
     *,
     field: str | None = None,
     column: str | None = None,
@@ -184,8 +184,10 @@ def evaluate(
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
         client: a `distributed.Client`, whose workers count; None: this process does.
-        requests: metrics that are computed on request only: "embeddings",
-            "language-model" or "paired", see `with_requested`.
+        extra: also compute these metrics. "embeddings": Frechet distance to the
+            references and Vendi score, of MiniLM's features, without the empty
+            sentences. "language-model": LM and reverse LM score, in nats a token.
+            "paired": BLEU and ROUGE of sentences at the same place.
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
@@ -200,8 +202,8 @@ def evaluate(
 
     Raises:
         OSError: a file cannot be opened.
-        ModuleNotFoundError: distributed is missing, for a client; or the extra of a
-            request.
+        ModuleNotFoundError: distributed is missing, for a client; or the extra of
+            such a metric.
         TypeError: see `as_corpus`; or the client is something else.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
@@ -217,9 +219,9 @@ def evaluate(
          'CND-1': -0.001, 'CND-2': -0.021, 'distinct-1': 0.038, 'distinct-2': 0.08,
          'MS-Jaccard-1': 1.0, 'MS-Jaccard-2': 1.0}
     """
-    if memory is not None and (requests or log_probabilities or client is not None):
+    if memory is not None and (extra or log_probabilities or client is not None):
         raise ValueError(
-            "memory: counts in parts by this process, without a client, requests and "
+            "memory: counts in parts by this process, without a client, extra and "
             "log_probabilities"
         )
     reader = read_corpus if memory is None else stored_corpus
@@ -230,25 +232,14 @@ def evaluate(
     for name, texts in _by_name(candidates).items():
         with _named("" if is_file(texts) else name):
             given[name] = read(texts)
-    plan, corpora, real = planned(
-        given,
-        real,
-        max_order,
-        smoothing,
-        estimator,
-        level,
-        empty=empty,
-        draws=draws,
-    )
+    settings = max_order, smoothing, estimator, level
+    plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
     report = counted(plan, corpora, real, step, client, memory)
-    if not requests and not log_probabilities:
+    if not extra and not log_probabilities:
         return report
-    from qdtheory.text.requested import with_requested  # late: imports JAX
+    from qdtheory.text.extra import with_extra  # late: imports JAX
 
-    settings = max_order, smoothing, level, step
-    return with_requested(
-        report, requests, corpora, real, *settings, log_probabilities=log_probabilities
-    )
+    return with_extra(report, plan, corpora, real, extra, log_probabilities, step)
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
@@ -290,32 +281,7 @@ def planned(
     lowercase: bool = False,
     draws: int | None = None,
 ) -> tuple[Plan, dict[str, Corpus], Corpus]:
-    """Check what is to be evaluated, and describe it.
-
-    Args:
-        candidates: as in `evaluate`, and so are all others.
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU.
-        estimator: estimator of CR, NRR and CND.
-        level: coverage probability of the intervals.
-        tokenizer: how strings are split.
-        empty: treatment of empty sentences.
-        lowercase: lower-case strings before they are split.
-        draws: k of distinct_k.
-
-    Returns:
-        The plan, the candidates and the references.
-
-    Raises:
-        TypeError: see `evaluate`.
-        ValueError: see `evaluate`.
-
-    Example:
-        >>> plan, *_ = planned({"x": ["a b", "a c", "b c"]}, ["a b", "b c"], 2)
-        >>> plan.candidates, plan.references.tokens
-        ({'x': TextSize(sentences=3, tokens=6, empty=0)}, 4)
-    """
+    """Check what is to be evaluated, and describe it."""
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
@@ -376,28 +342,14 @@ def counted(
     client: Any = None,
     memory: int | None = None,
 ) -> Report:
-    """Count all n-grams.
-
-    Args:
-        plan: of the evaluation.
-        candidates: as `planned` returns them.
-        references: as `planned` returns them.
-        step: called with a description before each order of n-grams.
-        client: as in `evaluate`.
-        memory: as in `evaluate`.
-
-    Returns:
-        The report.
-
-    Raises:
-        ModuleNotFoundError: see `evaluate`.
-        TypeError: see `evaluate`.
-        ValueError: see `reported`.
-    """
-    texts = candidates, references, plan.max_order
+    """Count all n-grams, in parts that fit the memory or on a cluster, and report."""
+    sums = plan.max_order, plan.averaged
     if client is not None:
-        sums = sums_on(client, *texts, averaged=plan.averaged, step=step)
+        num_parts = num_parts_on(client)
+        sides = sides_of(candidates, references)
+        found = sums_on(client, sides, *sums, num_parts, step)
     else:
+        texts = candidates, references, plan.max_order
         num_parts = 1 if memory is None else parts_for(memory, *texts)
         sides = sides_of(candidates, references)
 
@@ -405,28 +357,16 @@ def counted(
             if num_parts > 1:
                 step(f"Counting part {part + 1} of {num_parts}")
             told = step if num_parts == 1 else lambda text: None
-            return count(sides, plan.max_order, plan.averaged, part, num_parts, told)
+            return count(sides, *sums, part, num_parts, told)
 
-        sums = reduce(merge, map(one, range(num_parts)))
-    return reported(plan, sums.totals, sums.blocks)
+        found = reduce(merge, map(one, range(num_parts)))
+    return reported(plan, found.totals, found.blocks)
 
 
 def reported(
     plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
 ) -> Report:
-    """Compute metrics and intervals from the sums of all parts.
-
-    Args:
-        plan: of the evaluation.
-        totals: of all parts.
-        blocks: by candidate, what is known of its sentences; read once, in this order.
-
-    Returns:
-        The report.
-
-    Raises:
-        ValueError: without a group of sentences a candidate has too few n-grams.
-    """
+    """Compute metrics and intervals from all sums; blocks are read once, in order."""
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.
@@ -528,28 +468,7 @@ def every_metric(
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
 ) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function that computes all metrics without intervals.
-
-    Args:
-        references: real text.
-        max_order: highest order of the n-grams.
-        smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
-        estimator: estimator of CR, NRR and CND.
-
-    Returns:
-        A function from candidates to an array with a row for each of `KINDS` and a
-        column for each order.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus`; or, from the function, no sentence has as many
-            tokens as an order.
-
-    Example:
-        >>> metrics = every_metric(["a b", "a c"], max_order=2)
-        >>> metrics(as_corpus(["a b", "a c"]))[KINDS.index("MS-Jaccard")].tolist()
-        [1.0, 1.0]
-    """
+    """Build a function from candidates to all metrics: rows `KINDS`, columns orders."""
     real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:

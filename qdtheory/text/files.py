@@ -43,12 +43,6 @@ ENCODINGS = {
 def shown(name: str | PathLike[str]) -> str:
     r"""A file's name as messages give it: quoted if it is empty or cannot be printed.
 
-    Args:
-        name: the name.
-
-    Returns:
-        The name, or its `repr`.
-
     Example:
         >>> print(shown("a b.txt"), shown("a\nb"), shown(""))
         a b.txt 'a\nb' ''
@@ -58,25 +52,7 @@ def shown(name: str | PathLike[str]) -> str:
 
 
 def contents(file: File) -> BytesIO:
-    """Read a file or stream whole, and unpack it.
-
-    Args:
-        file: a path, or a binary stream.
-
-    Returns:
-        Its bytes.
-
-    Raises:
-        OSError: the file cannot be opened.
-        TypeError: a stream of text.
-        ValueError: it is packed in another way than gzip and zstd, broken, in UTF-16,
-            larger than 1 GiB, or has a line of more than 16 MiB.
-        ModuleNotFoundError: it is zstd, and no package reads it.
-
-    Example:
-        >>> contents(BytesIO(gzip.compress(b"a b"))).getvalue()
-        b'a b'
-    """
+    """Read a file or stream whole, and unpack it."""
     name = name_of(file)
     if not isinstance(file, str | PathLike):
         held = _bounded(file, name)
@@ -97,29 +73,7 @@ def contents(file: File) -> BytesIO:
 
 @contextmanager
 def streamed(file: File) -> Iterator[BufferedReader]:
-    """Open a file of any size, to be unpacked while it is read.
-
-    Args:
-        file: a path, or a binary stream with a buffer, such as `sys.stdin.buffer`.
-
-    Yields:
-        The unpacked bytes.
-
-    Raises:
-        OSError: the file cannot be opened.
-        ValueError: it is packed in another way than gzip and zstd, broken, or in
-            UTF-16.
-        ModuleNotFoundError: it is zstd, and no package reads it.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile() as packed:
-        ...     size = packed.write(gzip.compress(b"a b"))
-        ...     packed.flush()
-        ...     with streamed(packed.name) as stream:
-        ...         stream.read()
-        b'a b'
-    """
+    """Open a file of any size, to be unpacked while it is read."""
     name = name_of(file)
     with ExitStack() as stack:
         if isinstance(file, str | PathLike):
@@ -144,20 +98,6 @@ def lines(held: BytesIO | BufferedReader, name: str) -> Iterator[str]:
     r"""Split UTF-8 text into its lines, without their ends.
 
     Only `\n` and `\r\n` end a line. A byte-order mark is skipped.
-
-    Args:
-        held: the text.
-        name: the file's name in error messages.
-
-    Yields:
-        The lines.
-
-    Raises:
-        ValueError: a line is not UTF-8, holds a NUL, or is too long.
-
-    Example:
-        >>> list(lines(BytesIO(b"a b\r\nc"), "a.txt"))
-        ['a b', 'c']
     """
     limited = iter(partial(held.readline, MAX_LINE + 1), b"")
     for number, line in enumerate(limited, start=1):
@@ -178,18 +118,7 @@ def lines(held: BytesIO | BufferedReader, name: str) -> Iterator[str]:
 
 
 def name_of(file: File) -> str:
-    """Name a file or stream in messages.
-
-    Args:
-        file: a path, or a binary stream.
-
-    Returns:
-        Its name.
-
-    Example:
-        >>> name_of("a.txt"), name_of(BytesIO())
-        ('a.txt', 'stream')
-    """
+    """Name a file or stream in messages."""
     if isinstance(file, str | PathLike):
         return shown(file)
     if file is getattr(sys.stdin, "buffer", None):
@@ -198,14 +127,7 @@ def name_of(file: File) -> str:
 
 
 def too_large(name: str) -> ValueError:
-    """Make the error for a file that holds more than is read.
-
-    Args:
-        name: the file's name.
-
-    Returns:
-        The error.
-    """
+    """Make the error for a file that holds more than is read."""
     return ValueError(
         f"{name}: more than 1 GiB of text, the most that is read; take a sample of its "
         "lines (shuf -n 1000000)"

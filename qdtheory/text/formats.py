@@ -21,33 +21,7 @@ def sentences(
     field: str | None = None,
     column: str | None = None,
 ) -> Iterator[str]:
-    """Read the sentences of a file, one a line or one a record.
-
-    Args:
-        lines: lines of the file, without their ends.
-        path: its name in error messages.
-        field: name of the field that holds the sentence, of a file with a JSON object
-            on each line; blank lines are passed over. A file that does not begin with
-            JSON is read as text: beside a model's records references are often plain.
-        column: name of the column, of a file of comma- or tab-separated values with a
-            header. A file that is not called .csv or .tsv, and has neither a comma nor
-            a tab in its first line, is read as text: beside a dataset samples are
-            often plain.
-
-    Returns:
-        The sentences.
-
-    Raises:
-        ValueError: both names are given, a record has no such field or column or holds
-            no string there, or lines of plain text look like records; the message
-            names the line.
-
-    Example:
-        >>> list(sentences(['{"text": "a b"}'], "model.jsonl", field="text"))
-        ['a b']
-        >>> list(sentences(["id,text", '1,"a, b"'], "model.csv", column="text"))
-        ['a, b']
-    """
+    """Read the sentences of a file, one a line or one a record."""
     refuse_two_names(field, column)
     if field is not None:
         lines = iter(lines)
@@ -71,23 +45,7 @@ def parquet_sentences(
     column: str | None = None,
     bounded: bool = True,
 ) -> Iterator[str]:
-    """Read the sentences of a column of a Parquet file.
-
-    Args:
-        held: the file.
-        path: its name in error messages.
-        field: must be None.
-        column: name of the column.
-        bounded: whether no more than 1 GiB, unpacked, is read.
-
-    Yields:
-        The sentences.
-
-    Raises:
-        ValueError: no column or a field is named, the file is broken, larger than
-            1 GiB when unpacked if bounded, or has no such column of strings.
-        ModuleNotFoundError: pyarrow is missing.
-    """
+    """Read the sentences of a column of a Parquet file."""
     refuse_two_names(field, column)
     with required(f"{path}: reading Parquet", "parquet"):
         from pyarrow.parquet import ParquetFile
@@ -102,16 +60,7 @@ def parquet_sentences(
 def numbered(
     path: str, batches: Iterable[Any], column: str
 ) -> Iterator[tuple[str, int, Any]]:
-    """Number the rows of a file that Arrow reads.
-
-    Args:
-        path: its name.
-        batches: its rows, a batch at a time.
-        column: name of the column that is wanted.
-
-    Yields:
-        The name, the number of the first row of a batch, and its column.
-    """
+    """Number the rows of a file that Arrow reads."""
     row = 1
     for batch in batches:
         yield path, row, batch.column(column)
@@ -121,21 +70,7 @@ def numbered(
 def arrow_sentences(
     chunks: Iterable[tuple[str, int, Any]], name: str, column: str, bounded: bool
 ) -> Iterator[str]:
-    """Read the sentences of pieces of a column, each an array of Arrow.
-
-    Args:
-        chunks: for each piece the name of its file, the number of its first row, and
-            the array.
-        name: name of all in error messages.
-        column: name of the column.
-        bounded: whether no more than 1 GiB is read.
-
-    Yields:
-        The sentences.
-
-    Raises:
-        ValueError: a row holds no string, or there is too much.
-    """
+    """Read the sentences of pieces of a column, each an array of Arrow."""
     size = 0
     for path, first, array in chunks:
         for number, text in enumerate(array.to_pylist(), first):
@@ -147,14 +82,7 @@ def arrow_sentences(
 
 @contextmanager
 def unbroken(path: str) -> Iterator[None]:
-    """Say in one line that a file of Parquet or Arrow is broken.
-
-    Args:
-        path: its name.
-
-    Raises:
-        ValueError: pyarrow cannot read it.
-    """
+    """Say in one line that a file of Parquet or Arrow is broken."""
     from pyarrow import ArrowException
 
     try:
@@ -168,17 +96,7 @@ def unbroken(path: str) -> Iterator[None]:
 def require_column(
     path: str, kind: str, names: Sequence[str], column: str | None
 ) -> None:
-    """Raise unless a column is named that a file has.
-
-    Args:
-        path: the file's name.
-        kind: what it is.
-        names: its columns.
-        column: the one that was named.
-
-    Raises:
-        ValueError: none was named, or one that is not there.
-    """
+    """Raise unless a column is named that a file has."""
     if column is None or column not in names:
         said = kind if column is None else f"no column {column!r}"
         raise ValueError(
@@ -188,15 +106,7 @@ def require_column(
 
 
 def refuse_two_names(field: str | None, column: str | None) -> None:
-    """Raise if both a field and a column are named.
-
-    Args:
-        field: of JSON Lines.
-        column: of a table.
-
-    Raises:
-        ValueError: they are.
-    """
+    """Raise if both a field and a column are named."""
     if field is not None and column is not None:
         raise ValueError(
             "field is for JSON Lines and column for CSV, TSV and Parquet: give one"

@@ -66,11 +66,7 @@ def told_later() -> Iterator[None]:
 
 
 def tell(said: Iterable[str]) -> None:
-    """Warn, at the line that called the library.
-
-    Args:
-        said: the warnings.
-    """
+    """Warn, at the line that called the library."""
     for line in said:
         frame, level = sys._getframe(), 1
         while frame.f_back and frame.f_globals["__name__"].startswith(INSIDE):
@@ -80,14 +76,6 @@ def tell(said: Iterable[str]) -> None:
 
 def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
     r"""Say what stands at the ends of nearly every sentence, beside its text.
-
-    Args:
-        corpus: a `Corpus`.
-        name: what it is called.
-
-    Returns:
-        A line each, with the way out and the share, which is that among at most 2,000
-        sentences, evenly spaced.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -171,17 +159,6 @@ def unlike(
     ours: Collection[Token], theirs: Collection[Token], name: str = "the candidates"
 ) -> tuple[str, ...]:
     """Say how the words of two texts differ, where they seem to be the same words.
-
-    Args:
-        ours: the vocabulary of candidates.
-        theirs: the vocabulary of references.
-        name: what the candidates are called.
-
-    Returns:
-        A line each, with the shares and the way out.
-
-    Raises:
-        ValueError: strings on one side, token ids on the other.
 
     Example:
         >>> print(*unlike(["A", "CAT"], ["a", "cat"]))

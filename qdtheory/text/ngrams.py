@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from numbers import Integral
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
-from qdtheory.text.defaults import ESTIMATOR
+from qdtheory.text.defaults import ESTIMATOR, Estimator
 from qdtheory.text.looks import tell, unlike
 
 
@@ -91,7 +91,6 @@ class NgramCounts:
 
 
 Countable: TypeAlias = Texts | NgramCounts
-Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
 
 
 def ngram_counts(texts: Countable, n: int) -> NgramCounts:

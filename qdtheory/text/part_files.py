@@ -67,25 +67,7 @@ def job_of(
     name: str,
     num_parts: int,
 ) -> Job:
-    """Describe the parts of an evaluation.
-
-    Args:
-        plan: of the evaluation.
-        candidates: its candidates.
-        references: its references.
-        name: name of the references.
-        num_parts: how many parts there are.
-
-    Returns:
-        The description, with a hash of the texts.
-
-    Example:
-        >>> from qdtheory.text.evaluation import planned
-        >>> texts = ["a b", "a c", "b c"]
-        >>> job = job_of(*planned({"x": texts}, texts, 2), "real", 4)
-        >>> job.num_parts, job.inputs[:8]
-        (4, '238802eb')
-    """
+    """Describe the parts of an evaluation."""
     inputs = fingerprint([*candidates.values(), references])
     return Job(plan, name, inputs, num_parts, version("qdtheory"))
 
@@ -115,16 +97,7 @@ def fingerprint(corpora: Sequence[Corpus]) -> str:
 
 
 def write_part(path: Path, job: Job, part: PartialSums) -> None:
-    """Write a part to a file, whole or not at all.
-
-    Args:
-        path: the file.
-        job: what it is a part of.
-        part: the part.
-
-    Raises:
-        OSError: the file cannot be written, such as on a full disk.
-    """
+    """Write a part to a file, whole or not at all."""
     head = {
         "part of": "qdtheory evaluate",
         "version": job.version,
@@ -149,19 +122,7 @@ def write_part(path: Path, job: Job, part: PartialSums) -> None:
 
 
 def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
-    """Merge the files of all parts, a group of sentences at a time.
-
-    Args:
-        paths: the files, in any order.
-
-    Returns:
-        What they are parts of, and the report.
-
-    Raises:
-        OSError: a file cannot be read.
-        ValueError: a file is no part, or cut short, or of another version, of other
-            texts or settings than the first; parts are missing or there twice.
-    """
+    """Merge the files of all parts, a group of sentences at a time."""
     files = [_entries(path) for path in paths]
     heads = [_head(path, file) for path, file in zip(paths, files)]
     job = _common_job(paths, heads)
@@ -186,22 +147,7 @@ def run_parts(
     folder: Path,
     step: Callable[[str], None] = lambda text: None,
 ) -> tuple[Job, Report]:
-    """Count one part after another, each to a file, and merge them.
-
-    Args:
-        job: the parts.
-        candidates: texts by name.
-        references: real text.
-        folder: where the files are; those that are there are not counted again.
-        step: called with a description before each part.
-
-    Returns:
-        The job, and the report.
-
-    Raises:
-        OSError: a file cannot be written, such as on a full disk.
-        ValueError: see `merged`.
-    """
+    """Count the parts that have no file yet, each to a file, and merge them."""
     paths, sides = [], sides_of(candidates, references)
     for part in range(job.num_parts):
         step(f"Counting part {part + 1} of {job.num_parts}")
@@ -213,35 +159,14 @@ def run_parts(
 
 
 def count_part(job: Job, sides: Mapping[str, Side], part: int) -> PartialSums:
-    """Count one part of a job.
-
-    Args:
-        job: the parts.
-        sides: the texts.
-        part: which one, from 0.
-
-    Returns:
-        The part.
-    """
+    """Count one part of a job."""
     plan = job.plan
     return count(sides, plan.max_order, plan.averaged, part, job.num_parts)
 
 
 @contextmanager
 def work_folder(job: Job) -> Iterator[Path]:
-    """Keep the parts of a job in a folder of the user's cache until all are merged.
-
-    Args:
-        job: the parts.
-
-    Yields:
-        The folder, the same for the same job; it is removed at the end unless there is
-        an error.
-
-    Raises:
-        OSError: the folder cannot be made.
-        ValueError: another process is at the same job.
-    """
+    """Keep the parts of a job in a folder of the user's cache until all are merged."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.sha256(job.to_json().encode()).hexdigest()[:16]
     folder = cache / "qdtheory" / name

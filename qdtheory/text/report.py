@@ -268,12 +268,7 @@ class Report(Record):
 
 
 class Named(dict[str, Entry]):
-    """A dictionary that tells its names when asked for another.
-
-    Args:
-        kind: what its names are of.
-        entries: as of a dictionary.
-    """
+    """A dictionary that tells its names when asked for another."""
 
     def __init__(self, kind: str, entries: Any):
         super().__init__(entries)

@@ -66,21 +66,7 @@ def sides_of(
     num_groups: int = NUM_GROUPS,
     seed: int = 0,
 ) -> dict[str, Side]:
-    """Number the words and the sentences of all texts together.
-
-    Args:
-        candidates: texts by name.
-        references: real text.
-        num_groups: number of groups that sentences are left out in, at most 255; a text
-            of fewer sentences has a group for each.
-        seed: seed of the random groups.
-
-    Returns:
-        The candidates by name, and last the references.
-
-    Raises:
-        ValueError: there are more than 255 groups, or none.
-    """
+    """Number the words and the sentences of all texts together."""
     if not 1 <= num_groups <= MAX_GROUPS:
         raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
     corpora = [*candidates.values(), references]
@@ -132,24 +118,7 @@ def _side(
 def ngrams_of(
     sides: Sequence[Side], max_order: int, part: int, num_parts: int
 ) -> Iterator[Runs]:
-    """Group the n-grams of one part of all texts, one order after another.
-
-    Args:
-        sides: the texts, as `sides_of` numbers them.
-        max_order: highest order of the n-grams.
-        part: which part, from 0.
-        num_parts: how many there are.
-
-    Yields:
-        The n-grams of each order.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = as_corpus(["a b a", "b a"])
-        >>> sides = [*sides_of({}, texts).values()]
-        >>> [len(found.keys) for found in ngrams_of(sides, 2, 0, 1)]
-        [2, 2]
-    """
+    """Group the n-grams of one part of all texts, one order after another."""
     chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
     yield _words(sides, None if chosen is None else chosen[0] == 0)
     if max_order > 1:

@@ -34,18 +34,7 @@ SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
 
 def is_file(source: object) -> TypeGuard[File]:
-    """Tell a path or a stream from texts in memory.
-
-    Args:
-        source: what was given.
-
-    Returns:
-        Whether it is to be opened.
-
-    Example:
-        >>> is_file("model.txt"), is_file(["a b"])
-        (True, False)
-    """
+    """Tell a path or a stream from texts in memory."""
     return isinstance(source, str | PathLike) or hasattr(source, "read")
 
 
@@ -56,28 +45,7 @@ def opened(
     column: str | None = None,
     bounded: bool = True,
 ) -> Iterator[Iterable[Any]]:
-    r"""Open a sample, to read its sentences one after another.
-
-    Args:
-        source: a file, a folder, a binary stream, or a dataset or table in memory.
-        field: for JSON Lines, the field that holds the sentence.
-        column: for Parquet, CSV, TSV, datasets and tables, the column that holds it.
-        bounded: whether no more than 1 GiB, unpacked, is read.
-
-    Yields:
-        The sentences; of a column of lists their tokens.
-
-    Raises:
-        OSError: the file cannot be opened.
-        TypeError: the table has no such column, see `rows`.
-        ValueError: see `read_corpus`.
-        ModuleNotFoundError: see `read_corpus`.
-
-    Example:
-        >>> with opened(BytesIO(b"a b\nc")) as found:
-        ...     list(found)
-        ['a b', 'c']
-    """
+    """Open a sample, to read its sentences one after another."""
     if not is_file(source):
         yield rows(source, column)
         return
@@ -103,20 +71,6 @@ def folder_sentences(
 
     All files are opened before the first is read, so that one without the column costs
     no time.
-
-    Args:
-        folder: its path.
-        field: must be None.
-        column: name of the column.
-        bounded: whether no more than 1 GiB, unpacked, is read.
-
-    Yields:
-        The sentences, file after file.
-
-    Raises:
-        ValueError: the folder holds no such files, or several splits; see
-            `parquet_sentences` for the rest.
-        ModuleNotFoundError: pyarrow is missing.
     """
     refuse_two_names(field, column)
     root, name = Path(folder), shown(folder)

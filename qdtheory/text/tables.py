@@ -29,14 +29,6 @@ def plain_table(
     Columns that do not fit side by side go in blocks. The cells of one that does not
     fit alone stand below the names of their rows.
 
-    Args:
-        rows: names of the rows.
-        columns: cells by the name of their column.
-        width: number of characters in a line, which longer words and names exceed.
-
-    Returns:
-        The lines.
-
     Example:
         >>> columns = {"a": [("0.51 ±0.02", "*")], "b": [("0.4 ±0.1", "")]}
         >>> print(plain_table(["CR-1"], columns, 40))
@@ -77,13 +69,6 @@ def plain_table(
 def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
     r"""Lay out a table in Markdown, with the best numbers in bold.
 
-    Args:
-        rows: names of the rows.
-        columns: cells by the name of their column.
-
-    Returns:
-        The lines.
-
     Example:
         >>> print(markdown_table(["CR-1"], {"a_1": [("0.51 ±0.02", "*")]}))
         |  | a\_1 |
@@ -104,13 +89,6 @@ def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -
 
 def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
     r"""Lay out a table in LaTeX, which needs no package, with the best numbers in bold.
-
-    Args:
-        rows: names of the rows.
-        columns: cells by the name of their column.
-
-    Returns:
-        The lines.
 
     Example:
         >>> print(latex_table(["CND-4"], {"a_1": [("2.1e-06 ±1e-07", "=")]}))
@@ -149,19 +127,7 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:
-    """Write rows as CSV, each in a line.
-
-    Args:
-        lines: the rows, the names of the columns first.
-
-    Returns:
-        The lines.
-
-    Example:
-        >>> print(csv_table([("candidate", "value"), ("a,b", 0.5)]))
-        candidate,value
-        "a,b",0.5
-    """
+    """Write rows as CSV, each in a line."""
     text = io.StringIO()
     shown = ([printable(str(entry)) for entry in line] for line in lines)
     csv.writer(text, lineterminator="\n").writerows(shown)
@@ -169,18 +135,7 @@ def csv_table(lines: Iterable[Sequence[object]]) -> str:
 
 
 def printable(name: str) -> str:
-    r"""Escape what cannot be seen, such as a newline in a file's name.
-
-    Args:
-        name: any text.
-
-    Returns:
-        The text in one line.
-
-    Example:
-        >>> print(printable("été\t1"))
-        été\t1
-    """
+    """Escape what cannot be seen, such as a newline in a file's name."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 

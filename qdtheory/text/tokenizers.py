@@ -3,14 +3,14 @@
 import re
 import string
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from qdtheory.text.defaults import TokenizerName
+
 Token: TypeAlias = str | int | np.integer
-Tokenizer: TypeAlias = (
-    Literal["whitespace", "13a", "characters"] | Callable[[str], Sequence[Token]]
-)
+Tokenizer: TypeAlias = TokenizerName | Callable[[str], Sequence[Token]]
 
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _APART = re.escape("".join(sorted({*string.punctuation} - {*"',-."})))
@@ -28,12 +28,6 @@ def mteval_13a(sentence: str) -> list[str]:
     Four entities of SGML become characters. ASCII punctuation stands alone, but an
     apostrophe stays in its word, a period or comma between digits in its number, and a
     hyphen in its word unless a digit comes before it.
-
-    Args:
-        sentence: one line of text.
-
-    Returns:
-        Its tokens.
 
     References:
         NIST's script mteval-v13a, for Western languages; Post 2018, section 3.
@@ -54,18 +48,7 @@ def mteval_13a(sentence: str) -> list[str]:
 
 
 def characters(sentence: str) -> list[str]:
-    """Split a sentence into its characters, without the white space between them.
-
-    Args:
-        sentence: one line of text.
-
-    Returns:
-        Its tokens.
-
-    Example:
-        >>> characters("猫が 座る")
-        ['猫', 'が', '座', 'る']
-    """
+    """Split a sentence into its characters, without the white space between them."""
     return [*"".join(sentence.split())]
 
 
@@ -79,23 +62,7 @@ TOKENIZERS: dict[str, Callable[[str], Sequence[Token]]] = {
 def splitter(
     tokenizer: Tokenizer, lowercase: bool = False
 ) -> Callable[[str], Sequence[Token]]:
-    """Look up a tokenizer by its name.
-
-    Args:
-        tokenizer: "whitespace" (`str.split`), "13a" (`mteval_13a`), "characters", or a
-            function from a sentence to its tokens.
-        lowercase: lower-case the sentence first.
-
-    Returns:
-        A function from a sentence to its tokens.
-
-    Raises:
-        ValueError: no tokenizer has this name.
-
-    Example:
-        >>> splitter("13a", lowercase=True)("A cat.")
-        ['a', 'cat', '.']
-    """
+    """Look up a tokenizer by its name."""
     split: Callable[[str], Sequence[Token]] | None
     split = TOKENIZERS.get(tokenizer) if isinstance(tokenizer, str) else tokenizer
     if not callable(split):
@@ -107,19 +74,7 @@ def splitter(
 
 
 def described(tokenizer: Tokenizer, lowercase: bool = False) -> str:
-    """Name a tokenizer as the line for a paper does.
-
-    Args:
-        tokenizer: as in `splitter`.
-        lowercase: whether sentences are lower-cased first.
-
-    Returns:
-        Its name.
-
-    Example:
-        >>> described("13a", lowercase=True)
-        '13a, lower-cased'
-    """
+    """Name a tokenizer as the line for a paper does."""
     if not isinstance(tokenizer, str):
         name = getattr(tokenizer, "__name__", type(tokenizer).__name__)
     else:

@@ -165,22 +165,7 @@ def train(
 
 
 def to_table(corpus: Corpus, length: int) -> Int[np.ndarray, "texts length"]:
-    """Convert a corpus to a table of token ids, the input of a model's scoring.
-
-    Args:
-        corpus: the sentences.
-        length: number of columns, at least the length of the longest sentence.
-
-    Returns:
-        The table, one sentence per row, padded with -1.
-
-    Raises:
-        ValueError: a sentence is longer than `length`.
-
-    Example:
-        >>> to_table(as_corpus(["a b a", "b"]), 3).tolist()
-        [[0, 1, 0], [1, -1, -1]]
-    """
+    """Convert a corpus to a table of token ids, a sentence a row, padded with -1."""
     longest = int(corpus.lengths.max(initial=0))
     if longest > length:
         raise ValueError(f"a sentence has {longest} tokens, more than {length}")
@@ -193,17 +178,6 @@ def num_predicted(corpus: Corpus, max_length: int) -> Int[np.ndarray, " texts"]:
     """Count the tokens that a model predicts in each sentence.
 
     The end is one of them, except at the model's greatest length, where it is certain.
-
-    Args:
-        corpus: the sentences.
-        max_length: the model's greatest length.
-
-    Returns:
-        The number for each sentence.
-
-    Example:
-        >>> num_predicted(as_corpus(["a b a", "b"]), 3).tolist()
-        [3, 2]
     """
     return corpus.lengths + (corpus.lengths < max_length)
 
@@ -211,19 +185,7 @@ def num_predicted(corpus: Corpus, max_length: int) -> Int[np.ndarray, " texts"]:
 def from_table(
     tokens: Int[ArrayLike, "texts length"], vocabulary: tuple[Token, ...]
 ) -> Corpus:
-    """Convert a table of token ids, the output of a model's sampling, to a corpus.
-
-    Args:
-        tokens: one sentence per row, padded with -1.
-        vocabulary: the token of each id.
-
-    Returns:
-        The corpus, with the whole vocabulary.
-
-    Example:
-        >>> list(from_table(np.array([[0, 1, 0], [1, -1, -1]]), ("a", "b")))
-        [('a', 'b', 'a'), ('b',)]
-    """
+    """Convert a table of token ids, padded with -1, to a corpus."""
     tokens = np.asarray(tokens)
     offsets = np.concatenate([[0], np.cumsum((tokens >= 0).sum(axis=1))])
     return Corpus(tokens[tokens >= 0].astype(np.int32), offsets, vocabulary)
@@ -346,27 +308,12 @@ def _order(
 
 
 def padded_width(lengths: Int[np.ndarray, " texts"]) -> Int[np.ndarray, " texts"]:
-    """Round lengths up to the widths that are compiled.
-
-    Args:
-        lengths: of the texts.
-
-    Returns:
-        The next multiples of `WIDTH`.
-    """
+    """Round lengths up to the widths that are compiled."""
     return -(-lengths // WIDTH) * WIDTH
 
 
 def padded(corpus: Corpus, max_length: int) -> Int[np.ndarray, "texts length"]:
-    """Table of a compiled width, with a column for the end below the greatest length.
-
-    Args:
-        corpus: the sentences.
-        max_length: the model's greatest length, where the end is certain.
-
-    Returns:
-        The table, one sentence per row, padded with -1.
-    """
+    """Table of a compiled width, with room for the end below the greatest length."""
     width = int(padded_width(corpus.lengths).max())
     return to_table(corpus, min(width + 1, max_length))
 

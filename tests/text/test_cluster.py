@@ -10,6 +10,7 @@ from models import MODEL, REAL
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.cluster import connected, num_parts_on, sums_on
 from qdtheory.text.partial_sums import partial_sums
+from qdtheory.text.sides import sides_of
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
 # What distributed itself leaves behind when it ends.
@@ -44,6 +45,7 @@ def test_two_workers_give_the_report_of_one_process(client, estimator):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_but_time(client):
     texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
+    sides = sides_of(texts, real)
     workers = [*client.run(os.getpid).values()]
     killed = []
 
@@ -52,7 +54,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(client):
             killed.append(workers[0])
             os.kill(workers[0], signal.SIGKILL)
 
-    found = sums_on(client, texts, real, 3, num_parts=30, step=kill)
+    found = sums_on(client, sides, 3, False, 30, kill)
     whole = partial_sums(texts, real, 3)
     assert killed
     assert found.totals.parts == tuple(range(30))

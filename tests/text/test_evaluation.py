@@ -279,6 +279,9 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
         assert found == whole
 
 
+# -- bad input -------------------------------------------------------------------------
+
+
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize(
     ("candidates", "options", "error", "message"),
@@ -297,9 +300,9 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
         ),
         (
             {"x": MODEL},
-            {"memory": 10**9, "requests": ["paired"]},
+            {"memory": 10**9, "extra": ["paired"]},
             ValueError,
-            "memory: counts in parts by this process, without a client, requests and",
+            "memory: counts in parts by this process, without a client, extra and",
         ),
         ({"x": MODEL}, {"draws": 0}, ValueError, "draws: expected a whole number from"),
         ({"x": MODEL}, {"draws": 10**6}, ValueError, "x: distinct_k of 1,000,000 n-gr"),
@@ -310,30 +313,29 @@ def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimato
             TypeError,
             "a DataFrame without a column 'body'; there are: 'text'",
         ),
+        ({}, {}, ValueError, "at least one set of candidates"),
+        ({"x": ["a b"]}, {}, ValueError, "^x: Self-BLEU .* at least 3 .*, got 1"),
+        (
+            {"x": ["", " ", "\t"]},
+            {},
+            ValueError,
+            "^x: expected at least one sentence w",
+        ),
+        (
+            {"x": ["a b"] * 4},
+            {"empty": "drop"},
+            ValueError,
+            'expected "keep" or "skip"',
+        ),
+        ({"x": ["a"] * 4}, {}, ValueError, "^x: no sentence has 2 tokens"),
+        ({"x": [[5], [5, 1], [5]]}, {}, ValueError, "^x: pairs need .* two sentences"),
+        ({"x": as_corpus(MODEL)}, {"level": 2}, ValueError, "^level: expected"),
+        ({"x": MODEL}, {"smoothing": "add-one"}, ValueError, "^smoothing: expected"),
+        ({"x": MODEL}, {"estimator": "all"}, ValueError, "^estimator: expected"),
     ],
 )
-def test_bad_samples(candidates, options, error, message):
+def test_bad_input(candidates, options, error, message):
     with pytest.raises(error, match=message):
-        evaluate(candidates, REAL, 2, **options)
-
-
-@pytest.mark.parametrize(
-    ("candidates", "options", "message"),
-    [
-        ({}, {}, "at least one set of candidates"),
-        ({"one.txt": ["a b"]}, {}, "^one.txt: Self-BLEU .* at least 3 .*, got 1"),
-        ({"x": [""]}, {}, "^x: expected at least one sentence with a token"),
-        ({"x": ["", " ", "\t"]}, {}, "^x: expected at least one sentence with a"),
-        ({"x": ["a b"] * 4}, {"empty": "drop"}, 'empty: expected "keep" or "skip"'),
-        ({"x": ["a"] * 4}, {}, "^x: no sentence has 2 tokens"),
-        ({"x": [[5], [5, 1], [1, 5], [5]]}, {}, "^x: pairs need .* two sentences"),
-        ({"x": as_corpus(MODEL)}, {"level": 2}, "^level: expected"),
-        ({"x": MODEL}, {"smoothing": "add-one"}, "^smoothing: expected"),
-        ({"x": MODEL}, {"estimator": "all"}, "^estimator: expected"),
-    ],
-)
-def test_bad_input(as_a_user, candidates, options, message):
-    with pytest.raises(ValueError, match=message):
         evaluate(candidates, REAL, 2, **options)
 
 

@@ -213,7 +213,7 @@ def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
         assert with_options(found.warnings[3]).endswith("lower-case both (--lowercase)")
     low = text.evaluate(given, path, max_order=2, lowercase=True)
     assert not [line for line in low.warnings if "capitals" in line]
-    paired = text.evaluate(given, path, max_order=1, requests=["paired"])
+    paired = text.evaluate(given, path, max_order=1, extra=["paired"])
     assert paired.warnings == text.evaluate(given, path, max_order=1).warnings
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qdtheory import text
-from qdtheory.text import embeddings, requested
+from qdtheory.text import embeddings, extra
 from qdtheory.text.intervals import random_groups
 
 REAL = [f"a {x} {y} end" for x in "bcde" for y in "fghi"] * 2
@@ -24,12 +24,12 @@ def features(texts):
 
 @pytest.fixture
 def letters(monkeypatch):
-    monkeypatch.setattr(requested, "embed", features)
+    monkeypatch.setattr(extra, "embed", features)
 
 
-def report(*requests, candidates=None, real=REAL, **settings):
+def report(*extra, candidates=None, real=REAL, **settings):
     candidates = candidates or {"one": ONE, "other": OTHER}
-    return text.evaluate(candidates, real, max_order=2, requests=requests, **settings)
+    return text.evaluate(candidates, real, max_order=2, extra=extra, **settings)
 
 
 def test_frechet_and_vendi_are_those_of_the_functions(letters):
@@ -171,8 +171,8 @@ def test_nothing_is_added_without_a_request():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"requests": ["bertscore"]}, "expected some of 'embeddings', 'language-mod"),
-        ({"requests": ["paired"]}, "one: paired metrics need a reference for each"),
+        ({"extra": ["bertscore"]}, "expected some of 'embeddings', 'language-mod"),
+        ({"extra": ["paired"]}, "one: paired metrics need a reference for each"),
         (
             {"log_probabilities": {"two": []}},
             "log_probabilities: expected them for the candidates one, got them for two",
@@ -188,10 +188,10 @@ def test_nothing_is_added_without_a_request():
         ),
     ],
 )
-def test_bad_requests(as_a_user, settings, message):
+def test_bad_extra(as_a_user, settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         text.evaluate({"one": ONE[:-1]}, REAL, max_order=2, **settings)
 
 
 def test_the_real_embeddings_are_asked_for():
-    assert requested.embed is embeddings.embed
+    assert extra.embed is embeddings.embed
