@@ -33,7 +33,7 @@ def test_every_file_names_the_same_version():
 
 
 def public_names():
-    """Each public name once, with its parameters: those at the top, then each room's."""
+    """Each public name once, with its parameters: at the top, or in its room."""
     top = {name: getattr(qd, name) for name in dir(qd) if not name.startswith("_")}
     found = {f"qdtheory.{name}": value for name, value in top.items()}
     for room in ROOMS:
