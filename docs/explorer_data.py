@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 import qdtheory as qd
 from qdtheory.formulas import expressions, trees
 from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES, formula_of
-from qdtheory.generators.decoders import next_token_laws
+from qdtheory.generators.decoders import next_token_distributions
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
 NUM_STEPS = 60
@@ -96,7 +96,7 @@ def entry(name, pair, space, p):
 def language_model():
     """The law of the next token after each prefix, of a model that decoders change."""
     space = qd.TextSpace(vocab_size=4, lengths=3)
-    laws = next_token_laws(qd.oracle(space, seed=0), space)
+    laws = next_token_distributions(qd.oracle(space, seed=0), space)
     return {"tokens": "abcd", "laws": [law.tolist() for law in laws]}
 
 

@@ -14,7 +14,7 @@ from qdtheory.generators.decoders import (
     TopK,
     TopP,
     decode,
-    text_law,
+    text_distribution,
 )
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -25,7 +25,7 @@ SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 def p():
     written = (DOCS / "static/explorer_data.js").read_text()
     data = json.loads(written.removeprefix("const EXPLORER = ").removesuffix(";\n"))
-    return text_law([np.array(law) for law in data["model"]["laws"]], SPACE)
+    return text_distribution([np.array(law) for law in data["model"]["laws"]], SPACE)
 
 
 def turn(explorer, **dials):

@@ -21,8 +21,8 @@ from .decoders import (
     TopP as TopP,
     Typical as Typical,
     decode as decode,
-    next_token_laws as next_token_laws,
-    text_law as text_law,
+    next_token_distributions as next_token_distributions,
+    text_distribution as text_distribution,
 )
 from .markov_chains import (
     MarkovModel as MarkovModel,
@@ -49,15 +49,18 @@ from .discriminators import (
 )
 from .leakgan import LeakGAN as LeakGAN, LeakyLSTM as LeakyLSTM
 from .autoencoder_objectives import (
+    AUTOENCODERS as AUTOENCODERS,
+    AutoencoderSetup as AutoencoderSetup,
     Elbo as Elbo,
     MatchedCodes as MatchedCodes,
     TransportedCodes as TransportedCodes,
 )
-from .autoencoder_setups import (
-    AUTOENCODERS as AUTOENCODERS,
-    AutoencoderSetup as AutoencoderSetup,
+from .autoencoders import (
+    Autoencoder as Autoencoder,
+    LatentReport as LatentReport,
+    latent_report as latent_report,
+    refined as refined,
 )
-from .autoencoders import Autoencoder as Autoencoder
 from .continuous import (
     AtomTable as AtomTable,
     ContinuousGenerator as ContinuousGenerator,
@@ -65,11 +68,6 @@ from .continuous import (
     ConvDeconv as ConvDeconv,
     ConvLSTM as ConvLSTM,
     transport_to_texts as transport_to_texts,
-)
-from .latent_reports import (
-    LatentReport as LatentReport,
-    latent_report as latent_report,
-    refined as refined,
 )
 from .latents import (
     LatentGrid as LatentGrid,
@@ -89,7 +87,7 @@ from .noise import (
 from .policy_gradient import (
     completion_values as completion_values,
     policy_gradient as policy_gradient,
-    prefix_law as prefix_law,
+    prefix_distribution as prefix_distribution,
     token_policy_gradient as token_policy_gradient,
 )
 from .protocol import (
@@ -119,7 +117,7 @@ from .tables import LogitTable as LogitTable, Model as Model, PrefixTable as Pre
 from .training import History as History, Objective as Objective, train as train
 from .transport import (
     WGAN as WGAN,
-    Transport as Transport,
+    Coupling as Coupling,
     optimal_transport as optimal_transport,
     sorted_plan as sorted_plan,
     wasserstein_critic as wasserstein_critic,

@@ -18,11 +18,12 @@ from qdtheory.generators.discriminators import Discriminator, OptimalDiscriminat
 from qdtheory.generators.policy_gradient import (
     completion_values,
     policy_gradient,
-    prefix_law,
+    prefix_distribution,
     token_policy_gradient,
 )
 from qdtheory.generators.training import Objective
 from qdtheory.world.distributions import check_distribution, check_positive
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 # Nodes of the integral over s in `expected_share`, over log s.
@@ -31,7 +32,7 @@ OPTIMAL = OptimalDiscriminator()
 
 
 @dataclass(frozen=True)
-class MaximumLikelihood:
+class MaximumLikelihood(Objective):
     r"""Ascends $\sum_x P(x) \log Q(x)$.
 
     Claims: N22.1, N22.3, N22.10.
@@ -44,11 +45,6 @@ class MaximumLikelihood:
         [0.25, -0.25]
     """
 
-    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
-        """Return an empty state."""
-        del model, space, p
-        return ()
-
     def ascent(
         self, state: Any, model: Any, space: TextSpace, p: Array
     ) -> tuple[Any, Any]:
@@ -57,20 +53,16 @@ class MaximumLikelihood:
         return pull(jnp.where(p > 0, p / q, 0.0))[0], state
 
 
-class Adversarial:
+@dataclass(frozen=True)
+class Adversarial(Objective):
     """What the objectives below share: a field made of rewards, exact or sampled."""
 
-    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
-        """Return an empty state."""
-        del model, space, p
-        return ()
-
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Return a reward for each text, or text and position, and the new state.
 
-        `law` is what texts are averaged over: the model's, or the shares of a batch.
+        `shares` is what texts are averaged over: the model's, or those of a batch.
         """
         raise NotImplementedError
 
@@ -80,15 +72,15 @@ class Adversarial:
         model: Any,
         space: TextSpace,
         p: Array,
-        law: Array | None = None,
+        shares: Array | None = None,
     ) -> tuple[Any, Any]:
         """Return the mean step over the model's texts, or over those of a batch."""
         q = model.probabilities(space)
-        if law is None:
+        if shares is None:
             rewards, state = self.rewards(state, model, q, space, p)
         else:
-            rewards, state = self.rewards(state, model, law, space, p)
-            rewards = rewards * (law / q).reshape(-1, *(rewards.ndim - 1) * [1])
+            rewards, state = self.rewards(state, model, shares, space, p)
+            rewards = rewards * (shares / q).reshape(-1, *(rewards.ndim - 1) * [1])
         field = policy_gradient if rewards.ndim == 1 else token_policy_gradient
         return field(model, space, rewards), state
 
@@ -120,18 +112,16 @@ class SeqGAN(Adversarial):
 
     def __post_init__(self) -> None:
         if self.lag is not None:
-            _check_share(lag=self.lag)
+            within(lag=self.lag, low=0, high=1, ends="[)")
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return the discriminator's state and the roll-out model."""
-        del p
         return self.discriminator.start(space, 1), None if self.lag is None else model
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Judge texts; where roll-outs lag, average over their completions."""
-        del law
         inner, behind = state
         logits, inner = _of_texts(self.discriminator, inner, model, space, p)
         rewards = jax.nn.sigmoid(logits)
@@ -167,19 +157,18 @@ class SeqGANStep(Adversarial):
     discriminator: Discriminator = OPTIMAL
 
     def __post_init__(self) -> None:
-        check_discount(self.gamma)
+        within(gamma=self.gamma, low=0, high=1)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return the discriminator's state."""
-        del model, p
         return self.discriminator.start(space, space.max_length)
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Judge prefixes and sum what follows."""
-        del law
-        q, p = (prefix_law(space, x) for x in (model.probabilities(space), p))
+        q = model.probabilities(space)
+        q, p = (prefix_distribution(space, x) for x in (q, p))
         logits, state = self.discriminator.logits(state, q, p, space)
         return discounted_returns(jax.nn.sigmoid(logits), self.gamma), state
 
@@ -213,20 +202,19 @@ class MaliGAN(Adversarial):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return the discriminator's state."""
-        del model, p
         return self.discriminator.start(space, 1)
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Normalise the weights of importance sampling."""
         logits, state = _of_texts(self.discriminator, state, model, space, p)
         weights = jnp.exp(logits)
         if self.batch_size is None:
-            total = law @ weights  # 0 if no text of a batch is real
+            total = shares @ weights  # 0 if no text of a batch is real
             return jnp.where(total > 0, weights / total, 0.0), state
-        shares = expected_share(weights, law, self.batch_size - 1)
-        return self.batch_size * shares, state
+        mean = expected_share(weights, shares, self.batch_size - 1)
+        return self.batch_size * mean, state
 
 
 @dataclass(frozen=True)
@@ -258,23 +246,22 @@ class RankGAN(Adversarial):
 
     def __post_init__(self) -> None:
         check_positive(num_rivals=self.num_rivals, num_steps=self.num_steps)
-        if self.bound is not None and not 0 < self.bound < jnp.inf:
-            raise ValueError(f"bound must be positive, got {self.bound}")
+        if self.bound is not None:
+            within(bound=self.bound, low=0, ends="()")
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return weights of 1: no text is better than another."""
-        del model, space
         return jnp.ones_like(p)
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
-        """Train the ranker, then rank texts among rivals from the law."""
+        """Train the ranker, then rank texts among rivals."""
         q = model.probabilities(space)
         weights = p / q
         if self.bound is not None:
             weights = _bounded_ranks(state, q, p, self.bound, self.num_steps)
-        return expected_share(weights, law, self.num_rivals), weights
+        return expected_share(weights, shares, self.num_rivals), weights
 
 
 @dataclass(frozen=True)
@@ -297,12 +284,12 @@ class CoT(Adversarial):
     future: bool = False
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Compare the mediator with the model, token by token."""
-        del law
         q = model.probabilities(space)
-        mediator, own = (prefix_law(space, x) for x in ((p + q) / 2, q))
+        pair = (p + q) / 2, q
+        mediator, own = (prefix_distribution(space, x) for x in pair)
         gain = jnp.diff(jnp.log(mediator / own), axis=1, prepend=0.0)
         return (discounted_returns(gain, 1.0) if self.future else gain), state
 
@@ -365,9 +352,9 @@ class Sampled:
         by_model = isinstance(self.objective, Adversarial)
         drawn = model.probabilities(space) if by_model else p
         texts = jax.random.categorical(now, jnp.log(drawn), shape=(self.batch_size,))
-        law = jnp.bincount(texts, length=space.num_texts) / self.batch_size
-        laws = (p, law) if by_model else (law,)
-        ascent, inner = self.objective.ascent(inner, model, space, *laws)
+        shares = jnp.bincount(texts, length=space.num_texts) / self.batch_size
+        seen = (p, shares) if by_model else (shares,)
+        ascent, inner = self.objective.ascent(inner, model, space, *seen)
         return ascent, (key, inner)
 
 
@@ -401,8 +388,7 @@ def expected_share(
         Array([0.58333333, 0.41666667], dtype=float64)
     """
     q = check_distribution(q, "q")
-    if num_rivals < 0:
-        raise ValueError(f"num_rivals must be at least 0, got {num_rivals}")
+    within(num_rivals=num_rivals, low=0)
     weights = jnp.asarray(weights, float)
     logs = jnp.log(weights)
     lightest = jnp.where(weights > 0, logs, jnp.inf).min()
@@ -435,7 +421,7 @@ def discounted_returns(
         >>> discounted_returns(jnp.array([[1.0, 2.0, 4.0]]), 0.5).tolist()
         [[3.0, 4.0, 4.0]]
     """
-    check_discount(gamma)
+    within(gamma=gamma, low=0, high=1)
     rewards = jnp.asarray(rewards, float)
     gaps = jnp.arange(rewards.shape[1]) - jnp.arange(rewards.shape[1])[:, None]
     later = jnp.where(gaps >= 0, jnp.asarray(gamma, float) ** jnp.maximum(gaps, 0), 0)
@@ -462,22 +448,3 @@ def _bounded_ranks(
         return jnp.clip(p / losses, jnp.exp(-bound), jnp.exp(bound))
 
     return jax.lax.fori_loop(0, num_steps, step, weights)
-
-
-def _check_share(**shares: float) -> None:
-    for name, share in shares.items():
-        if not 0 <= share < 1:
-            raise ValueError(f"{name} must be at least 0 and below 1, got {share}")
-
-
-def check_discount(gamma: float) -> None:
-    """Raise unless a discount lies in [0, 1].
-
-    Args:
-        gamma: the discount.
-
-    Raises:
-        ValueError: it does not.
-    """
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must be between 0 and 1, got {gamma}")

@@ -20,10 +20,8 @@ from qdtheory.world.distributions import (
     check_positive,
     check_vector,
 )
+from qdtheory.world.numbers import within
 from qdtheory.world.records import Record
-
-# Newton's method on a strictly convex loss ends well before.
-MAX_STEPS = 200
 
 
 def kl_optimum(
@@ -282,8 +280,7 @@ def fitted_rewards(
 ) -> Float[np.ndarray, " texts"]:
     r"""The rewards whose Bradley-Terry model fits preferences best, on pairs of $Q_0$.
 
-    They minimise the logistic loss $-\sum Q_{0i} Q_{0j} P_{ij} \log \sigma(r_i - r_j)$,
-    by Newton's method.
+    They minimise the logistic loss $-\sum Q_{0i} Q_{0j} P_{ij} \log \sigma(r_i - r_j)$.
 
     Args:
         q0: weight of each text, positive, shape (N,).
@@ -308,7 +305,9 @@ def fitted_rewards(
         >>> np.abs(fitted_rewards(np.full(3, 1 / 3), circle)).max().round(9).tolist()
         0.0
     """
+    from scipy.optimize import root
     from scipy.sparse.csgraph import connected_components
+    from scipy.special import expit
 
     q0 = np.asarray(check_distribution(q0, "q0"))
     chances = np.asarray(_check_preferences(preferences, q0.size))
@@ -321,22 +320,17 @@ def fitted_rewards(
         )
     pairs = np.outer(q0, q0)
 
-    def loss(r: np.ndarray) -> float:
-        return float((pairs * chances * np.logaddexp(0, r - r[:, None])).sum())
+    def slope(r: np.ndarray) -> np.ndarray:
+        # A constant changes no chance; the last term fixes it.
+        return (pairs * (expit(r[:, None] - r) - chances)).sum(axis=1) + pairs @ r
 
-    rewards = np.zeros(q0.size)
-    for _ in range(MAX_STEPS):
-        fitted = 1 / (1 + np.exp(rewards - rewards[:, None]))
-        slope = (pairs * (fitted - chances)).sum(axis=1)
+    def hessian(r: np.ndarray) -> np.ndarray:
+        fitted = expit(r[:, None] - r)
         weights = pairs * fitted * (1 - fitted)
-        # A constant changes nothing; the last term fixes it.
-        hessian = np.diag(weights.sum(axis=1)) - weights + pairs
-        step = np.linalg.solve(hessian, slope)
-        while step @ slope > 1e-30 and loss(rewards - step) > loss(rewards):
-            step /= 2
-        rewards = rewards - step
-        if np.abs(step).max() <= 1e-14 * (1 + np.abs(rewards).max()):
-            break
+        return np.diag(weights.sum(axis=1)) - weights + pairs
+
+    # A root of the slope: the loss itself is too flat to be told near its minimum.
+    rewards = root(slope, np.zeros(q0.size), jac=hessian, method="lm", tol=1e-15).x
     return rewards - q0 @ rewards
 
 
@@ -397,8 +391,7 @@ def self_training(
     """
     q, p = map(np.asarray, check_distributions(q=q, p=p))
     check_positive(num_texts=num_texts, num_generations=num_generations)
-    if not 0 <= real_share <= 1:
-        raise ValueError(f"real_share must lie in [0, 1], got {real_share}")
+    within(real_share=real_share, low=0, high=1)
     kept, real = 1 - real_share, float(p @ p)
     cr, repeated = [float(p @ q)], [float(q @ q)]
     for _ in range(num_generations):
@@ -418,8 +411,7 @@ def _checked(q0: ArrayLike, rewards: ArrayLike, beta: Number) -> tuple[Array, Ar
     rewards = check_vector(rewards, "rewards", q0.size)
     if not isinstance(rewards, Tracer) and not np.isfinite(np.asarray(rewards)).all():
         raise ValueError("rewards must be finite, one number a text")
-    if not isinstance(beta, Tracer) and not 0 < beta < np.inf:
-        raise ValueError(f"beta must be positive and finite, got {beta}")
+    within(beta=beta, low=0, ends="()")
     return q0, rewards
 
 

@@ -2,6 +2,7 @@ r"""What autoencoders are trained for: a bound on the likelihood, or codes that 
 
 Each objective is a frozen set of numbers with `start` and `ascent`, for `train`. The
 texts that it averages over are those of the distribution that `train` shows it.
+`AUTOENCODERS` are those of Cífka et al. 2018, with latent space, noise and objective.
 """
 
 from dataclasses import dataclass
@@ -9,16 +10,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.generators.autoencoders import Autoencoder
+from qdtheory.generators.latents import LatentGrid, circle_grid, normal_grid
+from qdtheory.generators.training import Objective
 from qdtheory.generators.transport import sorted_plan
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 
 @dataclass(frozen=True)
-class Elbo:
+class Elbo(Objective):
     r"""The objective of a VAE, $\mathrm{E} \log p(x | z) - \beta\,\mathrm{KL}$.
 
     Args:
@@ -50,16 +53,18 @@ class Elbo:
     annealing: int = 0
 
     def __post_init__(self) -> None:
-        _check_keep(self.keep)
-        _check_nonnegative(
-            kl_weight=self.kl_weight,
-            bag_weight=self.bag_weight,
-            annealing=self.annealing,
-        )
+        within(keep=self.keep, low=0, high=1, ends="(]")
+        within(kl_weight=self.kl_weight, bag_weight=self.bag_weight, low=0)
+        within(annealing=self.annealing, low=0)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Array:
         """Count the steps, for annealing."""
-        _check_noisy(model, "a VAE")
+        _check_autoencoder(model)
+        if model.log_sigma is None or model.generator is not None:
+            raise ValueError(
+                "a VAE has noisy codes and a fixed prior; draw the model with a sigma "
+                "and without a learned prior"
+            )
         return jnp.zeros(())
 
     def ascent(
@@ -96,7 +101,7 @@ class Elbo:
 
 
 @dataclass(frozen=True)
-class MatchedCodes:
+class MatchedCodes(Objective):
     r"""The objective of adversarial autoencoders, and of plain ones if the weight is 0.
 
     $\mathrm{E} \log p(x | z) + \lambda\,\mathrm{E} \log D(z)$ with a discriminator of
@@ -131,10 +136,9 @@ class MatchedCodes:
     resolution: int | float = 0.3
 
     def __post_init__(self) -> None:
-        _check_keep(self.keep)
-        _check_nonnegative(weight=self.weight)
-        if not 0 < self.resolution < np.inf:
-            raise ValueError(f"resolution must be positive, got {self.resolution}")
+        within(keep=self.keep, low=0, high=1, ends="(]")
+        within(weight=self.weight, low=0)
+        within(resolution=self.resolution, low=0, ends="()")
 
     def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
         """Remember nothing: the discriminator is optimal at each step."""
@@ -167,7 +171,7 @@ class MatchedCodes:
 
 
 @dataclass(frozen=True)
-class TransportedCodes:
+class TransportedCodes(Objective):
     r"""The objective of an ARAE: likelihood, and a learned prior near the codes.
 
     $\mathrm{E} \log p(x | \mu(x)) - \lambda\,W_1$, with the Wasserstein distance of the
@@ -198,8 +202,8 @@ class TransportedCodes:
     keep: int | float = 1.0
 
     def __post_init__(self) -> None:
-        _check_keep(self.keep)
-        _check_nonnegative(weight=self.weight)
+        within(keep=self.keep, low=0, high=1, ends="(]")
+        within(weight=self.weight, low=0)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
         """Remember nothing: the critic is optimal at each step."""
@@ -209,10 +213,10 @@ class TransportedCodes:
                 "an ARAE has a learned prior and codes without noise; draw the model "
                 "with learned_prior=True and without sigma"
             )
-        if model.grid.nodes.shape[1] > 1:
+        if (dim := model.grid.nodes.shape[1]) > 1:
             raise ValueError(
-                "codes must lie on a line, where transport is sorting; got "
-                f"{model.grid.nodes.shape[1]} dimensions"
+                f"codes must lie on a line, where transport is sorting; got {dim} "
+                "dimensions"
             )
         return ()
 
@@ -230,6 +234,67 @@ class TransportedCodes:
         return _read(model, space, p, self.keep) - self.weight * distance
 
 
+@dataclass(frozen=True)
+class AutoencoderSetup:
+    """A kind of autoencoder: its latent space, its noise and its objective.
+
+    Args:
+        grid: the latent space with its prior.
+        objective: what it is trained for.
+        sigma: the noise to start with; None: codes without noise.
+        learned_prior: whether a network moves the prior's nodes.
+
+    References:
+        Cífka et al. 2018, section 4 and Table 1.
+    """
+
+    grid: LatentGrid
+    objective: Elbo | MatchedCodes | TransportedCodes
+    sigma: float | None = None
+    learned_prior: bool = False
+
+    def model(self, key: PRNGKeyArray, space: TextSpace) -> Autoencoder:
+        """Draw a model of this kind.
+
+        Args:
+            key: a JAX random key, used once.
+            space: texts of one length.
+
+        Returns:
+            The model, untrained.
+
+        Raises:
+            ValueError: the texts have several lengths.
+        """
+        return Autoencoder.random(
+            key, space, self.grid, self.sigma, learned_prior=self.learned_prior
+        )
+
+
+LINE, CIRCLE = normal_grid(129), circle_grid(128)
+
+# The rows of Cífka et al. 2018, Table 1, under their names in notebooks/data, and
+# AAE-gauss of their section 4. "ARAE (default)" is left out: it differs from ARAE in
+# the sizes of the networks and the time of training.
+AUTOENCODERS: dict[str, AutoencoderSetup] = {
+    "VAE (dw=0.5)": AutoencoderSetup(LINE, Elbo(keep=0.5), 0.5),
+    "VAE (dw=0.75)": AutoencoderSetup(LINE, Elbo(keep=0.75), 0.5),
+    "VAE-bow (dw=1)": AutoencoderSetup(LINE, Elbo(bag_weight=1.0), 0.5),
+    "AAE-gauss": AutoencoderSetup(LINE, MatchedCodes(), 0.5),
+    "AAE-gauss-det (lambda=10 d=1)": AutoencoderSetup(LINE, MatchedCodes(10.0)),
+    "AE-gauss-det (d=1)": AutoencoderSetup(LINE, MatchedCodes(0.0)),
+    "AAE-sph (sigma=0.1)": AutoencoderSetup(CIRCLE, MatchedCodes(), 0.1),
+    "AAE-sph (sigma=0.075)": AutoencoderSetup(CIRCLE, MatchedCodes(), 0.075),
+    "AAE-sph (sigma=0.05 lambda=10)": AutoencoderSetup(
+        CIRCLE, MatchedCodes(10.0), 0.05
+    ),
+    "AE-sph (sigma=0.1)": AutoencoderSetup(CIRCLE, MatchedCodes(0.0), 0.1),
+    "AE-sph (sigma=0.05)": AutoencoderSetup(CIRCLE, MatchedCodes(0.0), 0.05),
+    "AE-sph (sigma=0 d=1)": AutoencoderSetup(CIRCLE, MatchedCodes(0.0)),
+    "ARAE": AutoencoderSetup(LINE, TransportedCodes(), learned_prior=True),
+}
+
+
 def _read(model: Autoencoder, space: TextSpace, p: Array, keep: float) -> Array:
     """The mean log-likelihood of texts given their codes without noise."""
     return p @ jnp.diagonal(model.log_decoded(space, model.text_codes(), keep))
@@ -238,23 +303,3 @@ def _read(model: Autoencoder, space: TextSpace, p: Array, keep: float) -> Array:
 def _check_autoencoder(model: Any) -> None:
     if not isinstance(model, Autoencoder):
         raise TypeError(f"expected an Autoencoder, got a {type(model).__name__}")
-
-
-def _check_noisy(model: Any, what: str) -> None:
-    _check_autoencoder(model)
-    if model.log_sigma is None or model.generator is not None:
-        raise ValueError(
-            f"{what} has noisy codes and a fixed prior; draw the model with a sigma "
-            "and without a learned prior"
-        )
-
-
-def _check_keep(keep: float) -> None:
-    if not 0 < keep <= 1:
-        raise ValueError(f"keep must lie in (0, 1], got {keep}")
-
-
-def _check_nonnegative(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if not 0 <= number < np.inf:
-            raise ValueError(f"{name} must be finite and at least 0, got {number}")

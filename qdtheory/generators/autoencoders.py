@@ -1,43 +1,47 @@
 r"""Autoencoders as exact distributions: the codes of a grid, mixed by the prior.
 
 An encoder gives each text a code μ(x), with noise or without; a decoder gives each code
-z a law over texts, $p(x \mid z) = \prod_t p(x_t \mid x_{<t}, z)$; texts are drawn from
-$p(x) = \sum_k w_k\,p(x \mid z_k)$. The encoder is a table, the best that any network
-could be. Whether this is a VAE, an adversarial or a plain autoencoder is a matter of
-the objective, see `autoencoder_objectives`.
+z a distribution over texts, $p(x \mid z) = \prod_t p(x_t \mid x_{<t}, z)$; texts are
+drawn from $p(x) = \sum_k w_k\,p(x \mid z_k)$. The encoder is a table, the best that any
+network could be. Whether this is a VAE, an adversarial or a plain autoencoder is a
+matter of the objective, see `autoencoder_objectives`.
+
+The ELBO and its parts are exact too, $\mathrm{ELBO} = \sum_x P(x)\,
+(\mathrm{E}_{q(z | x)} \log p(x \mid z) - \mathrm{KL}(q(z | x), p(z)))$. It falls short
+of the log-likelihood by the KL of the posteriors from the decoder's own, and its KL
+term is the mutual information of texts and codes plus the KL of the mean posterior from
+the prior.
 """
 
-from dataclasses import field
-from functools import lru_cache
+from dataclasses import field, fields, replace
+from functools import lru_cache, partial
 from itertools import product
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.generators.latents import LatentGrid, log_posterior, placed
 from qdtheory.generators.tables import num_prefixes, text_log_probabilities
-from qdtheory.world.distributions import Number, check_positive
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.distributions import Number, check_distribution, check_positive
+from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
+
+# Two refinements of a grid may change nothing by more than this.
+UNMOVED = 1e-9
 
 
 @jax.tree_util.register_dataclass
 class Perceptron(Record):
-    """One hidden layer of tanh, and a linear way past it.
-
-    Args:
-        inner: weights of the hidden layer, shape (inputs, hidden).
-        inner_biases: shape (hidden,).
-        outer: weights of inputs and hidden units, shape (inputs + hidden, outputs).
-        outer_biases: shape (outputs,).
-    """
+    """One hidden layer of tanh, and a linear way past it."""
 
     inner: Float[ArrayLike, "*models inputs hidden"]
     inner_biases: Float[ArrayLike, "*models hidden"]
+    # Of the inputs first, then of the hidden units.
     outer: Float[ArrayLike, "*models width outputs"]
     outer_biases: Float[ArrayLike, "*models outputs"]
 
@@ -45,17 +49,7 @@ class Perceptron(Record):
     def random(
         cls, key: PRNGKeyArray, inputs: int, hidden: int, outputs: int
     ) -> "Perceptron":
-        """Draw a network whose hidden units bend where a normal prior has its mass.
-
-        Args:
-            key: a JAX random key, used once.
-            inputs: number of inputs.
-            hidden: number of hidden units.
-            outputs: number of outputs.
-
-        Returns:
-            The network.
-        """
+        """Draw a network whose hidden units bend where a normal prior has its mass."""
         keys = jax.random.split(key, 3)
         inner = 2 * jax.random.normal(keys[0], (inputs, hidden))
         places = jax.random.uniform(keys[1], (hidden,), minval=-4, maxval=4)
@@ -133,8 +127,8 @@ class Autoencoder(Record):
         """
         num_rows = len(masked_prefixes(space))
         check_positive(hidden_size=hidden_size)
-        if sigma is not None and not isinstance(sigma, Tracer) and not 0 < sigma < 100:
-            raise ValueError(f"sigma must lie in (0, 100), got {sigma}")
+        if sigma is not None:
+            within(sigma=sigma, low=0, high=100, ends="()")
         keys, dim = jax.random.split(key, 3), grid.nodes.shape[1]
         codes = jax.random.normal(keys[0], (space.num_texts, dim))
         log_sigma = None
@@ -278,27 +272,106 @@ class Autoencoder(Record):
         return seen(codes).reshape(len(codes), rows, size)
 
 
-@lru_cache(maxsize=16)
-def masked_prefixes(space: TextSpace) -> tuple[tuple[int, ...], ...]:
-    """List the prefixes that a decoder may see, those without masks first.
+@jax.tree_util.register_dataclass
+class LatentReport(Record):
+    r"""What an autoencoder's codes hold, in nats, as means over the real distribution.
+
+    Attributes:
+        log_likelihood: $\sum_x P(x) \log p(x)$, minus the forward cross-entropy.
+        elbo: the reconstruction less the KL term.
+        reconstruction: $\sum_x P(x) \sum_k q(z_k | x) \log p(x | z_k)$.
+        kl: the KL term, that of the posteriors from the prior.
+        mutual_information: $I_q(x; z)$, what a code tells about its text.
+        marginal_kl: KL(q(z), p(z)), that of the mean posterior from the prior.
+        gap: the KL of the posteriors from the decoder's own, $p(z | x)$.
+    """
+
+    log_likelihood: Float[Array, "*models"]
+    elbo: Float[Array, "*models"]
+    reconstruction: Float[Array, "*models"]
+    kl: Float[Array, "*models"]
+    mutual_information: Float[Array, "*models"]
+    marginal_kl: Float[Array, "*models"]
+    gap: Float[Array, "*models"]
+
+
+def latent_report(
+    model: Autoencoder, space: TextSpace, p: Float[ArrayLike, " texts"]
+) -> LatentReport:
+    """Compute the ELBO and its parts, on a grid that two refinements do not move.
 
     Args:
-        space: texts of one length.
+        model: an autoencoder with noisy codes and a fixed prior.
+        space: the texts.
+        p: the real distribution, shape (num_texts,).
 
     Returns:
-        Prefixes over the tokens and -1, the mask; within each half shorter ones first.
+        The parts, each computed from its own definition. Under a JAX transformation
+        the grid is taken as it is.
 
     Raises:
-        ValueError: the texts have several lengths.
+        ValueError: the model does not fit the space, has no posteriors on the grid of
+            its prior or holds NaN, or the grid is too coarse: the message names what a
+            refinement changed.
+
+    References:
+        Kingma and Welling 2014.
+
+    Claims: N23.1, N23.2, N23.5, N23.11.
+
+    Example:
+        >>> from qdtheory.generators import circle_grid
+        >>> space, p = TextSpace(vocab_size=2, lengths=2), np.full(4, 0.25)
+        >>> model = Autoencoder.random(jax.random.key(0), space, circle_grid(128), 0.5)
+        >>> found = latent_report(model, space, p)
+        >>> float(abs(found.elbo + found.gap - found.log_likelihood).round(12))
+        0.0
+    """
+    p = check_distribution(p, "p", space.num_texts)
+    if model.generator is not None:
+        raise ValueError(
+            "the KL term needs the posteriors and the prior on one grid; the prior of "
+            "an ARAE is learned"
+        )
+    found, q = before = _report(model, space, p)
+    if isinstance(found.elbo, Tracer):
+        return found
+    refuse_nan(np.append(q, found.elbo))
+    for _ in range(2):
+        size, model = model.grid.size, refined(model)
+        after = _report(model, space, p)
+        worst, change = _largest_change(before, after)
+        if not change <= UNMOVED:
+            raise ValueError(
+                f"the grid is too coarse: {worst} changes by {change:.1e}, more than "
+                f"{UNMOVED:.0e}, when {size} nodes on an axis become "
+                f"{model.grid.size}; take more nodes"
+            )
+        before = after
+    return found
+
+
+def refined(model: Autoencoder) -> Autoencoder:
+    """Return a model with the same parameters on a grid of twice as many nodes.
+
+    Args:
+        model: an autoencoder.
+
+    Returns:
+        The model on the refined grid.
+    """
+    return replace(model, grid=model.grid.refined())
+
+
+@lru_cache(maxsize=16)
+def masked_prefixes(space: TextSpace) -> tuple[tuple[int, ...], ...]:
+    """List the prefixes that a decoder may see, those without masks (-1) first.
 
     Example:
         >>> masked_prefixes(TextSpace(vocab_size=2, lengths=2))
         ((), (0,), (1,), (-1,))
     """
-    if len(space.lengths) > 1:
-        raise ValueError(
-            f"an autoencoder is for texts of one length, got lengths {space.lengths}"
-        )
+    space.only_length("an autoencoder")
     space.refuse_beyond_memory(
         8 * space.max_length * (space.vocab_size + 1) ** (space.max_length - 1),
         "table of prefixes with masks",
@@ -313,12 +386,59 @@ def masked_prefixes(space: TextSpace) -> tuple[tuple[int, ...], ...]:
 def _masking(space: TextSpace, keep: float) -> Float[np.ndarray, "prefixes seen"]:
     """Probability that a prefix is seen with each choice of masks."""
     prefixes = masked_prefixes(space)
-    place = {prefix: i for i, prefix in enumerate(prefixes)}
+    column = {prefix: i for i, prefix in enumerate(prefixes)}
     chances = np.zeros((sum(num_prefixes(space)), len(prefixes)))
     for row, prefix in enumerate(prefixes[: len(chances)]):
         for seen in product((True, False), repeat=len(prefix)):
             masked = tuple(a if see else -1 for a, see in zip(prefix, seen))
             kept = sum(seen)
             chance = keep**kept * (1 - keep) ** (len(prefix) - kept)
-            chances[row, place[masked]] = chance
+            chances[row, column[masked]] = chance
     return chances
+
+
+def refuse_nan(values: ArrayLike) -> None:
+    """Raise if what a model gives holds NaN, as it does once training diverged."""
+    if np.isnan(values).any():
+        raise ValueError(
+            "the model holds NaN: its training diverged; train it anew at a lower "
+            "learning rate"
+        )
+
+
+def _largest_change(before: tuple, after: tuple) -> tuple[str, float]:
+    """What changed most, NaN above all, and by how much."""
+    (old, q_old), (new, q_new) = before, after
+    changes = {"the probability of a text": float(np.abs(q_new - q_old).max())}
+    for part in fields(LatentReport):
+        name = f"the {part.name.replace('_', ' ')}"
+        changes[name] = abs(float(getattr(new, part.name) - getattr(old, part.name)))
+    worst = max(changes, key=lambda name: (np.isnan(changes[name]), changes[name]))
+    return worst, changes[worst]
+
+
+@partial(jax.jit, static_argnums=1)
+def _report(
+    model: Autoencoder, space: TextSpace, p: Array
+) -> tuple[LatentReport, Array]:
+    """The parts on the grid as it is, and the probabilities of the texts."""
+    log_w, log_q = jnp.log(model.grid.weights), model.log_posterior()
+    log_decoded = model.log_decoded(space, model.prior_codes()).T
+    log_joint = log_w + log_decoded
+    log_text = logsumexp(log_joint, axis=1)
+    log_marginal = logsumexp(log_q, axis=0, b=p[:, None])
+
+    def mean(values: Array) -> Array:
+        return p @ (jnp.exp(log_q) * values).sum(axis=1)
+
+    reconstruction, kl = mean(log_decoded), mean(log_q - log_w)
+    parts = LatentReport(
+        log_likelihood=p @ log_text,
+        elbo=reconstruction - kl,
+        reconstruction=reconstruction,
+        kl=kl,
+        mutual_information=mean(log_q - log_marginal),
+        marginal_kl=(jnp.exp(log_marginal) * (log_marginal - log_w)).sum(),
+        gap=mean(log_q - (log_joint - log_text[:, None])),
+    )
+    return parts, jnp.exp(log_text)

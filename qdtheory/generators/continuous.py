@@ -18,7 +18,8 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.generators.transport import Transport, optimal_transport
+from qdtheory.generators.training import Objective
+from qdtheory.generators.transport import Coupling, optimal_transport
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import (
     LSTMLanguageModel,
@@ -137,7 +138,7 @@ class ConvDeconv(ContinuousGenerator, Record):
             ValueError: a number is below 1, or texts differ in length.
         """
         check_positive(num_atoms=num_atoms, units=units)
-        length = _one_length(space)
+        length = space.only_length("a continuous generator")
         positions = (length + 1) // 2
         shapes = (
             (1, positions, units),
@@ -200,7 +201,7 @@ class ConvLSTM(ContinuousGenerator, Record):
             ValueError: a number is below 1, or texts differ in length.
         """
         check_positive(num_atoms=num_atoms, size=size)
-        _one_length(space)
+        space.only_length("a continuous generator")
         inner, outer = jax.random.split(key)
         deviation = 1 / np.sqrt(size)
         words = space.vocab_size
@@ -214,14 +215,14 @@ class ConvLSTM(ContinuousGenerator, Record):
         h = jnp.tanh(z @ self.latent_weights + self.latent_biases)
         inputs = self.lstm.embeddings @ self.lstm.input_weights + self.lstm.gate_biases
         state, rows = (h, jnp.zeros_like(h)), []
-        for _ in range(_one_length(space)):
+        for _ in range(space.max_length):
             rows.append(jnp.exp(log_next_token(self.lstm, state[0], 1.0, False)))
             state = lstm_step(self.lstm, state, rows[-1] @ inputs)
         return _checked(jnp.stack(rows, axis=1), space)
 
 
 @dataclass(frozen=True)
-class ContinuousWGAN:
+class ContinuousWGAN(Objective):
     """An objective of `train`: to descend W1 between atoms and one-hot texts.
 
     The critic is optimal among all functions with slopes of at most 1, by linear
@@ -233,7 +234,7 @@ class ContinuousWGAN:
     """
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
-        """See `Objective`; there is no state, as each step has the optimal critic."""
+        """Refuse other models; there is no state, as each step's critic is optimal."""
         if not isinstance(model, ContinuousGenerator):
             raise TypeError(
                 "a continuous generator has atoms(space), such as AtomTable, ConvLSTM "
@@ -254,7 +255,7 @@ class ContinuousWGAN:
 
 def transport_to_texts(
     model: ContinuousGenerator, space: TextSpace, p: Float[ArrayLike, " texts"]
-) -> Transport:
+) -> Coupling:
     r"""The cheapest plan between a model's atoms and the one-hot texts of P.
 
     Distances are Euclidean, those of two texts $\sqrt{2}$ times the root of Hamming's.
@@ -293,21 +294,7 @@ def transport_to_texts(
 
 
 def latent_points(num_atoms: int) -> Float[Array, "atoms 1"]:
-    """Equally likely points of a standard normal: the medians of K equal shares.
-
-    Args:
-        num_atoms: K, at least 1.
-
-    Returns:
-        Quantiles, ascending, shape (K, 1).
-
-    Raises:
-        ValueError: K is below 1.
-
-    Example:
-        >>> latent_points(3).ravel().round(4).tolist()
-        [-0.9674, 0.0, 0.9674]
-    """
+    """Equally likely points of a standard normal: the medians of K equal shares."""
     check_positive(num_atoms=num_atoms)
     return ndtri((jnp.arange(num_atoms) + 0.5) / num_atoms)[:, None]
 
@@ -321,16 +308,8 @@ def _normal(
     return [scale * draw for scale, draw in zip(scales, draws)]
 
 
-def _one_length(space: TextSpace) -> int:
-    if len(space.lengths) > 1:
-        raise ValueError(
-            f"a continuous generator gives texts of one length, got {space.lengths}"
-        )
-    return space.max_length
-
-
 def _checked(atoms: Array, space: TextSpace) -> Array:
-    expected = _one_length(space), space.vocab_size
+    expected = space.only_length("a continuous generator"), space.vocab_size
     if atoms.ndim == 3 and atoms.shape[1:] == expected:
         return atoms
     raise ValueError(

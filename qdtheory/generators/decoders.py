@@ -1,17 +1,17 @@
 r"""Decoders: the exact distribution that each makes of a language model.
 
-A decoder changes the law of the next token after every prefix; the texts' distribution
-is the product of the changed laws. Truncations set some tokens to 0 and divide by what
+A decoder changes the distribution of the next token after every prefix; that of texts
+is the product of the changed ones. Truncations set some tokens to 0 and divide by what
 is left. Their order, ties and thresholds are those of Hugging Face transformers
 (generation/logits_process.py), in float64: equal probabilities share one fate except
 under `TopP`, which breaks ties by a sort. Several decoders are a tuple, applied in its
-order, each to the law that the one before left; transformers' order is Temperature,
-TopK, TopP, MinP, Typical, Epsilon, Eta.
+order, each to what the one before left; transformers' order is Temperature, TopK, TopP,
+MinP, Typical, Epsilon, Eta.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
@@ -20,7 +20,7 @@ from qdtheory.generators.alignment import best_of_n
 from qdtheory.generators.policy_gradient import check_model
 from qdtheory.generators.tables import Model
 from qdtheory.world.distributions import check_positive
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, within
 from qdtheory.world.spaces import TextSpace
 
 Laws = Float[np.ndarray, "*prefixes vocab"]
@@ -28,10 +28,10 @@ Laws = Float[np.ndarray, "*prefixes vocab"]
 
 @runtime_checkable
 class TokenDecoder(Protocol):
-    """A change of the law of the next token."""
+    """A change of the distribution of the next token."""
 
     def __call__(self, laws: Laws) -> Laws:
-        """Return the changed laws, one a row."""
+        """Return the changed distributions, one a row."""
         ...
 
 
@@ -58,7 +58,7 @@ class Temperature:
             )
 
     def __call__(self, laws: Laws) -> Laws:
-        """Return the tempered laws, one a row."""
+        """Return the tempered distributions, one a row."""
         laws = np.asarray(laws, float)
         return _normalised((laws / laws.max(axis=-1, keepdims=True)) ** (1 / self.t))
 
@@ -79,15 +79,20 @@ class Greedy:
 
 
 class _Truncation:
-    """Keeps some tokens in proportion."""
+    """Keeps some tokens in proportion; all have a share of [0, 1] but for `TopK`."""
 
     min_tokens_to_keep: int
+    ends: ClassVar[str] = "[]"  # which ends of [0, 1] the share may take
 
     def __post_init__(self) -> None:
-        check_positive(min_tokens_to_keep=self.min_tokens_to_keep)
+        for name, number in vars(self).items():
+            if name in ("k", "min_tokens_to_keep"):
+                check_positive(**{name: number})
+            else:
+                within(**{name: number}, low=0, high=1, ends=self.ends)
 
     def __call__(self, laws: Laws) -> Laws:
-        """Return the truncated laws, one a row."""
+        """Return the truncated distributions, one a row."""
         laws = np.asarray(laws, float)
         return _normalised(np.where(self.keeps(laws), laws, 0.0))
 
@@ -114,10 +119,6 @@ class TopK(_Truncation):
 
     k: int
     min_tokens_to_keep: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(k=self.k)
 
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
         """Return which tokens stay."""
@@ -146,15 +147,10 @@ class TopP(_Truncation):
     mass: int | float
     min_tokens_to_keep: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_share("mass", self.mass)
-
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
         """Return which tokens stay."""
         order = np.argsort(laws, axis=-1, kind="stable")
-        total = np.take_along_axis(laws, order, axis=-1).cumsum(axis=-1)
-        kept = total > 1 - self.mass
+        kept = _sorted(laws, order).cumsum(axis=-1) > 1 - self.mass
         kept[..., -self.min_tokens_to_keep :] = True
         return _unsorted(kept, order)
 
@@ -178,16 +174,12 @@ class MinP(_Truncation):
     share: int | float
     min_tokens_to_keep: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_share("share", self.share)
-
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
         """Return which tokens stay."""
         order = np.argsort(-laws, axis=-1, kind="stable")
-        first = np.arange(laws.shape[-1]) < self.min_tokens_to_keep
-        first = np.broadcast_to(first, laws.shape)
-        return (laws >= self.share * _kth_greatest(laws, 1)) | _unsorted(first, order)
+        kept = _sorted(laws, order) >= self.share * _kth_greatest(laws, 1)
+        kept[..., : self.min_tokens_to_keep] = True
+        return _unsorted(kept, order)
 
 
 @dataclass(frozen=True)
@@ -211,21 +203,17 @@ class Typical(_Truncation):
 
     mass: float
     min_tokens_to_keep: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_cutoff("mass", self.mass)
+    ends: ClassVar[str] = "()"
 
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
         """Return which tokens stay."""
         surprise = _surprise(laws)
         distance = np.abs(surprise - _entropy(laws))
         order = np.argsort(distance, axis=-1, kind="stable")
-        total = np.take_along_axis(laws, order, axis=-1).cumsum(axis=-1)
-        last = (total < self.mass).sum(axis=-1, keepdims=True)
-        last = np.minimum(last, laws.shape[-1] - 1)
-        ranked = np.take_along_axis(distance, order, axis=-1)
-        kept = ranked <= np.take_along_axis(ranked, last, axis=-1)
+        held = _sorted(laws, order).cumsum(axis=-1)
+        last = (held < self.mass).sum(axis=-1, keepdims=True)
+        ranked = _sorted(distance, order)
+        kept = ranked <= _sorted(ranked, np.minimum(last, laws.shape[-1] - 1))
         kept[..., : self.min_tokens_to_keep] = True
         return _unsorted(kept, order)
 
@@ -248,10 +236,7 @@ class Epsilon(_Truncation):
 
     cutoff: float
     min_tokens_to_keep: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_cutoff("cutoff", self.cutoff)
+    ends: ClassVar[str] = "()"
 
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
         """Return which tokens stay."""
@@ -266,7 +251,7 @@ class Epsilon(_Truncation):
 class Eta(Epsilon):
     r"""As `Epsilon`, with the cutoff $\min(\epsilon, \sqrt\epsilon\, e^{-H})$.
 
-    H is the entropy of the next token, so that a flat law is cut less.
+    H is the entropy of the next token, so that a flat distribution is cut less.
 
     Args:
         cutoff: epsilon, in (0, 1).
@@ -370,7 +355,7 @@ def decode(
         >>> decode(p, space, (Temperature(2.0), TopK(1))).tolist()
         [1.0, 0.0, 0.0, 0.0]
     """
-    laws = next_token_laws(_texts_of(model, space), space)
+    laws = next_token_distributions(_texts_of(model, space), space)
     steps = decoder if isinstance(decoder, tuple | list) else (decoder,)
     if not steps:
         raise ValueError("expected at least one decoder")
@@ -385,7 +370,7 @@ def decode(
             raise TypeError(f"expected a decoder, as TopK(5), got {step!r:.60}")
     if isinstance(last, Beam):
         return _found(laws, space, last)
-    q = text_law(laws, space)
+    q = text_distribution(laws, space)
     if isinstance(last, BestOf):
         rows = [
             best_of_n(row, last.scores, last.n) for row in q.reshape(-1, q.shape[-1])
@@ -394,26 +379,27 @@ def decode(
     return q
 
 
-def next_token_laws(
+def next_token_distributions(
     q: Float[ArrayLike, "*batch texts"], space: TextSpace
 ) -> list[Float[np.ndarray, "..."]]:
-    """The law of the next token after each prefix, level by level.
+    """The distribution of the next token after each prefix, level by level.
 
     Args:
         q: distributions over the texts, shape (..., num_texts).
         space: the texts.
 
     Returns:
-        For each length t below the greatest, the laws after the prefixes of t tokens,
-        shape (..., |V|^t, |V|), in lexicographic order; with several lengths, one more
-        column for the end. After a prefix of probability 0 the law is uniform.
+        For each length t below the greatest, the distributions after the prefixes of t
+        tokens, shape (..., |V|^t, |V|), in lexicographic order; with several lengths,
+        one more column for the end. After a prefix of probability 0 it is uniform.
 
     Raises:
         ValueError: `q` does not hold distributions over the space.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
-        >>> first, second = next_token_laws(np.array([0.4, 0.2, 0.1, 0.3]), space)
+        >>> p = np.array([0.4, 0.2, 0.1, 0.3])
+        >>> first, second = next_token_distributions(p, space)
         >>> first.round(3).tolist(), second.round(3).tolist()
         ([[0.6, 0.4]], [[0.667, 0.333], [0.25, 0.75]])
     """
@@ -431,13 +417,13 @@ def next_token_laws(
     return laws[::-1]
 
 
-def text_law(
+def text_distribution(
     laws: Sequence[Float[np.ndarray, "..."]], space: TextSpace
 ) -> Float[np.ndarray, "*batch texts"]:
-    """The distribution of texts drawn token by token; inverts `next_token_laws`.
+    """The distribution of texts drawn token by token; see `next_token_distributions`.
 
     Args:
-        laws: the law of the next token after each prefix, as `next_token_laws` gives.
+        laws: of the next token after each prefix, as from `next_token_distributions`.
         space: the texts.
 
     Returns:
@@ -446,7 +432,8 @@ def text_law(
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=(1, 2))
         >>> q = np.array([0.1, 0.2, 0.3, 0.1, 0.3, 0.0])
-        >>> text_law(next_token_laws(q, space), space).round(12).tolist()
+        >>> laws = next_token_distributions(q, space)
+        >>> text_distribution(laws, space).round(12).tolist()
         [0.1, 0.2, 0.3, 0.1, 0.3, 0.0]
     """
     prefix, parts = np.ones(laws[0].shape[:-1]), []
@@ -526,6 +513,10 @@ def _kth_greatest(laws: Laws, k: int) -> Laws:
     return np.partition(laws, -k, axis=-1)[..., -k, None]
 
 
+def _sorted(x: np.ndarray, order: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(x, order, axis=-1)
+
+
 def _unsorted(kept: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Put a mask on sorted tokens back into the order of the vocabulary."""
     found = np.empty_like(kept)
@@ -542,13 +533,3 @@ def _entropy(laws: Laws) -> Laws:
     """In nats, shape (..., 1)."""
     terms = laws * np.where(laws > 0, _surprise(laws), 0)
     return terms.sum(axis=-1, keepdims=True)
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")
-
-
-def _check_cutoff(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}")

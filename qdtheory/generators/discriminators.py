@@ -1,8 +1,8 @@
 r"""Discriminators: optimal, or logistic in n-grams and trained for a few steps.
 
 A discriminator gives each text, or each prefix of it, a logit of the probability D that
-it is real. The optimal one is $\log P_l - \log Q_l$ with the laws $P_l$ and $Q_l$ of
-the first l tokens. A logistic one ascends
+it is real. The optimal one is $\log P_l - \log Q_l$ with the distributions $P_l$ and
+$Q_l$ of the first l tokens. A logistic one ascends
 
 $$\sum_l \sum_x P(x) \log D(x_{\le l}) + Q(x) \log(1 - D(x_{\le l})),$$
 
@@ -44,7 +44,7 @@ class Discriminator(Protocol):
         p: Float[Array, "texts positions"],
         space: TextSpace,
     ) -> tuple[Float[Array, "texts positions"], Any]:
-        """Learn from the laws of the model's and of real prefixes, then judge them.
+        """Learn from the model's and from real prefixes, then judge them.
 
         With one position these are whole texts.
         """
@@ -68,14 +68,12 @@ class OptimalDiscriminator:
 
     def start(self, space: TextSpace, num_positions: int) -> Any:
         """Return an empty state."""
-        del space, num_positions
         return ()
 
     def logits(
         self, state: Any, q: Array, p: Array, space: TextSpace
     ) -> tuple[Array, Any]:
-        """Compare the laws."""
-        del space
+        """Compare the distributions."""
         return jnp.log(p) - jnp.log(q), state
 
 
@@ -147,18 +145,10 @@ class LogisticDiscriminator:
 def features(
     space: TextSpace, order: int | None
 ) -> Float[np.ndarray, "texts max_length features"]:
-    """List what a logistic discriminator sees of each prefix.
+    """What a logistic discriminator sees of each prefix: n-grams, and its length.
 
-    Args:
-        space: texts, of several lengths or one; after its end a text stays as it was.
-        order: n-grams of up to so many tokens; None for the prefix itself.
-
-    Returns:
-        1 where the prefix holds an n-gram, else 0, and a 1 for each length, shape
-        (num_texts, max_length, features).
-
-    Raises:
-        ValueError: the order exceeds the length.
+    Each is 1 where the prefix has it; without an order the prefix itself is seen. After
+    its end a text stays as it was.
     """
     if order is None:
         ids = prefix_ids(space)

@@ -2,7 +2,7 @@ r"""Latent codes on a grid: priors, posteriors and what they know of a text.
 
 A grid stands for a prior p(z): nodes $z_k$ with weights $w_k$, so that integrals over
 codes are sums. A posterior q(z | x) is the density of Gaussian noise around a code,
-renormalised over the nodes; on the circle that is the von Mises law, Gaussian noise in
+renormalised over the nodes; on the circle that is von Mises', Gaussian noise in
 the plane that stays on the circle. Sums over a grid are exact for the model with these
 nodes, and converge to the integrals faster than any power of their number: whoever
 refines a grid twice and sees no change has computed the integral.
@@ -180,19 +180,7 @@ def log_posterior(
 def placed(
     grid: LatentGrid, codes: Float[ArrayLike, "texts dim"]
 ) -> Float[Array, "texts dim"]:
-    """Codes where the decoder sees them: on the circle they are normalised.
-
-    Args:
-        grid: the latent space.
-        codes: a row for each text.
-
-    Returns:
-        The codes themselves, or the points of the circle in their directions.
-
-    Example:
-        >>> print(placed(circle_grid(4), np.array([[3.0, 4.0]])))
-        [[0.6 0.8]]
-    """
+    """Codes where the decoder sees them: on the circle they are normalised."""
     codes = jnp.asarray(codes, float)
     if grid.rule != "circle":
         return codes

@@ -12,12 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from qdtheory.generators.adversarial import (
-    Adversarial,
-    check_discount,
-    discounted_returns,
-)
+from qdtheory.generators.adversarial import Adversarial, discounted_returns
+from qdtheory.generators.tables import check_tokens
 from qdtheory.world.language_models import LSTMLanguageModel, prefix_states
+from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -60,7 +58,7 @@ class LeakyLSTM(Record):
     discriminator: LSTMLanguageModel
     mixing_weights: Float[Array, "*models seen hidden"]
     mixing_biases: Float[Array, "*models hidden"]
-    variant: str = field(default="mixed", metadata={"static": True})
+    variant: str = field(default="mixed", metadata=STATIC)
 
     def __post_init__(self) -> None:
         _check_variant(self.variant)
@@ -111,7 +109,7 @@ class LeakyLSTM(Record):
         Raises:
             ValueError: the space has another vocabulary, or several lengths.
         """
-        _check_space(self.generator, space)
+        check_tokens(space, "a LeakyLSTM", self.generator.num_words)
         own, leaked = (
             list(prefix_states(network, space.max_length))
             for network in (self.generator, jax.lax.stop_gradient(self.discriminator))
@@ -149,11 +147,10 @@ class LeakGAN(Adversarial):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_discount(self.gamma)
+        within(gamma=self.gamma, low=0, high=1)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Refuse other models; return an empty state."""
-        del space, p
         if not isinstance(model, LeakyLSTM):
             raise TypeError(
                 f"LeakGAN trains a LeakyLSTM, got a {type(model).__name__}; train "
@@ -162,10 +159,9 @@ class LeakGAN(Adversarial):
         return ()
 
     def rewards(
-        self, state: Any, model: Any, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Any, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """Judge prefixes and sum what follows."""
-        del law, p
         logits = prefix_scores(model.discriminator, space)
         return discounted_returns(jax.nn.sigmoid(logits), self.gamma), state
 
@@ -175,10 +171,10 @@ class LeakGAN(Adversarial):
         model: Any,
         space: TextSpace,
         p: Array,
-        law: Array | None = None,
+        shares: Array | None = None,
     ) -> tuple[Any, Any]:
         """Return both directions as one."""
-        ascent, state = super().ascent(state, model, space, p, law)
+        ascent, state = super().ascent(state, model, space, p, shares)
         q = model.probabilities(space)
 
         def likelihood(discriminator: LSTMLanguageModel) -> Array:
@@ -193,19 +189,8 @@ class LeakGAN(Adversarial):
 def prefix_scores(
     network: LSTMLanguageModel, space: TextSpace
 ) -> Float[Array, "texts max_length"]:
-    """Read the output of an LSTM for each token of each text, as a score of the prefix.
-
-    Args:
-        network: the LSTM, without an end token.
-        space: texts of one length over its words.
-
-    Returns:
-        Scores, shape (num_texts, max_length).
-
-    Raises:
-        ValueError: the space has another vocabulary, or several lengths.
-    """
-    _check_space(network, space)
+    """Scores of the prefixes of each text: an LSTM's output for their last token."""
+    check_tokens(space, "a discriminator", network.num_words)
     columns = []
     for h in prefix_states(network, space.max_length):
         scores = (h @ network.output_weights + network.output_biases).ravel()
@@ -217,13 +202,4 @@ def _check_variant(variant: str) -> None:
     if variant not in VARIANTS:
         raise ValueError(
             f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}"
-        )
-
-
-def _check_space(network: LSTMLanguageModel, space: TextSpace) -> None:
-    if len(space.lengths) > 1 or space.vocab_size != network.output_biases.shape[-1]:
-        raise ValueError(
-            f"the model is for texts of one length over "
-            f"{network.output_biases.shape[-1]} tokens, the space has lengths "
-            f"{space.lengths} over {space.vocab_size}"
         )

@@ -16,7 +16,9 @@ from jax.scipy.special import entr, xlogy
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.generators.decoders import TokenDecoder
+from qdtheory.generators.tables import check_tokens
 from qdtheory.world.distributions import Number, check_positive
+from qdtheory.world.numbers import within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -52,11 +54,7 @@ class MarkovModel(Record):
             ValueError: the texts differ in length, or have another vocabulary.
         """
         initial, transitions = _checked(self)
-        if space.lengths != (space.max_length,) or space.vocab_size != initial.size:
-            raise ValueError(
-                f"the model is for texts of one length over {initial.size} tokens; got "
-                f"lengths {space.lengths} over {space.vocab_size}"
-            )
+        check_tokens(space, "a Markov model", initial.size)
         law = initial
         for _ in range(space.max_length - 1):
             law = (law.reshape(-1, initial.size, 1) * transitions).ravel()
@@ -143,7 +141,12 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
         >>> float(round(markov_metrics(p, p, 100).se, 6))
         39.153901
     """
-    of_q, of_p = _same_tokens(q, p)
+    of_q, of_p = _checked(q), _checked(p)
+    if of_q[0].size != of_p[0].size:
+        raise ValueError(
+            f"the models have {of_q[0].size} and {of_p[0].size} tokens; they need the "
+            "same"
+        )
     check_positive(length=length)
     return MarkovMetrics(*map(float, _metrics(of_q, of_p, length)))
 
@@ -180,9 +183,7 @@ def tempered_markov_metrics(
     """
     start, move = _checked(p)
     check_positive(length=length)
-    if not isinstance(beta, Tracer) and not 0 < beta < np.inf:
-        raise ValueError(f"beta must be positive and finite, got {beta}")
-
+    within(beta=beta, low=0, ends="()")
     log_z, ll = _log_partition(jnp.asarray(beta, float), start, move, length)
     return ll, log_z - beta * ll
 
@@ -251,15 +252,3 @@ def _checked(model: MarkovModel) -> tuple[Array, Array]:
                 "and sum to 1"
             )
     return start, move
-
-
-def _same_tokens(
-    q: MarkovModel, p: MarkovModel
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    of_q, of_p = _checked(q), _checked(p)
-    if of_q[0].size != of_p[0].size:
-        raise ValueError(
-            f"the models have {of_q[0].size} and {of_p[0].size} tokens; they need the "
-            "same"
-        )
-    return of_q, of_p

@@ -26,6 +26,7 @@ from scipy.stats import binom
 
 from qdtheory.generators.tables import Model
 from qdtheory.world.distributions import check_distribution, check_positive
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 # Batches that `expectation` lists at most.
@@ -249,9 +250,9 @@ def policy_update(
     if not clip > 0:
         raise ValueError(f"clip must be positive, got {clip}")
     if texts.shape != rewards.shape or texts.ndim != 1:
+        shapes = f"{texts.shape} and {rewards.shape}"
         raise ValueError(
-            "texts and rewards must be vectors of one length, got shapes "
-            f"{texts.shape} and {rewards.shape}"
+            f"texts and rewards must be vectors of one length, got shapes {shapes}"
         )
     model, moments = state
     old = model.probabilities(space)[texts]
@@ -325,8 +326,6 @@ def train_on_rewards(
     batch_size: int,
     draw_rewards: Callable[[PRNGKeyArray, Array], Array],
     optimizer: Optimizer,
-    clip: float = np.inf,
-    steps_per_batch: int = 1,
 ) -> Float[Array, "steps texts"]:
     """Train on sampled batches, with rewards that may or may not see the texts.
 
@@ -339,8 +338,6 @@ def train_on_rewards(
         draw_rewards: from a key and the indices of the texts, shape (B,), to rewards,
             shape (B,); a baseline is subtracted here.
         optimizer: from Optax, such as `optax.adam(0.01)`.
-        clip: PPO's epsilon, positive.
-        steps_per_batch: gradient steps on each batch.
 
     Returns:
         The distribution at the start and after each batch, shape (num_steps + 1, N).
@@ -357,9 +354,7 @@ def train_on_rewards(
         log_q = jnp.log(state[0].probabilities(space))
         texts = jax.random.categorical(keys[0], log_q, shape=(batch_size,))
         rewards = draw_rewards(keys[1], texts)
-        state = policy_update(
-            state, space, texts, rewards, optimizer, clip, steps_per_batch
-        )
+        state = policy_update(state, space, texts, rewards, optimizer)
         return state, state[0].probabilities(space)
 
     # Floats throughout, so that a step does not change the types of what is carried.
@@ -373,8 +368,7 @@ def _check_noise(
     learning_rate: float, batch_size: int, mean: float, variance: float
 ) -> float:
     """Check the numbers; return the rewards' second moment."""
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}")
+    within(learning_rate=learning_rate, low=0, ends="()")
     check_positive(batch_size=batch_size)
     if not (np.isfinite(mean) and 0 <= variance < np.inf):
         raise ValueError(

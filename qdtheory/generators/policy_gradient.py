@@ -126,9 +126,9 @@ def _token_policy_gradient(model: Model, space: TextSpace, rewards: Array) -> An
 
     def surrogate(model: Model) -> Array:
         """Values are fixed and log-probabilities move, so its gradient is the form."""
-        law = _pooled(prefixes, model.probabilities(space)[:, None])
-        before = jnp.concatenate([jnp.ones_like(law[:, :1]), law[:, :-1]], axis=1)
-        return (q[:, None] * value * (jnp.log(law) - jnp.log(before))).sum()
+        seen = _pooled(prefixes, model.probabilities(space)[:, None])
+        before = jnp.concatenate([jnp.ones_like(seen[:, :1]), seen[:, :-1]], axis=1)
+        return (q[:, None] * value * (jnp.log(seen) - jnp.log(before))).sum()
 
     return jax.grad(surrogate)(model)
 
@@ -166,7 +166,7 @@ def completion_values(
     return _pooled(prefixes, weights * rewards) / _pooled(prefixes, weights)
 
 
-def prefix_law(
+def prefix_distribution(
     space: TextSpace, q: Float[ArrayLike, " texts"]
 ) -> Float[Array, "texts max_length"]:
     """The probability of each text's first token, first two, and so on.
@@ -184,7 +184,7 @@ def prefix_law(
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
-        >>> prefix_law(space, np.array([0.5, 0.25, 0.25, 0.0])).tolist()
+        >>> prefix_distribution(space, np.array([0.5, 0.25, 0.25, 0.0])).tolist()
         [[0.75, 0.5], [0.75, 0.25], [0.25, 0.25], [0.25, 0.0]]
     """
     q = check_distribution(q, "q", space.num_texts)
@@ -194,12 +194,6 @@ def prefix_law(
 @lru_cache(maxsize=16)
 def prefix_ids(space: TextSpace) -> Int[np.ndarray, "texts max_length"]:
     """Number the prefixes of each length; texts share a number if they share a prefix.
-
-    Args:
-        space: the texts; of several lengths, the end of a text is a token.
-
-    Returns:
-        Numbers below num_texts, shape (num_texts, max_length).
 
     Example:
         >>> prefix_ids(TextSpace(vocab_size=2, lengths=2)).tolist()
@@ -211,16 +205,7 @@ def prefix_ids(space: TextSpace) -> Int[np.ndarray, "texts max_length"]:
 
 
 def check_model(model: Any, space: TextSpace) -> None:
-    """Raise unless a model gives the texts of a space their probabilities.
-
-    Args:
-        model: a pytree with `probabilities(space)`.
-        space: the texts.
-
-    Raises:
-        TypeError: it has no `probabilities`.
-        ValueError: it does not fit the space.
-    """
+    """Raise unless a model gives the texts of a space their probabilities."""
     if not isinstance(model, Model):
         raise TypeError(
             "a model is a pytree with probabilities(space), such as LSTMLanguageModel "

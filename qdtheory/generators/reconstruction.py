@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.generators.autoencoders import Autoencoder
+from qdtheory.generators.autoencoders import Autoencoder, refuse_nan
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.metrics.similarity import bleu_of_pairs
@@ -85,11 +85,7 @@ def reconstruct(
     p = check_distribution(p, "p", space.num_texts)
     codes = model.text_codes()
     log_decoded = model.log_decoded(space, codes)
-    if bool(jnp.isnan(log_decoded).any()):
-        raise ValueError(
-            "the model holds NaN: its training diverged; train it anew at a lower "
-            "learning rate"
-        )
+    refuse_nan(log_decoded)
     if decoding == "greedy":
         decoded = jax.nn.one_hot(
             greedy_texts(model, space, codes), space.num_texts, dtype=float
@@ -135,7 +131,7 @@ def greedy_texts(
 def greedy_distribution(
     model: Autoencoder, space: TextSpace
 ) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
-    """The law of texts decoded greedily from codes of the prior, as Cífka et al. do.
+    """The distribution of texts decoded greedily from the prior, as Cífka et al. do.
 
     It is a step function of the code, so that the grid has an error: the mass of the
     cells between nodes that decode to different texts.
@@ -168,20 +164,7 @@ def greedy_distribution(
 
 
 def rouge_table(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
-    """ROUGE-n of each text as reference (row) with each text as candidate (column).
-
-    Args:
-        space: texts of one length.
-        n: order, 1 .. the length.
-
-    Returns:
-        The share of the reference's n-grams that the candidate has, counts clipped.
-
-    Raises:
-        ValueError: the order is out of range, or the table would not fit into memory.
-
-    References:
-        Lin 2004.
+    """The share of a reference's n-grams (row) that a candidate has (column), clipped.
 
     Example:
         >>> rouge_table(TextSpace(vocab_size=2, lengths=2), 1)[1].tolist()

@@ -224,23 +224,7 @@ looks more real must be worth more
 
 
 def read_reward(reward: Reward | str | ScalarFunction) -> Reward:
-    """Read a reward as `given_reward` does, without asking whether it rises.
-
-    Args:
-        reward: a reward, a name, a formula or a function of D.
-
-    Returns:
-        The reward.
-
-    Raises:
-        TypeError: it is none of these, or JAX cannot trace the function.
-        ValueError: the formula cannot be read, or the reward is not finite for every D
-            in (0, 1).
-
-    Example:
-        >>> read_reward("D*(1 - D)").name
-        'D*(1 - D)'
-    """
+    """Read a reward as `given_reward` does, without asking whether it rises."""
     if isinstance(reward, Reward):
         return reward
     if isinstance(reward, str):
@@ -309,18 +293,7 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
 def check_positive_everywhere(
     p: Float[ArrayLike, " texts"], size: int | None = None
 ) -> Array:
-    """Check a real distribution that must have no zeros.
-
-    Args:
-        p: the real distribution, shape (N,).
-        size: the required length, if known.
-
-    Returns:
-        The same as a JAX array.
-
-    Raises:
-        ValueError: it is not a distribution of that size, or has zeros.
-    """
+    """Check a real distribution that must have no zeros."""
     p = check_distribution(p, "p", size)
     if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
         raise ValueError(
@@ -331,27 +304,10 @@ def check_positive_everywhere(
 
 
 def check_rewarded(
-    reward: Reward,
-    p: Float[ArrayLike, " texts"],
-    name: str = "p",
-    size: int | None = None,
+    reward: Reward, p: Float[ArrayLike, " texts"], name: str = "p"
 ) -> Array:
-    """Check a real distribution, or the shares of texts in a training set.
-
-    Args:
-        reward: what the optimal discriminator of `p` is rewarded with.
-        p: the distribution, shape (N,).
-        name: its name in error messages.
-        size: the required length, if known.
-
-    Returns:
-        The same as a JAX array.
-
-    Raises:
-        ValueError: it is not a distribution of that size, or has zeros and the reward
-            is not finite at D = 0.
-    """
-    p = check_distribution(p, name, size)
+    """Check a distribution, without zeros if the reward is infinite at D = 0."""
+    p = check_distribution(p, name)
     if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
         with np.errstate(all="ignore"):
             least = float(reward.of_discriminator(jnp.zeros(())))

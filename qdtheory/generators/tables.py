@@ -107,7 +107,6 @@ class PrefixTable(Record):
             ValueError: `q` is not a distribution over the space or has zeros, or the
                 texts differ in length.
         """
-        _check_one_length(space)
         q = check_distribution(q, "q", space.num_texts)
         # A row's probabilities are those of its prefix's extensions, up to a factor.
         rows = [
@@ -128,7 +127,6 @@ class PrefixTable(Record):
         Raises:
             ValueError: the texts differ in length, or the table has other prefixes.
         """
-        _check_one_length(space)
         logits = jnp.asarray(self.logits, float)
         expected = sum(num_prefixes(space)), space.vocab_size
         if logits.shape != expected:
@@ -140,19 +138,20 @@ class PrefixTable(Record):
 
 
 def num_prefixes(space: TextSpace) -> list[int]:
-    """Count the prefixes of each length below that of the texts.
+    """Count the prefixes of each length below that of the texts: 1, |V|, |V|^2, ..."""
+    instead = "take a LogitTable, or an LSTM with an end token"
+    length = space.only_length("a table of prefixes", instead)
+    return [space.vocab_size**t for t in range(length)]
 
-    Args:
-        space: texts of one length.
 
-    Returns:
-        A number for each length, from 0 on.
-
-    Example:
-        >>> num_prefixes(TextSpace(vocab_size=2, lengths=3))
-        [1, 2, 4]
-    """
-    return [space.vocab_size**length for length in range(space.max_length)]
+def check_tokens(space: TextSpace, what: str, vocab_size: int) -> None:
+    """Raise unless texts have one length and as many tokens as a model is for."""
+    space.only_length(what)
+    if space.vocab_size != vocab_size:
+        raise ValueError(
+            f"{what} is over {vocab_size} tokens here, the space over "
+            f"{space.vocab_size}"
+        )
 
 
 def text_log_probabilities(
@@ -160,18 +159,7 @@ def text_log_probabilities(
 ) -> Float[Array, "*batch texts"]:
     """Add up the log-probabilities of the next token along each text.
 
-    Args:
-        log_next: a row for each prefix, in the order of `PrefixTable`.
-        space: texts of one length.
-
-    Returns:
-        Log-probabilities of the texts.
-
-    Example:
-        >>> table = np.log([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]])
-        >>> space = TextSpace(vocab_size=2, lengths=2)
-        >>> jnp.exp(text_log_probabilities(table, space)).round(12).tolist()
-        [0.375, 0.125, 0.25, 0.25]
+    Rows of `log_next` are prefixes, in the order of `PrefixTable`.
     """
     log_next = jnp.asarray(log_next)
     batch = log_next.shape[:-2]
@@ -188,11 +176,3 @@ def _logarithm(q: Array) -> Array:
             "the uniform distribution"
         )
     return jnp.log(q)
-
-
-def _check_one_length(space: TextSpace) -> None:
-    if len(space.lengths) > 1:
-        raise ValueError(
-            f"a table of prefixes is for texts of one length, got lengths "
-            f"{space.lengths}; take a LogitTable, or an LSTM with an end token"
-        )

@@ -35,7 +35,13 @@ from qdtheory.metrics.divergences import (
     jensen_shannon_divergence,
 )
 from qdtheory.metrics.ngrams import cnd, coverage_rate, negative_repetition_rate
-from qdtheory.world.distributions import Number, check_distribution, entropy
+from qdtheory.world.distributions import (
+    Number,
+    check_distribution,
+    check_positive,
+    entropy,
+)
+from qdtheory.world.numbers import within
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
@@ -50,15 +56,16 @@ Rewards = Callable[[Array, Array], Array]
 class Objective(Protocol):
     """What a model is trained for: hashable, as compiled code is found by it.
 
-    Frozen dataclasses of numbers and names implement it.
+    Frozen dataclasses of numbers and names implement it; those that inherit from it
+    have no state unless they say so.
     """
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return the state before the first step, a pytree; () if there is none.
 
-        Here an objective refuses a model or a `p` that it cannot be trained on.
+        Raise here if the model or `p` cannot be trained on.
         """
-        ...
+        return ()
 
     def ascent(
         self, state: Any, model: Any, space: TextSpace, p: Array
@@ -157,19 +164,14 @@ def train(
     """
     check_model(model, space)
     p = check_positive_everywhere(p, space.num_texts)
-    for name, number in (
-        ("num_steps", num_steps),
-        ("discriminator_steps", discriminator_steps),
-        ("every", every),
-    ):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number}")
+    check_positive(
+        num_steps=num_steps, discriminator_steps=discriminator_steps, every=every
+    )
     if num_steps % every:
         raise ValueError(
             f"num_steps must be a multiple of every = {every}, got {num_steps}"
         )
-    if not isinstance(learning_rate, Tracer) and not 0 < learning_rate < jnp.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}")
+    within(learning_rate=learning_rate, low=0, ends="()")
     if optimizer == "replicator" and not isinstance(model, LogitTable):
         raise ValueError(
             "the replicator flow moves each text by itself: take a LogitTable, got a "
@@ -189,13 +191,17 @@ def train(
     _optimizer(optimizer)  # an unknown one is refused before anything is compiled
     state = objective.start(model, space, seen)
     try:
-        found, failure = _train(settings, model, state, p, seen, learning_rate)
+        history, failure = _train(settings, model, state, p, seen, learning_rate)
         if not isinstance(failure, Tracer):
+            # Read here, as an error inside compiled code comes with the values.
             step, part = np.asarray(failure).tolist()
             _check_finite(step, part, name, learning_rate)
     except jax.errors.JaxRuntimeError as error:
-        raise RuntimeError(_cause(error)) from None
-    return found
+        # The last line of an error that was raised inside compiled code.
+        lines = [line for line in str(error).splitlines() if "Error: " in line]
+        cause = lines[-1].split("Error: ", 1)[1] if lines else str(error)
+        raise RuntimeError(cause) from None
+    return history
 
 
 def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> None:
@@ -219,24 +225,17 @@ def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> Non
     )
 
 
-def _cause(error: Exception) -> str:
-    """The last line of an error that was raised inside compiled code."""
-    lines = [line for line in str(error).splitlines() if "Error: " in line]
-    return lines[-1].split("Error: ", 1)[1] if lines else str(error)
-
-
 @dataclass(frozen=True)
-class _Rewarded:
+class _Rewarded(Objective):
     """The policy gradient of rewards that are kept for some steps.
 
-    The number of these is part of the state, so that one compiled loop serves all.
+    Their number is part of the state, so that one compiled loop serves all.
     """
 
     rewards: Rewards
     steps: int = field(compare=False)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
-        del model, space
         return jnp.array(0), jnp.asarray(self.steps), jnp.zeros_like(p)
 
     def ascent(

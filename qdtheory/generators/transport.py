@@ -18,9 +18,10 @@ from jaxtyping import Array, ArrayLike, Float
 from scipy import sparse
 
 from qdtheory.generators.adversarial import Adversarial
-from qdtheory.generators.policy_gradient import prefix_law
+from qdtheory.generators.policy_gradient import prefix_distribution
 from qdtheory.generators.tables import Model
 from qdtheory.world.distributions import check_distribution, check_distributions
+from qdtheory.world.numbers import within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -30,7 +31,7 @@ GROUNDS = "hamming", "prefix"
 
 
 @jax.tree_util.register_dataclass
-class Transport(Record):
+class Coupling(Record):
     r"""An optimal plan between two weighted sets of points.
 
     Attributes:
@@ -51,7 +52,7 @@ def optimal_transport(
     cost: Float[ArrayLike, "sources targets"],
     a: Float[ArrayLike, " sources"],
     b: Float[ArrayLike, " targets"],
-) -> Transport:
+) -> Coupling:
     r"""The cheapest plan that moves the masses a to the masses b.
 
     It can be used inside compiled functions, and the value can be differentiated: its
@@ -94,7 +95,7 @@ def optimal_transport(
     plan, u, v = _outside_jax(_transport, shapes, cost, a, b)
     fixed_a, fixed_b = jax.lax.stop_gradient((a, b))
     value = (plan * cost).sum() + u @ (a - fixed_a) + v @ (b - fixed_b)
-    return Transport(plan, u, v, value)
+    return Coupling(plan, u, v, value)
 
 
 def sorted_plan(
@@ -222,7 +223,7 @@ def wasserstein_critic(
     if ground == "hamming":
         (negative,) = _outside_jax(_Potential(space), [q.shape], q, p)
         return -negative
-    q, p = prefix_law(space, q), prefix_law(space, p)
+    q, p = prefix_distribution(space, q), prefix_distribution(space, p)
     slope = jnp.sign(p - q)
     if penalty is not None:
         crossed = p * (1 - q) + q * (1 - p)
@@ -246,37 +247,24 @@ class WGAN(Adversarial):
     penalty: float | None = None
 
     def start(self, model: Model, space: TextSpace, p: Array) -> Any:
-        """See `Objective`; there is no state, as each step has the optimal critic."""
+        """Check the ground; there is no state, as each step's critic is optimal."""
         check_ground(space, self.ground, self.penalty)
         return ()
 
     def rewards(
-        self, state: Any, model: Model, law: Array, space: TextSpace, p: Array
+        self, state: Any, model: Model, shares: Array, space: TextSpace, p: Array
     ) -> tuple[Array, Any]:
         """The critic's values are the rewards of texts."""
-        del law
         q = model.probabilities(space)
         return wasserstein_critic(q, p, space, self.ground, self.penalty), state
 
 
 def check_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
-    """Raise unless the distance between texts and a gradient penalty fit the space.
-
-    Args:
-        space: the texts.
-        ground: as in `wasserstein_distance`.
-        penalty: as in `wasserstein_critic`.
-
-    Raises:
-        ValueError: they do not.
-    """
+    """Raise unless the distance between texts and a gradient penalty fit the space."""
     if ground not in GROUNDS:
         raise ValueError(f'ground must be "hamming" or "prefix", got {ground!r}')
-    if ground == "hamming" and len(space.lengths) > 1:
-        raise ValueError(
-            f"Hamming's distance is for texts of one length, got lengths "
-            f'{space.lengths}; take ground="prefix"'
-        )
+    if ground == "hamming":
+        space.only_length("Hamming's distance", 'take ground="prefix"')
     if penalty is None:
         return
     if ground == "hamming":
@@ -284,8 +272,7 @@ def check_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
             "the penalised critic is solved on the prefix tree only; take "
             'ground="prefix", or no penalty'
         )
-    if not isinstance(penalty, Tracer) and not 0 < penalty < np.inf:
-        raise ValueError(f"penalty must be positive and finite, got {penalty}")
+    within(penalty=penalty, low=0, ends="()")
 
 
 def _quantiles(x: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:

@@ -1,6 +1,9 @@
-"""Constants of 64-bit arithmetic, the tolerances of seals, and field options."""
+"""Constants of 64-bit arithmetic, tolerances of seals, field options, a range check."""
+
+from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 
 STATIC = {"static": True}
 
@@ -30,3 +33,33 @@ MARGIN = 1e-9
 # An interior-point method stops when its bounds are this close: a hundred times below
 # "exact", a thousand times above the rounding of its sums.
 CLOSED = 1e-11
+
+
+def within(
+    *,
+    low: int | float,
+    high: int | float = np.inf,
+    ends: str = "[]",
+    **numbers: Any,
+) -> None:
+    """Raise unless numbers lie in a range: `within(share=share, low=0, high=1)`.
+
+    Brackets say which ends belong to it, "(]" for (low, high]; infinity never does.
+    Numbers that JAX traces are not known and pass.
+    """
+    if high < np.inf:
+        words = f"lie in {ends[0]}{low:g}, {high:g}{ends[1]}"
+    elif low == 0:
+        words = (
+            "be positive and finite" if ends[0] == "(" else "be finite and at least 0"
+        )
+    else:
+        words = f"be finite and {'above' if ends[0] == '(' else 'at least'} {low:g}"
+    for name, number in numbers.items():
+        if isinstance(number, Tracer):
+            continue
+        above = number > low if ends[0] == "(" else number >= low
+        closed = ends[1] == "]" and high < np.inf
+        below = number <= high if closed else number < high
+        if not (above and below):  # NaN is in no range
+            raise ValueError(f"{name} must {words}, got {number}")

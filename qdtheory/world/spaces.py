@@ -82,6 +82,31 @@ class TextSpace:
                 "tokens or shorter texts"
             )
 
+    def only_length(self, what: str, instead: str = "") -> int:
+        """Return the length of all texts; raise a ValueError if there are several.
+
+        Args:
+            what: what needs texts of one length, in the error message.
+            instead: what to take for texts of several, such as "take a LogitTable".
+
+        Returns:
+            The length.
+
+        Example:
+            >>> TextSpace(vocab_size=2, lengths=3).only_length("an autoencoder")
+            3
+            >>> TextSpace(vocab_size=2, lengths=(1, 2)).only_length("an autoencoder")
+            Traceback (most recent call last):
+            ...
+            ValueError: an autoencoder is for texts of one length, got lengths (1, 2)
+        """
+        if len(self.lengths) > 1:
+            advice = f"; {instead}" if instead else ""
+            raise ValueError(
+                f"{what} is for texts of one length, got lengths {self.lengths}{advice}"
+            )
+        return self.max_length
+
     @property
     def max_length(self) -> int:
         """The greatest length."""

@@ -391,14 +391,17 @@ def test_returns_are_a_recursion():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     for wrong, message in {
-        (lambda: SeqGAN(lag=1.0), "lag must be at least 0 and below 1, got 1.0"),
-        (lambda: SeqGANStep(1.5), "gamma must be between 0 and 1, got 1.5"),
+        (lambda: SeqGAN(lag=1.0), r"lag must lie in \[0, 1\), got 1.0"),
+        (lambda: SeqGANStep(1.5), r"gamma must lie in \[0, 1\], got 1.5"),
         (lambda: MaliGAN(0), "batch_size must be at least 1, got 0"),
-        (lambda: RankGAN(bound=0.0), "bound must be positive, got 0.0"),
+        (lambda: RankGAN(bound=0.0), "bound must be positive and finite, got 0.0"),
         (lambda: RankGAN(num_rivals=0), "num_rivals must be at least 1, got 0"),
         (lambda: Sampled(CoT(), 0), "batch_size must be at least 1, got 0"),
-        (lambda: expected_share(P, Q, -1), "num_rivals must be at least 0, got -1"),
-        (lambda: discounted_returns(np.ones((1, 1)), 2), "gamma must be between 0"),
+        (
+            lambda: expected_share(P, Q, -1),
+            "num_rivals must be finite and at least 0, got -1",
+        ),
+        (lambda: discounted_returns(np.ones((1, 1)), 2), r"gamma must lie in \[0, 1\]"),
     }:
         with pytest.raises(ValueError, match=message):
             wrong()

@@ -1,4 +1,4 @@
-"""Autoencoders as exact distributions, against sampling and a decoder in NumPy."""
+"""Autoencoders and their parts, against sampling, a decoder in NumPy and quadrature."""
 
 from dataclasses import replace
 from itertools import product
@@ -7,41 +7,49 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm, vonmises
 
 import qdtheory as qd
 from qdtheory.generators import (
     Autoencoder,
     Elbo,
+    LatentReport,
     Model,
     circle_grid,
+    gauss_hermite_grid,
+    latent_report,
     normal_grid,
     refined,
     train,
 )
 from qdtheory.generators.autoencoders import masked_prefixes
 
-SPACE = qd.TextSpace(2, 3)
+SPACE, SHORT = qd.TextSpace(2, 3), qd.TextSpace(2, 2)
 P = np.random.default_rng(0).dirichlet(np.ones(8))
+P4 = np.array([0.1, 0.2, 0.3, 0.4])
 TEXTS = list(product(range(2), repeat=3))
 
 
-def draw(grid, sigma=0.5, seed=0, **settings):
-    return Autoencoder.random(jax.random.key(seed), SPACE, grid, sigma, **settings)
+def draw(grid, sigma=0.5, seed=0, space=SPACE, **settings):
+    return Autoencoder.random(jax.random.key(seed), space, grid, sigma, **settings)
+
+
+def short(grid, sigma=0.5, seed=0, **settings):
+    return draw(grid, sigma, seed, SHORT, **settings)
 
 
 def next_token(model, codes, prefixes=None):
-    """Laws of the next token by prefix, seen or masked, computed apart."""
-    net = model.decoder
-    hidden = np.tanh(codes @ np.asarray(net.inner) + np.asarray(net.inner_biases))
-    out = np.hstack([codes, hidden]) @ np.asarray(net.outer) + np.asarray(
-        net.outer_biases
+    """Distributions of the next token by prefix, seen or masked, computed apart."""
+    inner, inner_biases, outer, outer_biases = map(
+        np.asarray, jax.tree.leaves(model.decoder)
     )
-    laws = {}
-    for row, prefix in enumerate(masked_prefixes(SPACE)[:prefixes]):
-        weights = np.exp(out[:, 2 * row : 2 * row + 2])
-        laws[prefix] = weights / weights.sum(axis=1, keepdims=True)
-    bag = np.exp(out[:, -2:])
-    return laws, bag / bag.sum(axis=1, keepdims=True)
+    hidden = np.tanh(codes @ inner + inner_biases)
+    weights = np.exp(np.hstack([codes, hidden]) @ outer + outer_biases)
+    rows = weights.reshape(len(codes), -1, 2)
+    rows = rows / rows.sum(axis=-1, keepdims=True)
+    seen = masked_prefixes(SPACE)[:prefixes]
+    return {prefix: rows[:, i] for i, prefix in enumerate(seen)}, rows[:, -1]
 
 
 @pytest.mark.claim("N23.4")
@@ -56,17 +64,15 @@ def test_a_million_texts_have_the_exact_distribution(kind):
         angles = rng.uniform(0, 2 * np.pi, n)
         codes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     else:
-        codes = rng.normal(size=(n, 1))
-        if model.generator is not None:
-            codes = np.asarray(model.generator(jnp.asarray(codes)))
-    laws, _ = next_token(model, codes, 7)
+        codes = np.asarray(model.generator(jnp.asarray(rng.normal(size=(n, 1)))))
+    rows, _ = next_token(model, codes, 7)
     drawn = np.zeros((n, 3), int)
     for t in range(3):
-        ones = np.select(
-            [(drawn[:, :t] == s).all(axis=1) for s in product(range(2), repeat=t)],
-            [laws[s][:, 1] for s in product(range(2), repeat=t)],
+        prefixes = list(product(range(2), repeat=t))
+        here = [(drawn[:, :t] == s).all(axis=1) for s in prefixes]
+        drawn[:, t] = rng.uniform(size=n) < np.select(
+            here, [rows[s][:, 1] for s in prefixes]
         )
-        drawn[:, t] = rng.uniform(size=n) < ones
     counts = np.bincount(SPACE.index(drawn), minlength=8)
     errors = np.sqrt(q * (1 - q) / n)
     assert (np.abs(counts / n - q) <= 4 * errors).all()
@@ -76,20 +82,19 @@ def test_a_million_texts_have_the_exact_distribution(kind):
 @pytest.mark.parametrize("keep", [1.0, 0.5, 0.2])
 def test_word_dropout_is_the_mean_over_all_masks(keep):
     model, codes = draw(normal_grid(9)), np.array([[-1.0], [0.4]])
-    laws, bag = next_token(model, codes)
+    rows, bag = next_token(model, codes)
     expected = np.zeros((2, 8))
     for seen in product((True, False), repeat=3):
         chance = np.prod([keep if see else 1 - keep for see in seen])
         for i, text in enumerate(TEXTS):
             shown = tuple(a if see else -1 for a, see in zip(text, seen))
-            logs = [np.log(laws[shown[:t]][:, text[t]]) for t in range(3)]
+            logs = [np.log(rows[shown[:t]][:, text[t]]) for t in range(3)]
             expected[:, i] += chance * np.sum(logs, axis=0)
-    found = model.log_decoded(SPACE, jnp.asarray(codes), keep)
+    codes = jnp.asarray(codes)
+    found = model.log_decoded(SPACE, codes, keep)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    words = [[np.log(bag[:, a]) for a in text] for text in TEXTS]
-    np.testing.assert_allclose(
-        model.log_bag(SPACE, jnp.asarray(codes)), np.sum(words, axis=1).T, rtol=1e-12
-    )
+    words = np.log(bag)[:, np.array(TEXTS)].sum(axis=2)
+    np.testing.assert_allclose(model.log_bag(SPACE, codes), words, rtol=1e-12)
 
 
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(64)])
@@ -101,14 +106,16 @@ def test_the_distribution_is_an_integral(grid):
         np.testing.assert_allclose(model.probabilities(SPACE), q, atol=1e-9)
 
 
-def test_autoencoders_are_pytrees():
-    keys = jax.random.split(jax.random.key(0), 3)
-    batch = jax.vmap(lambda k: Autoencoder.random(k, SPACE, circle_grid(16), 0.3))(keys)
-    found = jax.jit(jax.vmap(lambda model: model.probabilities(SPACE)))(batch)
-    one = Autoencoder.random(keys[1], SPACE, circle_grid(16), 0.3)
-    assert isinstance(one, Model)
-    np.testing.assert_allclose(found[1], one.probabilities(SPACE), rtol=1e-12)
-    assert one.grid is not None
+def test_autoencoders_are_pytrees_and_reports_are_mapped():
+    def both(key):
+        model = Autoencoder.random(key, SHORT, circle_grid(128), 0.5)
+        return model.probabilities(SHORT), latent_report(model, SHORT, P4)
+
+    keys = jax.random.split(jax.random.key(0), 2)
+    assert isinstance(short(circle_grid(16)), Model)
+    together, one = jax.jit(jax.vmap(both))(keys), both(keys[1])
+    for many, single in zip(*map(jax.tree.leaves, (together, one)), strict=True):
+        np.testing.assert_allclose(many[1], single, rtol=1e-10, atol=1e-12)
 
 
 def test_noise_on_the_circle_is_kept_and_elsewhere_learned():
@@ -119,21 +126,128 @@ def test_noise_on_the_circle_is_kept_and_elsewhere_learned():
         assert np.abs(end.codes - start.codes).max() > 0
 
 
+# --- What the codes hold --------------------------------------------------------------
+
+
+@pytest.mark.claim("N23.1")
+@pytest.mark.parametrize("grid", [normal_grid(257), circle_grid(128)])
+def test_the_bound_and_its_parts_add_up(grid):
+    for seed in range(3):
+        model = short(grid, seed=seed)
+        found = latent_report(model, SHORT, P4)
+        q = np.asarray(model.probabilities(SHORT))
+        assert float(found.log_likelihood) == pytest.approx(P4 @ np.log(q), abs=1e-12)
+        whole = float(found.elbo + found.gap)
+        assert whole == pytest.approx(float(found.log_likelihood), abs=1e-10)
+        parts = float(found.mutual_information + found.marginal_kl)
+        assert parts == pytest.approx(float(found.kl), abs=1e-10)
+        assert min(found.gap, found.mutual_information, found.marginal_kl) >= 0
+
+
+@pytest.mark.claim("N23.1")
+@pytest.mark.claim("N23.2")
+def test_parts_are_integrals_over_the_line():
+    model = short(normal_grid(129), 0.7)
+    found = latent_report(model, SHORT, P4)
+    codes = np.asarray(model.codes)[:, 0]
+    posteriors = [norm(code, 0.7) for code in codes]
+    one = jax.jit(lambda z: model.log_decoded(SHORT, z))
+
+    def log_decoded(z):
+        return np.asarray(one(np.array([[z]])))[0]
+
+    def mean(law, f):
+        return quad(lambda z: law.pdf(z) * f(z), -9, 9, epsabs=1e-11, limit=200)[0]
+
+    def mixture(z):
+        return sum(p * law.pdf(z) for p, law in zip(P4, posteriors))
+
+    def information(law):
+        return mean(law, lambda z: np.log(law.pdf(z) / mixture(z)))
+
+    q = [mean(norm, lambda z, i=i: np.exp(log_decoded(z)[i])) for i in range(4)]
+    reading = [
+        mean(law, lambda z, i=i: log_decoded(z)[i]) for i, law in enumerate(posteriors)
+    ]
+    # The divergence of Gaussians in closed form.
+    kl = (0.49 + codes**2 - 1) / 2 - np.log(0.7)
+    expected = {
+        "reconstruction": P4 @ reading,
+        "log_likelihood": P4 @ np.log(q),
+        "kl": P4 @ kl,
+        "mutual_information": P4 @ [information(law) for law in posteriors],
+    }
+    for name, value in expected.items():
+        assert float(getattr(found, name)) == pytest.approx(value, abs=1e-8)
+
+
+def test_gauss_hermite_agrees_with_the_trapezoidal_rule():
+    wide = short(normal_grid(129), 0.9)
+    # A decoder without sharp steps, for which few nodes are enough.
+    smooth = replace(wide.decoder, inner=0.2 * wide.decoder.inner)
+    wide = replace(wide, decoder=smooth)
+    other = replace(wide, grid=gauss_hermite_grid(85))
+    found, expected = (latent_report(model, SHORT, P4) for model in (other, wide))
+    assert isinstance(found, LatentReport)
+    np.testing.assert_allclose(*map(jax.tree.leaves, (found, expected)), atol=1e-8)
+
+
+@pytest.mark.claim("N23.11")
+@pytest.mark.parametrize("sigma", [0.1, 0.3, 1.0])
+def test_noise_on_the_circle_limits_what_a_code_tells(sigma):
+    capacity = np.log(2 * np.pi) - vonmises(1 / sigma**2).entropy()
+    entropy = float(qd.entropy(P4))
+    evenly = np.stack([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
+    for seed in range(3):
+        model = short(circle_grid(256), sigma, seed)
+        for codes in (model.codes, evenly):
+            found = latent_report(replace(model, codes=codes), SHORT, P4)
+            information = float(found.mutual_information)
+            assert information <= min(capacity, entropy) + 1e-9
+            assert -float(found.reconstruction) >= entropy - information - 1e-9
+
+
+@pytest.mark.claim("N23.2")
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     grid, key = normal_grid(9), jax.random.key(0)
-    with pytest.raises(ValueError, match=r"sigma must lie in \(0, 100\), got -1"):
-        draw(grid, -1.0)
-    with pytest.raises(ValueError, match="hidden_size must be at least 1, got 0"):
-        draw(grid, hidden_size=0)
-    with pytest.raises(ValueError, match=r"texts of one length, got lengths \(1, 2\)"):
-        Autoencoder.random(key, qd.TextSpace(2, (1, 2)), grid)
-    with pytest.raises(ValueError, match="has 8 codes and 28 outputs, the space needs"):
-        draw(grid).probabilities(qd.TextSpace(2, 2))
-    with pytest.raises(ValueError, match="codes without noise are points"):
-        draw(grid, None).log_posterior()
+    coarse = short(normal_grid(33), 0.1)
+    lost = replace(coarse, codes=np.full((4, 1), np.nan))
+    biases = replace(coarse.decoder, outer_biases=np.full(10, np.nan))
+    broken = replace(coarse, decoder=biases)
     moved = replace(draw(grid), codes=np.zeros((4, 1)))
-    with pytest.raises(ValueError, match="has 4 codes"):
-        train(Elbo(), moved, SPACE, P, 1)
-    with pytest.raises(ValueError, match="too large to enumerate: its table of prefix"):
-        Autoencoder.random(key, qd.TextSpace(2, 22), grid)
+
+    def report(model, p=P4):
+        return latent_report(model, SHORT, p)
+
+    for call, words in (
+        (lambda: draw(grid, -1.0), r"sigma must lie in \(0, 100\), got -1"),
+        (lambda: draw(grid, hidden_size=0), "hidden_size must be at least 1, got 0"),
+        (
+            lambda: draw(grid, space=qd.TextSpace(2, (1, 2))),
+            r"an autoencoder is for texts of one length, got lengths \(1, 2\)",
+        ),
+        (
+            lambda: draw(grid).probabilities(SHORT),
+            "has 8 codes and 28 outputs, the space needs",
+        ),
+        (lambda: draw(grid, None).log_posterior(), "codes without noise are points"),
+        (lambda: train(Elbo(), moved, SPACE, P, 1), "has 4 codes"),
+        (
+            lambda: Autoencoder.random(key, qd.TextSpace(2, 22), grid),
+            "too large to enumerate: its table of prefix",
+        ),
+        (
+            lambda: report(coarse),
+            "grid is too coarse: the marginal kl .* when 33 nodes on an axis become 65",
+        ),
+        (lambda: report(short(grid, None)), "codes without noise are points"),
+        (lambda: report(short(grid, learned_prior=True)), "prior of an ARAE is learne"),
+        (lambda: report(broken), "holds NaN: its training diverged"),
+        (lambda: report(lost), "holds NaN: its training diverged"),
+        (lambda: report(coarse, np.full(3, 1 / 3)), "p must have 4 entries, got 3"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    fine = refined(refined(refined(refined(coarse))))
+    assert np.isfinite(float(report(fine).elbo))

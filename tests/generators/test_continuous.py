@@ -174,7 +174,7 @@ def test_a_soft_atom_lies_between_texts_and_argmax_is_farther():
 def test_bad_input():
     with pytest.raises(ValueError, match=r"shape \(3, 3\), the space texts of 2"):
         MODELS["table"].probabilities(qd.TextSpace(3, 2))
-    with pytest.raises(ValueError, match=r"texts of one length, got \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"texts of one length, got lengths \(1, 2\)"):
         ConvDeconv.random(KEY, qd.TextSpace(2, (1, 2)))
     with pytest.raises(ValueError, match="num_atoms must be at least 1, got 0"):
         ConvLSTM.random(KEY, SPACE, num_atoms=0)

@@ -23,8 +23,8 @@ from qdtheory.generators import (
     TopP,
     Typical,
     decode,
-    next_token_laws,
-    text_law,
+    next_token_distributions,
+    text_distribution,
 )
 
 TRUNCATIONS = TopK(2), TopP(0.7), MinP(0.3), Typical(0.6), Epsilon(0.2), Eta(0.3)
@@ -257,9 +257,9 @@ def test_laws_and_texts_are_inverse(space):
     q = np.random.default_rng(6).dirichlet(np.full(space.num_texts, 0.3))
     q[: space.num_texts // 2] = 0
     q /= q.sum()
-    laws = next_token_laws(q, space)
+    laws = next_token_distributions(q, space)
     assert all(np.allclose(law.sum(axis=-1), 1) for law in laws)
-    np.testing.assert_allclose(text_law(laws, space), q, atol=1e-15)
+    np.testing.assert_allclose(text_distribution(laws, space), q, atol=1e-15)
 
 
 @pytest.mark.claim("N24.1")
@@ -378,7 +378,11 @@ def test_token_temperature_on_the_frontier():
         third = [rows[2] if first % 2 == 0 else rows[1] for first in range(3)]
         traded = [rows[:1], np.array(second), np.repeat(third, 3, axis=0)]
         for laws, lies in ((alike, True), (traded, True), (None, False)):
-            p = rng.dirichlet(np.ones(27)) if laws is None else text_law(laws, space)
+            p = (
+                rng.dirichlet(np.ones(27))
+                if laws is None
+                else text_distribution(laws, space)
+            )
             for t in (0.4, 3.0):
                 gap = lacking(decode(p, space, Temperature(t)), p)
                 assert (gap <= 1e-12) if lies else (gap >= 1e-4)
@@ -481,9 +485,9 @@ def test_bad_input():
         (lambda: TopK(1, 0), "min_tokens_to_keep must be at least 1, got 0"),
         (lambda: TopP(1.1), r"mass must lie in \[0, 1\], got 1.1"),
         (lambda: MinP(-0.1), r"share must lie in \[0, 1\], got -0.1"),
-        (lambda: Typical(1.0), "mass must lie strictly between 0 and 1, got 1.0"),
-        (lambda: Epsilon(0), "cutoff must lie strictly between 0 and 1, got 0"),
-        (lambda: Eta(1), "cutoff must lie strictly between 0 and 1, got 1"),
+        (lambda: Typical(1.0), r"mass must lie in \(0, 1\), got 1.0"),
+        (lambda: Epsilon(0), r"cutoff must lie in \(0, 1\), got 0"),
+        (lambda: Eta(1), r"cutoff must lie in \(0, 1\), got 1"),
         (lambda: Beam(0), "width must be at least 1, got 0"),
     ):
         with pytest.raises(ValueError, match=wrong):

@@ -1,12 +1,18 @@
 """Discriminators, against loops over texts, SciPy and the optimum in closed form."""
 
+from itertools import pairwise, product
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import qdtheory as qd
-from qdtheory.generators import LogisticDiscriminator, OptimalDiscriminator, prefix_law
+from qdtheory.generators import (
+    LogisticDiscriminator,
+    OptimalDiscriminator,
+    prefix_distribution,
+)
 from qdtheory.generators.discriminators import features
 
 SPACE = qd.TextSpace(2, 3)
@@ -14,28 +20,18 @@ Q, P = np.random.default_rng(0).dirichlet(np.ones(8), 2)
 
 
 def laws(*distributions):
-    return [prefix_law(SPACE, x) for x in distributions]
+    return [prefix_distribution(SPACE, x) for x in distributions]
 
 
 def test_features_are_the_ngrams_of_a_prefix():
     for space in (SPACE, qd.TextSpace(3, (1, 2, 3))):
-        found = features(space, 2)
-        grams = [(a,) for a in range(space.vocab_size)]
-        grams += [
-            (a, b) for a in range(space.vocab_size) for b in range(space.vocab_size)
-        ]
+        found, words = features(space, 2), range(space.vocab_size)
+        grams = [*product(words), *product(words, words)]
         for row, text in enumerate(space.tokens.tolist()):
             for end in range(space.max_length):
                 prefix = [t for t in text[: end + 1] if t >= 0]
-                held = [
-                    float(
-                        any(
-                            tuple(prefix[i : i + len(g)]) == g
-                            for i in range(len(prefix))
-                        )
-                    )
-                    for g in grams
-                ]
+                windows = {*zip(prefix), *pairwise(prefix)}
+                held = [float(gram in windows) for gram in grams]
                 where = np.eye(space.max_length)[end].tolist()
                 assert found[row, end].tolist() == held + where
 

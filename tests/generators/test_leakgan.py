@@ -174,11 +174,11 @@ def test_training():
 def test_bad_input():
     with pytest.raises(ValueError, match="one of leak, noleak, mixed, got 'both'"):
         draw("both")
-    with pytest.raises(ValueError, match=r"over 2 tokens, the space .* over 3"):
+    with pytest.raises(ValueError, match="over 2 tokens here, the space over 3"):
         draw("leak").probabilities(qd.TextSpace(3, 2))
-    with pytest.raises(ValueError, match=r"one length over 2 tokens"):
+    with pytest.raises(ValueError, match="a LeakyLSTM is for texts of one length"):
         draw("leak").probabilities(qd.TextSpace(2, (1, 2)))
     with pytest.raises(TypeError, match="LeakGAN trains a LeakyLSTM, got a PrefixTab"):
         train(LeakGAN(), PrefixTable(np.zeros((7, 2))), SPACE, P, 1)
-    with pytest.raises(ValueError, match="gamma must be between 0 and 1, got 2"):
+    with pytest.raises(ValueError, match="gamma must lie in \\[0, 1\\], got 2"):
         LeakGAN(2)

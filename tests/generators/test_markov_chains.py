@@ -92,19 +92,50 @@ def test_what_one_model_never_writes():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    p = MarkovModel(np.full(2, 0.5), np.full((2, 2), 0.5))
-    with pytest.raises(ValueError, match=r"shape \(\|V\|,\) and transitions"):
-        markov_metrics(p, MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5)), 3)
-    with pytest.raises(ValueError, match="must be nonnegative and sum to 1"):
-        decode_markov(MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5)), TopK(1))
-    three = MarkovModel(np.full(3, 1 / 3), np.full((3, 3), 1 / 3))
-    with pytest.raises(ValueError, match="the models have 2 and 3 tokens"):
-        markov_metrics(p, three, 3)
-    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
-        markov_metrics(p, p, 0)
-    with pytest.raises(ValueError, match="beta must be positive and finite, got 0"):
-        tempered_markov_metrics(p, 0, 3)
-    with pytest.raises(TypeError, match="a Markov model takes decoders of tokens, got"):
-        decode_markov(p, Beam(2))
-    with pytest.raises(ValueError, match="of one length over 2 tokens; got lengths"):
-        p.probabilities(qd.TextSpace(2, (1, 2)))
+    p, three = (MarkovModel(np.full(n, 1 / n), np.full((n, n), 1 / n)) for n in (2, 3))
+    wide = MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
+    light = MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
+    for call, error, words in (
+        (
+            lambda: markov_metrics(p, wide, 3),
+            ValueError,
+            r"shape \(\|V\|,\) and transitions",
+        ),
+        (
+            lambda: decode_markov(light, TopK(1)),
+            ValueError,
+            "must be nonnegative and sum to 1",
+        ),
+        (
+            lambda: markov_metrics(p, three, 3),
+            ValueError,
+            "the models have 2 and 3 tokens",
+        ),
+        (
+            lambda: markov_metrics(p, p, 0),
+            ValueError,
+            "length must be at least 1, got 0",
+        ),
+        (
+            lambda: tempered_markov_metrics(p, 0, 3),
+            ValueError,
+            "beta must be positive and finite, got 0",
+        ),
+        (
+            lambda: decode_markov(p, Beam(2)),
+            TypeError,
+            "a Markov model takes decoders of tokens, got",
+        ),
+        (
+            lambda: p.probabilities(qd.TextSpace(2, (1, 2))),
+            ValueError,
+            "a Markov model is for texts of one length, got lengths",
+        ),
+        (
+            lambda: p.probabilities(qd.TextSpace(3, 2)),
+            ValueError,
+            "a Markov model is over 2 tokens here, the space over 3",
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            call()

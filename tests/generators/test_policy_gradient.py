@@ -17,7 +17,7 @@ from qdtheory.generators import (
     PrefixTable,
     optimal_rewards,
     policy_gradient,
-    prefix_law,
+    prefix_distribution,
     token_policy_gradient,
 )
 
@@ -228,7 +228,7 @@ def test_an_end_token_is_a_token():
     rewards = np.random.default_rng(4).normal(size=space.num_texts)
     found = token_policy_gradient(model, space, rewards)
     assert gap(found, policy_gradient(model, space, rewards)) <= 1e-13
-    law = prefix_law(space, model.probabilities(space))
+    law = prefix_distribution(space, model.probabilities(space))
     first = [float(law[space.tokens[:, 0] == a, 0].max()) for a in (0, 1)]
     assert sum(first) == pytest.approx(1, abs=1e-14)
 

@@ -34,12 +34,9 @@ def greedy_by_hand(model, code):
 
 
 def rouge(candidate, reference, n):
-    grams = [
-        [tuple(x[i : i + n]) for i in range(len(x) - n + 1)]
-        for x in (candidate, reference)
-    ]
-    common = sum(min(grams[0].count(g), grams[1].count(g)) for g in set(grams[1]))
-    return common / len(grams[1])
+    ours, theirs = ([tuple(x[i : i + n]) for i in range(5 - n)]
+                    for x in (candidate, reference))  # fmt: skip
+    return sum(min(ours.count(g), theirs.count(g)) for g in set(theirs)) / (5 - n)
 
 
 @pytest.mark.claim("N23.10")
@@ -48,29 +45,26 @@ def rouge(candidate, reference, n):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # NLTK: no match of some order
 def test_paired_scores_are_those_of_nltk(decoding, smoothing):
     found = reconstruct(MODEL, SPACE, P, decoding, smoothing=smoothing)
-    codes = np.asarray(MODEL.text_codes())
-    law = np.exp(np.asarray(MODEL.log_decoded(SPACE, jnp.asarray(codes))))
+    codes = MODEL.text_codes()
+    likely = np.exp(np.asarray(MODEL.log_decoded(SPACE, codes)))
+    drawn = likely
     if decoding == "greedy":
-        law = np.eye(16)[
-            SPACE.index(np.array([greedy_by_hand(MODEL, z) for z in codes]))
-        ]
+        texts = [greedy_by_hand(MODEL, z) for z in np.asarray(codes)]
+        drawn = np.eye(16)[SPACE.index(np.array(texts))]
     method = SmoothingFunction().method1 if smoothing else None
     texts = SPACE.tokens.tolist()
     scores = np.zeros((2, 3))
     for i, j in np.ndindex(16, 16):
-        weight = P[i] * law[i, j]
+        weight = P[i] * drawn[i, j]
         for n in (1, 2, 3):
             bleu = sentence_bleu(
                 [texts[i]], texts[j], [1 / n] * n, smoothing_function=method
             )
             scores[0, n - 1] += weight * (bleu if bleu > 1e-9 else 0)
             scores[1, n - 1] += weight * rouge(texts[j], texts[i], n)
-    np.testing.assert_allclose(found.bleu, scores[0], atol=1e-12)
-    np.testing.assert_allclose(found.rouge, scores[1], atol=1e-12)
-    assert float(found.accuracy) == pytest.approx(P @ np.diagonal(law), abs=1e-12)
-    each = [MODEL.log_decoded(SPACE, z[None])[0, i]
-            for i, z in enumerate(jnp.asarray(codes))]  # fmt: skip
-    assert float(found.nll) == pytest.approx(float(-P @ np.array(each)))
+    np.testing.assert_allclose([found.bleu, found.rouge], scores, atol=1e-12)
+    assert float(found.accuracy) == pytest.approx(P @ np.diagonal(drawn), abs=1e-12)
+    assert float(found.nll) == pytest.approx(-P @ np.log(np.diagonal(likely)))
 
 
 @pytest.mark.claim("N23.10")
@@ -102,21 +96,31 @@ def test_the_greedy_law_converges_within_its_bound(grid):
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match='must be "greedy" or "drawn", got \'beam\''):
-        reconstruct(MODEL, SPACE, P, "beam")
-    with pytest.raises(ValueError, match="max_order must be at least 1, got 0"):
-        reconstruct(MODEL, SPACE, P, max_order=0)
-    with pytest.raises(ValueError, match=r"n must lie in 1 \.\. 4"):
-        reconstruct(MODEL, SPACE, P, max_order=5)
-    with pytest.raises(ValueError, match="p must have 16 entries, got 4"):
-        reconstruct(MODEL, SPACE, np.full(4, 0.25))
-    with pytest.raises(
-        ValueError, match="has 16 codes and 82 outputs, the space needs"
-    ):
-        reconstruct(MODEL, qd.TextSpace(2, 3), np.full(8, 1 / 8))
     plane = Autoencoder.random(jax.random.key(0), SPACE, normal_grid(9, 2))
-    with pytest.raises(ValueError, match="a line or a circle, got 2 dimensions"):
-        greedy_distribution(plane, SPACE)
     lost = replace(MODEL, codes=np.full((16, 2), np.nan))
-    with pytest.raises(ValueError, match="holds NaN: its training diverged"):
-        reconstruct(lost, SPACE, P)
+    for call, words in (
+        (
+            lambda: reconstruct(MODEL, SPACE, P, "beam"),
+            'must be "greedy" or "drawn", got \'beam\'',
+        ),
+        (
+            lambda: reconstruct(MODEL, SPACE, P, max_order=0),
+            "max_order must be at least 1, got 0",
+        ),
+        (lambda: reconstruct(MODEL, SPACE, P, max_order=5), r"n must lie in 1 \.\. 4"),
+        (
+            lambda: reconstruct(MODEL, SPACE, np.full(4, 0.25)),
+            "p must have 16 entries, got 4",
+        ),
+        (
+            lambda: reconstruct(MODEL, qd.TextSpace(2, 3), np.full(8, 1 / 8)),
+            "has 16 codes and 82 outputs, the space needs",
+        ),
+        (
+            lambda: greedy_distribution(plane, SPACE),
+            "a line or a circle, got 2 dimensions",
+        ),
+        (lambda: reconstruct(lost, SPACE, P), "holds NaN: its training diverged"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

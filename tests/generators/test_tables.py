@@ -73,19 +73,32 @@ def test_tables_are_pytrees(rng, table):
 
 
 @pytest.mark.usefixtures("as_a_user")
-def test_bad_input(rng):
-    with pytest.raises(ValueError, match="has 5 logits, the space 27 texts"):
-        LogitTable(np.zeros(5)).probabilities(SPACE)
-    with pytest.raises(ValueError, match=r"shape \(4, 3\), the space needs \(13, 3\)"):
-        PrefixTable(np.zeros((4, 3))).probabilities(SPACE)
-    several, wrong = qd.TextSpace(3, (1, 2)), r"of one length, got lengths \(1, 2\)"
-    with pytest.raises(ValueError, match=wrong):
-        PrefixTable(np.zeros((4, 3))).probabilities(several)
-    with pytest.raises(ValueError, match=wrong):
-        PrefixTable.of(np.full(12, 1 / 12), several)
-    with pytest.raises(ValueError, match="q must be positive everywhere"):
-        LogitTable.of([1.0, 0.0])
-    with pytest.raises(ValueError, match="q must sum to 1"):
-        LogitTable.of([1.0, 1.0])
-    with pytest.raises(TypeError, match="logits must be an array or list"):
-        LogitTable("ab").probabilities(SPACE)
+def test_bad_input():
+    several, wrong = (
+        qd.TextSpace(3, (1, 2)),
+        r"of one length, got lengths \(1, 2\); tak",
+    )
+    short = PrefixTable(np.zeros((4, 3)))
+    for call, error, words in (
+        (
+            lambda: LogitTable(np.zeros(5)).probabilities(SPACE),
+            ValueError,
+            "has 5 logits, the space 27 texts",
+        ),
+        (
+            lambda: short.probabilities(SPACE),
+            ValueError,
+            r"shape \(4, 3\), the space needs \(13, 3\)",
+        ),
+        (lambda: short.probabilities(several), ValueError, wrong),
+        (lambda: PrefixTable.of(np.full(12, 1 / 12), several), ValueError, wrong),
+        (lambda: LogitTable.of([1.0, 0.0]), ValueError, "q must be positive everywher"),
+        (lambda: LogitTable.of([1.0, 1.0]), ValueError, "q must sum to 1"),
+        (
+            lambda: LogitTable("ab").probabilities(SPACE),
+            TypeError,
+            "logits must be an array or list",
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            call()

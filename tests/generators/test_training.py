@@ -295,7 +295,9 @@ def test_bad_input():
         train("D", table, SPACE, P, 3, every=2)
     with pytest.raises(ValueError, match="discriminator_steps must be at least 1"):
         train("D", table, SPACE, P, 3, discriminator_steps=0)
-    with pytest.raises(ValueError, match="learning_rate must be positive, got 0"):
+    with pytest.raises(
+        ValueError, match="learning_rate must be positive and finite, got 0"
+    ):
         train("D", table, SPACE, P, 3, learning_rate=0)
     with pytest.raises(ValueError, match='must be "adam", "sgd" or "replicator"'):
         train("D", table, SPACE, P, 3, optimizer="lion")

@@ -92,6 +92,12 @@ def test_what_is_no_text_has_no_index(space, seed):
             space.index(row)
 
 
+def test_one_length_is_asked_for_by_name():
+    words = r"^a table is for texts of one length, got lengths \(1, 2\); take an LSTM$"
+    with pytest.raises(ValueError, match=words):
+        qd.TextSpace(2, (1, 2)).only_length("a table", "take an LSTM")
+
+
 def test_tables_are_read_only():
     space = qd.TextSpace(vocab_size=2, lengths=2)
     for table in (space.tokens, space.ngrams(2)):
