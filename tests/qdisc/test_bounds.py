@@ -7,7 +7,7 @@ import pytest
 from models import assert_attained, exact
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.bounds import in_units, sealed_bounds
 
 P = np.array([0.4, 0.3, 0.2, 0.1])
