@@ -22,8 +22,7 @@ from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
-from qdtheory.solvers.directions import least_direction
-from qdtheory.theory.kernel_criterion import centred_eigenvalues
+from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
 from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS
