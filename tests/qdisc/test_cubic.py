@@ -245,32 +245,6 @@ def test_one_text_gains_nothing():
     assert 0 <= found.upper_bound <= 1e-12
 
 
-def test_certify_takes_two_self_references():
-    space = qd.TextSpace(2, 3)
-    pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 0, sigma=2.0)
-    found = qd.certify(pair, p, qd.quality_discrepancy(pair, p))
-    assert found.status == "certified"
-    assert found.reason.endswith("Bounded by the cubic relaxation.")
-
-
-def test_the_cubic_says_what_it_takes(as_a_user):
-    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
-    with pytest.raises(TypeError, match="two Self-BLEU references; got BLEU-NSBLEU"):
-        qd.qdisc.cubic_interval(qd.BleuPair(space, 2, 2, 3), p)
-    with pytest.raises(TypeError, match="got CR-NRR"):
-        qd.qdisc.cubic_interval(qd.CR_NRR, p)
-    pair = qd.BleuPair(space, 2, 2, 2)
-    with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
-        qd.qdisc.cubic_interval(pair, p, tolerance=0)
-    with pytest.raises(ValueError, match="p must have 4 entries"):
-        qd.qdisc.cubic_interval(pair, np.full(3, 1 / 3))
-    with pytest.raises(ValueError, match="start must sum to 1"):
-        qd.qdisc.cubic_interval(pair, p, start=np.full(4, 0.5))
-    large = qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2)
-    with pytest.raises(ValueError, match="64 texts at most, got 81"):
-        qd.qdisc.cubic_interval(large, np.full(81, 1 / 81))
-
-
 # -- Exact arithmetic ----------------------------------------------------------------
 
 

@@ -134,19 +134,6 @@ def test_bleu_1_interval_of_extreme_distributions_is_0():
         assert 0 <= found.qdisc <= found.upper_bound <= 1e-12
 
 
-def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
-    space = qd.TextSpace(4, 3)
-    pair = qd.BleuPair(space, 1, 5, 5)
-    p = oracle(space, 0, sigma=0.5)
-    narrow = bleu_1_interval(pair, p)
-    for splits in (0, 1, 4):
-        wide = bleu_1_interval(pair, p, max_steps=splits)
-        assert wide.steps == splits
-        assert wide.upper_bound - wide.qdisc > 1e-6
-        assert wide.qdisc <= narrow.upper_bound
-        assert wide.upper_bound >= narrow.qdisc
-
-
 def test_a_start_is_taken_up():
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
@@ -175,22 +162,6 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
     found = bleu_1_interval(pair, p, max_steps=10)
     assert found.upper_bound >= honest.qdisc
     assert found.upper_bound > honest.upper_bound
-
-
-def test_bleu_1_says_what_it_takes(as_a_user):
-    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
-    with pytest.raises(ValueError, match="order 1 on texts of one length, got order 2"):
-        bleu_1_interval(qd.BleuPair(space, 2), p)
-    mixed = qd.TextSpace(2, (1, 2))
-    with pytest.raises(ValueError, match=r"lengths \(1, 2\)"):
-        bleu_1_interval(qd.BleuPair(mixed, 1), np.full(6, 1 / 6))
-    pair = qd.BleuPair(space, 1)
-    with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
-        bleu_1_interval(pair, p, tolerance=0)
-    with pytest.raises(ValueError, match="p must have 4 entries"):
-        bleu_1_interval(pair, np.full(3, 1 / 3))
-    with pytest.raises(ValueError, match="start must sum to 1"):
-        bleu_1_interval(pair, p, start=np.full(4, 0.5))
 
 
 # --- Solvers that fail ----------------------------------------------------------
