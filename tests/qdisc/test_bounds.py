@@ -20,12 +20,7 @@ ROWS, WEIGHTS = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), np.array([0.5, 0.5
 
 
 @pytest.mark.parametrize(
-    ("of", "pair"),
-    [
-        (qd.quality_discrepancy, qd.LL_NRR),
-        (TAILS, BLEU),
-        (CUBE, BLEU),
-    ],
+    ("of", "pair"), [(qd.quality_discrepancy, qd.LL_NRR), (TAILS, BLEU), (CUBE, BLEU)]
 )
 def test_of_one_distribution(of, pair):
     found = of(pair, P)

@@ -13,13 +13,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.pairs.posed import pose
-from qdtheory.qdisc.cubic import (
-    STEPS_BETWEEN_CHECKS,
-    _iterates,
-    _lack,
-    _problem,
-    _projected,
-)
+from qdtheory.qdisc.cubic import STEPS_BETWEEN_CHECKS, _lack, _problem, _projected
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
 
@@ -188,6 +182,7 @@ def test_the_tables_intervals_are_narrow_and_hold_what_the_search_found():
         assert np.mean(np.array(widths) <= 1e-3) >= 0.8
 
 
+@pytest.mark.slow
 def test_unfinished_iterates_bound_an_oracle_of_the_table():
     rows = rows_of("certificates.csv")
     row = next(row for row in rows if row["order"] == "2" and row["sigma"] == "2")
@@ -222,20 +217,6 @@ def test_projection_is_the_nearest_point(seed):
     slopes = entries - target + prices @ np.stack([ones, costs])
     assert slopes.min() >= -1e-12
     assert np.abs(entries * slopes).max() <= 1e-12
-
-
-def test_the_solver_keeps_what_it_says():
-    # T is symmetric, of sum 1, and a certificate's matrices are semidefinite.
-    space = qd.TextSpace(2, 3)
-    pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 2, sigma=2.0)
-    iterates = _iterates(_problem(pose(pair, p)), p, 0.0)
-    for mixture, certificate in itertools.islice(iterates, 3):
-        assert mixture.min() >= 0
-        assert mixture.sum() == pytest.approx(1, abs=1e-10)
-        np.testing.assert_allclose(mixture, mixture.T, atol=1e-15)
-        assert certificate.price >= 0
-        least = np.linalg.eigvalsh(certificate.grams).min()
-        assert least >= -1e-14 * np.abs(certificate.grams).max()
 
 
 def test_one_text_gains_nothing():

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from models import assert_attained, exact, exact_bleu, mixtures, oracle
+from models import assert_attained, exact, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.qdisc import tails
@@ -273,19 +273,3 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         max(y[i] * Fraction(low[i]), y[i] * Fraction(high[i])) for i in range(m)
     )
     assert truth <= Fraction(float(bound)) <= truth + Fraction(1e-10)
-
-
-def test_branch_and_bound_never_falls_below_a_model():
-    # Exactly evaluated models of one word's share, as good as the optimum.
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        p = rng.dirichlet(np.ones(4))
-        pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 3, 5)
-        found = bleu_1_interval(pair, p)
-        real = exact(p) / sum(exact(p))
-        scores, _, _ = exact_bleu(pair, real, 3)
-        for q in rng.dirichlet(np.full(4, 0.5), 200):
-            model = exact(q) / sum(exact(q))
-            spent = [x @ exact_bleu(pair, x, 5)[0] for x in (model, real)]
-            if spent[0] <= spent[1]:
-                assert scores @ (model - real) <= Fraction(found.upper_bound)
