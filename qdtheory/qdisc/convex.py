@@ -31,21 +31,7 @@ NUM_POINTS = 257
 
 @lru_cache(maxsize=128)
 def inflection_point(g: ScalarFunction) -> float:
-    """Find the inflection of g from concave to convex; 1 if g is strictly concave.
-
-    Args:
-        g: a scalar function that JAX can trace, differentiable on (0, 1].
-
-    Returns:
-        c in (0, 1].
-
-    Raises:
-        ValueError: g' does not decrease up to some c and increase beyond.
-
-    Example:
-        >>> round(inflection_point(lambda x: -2 * x**2 + x**3), 12)
-        0.666666666667
-    """
+    """Find the inflection of g from concave to convex; 1 if g is strictly concave."""
     try:
         require_concave(g)
     except ValueError as error:
@@ -75,17 +61,6 @@ def chord_height(g: ScalarFunction) -> float:
 
     This is the unit of diversity: linear terms of g do not matter, as the
     probabilities sum to 1.
-
-    Args:
-        g: a scalar function that JAX can trace.
-
-    Returns:
-        A positive number; 1 if g is linear.
-
-    Example:
-        >>> from qdtheory.formulas.scalar_functions import NRR
-        >>> chord_height(NRR), chord_height(lambda x: 3 * x - x**2)
-        (0.25, 0.25)
     """
     x = np.linspace(0, 1, 1025)
     values = values_of(g, x)[0]
@@ -98,15 +73,6 @@ def most_diverse_model(
     """The most diverse distribution on chosen texts; on ties, of greatest quality.
 
     Its probabilities are all equal, or equal except for that of a best text.
-
-    Args:
-        g: concave up to the inflection and convex beyond.
-        inflection: c; 1 if g is concave.
-        scores: scores of the texts, shape (N,).
-        chosen: mask of the texts that may have mass, shape (N,).
-
-    Returns:
-        The distribution, shape (N,).
     """
     n = int(chosen.sum())
     best = np.where(chosen, 1 / n, 0.0)
@@ -137,18 +103,9 @@ def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
 def models_of_diversity(
     g: ScalarFunction, inflection: float, scores: np.ndarray, diversity: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    r"""Models of a given V that satisfy the optimality conditions, and all with w = 0.
+    """Models of a given V that satisfy the optimality conditions, and all with w = 0.
 
     Located by interpolation in a table of g', then refined by Newton's method.
-
-    Args:
-        g: concave up to the inflection and convex beyond.
-        inflection: c.
-        scores: scores of the texts, shape (N,), finite or $-\infty$.
-        diversity: the given V.
-
-    Yields:
-        Models, shape (N,), each with its weight w.
     """
     curve = _curve(g, inflection, scores, diversity)
     finite, others = np.isfinite(scores), curve.others.size
@@ -271,15 +228,7 @@ def _nearby(
 def slope_table(
     g: ScalarFunction, inflection: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tabulate the slope and the value of g.
-
-    Args:
-        g: concave up to the inflection and convex beyond.
-        inflection: c, one of the grid points.
-
-    Returns:
-        Ascending probabilities in [0, 1], g' and g there.
-    """
+    """Ascending probabilities, c among them, with g' and g there."""
     small = np.geomspace(1e-15, 1, 2048) * inflection
     even = np.linspace(0, inflection, 2049)
     large = np.linspace(inflection, 1, 2049)
@@ -373,15 +322,7 @@ def _roots(
 def values_of(
     g: ScalarFunction, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Evaluate g (with its limit at 0), g' and g'' at each entry of a vector.
-
-    Args:
-        g: a scalar function that JAX can trace.
-        x: probabilities, a vector.
-
-    Returns:
-        Three vectors.
-    """
+    """Evaluate g (with its limit at 0), g' and g'' at each entry of a vector."""
     # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
     size = max(1024, 1 << (x.size - 1).bit_length())
     padded = np.full(size, 0.5)

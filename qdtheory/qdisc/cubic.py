@@ -36,7 +36,7 @@ from qdtheory.qdisc.bounds import (
     pose_with_start,
     sealed_bounds,
 )
-from qdtheory.solvers.ascent import climb_from
+from qdtheory.solvers.boxes import climb_from
 from qdtheory.world.numbers import EPS, TINY
 from qdtheory.world.records import Record
 
@@ -299,9 +299,6 @@ def _lack(matrix: np.ndarray) -> float:
 
     If a Cholesky factorisation succeeds in floating point, the matrix is within
     (N + 1) EPS times its trace of a positive semidefinite one.
-
-    References:
-        Rump 2006, Verification of positive definiteness, BIT 46, Theorem 2.3.
     """
     size, n = float(np.linalg.norm(matrix)), len(matrix)
     matrix = (matrix + matrix.T) / 2
@@ -328,16 +325,11 @@ def _lack(matrix: np.ndarray) -> float:
 def _iterates(
     problem: _Problem, q: np.ndarray, floor: float
 ) -> Iterator[tuple[np.ndarray, CubicCertificate]]:
-    r"""Generate T and a certificate every `STEPS_BETWEEN_CHECKS` steps of the ADMM.
+    """Generate T and a certificate every `STEPS_BETWEEN_CHECKS` steps of the ADMM.
 
     The method keeps T in the polytope of its linear constraints, a copy of it with
     semidefinite slices, another with a semidefinite sum of slices, and multipliers,
     which are minus the negative parts removed by the projections.
-
-    Args:
-        problem: the problem to bound.
-        q: the best model known, shape (N,).
-        floor: its gain.
     """
     scaled, n = _scaled(problem, q, floor), q.size
     direction, across = scaled.direction, scaled.direction[:, None, None]
@@ -436,13 +428,6 @@ def _projected(
     """Project onto the entries of sum 1 within the budget; return them and the prices.
 
     Newton's method on the two prices: entries are max(0, target - prices . rows).
-
-    Args:
-        target: the point to project.
-        ones: coefficients of the entries in the sum.
-        costs: coefficients of the entries in the budget constraint.
-        problem: multiplicities of the entries, and the budget.
-        prices: initial prices.
     """
     rows = np.stack([ones, costs])
     goal = np.array([1.0, problem.budget])

@@ -49,17 +49,6 @@ def rounding(num_terms: int, error: float = EPS) -> float:
     """Bound on the rounding error of a sum, relative to the sum of absolute values.
 
     Valid for terms of a few operations each, added pairwise or in blocks.
-
-    Args:
-        num_terms: number of terms.
-        error: relative error of the function that the terms are values of.
-
-    Returns:
-        The relative bound, at least 16 such errors.
-
-    Example:
-        >>> rounding(100) / EPS
-        26.0
     """
     return (16 + num_terms**0.5) * error
 
@@ -73,21 +62,6 @@ def tangent_bound(
     r"""Upper bound on $u \cdot Q + \eta \sum_i g(Q_i)$ for concave g, rounded up.
 
     $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i]$.
-
-    Args:
-        g: concave on [0, 1].
-        scores: u, finite or $-\infty$, shape (N,).
-        price: $\eta$, finite and nonnegative.
-        points: x in [0, 1], shape (N,); the closer to the maximiser, the tighter.
-
-    Returns:
-        The bound.
-
-    Example:
-        >>> from qdtheory.formulas.scalar_functions import SE
-        >>> u = np.log([0.5, 0.25, 0.25])  # log sum exp(u) = 0
-        >>> abs(tangent_bound(SE, u, 1.0, np.exp(u))) <= 1e-13
-        True
     """
     points = np.maximum(points, LEAST_PROBABILITY)  # a tangent at 0 may be vertical
     value, slope, _ = values_of(g, points)
@@ -109,27 +83,7 @@ def concave_convex_bound(
     enough: float,
     found: tuple[float, float] | None = None,
 ) -> float:
-    r"""Upper bound on $u \cdot Q$ subject to $\sum_i g(Q_i) \ge s$, rounded up.
-
-    Args:
-        g: concave on [0, c] and convex on [c, 1].
-        inflection: c.
-        scores: u, finite or $-\infty$, shape (N,).
-        least: s.
-        enough: target; boxes with a bound at most this are not split.
-        found: the price and the level of the best known model.
-
-    Returns:
-        The bound; at most `enough` unless the limit on boxes is reached.
-
-    Example:
-        >>> from qdtheory.pairs.named import single_token_bleu_pair
-        >>> pair = single_token_bleu_pair(num_references=1, num_self_references=4)
-        >>> p = np.array([0.5, 0.3, 0.2])
-        >>> least = float(pair.diversity(p))
-        >>> concave_convex_bound(pair.g, 0.4, p, least, enough=0.3873) <= 0.3873
-        True
-    """
+    r"""Upper bound on $u \cdot Q$ subject to $\sum_i g(Q_i) \ge s$, rounded up."""
     finite = scores[np.isfinite(scores)]
     best, unit = float(finite.max()), float(np.ptp(finite))
     if unit == 0 or enough >= best:

@@ -27,7 +27,7 @@ from qdtheory.qdisc.bounds import (
     pose_with_start,
     sealed_bounds,
 )
-from qdtheory.solvers.ascent import climb_from
+from qdtheory.solvers.boxes import climb_from
 from qdtheory.world.numbers import EPS
 from qdtheory.world.packages import required
 

@@ -34,28 +34,7 @@ def seal(
     aim: Literal["exact", "certified"],
     error: float = 0.0,
 ) -> tuple[Status, str]:
-    """Decide the status of a result.
-
-    Args:
-        posed: the pair at P, with a score for each text.
-        q: the model, shape (N,).
-        gain: its gain in quality.
-        upper: upper bound on the gain of any model; infinite if none is known.
-        aim: what the bound may show: "exact" by weak duality, else "certified".
-
-        error: error bound of a score, beyond rounding.
-
-    Returns:
-        The status, and why it is a lower bound only: empty if the bounds are simply
-        apart.
-
-    Example:
-        >>> from qdtheory.pairs.named import CR_NRR
-        >>> from qdtheory.pairs.forms import pose
-        >>> posed = pose(CR_NRR, np.array([0.6, 0.4]))
-        >>> seal(posed, posed.p, 0.0, 0.0, "exact")
-        ('exact', '')
-    """
+    """Decide the status, given what the bound may show, and say what refuses a seal."""
     if (fault := next(_faults(posed, q, gain, upper), None)) is not None:
         return "lower_bound", fault
     if aim == "exact":
@@ -68,15 +47,7 @@ def seal(
 
 
 def distinguishable(posed: Posed, q: np.ndarray) -> float:
-    """The difference of two gains at which a result is not exact.
-
-    Args:
-        posed: the pair at P.
-        q: the model, shape (N,).
-
-    Returns:
-        A share of what can be gained, or the rounding error of quality.
-    """
+    """The difference of two gains at which a result is not exact."""
     sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
     return max(EXACT * _unit(posed), NOISE * sizes)
 

@@ -40,8 +40,7 @@ from qdtheory.qdisc.bounds import (
     pose_with_start,
     sealed_bounds,
 )
-from qdtheory.solvers.ascent import climb_from
-from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
+from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS
 
 METHOD = "the concave envelope and branch and bound"
@@ -375,13 +374,6 @@ def _bounded(
 
     The bound is convex in the multipliers; any x in the box gives a supporting plane.
     The box keeps those whose mixture is the optimum; a gap is from g to its envelope.
-
-    Args:
-        problem: the problem to bound.
-        low: lower limits of the probabilities.
-        high: upper limits of the probabilities.
-        columns: rows that may be part of the optimum.
-        enough: stop once the bound is at most this.
     """
     x = np.clip(np.vstack([columns, low, high]), low, high)
     values = jet_of(problem.g, x).value
@@ -410,16 +402,7 @@ def _bounded(
 def _multipliers(
     problem: _Problem, x: np.ndarray, values: np.ndarray
 ) -> tuple[float, np.ndarray, float, float]:
-    """Minimise the maximum of the planes over the multipliers, by a linear program.
-
-    Args:
-        problem: the problem to bound.
-        x: one row per plane.
-        values: g at x.
-
-    Returns:
-        The minimum, the shares of the planes, the price and the level.
-    """
+    """Minimise the maximum of the planes over the multipliers, by a linear program."""
     from scipy.optimize import linprog  # late: slow to import
 
     shape, left = _shape(problem.g), 1 - x.sum(axis=1)

@@ -38,7 +38,7 @@ from qdtheory.qdisc.duality import (
     tangent_bound,
 )
 from qdtheory.qdisc.seal import distinguishable, seal
-from qdtheory.solvers.concavity import require_concave
+from qdtheory.solvers.concavity import look_for_violations
 from qdtheory.solvers.interior_point import (
     Face,
     Optimum,
@@ -458,7 +458,7 @@ def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
         return ""
     at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
     models = np.stack([p, best.q])
-    looks = require_concave(face.diversity, face.texts, at, heights, models)
+    looks = look_for_violations(face.diversity, face.texts, at, heights, models)
     return (
         f" if V is concave, as the pair states; no violation found at {looks:,} models"
     )

@@ -37,8 +37,7 @@ from qdtheory.qdisc.bounds import (
     pose_with_start,
     sealed_bounds,
 )
-from qdtheory.solvers.ascent import climb_from
-from qdtheory.solvers.branch_and_bound import Box, branch_and_bound
+from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS, TINY
 
 METHOD = "branch and bound"
@@ -190,14 +189,6 @@ def _bounded(
 
     Its variables are the tails, and its planes lines below phi: rows of (index of the
     tail, a, b). A gap is that from the highest line to phi.
-
-    Args:
-        problem: the problem to bound.
-        low: lower limits of the tails.
-        high: upper limits of the tails.
-        lines: lines known to be below phi on the box.
-        tails: where to add the first lines.
-        enough: stop once the bound is at most this.
     """
     last = np.inf
     while True:

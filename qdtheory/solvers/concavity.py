@@ -39,23 +39,14 @@ ABOVE = "exceeds, at some model, its tangent at another"
 
 @dataclass(frozen=True)
 class Segments:
-    """V along segments of models.
-
-    Attributes:
-        starts: starting points, shape (segments, N).
-        ends: endpoints, shape (segments, N).
-        steps: shares of the endpoint, ascending, shape (segments, steps).
-        values: V there, shape (segments, steps).
-        slopes: derivative of V in the share, shape (segments, steps).
-        noise: error bound of sums of the size of V.
-    """
+    """V along segments of models."""
 
     starts: Float[np.ndarray, "segments texts"]
     ends: Float[np.ndarray, "segments texts"]
-    steps: Float[np.ndarray, "segments steps"]
-    values: Float[np.ndarray, "segments steps"]
-    slopes: Float[np.ndarray, "segments steps"]
-    noise: float
+    steps: Float[np.ndarray, "segments steps"]  # shares of the endpoint, ascending
+    values: Float[np.ndarray, "segments steps"]  # V there
+    slopes: Float[np.ndarray, "segments steps"]  # its derivatives in the share
+    noise: float  # error bound of sums of the size of V
 
     def refuse_convex(self) -> None:
         """Raise if V is above its own tangents, or its slope increases."""
@@ -94,37 +85,14 @@ class Segments:
         return (1 - share) * self.starts[rows] + share * self.ends[rows]
 
 
-def require_concave(
+def look_for_violations(
     diversity: Functional,
     texts: tuple[int, ...],
     at: Float[np.ndarray, " texts"],
     heights: Float[np.ndarray, " texts"],
     models: Float[np.ndarray, "models texts"],
 ) -> int:
-    """Search for a violation of concavity, in particular of one tangent bound.
-
-    Args:
-        diversity: V, maps a distribution, shape (N,), to a scalar.
-        texts: indices of the texts that models may use, ascending.
-        at: the model where the tangent touches V, shape (N,).
-        heights: the tangent at each single text, shape (N,); arbitrary at texts that
-            models may not use.
-        models: models of interest, such as P and an optimum, shape (models, N);
-            segments through each of them lead to the texts.
-
-    Returns:
-        The number of models at which V was evaluated.
-
-    Raises:
-        ValueError: V is convex between some models, exceeds the tangent, or is NaN or
-            plus infinity at some model.
-
-    Example:
-        >>> p = np.array([0.4, 0.3, 0.3])
-        >>> plane = p @ p - 2 * p  # of the tangent at p
-        >>> require_concave(lambda q: -(q**2).sum(), (0, 1, 2), p, plane, p[None]) > 999
-        True
-    """
+    """Raise at a violation of concavity or of one tangent; else count the looks."""
     if len(texts) == 1:  # one model
         return 0
     some, size = list(texts), at.size

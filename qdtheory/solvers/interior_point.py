@@ -39,17 +39,11 @@ FLAT = 1e-10
 
 @dataclass(frozen=True)
 class Face:
-    """A face of the simplex: the models on a subset of texts, and their diversity.
+    """A face of the simplex: the models on a subset of texts, and their diversity."""
 
-    Attributes:
-        diversity: V, concave.
-        texts: indices of the texts, ascending.
-        size: N, the total number of texts.
-    """
-
-    diversity: Functional
-    texts: tuple[int, ...]
-    size: int
+    diversity: Functional  # V, concave
+    texts: tuple[int, ...]  # their indices, ascending
+    size: int  # N, the total number of texts
 
     def model(self, x: Float[np.ndarray, " some"]) -> Float[np.ndarray, " texts"]:
         """Embed a distribution over these texts into one over all texts."""
@@ -62,17 +56,7 @@ class Face:
         return float(self.diversity(jnp.asarray(q)))
 
     def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
-        """V at a model, with its derivatives.
-
-        Args:
-            x: positive probabilities of these texts.
-
-        Returns:
-            The tangent.
-
-        Raises:
-            ValueError: a derivative is not finite.
-        """
+        """V at a model, with its derivatives."""
         parts = _derivatives(self.diversity, self.model(x))
         value, slope, hessian = (np.asarray(part) for part in parts)
         if len(self.texts) < self.size:
@@ -99,21 +83,13 @@ def _derivatives(diversity: Functional, q: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Tangent:
-    r"""V at a model, with its derivatives along the simplex.
-
-    Attributes:
-        x: the model.
-        value: V there.
-        slope: the gradient, less its mean under x.
-        hessian: the Hessian, with x in its kernel.
-        size: magnitude of the terms of V, the scale of its rounding error.
-    """
+    """V at a model, with its derivatives along the simplex."""
 
     x: Float[np.ndarray, " some"]
     value: float
-    slope: Float[np.ndarray, " some"]
-    hessian: Float[np.ndarray, "some some"]
-    size: float
+    slope: Float[np.ndarray, " some"]  # the gradient, less its mean under x
+    hessian: Float[np.ndarray, "some some"]  # with x in its kernel
+    size: float  # of the terms of V, the scale of its rounding error
 
     @property
     def ends(self) -> Float[np.ndarray, " some"]:
@@ -128,15 +104,6 @@ def tangent_at(
 
     Those of V(y + (1 - sum y) x), which equals V if y sums to 1 and is concave in every
     direction if V is concave on the simplex.
-
-    Args:
-        x: the model, shape (n,).
-        value: V there.
-        slope: its gradient.
-        hessian: its Hessian.
-
-    Returns:
-        The tangent.
     """
     size = abs(value) + float(np.abs(slope) @ x)
     along = hessian @ x
@@ -146,48 +113,23 @@ def tangent_at(
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best model found, with an upper bound.
-
-    Attributes:
-        q: the model, shape (N,).
-        upper: upper bound on the gain in quality of models with V(Q) >= V(P).
-        price: Lagrange multiplier of diversity, in quality per unit of diversity.
-        tangent: the tangent of V that the bound uses; None if it uses none.
-    """
+    """The best model found, with an upper bound."""
 
     q: Float[np.ndarray, " texts"]
-    upper: float
-    price: float
-    tangent: Tangent | None
+    upper: float  # on the gain in quality of models with V(Q) >= V(P)
+    price: float  # multiplier of diversity, in quality per unit of diversity
+    tangent: Tangent | None  # that the bound uses; None if it uses none
 
 
 def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
-    """Face of the models of finite quality.
-
-    Args:
-        diversity: V, concave.
-        scores: scores of the texts, shape (N,), finite or minus infinity.
-
-    Returns:
-        The face of the simplex on the texts of finite score.
-    """
+    """Face of the models of finite quality."""
     texts = np.flatnonzero(np.isfinite(scores)).tolist()
     return Face(diversity, tuple(texts), scores.size)
 
 
 @lru_cache(maxsize=64)
 def most_diverse(face: Face) -> Tangent:
-    """Maximise V; if there are several maximisers, find one in their interior.
-
-    Args:
-        face: the models.
-
-    Returns:
-        The tangent at the maximiser.
-
-    Raises:
-        ValueError: V is not concave, or lacks derivatives.
-    """
+    """Maximise V; if there are several maximisers, find one in their interior."""
     n = len(face.texts)
     best = start = face.tangent(np.full(n, 1 / n))
     require_semidefinite(start)
@@ -207,14 +149,6 @@ def favoured(
 
     V is constant on the segment between two maximisers, so they have the same gradient
     and differ by a direction of zero curvature, which leaves a linear program.
-
-    Args:
-        face: the models.
-        top: the tangent at one of the maximisers of V.
-        scores: scores of the texts, shape (N,).
-
-    Returns:
-        The model, shape (N,).
     """
     from scipy.optimize import linprog  # late: slow to import
 
@@ -246,19 +180,7 @@ def favoured(
 def best_model(
     face: Face, gains: Float[np.ndarray, " texts"], p: Float[np.ndarray, " texts"]
 ) -> Optimum:
-    r"""Maximise quality subject to V(Q) >= V(P).
-
-    Args:
-        face: the models of finite quality.
-        gains: the score of each text minus U(P), shape (N,).
-        p: the real distribution, on the face, shape (N,).
-
-    Returns:
-        A model, feasible up to rounding, and an upper bound on the gain.
-
-    Raises:
-        ValueError: V is not concave, or lacks derivatives.
-    """
+    """Maximise quality subject to V(Q) >= V(P)."""
     some = list(face.texts)
     gains, real, top = gains[some], p[some], most_diverse(face)
     value = face.value(p)
@@ -286,14 +208,7 @@ def best_model(
 
 
 def require_semidefinite(at: Tangent) -> None:
-    """Raise unless V curves downwards in every direction at a model.
-
-    Args:
-        at: the tangent there.
-
-    Raises:
-        ValueError: V is convex in some direction.
-    """
+    """Raise unless V curves downwards in every direction at a model."""
     scale = max(float(np.abs(at.hessian).max()), at.size)
     if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
         raise ValueError(
@@ -312,21 +227,13 @@ def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """Maximise u . x subject to V(x) >= least and given sums, over positive x.
-
-    Attributes:
-        tangent: V and its derivatives at x.
-        scores: u; zeros to maximise V.
-        least: the required diversity; minus infinity to maximise V.
-        rows: disjoint sets of texts, as rows of 0 and 1, whose sums are given.
-        sums: their sums.
-    """
+    """Maximise u . x subject to V(x) >= least and given sums, over positive x."""
 
     tangent: Callable[[np.ndarray], Tangent]
-    scores: Float[np.ndarray, " some"]
-    least: float
-    rows: Float[np.ndarray, "sums some"]
-    sums: Float[np.ndarray, " sums"]
+    scores: Float[np.ndarray, " some"]  # u; zeros to maximise V
+    least: float  # the required diversity; minus infinity to maximise V
+    rows: Float[np.ndarray, "sums some"]  # disjoint sets of texts, as rows of 0 and 1
+    sums: Float[np.ndarray, " sums"]  # what x sums to on each
 
     @property
     def bounded(self) -> bool:
@@ -338,7 +245,7 @@ class Program:
         return mu / (at.value - self.least) if self.bounded else 1.0
 
     def centred(self, slope: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Subtract nu, which is large compared with the rest on the path."""
+        """Project out the multipliers of the sums: they would swamp the other terms."""
         return slope - (self.rows @ (slope * x) / self.sums) @ self.rows
 
     def uphill(self, at: Tangent, mu: float) -> np.ndarray:
@@ -390,13 +297,7 @@ class Program:
 def follow_path(
     program: Program, at: Tangent, unit: float
 ) -> Iterator[tuple[Tangent, float]]:
-    """Follow the central path; generate models and their prices of diversity.
-
-    Args:
-        program: the problem.
-        at: a positive x of the given sums, with diversity above the required one.
-        unit: the scale of the scores; that of V if it is maximised, at price 1.
-    """
+    """Follow the central path; generate models and their prices of diversity."""
     mu = unit / (at.x.size + 1)
     price, z = program.on_path(at, mu), mu / at.x
     for _ in range(MAX_STEPS):

@@ -135,19 +135,7 @@ def solve(
     num_starts: int,
     num_rounds: int = NUM_ROUNDS,
 ) -> tuple[Array, Array, Array]:
-    """Climb from evolved starts.
-
-    Args:
-        problem: the problem.
-        inside: a feasible model.
-        parents: models to start from; the result is at least as good as each.
-        key: JAX random key of the starts.
-        num_starts: number of starts in each round.
-        num_rounds: number of rounds.
-
-    Returns:
-        The population, best first, the value of the best, and all values.
-    """
+    """Climb from evolved starts; all models, best first, the best value, all values."""
 
     def climbed(starts, num_steps):
         return jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)

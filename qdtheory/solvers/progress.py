@@ -8,14 +8,7 @@ from threading import Timer
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that advances a bar, drawn on a terminal after two seconds.
-
-    Args:
-        total: number of steps.
-
-    Yields:
-        A function of a step's description, to be called before each step.
-    """
+    """Yield a function that advances a bar, drawn on a terminal after two seconds."""
     from rich.console import Console
     from rich.progress import Progress
 

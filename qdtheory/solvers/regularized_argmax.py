@@ -33,14 +33,7 @@ Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def order_of(g: ScalarFunction) -> float | None:
-    """Return the a for which g is the Tsallis entropy up to a linear term, if known.
-
-    Args:
-        g: a diversity.
-
-    Returns:
-        a, or None if g is not one of the named diversities.
-    """
+    """Return the a for which g is the Tsallis entropy up to a linear term, if known."""
     if g is SE:
         return 1.0
     if g is NRR:
@@ -51,16 +44,9 @@ def order_of(g: ScalarFunction) -> float | None:
 def solver(
     g: ScalarFunction, gaps: Float[Array, " texts"]
 ) -> tuple[Solver, Float[Array, " texts"]]:
-    """Build the solver for one g and one vector of gaps, for any finite w < 0.
+    """Build a function (w, guess) -> (q, next guess) for one g and its gaps, any w < 0.
 
-    Args:
-        g: strictly concave.
-        gaps: nonnegative, shape (N,), with minimum 0; infinite gaps get no mass.
-
-    Returns:
-        A function (w, guess) -> (q, a guess for nearby weights), and the initial guess.
-        Only the root-finder uses guesses; they are smooth in w, so they can be
-        extrapolated from several weights.
+    Only the root-finder uses guesses; they are smooth in w: extrapolate them.
     """
     uniform = jnp.full_like(gaps, 1 / gaps.size)
     order = order_of(g)
@@ -135,13 +121,6 @@ def order_two_moments(
     r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
 
     Takes one table look-up per weight and forms no distribution.
-
-    Args:
-        scores: in descending order, shape (N,), finite or -inf.
-        w: finite weights below 0.
-
-    Returns:
-        These and $|\sum_i Q_i - 1|$: four vectors with one entry per weight.
     """
     top = scores.max()
     table = e, c, d = _prefix_sums(top - scores)
@@ -350,17 +329,7 @@ def _repeated(step: Callable, state: Any, bracket: _Bracket) -> Any:
 # --- What must be known of g ---------------------------------------------------------
 @lru_cache(maxsize=128)
 def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
-    """Derivative of g on a grid of (0, 1], geometric up to 1e-3.
-
-    Args:
-        g: a scalar function that JAX can trace, differentiable on (0, 1].
-
-    Returns:
-        1,024 points in ascending order, and g' at each.
-
-    Raises:
-        ValueError: g' is NaN at a grid point.
-    """
+    """Derivative of g on a grid of (0, 1], geometric up to 1e-3."""
     x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
     with jax.ensure_compile_time_eval():
         # Jitted as a whole: separate operations compile slowly.
@@ -375,15 +344,7 @@ def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=128)
 def require_concave(g: ScalarFunction) -> None:
-    """Raise unless g' decreases on (0, 1].
-
-    Args:
-        g: a scalar function that JAX can trace, differentiable on (0, 1].
-
-    Raises:
-        ValueError: on a grid of 1,024 points g' is NaN, increases, or is constant over
-            several neighbours.
-    """
+    """Raise, naming the first bend, unless g' decreases on the grid of `slopes_of`."""
     x, slopes = slopes_of(g)
     with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN
         rise = np.diff(slopes)

@@ -138,20 +138,7 @@ def search_posed(
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
 ) -> Search:
-    """Search for a model at each of several real distributions of one pair.
-
-    Args:
-        posed: the pair at each of them.
-        method: as in `search`.
-        num_starts: likewise.
-        key: likewise.
-
-    Returns:
-        The batch of models.
-
-    Raises:
-        ValueError: as in `search`.
-    """
+    """Search for a model at each of several real distributions of one pair."""
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
     pair, key = _prepared(posed[0].form.pair, num_starts, key)
@@ -319,21 +306,6 @@ def search_frontier(
     The levels are evenly spaced from the diversity of the most diverse model found to
     that of the best text alone. Each level's starts descend from those of the previous
     level.
-
-    Args:
-        pair: any differentiable pair.
-        p: the real distribution, shape (N,).
-        num_points: number of levels.
-        num_starts: starts for each level, at least 4.
-        key: JAX random key of the starts; `jax.random.key(0)` if None.
-
-    Returns:
-        The models, shape (num_points, N), the price of diversity in quality and the
-        first-order optimality gap at each, shapes (num_points,); infinity and 0 for the
-        most diverse model.
-
-    Raises:
-        ValueError: `p` is not a distribution, or fewer than 4 starts.
     """
     require_x64()
     pair, key = _prepared(pair, num_starts, key)

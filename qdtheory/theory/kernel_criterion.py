@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.kernel import check_kernel
-from qdtheory.solvers.directions import least_direction
 from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, NOISE
@@ -21,6 +20,9 @@ from qdtheory.world.records import Record
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.
 MAX_ELIMINATED = 32
+# Relative distance below which eigenvalues are equal: rounding separates them by some
+# 1e-15, errors in derivatives by about 1e-10.
+MULTIPLE = 1e-9
 
 
 class KernelCriterion(Record):
@@ -342,3 +344,25 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
     # A polynomial with real roots has no negative one iff its signs alternate.
     descending = fmpq_mat(rows).charpoly().coeffs()[::-1]
     return all((-1) ** k * number >= 0 for k, number in enumerate(descending))
+
+
+def least_direction(
+    matrix: Float[np.ndarray, "texts texts"], normals: Float[np.ndarray, "rows texts"]
+) -> Float[np.ndarray, " texts"]:
+    """Minimise $d'Md$ over unit vectors d orthogonal to given vectors.
+
+    Eigenvectors from LAPACK are not unique: the sign, and the direction in the
+    eigenspace of a multiple eigenvalue, depend on the processor. So a fixed vector is
+    projected onto the eigenspace of the least eigenvalue.
+    """
+    _, sizes, rows = np.linalg.svd(normals)
+    basis = rows[(sizes > 1e-12 * sizes[0]).sum() :]
+    if not len(basis):
+        return np.zeros(len(matrix))
+    form = basis @ matrix @ basis.T
+    values, vectors = np.linalg.eigh((form + form.T) / 2)
+    least = values <= values[0] + MULTIPLE * np.abs(values).max()
+    space = vectors[:, least].T @ basis
+    # A vector without symmetry, so not orthogonal to the eigenspace by symmetry.
+    d = (space @ np.cos(np.arange(1, len(matrix) + 1))) @ space
+    return d / np.linalg.norm(d)

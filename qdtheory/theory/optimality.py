@@ -19,8 +19,7 @@ from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.trees import PRECISION, ball
-from qdtheory.solvers.directions import least_direction
-from qdtheory.theory.kernel_criterion import centred_eigenvalues
+from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
 from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS

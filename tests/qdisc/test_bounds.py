@@ -2,26 +2,25 @@
 
 from fractions import Fraction
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import assert_attained, exact
+from models import assert_attained, exact, oracle
 
 import qdtheory as qd
 from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.bounds import in_units, sealed_bounds
+from qdtheory.qdisc.certify import bounding_method
 
-P = np.array([0.4, 0.3, 0.2, 0.1])
-BLEU = qd.BleuPair(qd.TextSpace(vocab_size=2, lengths=2), 1, 2, 2)
+P, SPACE = np.array([0.4, 0.3, 0.2, 0.1]), qd.TextSpace(2, 2)
+BLEU = qd.BleuPair(SPACE, 1, 2, 2)
+TAILS, SUM = qd.qdisc.bleu_1_interval, qd.qdisc.separable_interval
+SQUARE, CUBE = qd.qdisc.quadratic_interval, qd.qdisc.cubic_interval
 ROWS, WEIGHTS = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), np.array([0.5, 0.5])
 
 
 @pytest.mark.parametrize(
-    ("of", "pair"),
-    [
-        (qd.quality_discrepancy, qd.LL_NRR),
-        (qd.qdisc.bleu_1_interval, BLEU),
-        (qd.qdisc.cubic_interval, BLEU),
-    ],
+    ("of", "pair"), [(qd.quality_discrepancy, qd.LL_NRR), (TAILS, BLEU), (CUBE, BLEU)]
 )
 def test_of_one_distribution(of, pair):
     found = of(pair, P)
@@ -77,3 +76,104 @@ def test_a_bound_below_the_gain_is_rounding_or_an_error():
     assert (found.status, found.reason) == ("certified", "Bounded by luck.")
     with pytest.raises(RuntimeError, match="more than the bound"):
         sealed_bounds(posed, posed.p, -0.01, "luck")
+
+
+@pytest.mark.parametrize(
+    ("of", "pair", "p", "splits"),
+    [
+        (
+            TAILS,
+            qd.BleuPair(qd.TextSpace(4, 3), 1, 5, 5),
+            oracle(qd.TextSpace(4, 3), 0, sigma=0.5),
+            (0, 1, 4),
+        ),
+        (
+            SUM,
+            qd.pairs.single_token_bleu_pair(2, 30),
+            np.random.default_rng(1).dirichlet(np.full(12, 3.0)),
+            (0, 1),
+        ),
+    ],
+    ids=["tails", "sum"],
+)
+def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, splits):
+    narrow = of(pair, p)
+    for number in splits:
+        wide = of(pair, p, max_steps=number)
+        assert wide.steps == min(number, narrow.steps)
+        assert wide.qdisc - 1e-9 <= narrow.upper_bound
+        assert wide.upper_bound >= narrow.qdisc
+        assert of is SUM or wide.gap > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("pair", "method"),
+    [
+        (BLEU, "branch and bound"),
+        (qd.KernelPair(np.diag([1.0, 2.0, 3.0, 4.0])), "the doubly nonnegative"),
+        (qd.BleuPair(SPACE, 1, 2, 1), "branch and bound"),
+        (qd.BleuPair(qd.TextSpace(2, (1, 2)), 1, 2, 1), "the doubly nonnegative"),
+        (qd.BleuPair(qd.TextSpace(2, (1, 2)), 1, 2, 2), "the cubic relaxation"),
+        (qd.SeparablePair("x", "x - x**3/3"), "the concave envelope"),
+        (qd.ConcavePair(lambda p: p, lambda q: -(q**2).sum()), "a convex problem"),
+    ],
+)
+def test_each_form_has_its_bound(pair, method):
+    assert bounding_method(pair)[1].startswith(method)
+
+
+# --- Bad input ----------------------------------------------------------------------
+
+TAKES = [(TAILS, BLEU), (SQUARE, qd.BleuPair(SPACE, 2, 1, 1)), (CUBE, BLEU)]
+TAKES += [(SUM, qd.CR_NRR)]
+KNOTS = np.array([0.0, 1.0])
+BENT = ["x**2 - sqrt(x)", lambda x: jnp.interp(x, KNOTS, -KNOTS)]
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("of", "pair"), TAKES, ids=lambda x: getattr(x, "name", ""))
+def test_what_every_bound_asks_for(of, pair):
+    with pytest.raises(ValueError, match=r"p must (have 4 entries|sum to 1)"):
+        of(pair, np.full(3, 0.3))
+    with pytest.raises(ValueError, match=r"start must (sum to 1|be nonnegative)"):
+        of(pair, P, start=np.array([-0.5, 0.5, 0.5, 0.5]))
+    if of is not SQUARE:
+        with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
+            of(pair, P, tolerance=0)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("of", "pair", "size", "error", "words"),
+    [
+        (TAILS, qd.BleuPair(SPACE, 2), 4, ValueError, "one length, got order 2"),
+        (
+            TAILS,
+            qd.BleuPair(qd.TextSpace(2, (1, 2)), 1),
+            6,
+            ValueError,
+            r"lengths \(1, 2\)",
+        ),
+        (SQUARE, BLEU, 4, TypeError, "one Self-BLEU reference; got BLEU-NSBLEU"),
+        (SQUARE, qd.CR_NRR, 4, TypeError, "got CR-NRR"),
+        (SQUARE, qd.KernelPair(np.eye(200)), 200, ValueError, "128 texts at most, got"),
+        (CUBE, qd.BleuPair(SPACE, 2, 2, 3), 4, TypeError, "two Self-BLEU references; "),
+        (CUBE, qd.CR_NRR, 4, TypeError, "got CR-NRR"),
+        (
+            CUBE,
+            qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2),
+            81,
+            ValueError,
+            "64 texts at most, got 81",
+        ),
+        (SUM, qd.SeparablePair("x", BENT[0]), 4, ValueError, "concave near 0"),
+        (SUM, qd.SeparablePair("x", BENT[1]), 4, TypeError, "needs a formula for g"),
+        (SUM, qd.KernelPair(np.eye(3)), 3, TypeError, "a diversity that sums g"),
+        (SUM, qd.CR_NRR, 300, ValueError, "256 texts at most, got 300"),
+    ],
+    ids=str,
+)
+def test_what_one_bound_does_not_take(of, pair, size, error, words):
+    p = np.arange(1.0, size + 1)
+    with pytest.raises(error, match=words):
+        of(pair, p / p.sum())

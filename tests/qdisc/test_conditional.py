@@ -12,10 +12,20 @@ from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr, rel_entr
 
 import qdtheory as qd
-from qdtheory.qdisc import conditional
+from qdtheory.qdisc import (
+    average_discrepancy,
+    average_diversity,
+    conditional,
+    conditional_quality,
+    pooled_discrepancy,
+    pooled_diversity,
+    transport_bound,
+)
 
 HALF, EXAMPLE = np.array([0.5, 0.5]), np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 SPACE = qd.TextSpace(2, 3)
+CONVEX = qd.SeparablePair(qd.formulas.CR, lambda x: x**2)
+INFINITE = qd.SeparablePair(lambda x: x / 0, qd.formulas.NRR)
 
 
 def worlds(seed, count, conditions=3, texts=8):
@@ -31,7 +41,7 @@ def rewards_of(pair, p):
 
 
 def gain_of(pair, q, p, weights):
-    u, start = (qd.qdisc.conditional_quality(pair, x, p, weights) for x in (q, p))
+    u, start = (conditional_quality(pair, x, p, weights) for x in (q, p))
     return float(u - start)
 
 
@@ -78,23 +88,27 @@ def test_metrics_are_their_sums():
     for p, weights in worlds(0, 3, texts=5):
         q = np.random.default_rng(1).dirichlet(np.ones(5), 3)
         cells = list(product(range(3), range(5)))
-        by_hand = sum(weights[c] * q[c, x] * np.log(p[c, x]) for c, x in cells)
-        found = qd.qdisc.conditional_quality(qd.LL_SE, q, p, weights)
-        assert float(found) == pytest.approx(by_hand, abs=1e-14)
-        by_hand = -sum(weights[c] * q[c, x] ** 2 for c, x in cells)
-        found = qd.qdisc.average_diversity(qd.CR_NRR, q, weights)
-        assert float(found) == pytest.approx(by_hand, abs=1e-14)
         m = sum(weights[c] * q[c] for c in range(3))
-        found = qd.qdisc.pooled_diversity(qd.CR_NRR, q, weights)
-        assert float(found) == pytest.approx(-m @ m, abs=1e-14)
+        for found, by_hand in (
+            (
+                conditional_quality(qd.LL_SE, q, p, weights),
+                sum(weights[c] * q[c, x] * np.log(p[c, x]) for c, x in cells),
+            ),
+            (
+                average_diversity(qd.CR_NRR, q, weights),
+                -sum(weights[c] * q[c, x] ** 2 for c, x in cells),
+            ),
+            (pooled_diversity(qd.CR_NRR, q, weights), -m @ m),
+        ):
+            assert float(found) == pytest.approx(by_hand, abs=1e-14)
 
 
 def test_metrics_can_be_traced():
     p, weights = next(worlds(1, 1))
 
     def total(q):
-        total = qd.qdisc.conditional_quality(qd.CR_NRR, q, p, weights)
-        return total + qd.qdisc.pooled_diversity(qd.CR_NRR, q, weights)
+        total = conditional_quality(qd.CR_NRR, q, p, weights)
+        return total + pooled_diversity(qd.CR_NRR, q, weights)
 
     by_hand = weights[:, None] * (p - 2 * weights @ p)
     np.testing.assert_allclose(jax.jit(jax.grad(total))(p), by_hand, atol=1e-15)
@@ -108,8 +122,8 @@ def test_the_spread_is_the_information_in_the_joint_distribution():
         information = entr(weights).sum() + entr(joint.sum(0)).sum() - entr(joint).sum()
         distance = weights @ ((q[:, None] - q) ** 2).sum(axis=2) @ weights / 2
         for pair, by_hand in ((qd.LL_SE, information), (qd.CR_NRR, distance)):
-            spread = qd.qdisc.pooled_diversity(pair, q, weights)
-            spread -= qd.qdisc.average_diversity(pair, q, weights)
+            spread = pooled_diversity(pair, q, weights)
+            spread -= average_diversity(pair, q, weights)
             assert float(spread) == pytest.approx(by_hand, abs=1e-14)
 
 
@@ -120,14 +134,14 @@ def test_the_spread_is_the_information_in_the_joint_distribution():
 @pytest.mark.claim("N18.3")
 def test_average_discrepancy_is_that_of_a_conic_solver(pair):
     for p, weights in worlds(3, 4, conditions=2, texts=3):
-        found = qd.qdisc.average_discrepancy(pair, p, weights)
+        found = average_discrepancy(pair, p, weights)
         assert found.qdisc > 1e-5
         by_solver = by_cvxpy(pair, p, weights)
         assert found.qdisc == pytest.approx(by_solver, abs=1e-6)  # Clarabel's 1e-8
         assert found.upper_bound - found.qdisc <= 1e-12
         gain = gain_of(pair, found.q, p, weights)
         assert gain == pytest.approx(found.qdisc, abs=1e-15)
-        v, least = (qd.qdisc.average_diversity(pair, q, weights) for q in (found.q, p))
+        v, least = (average_diversity(pair, q, weights) for q in (found.q, p))
         assert v >= least - 1e-15
 
 
@@ -145,21 +159,21 @@ def test_one_multiplier_for_all_conditions_is_enough_and_needed():
 
     for mean, (_, weights) in zip((0.12, 0.16, 0.2), worlds(4, 3)):
         p = np.stack([two_levels(num_high, mean) for num_high in (1, 2, 3)])
-        found = qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights)
+        found = average_discrepancy(qd.LL_NRR, p, weights)
         assert found.upper_bound <= 1e-13
         assert found.evidence.w == pytest.approx(-2 * mean, rel=1e-9)
         p[1] = two_levels(2, mean + 0.03)
-        assert qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights).qdisc > 1e-5
+        assert average_discrepancy(qd.LL_NRR, p, weights).qdisc > 1e-5
 
 
 @pytest.mark.claim("N18.4")
 def test_a_uniform_condition_stays_uniform():
     for p, _ in worlds(5, 5, conditions=2, texts=3):
         rows = np.vstack([p, np.full(3, 1 / 3)])
-        found = qd.qdisc.average_discrepancy(qd.LL_NRR, rows, np.array([0.2, 0.2, 0.6]))
+        found = average_discrepancy(qd.LL_NRR, rows, np.array([0.2, 0.2, 0.6]))
         assert found.qdisc > 1e-6
         np.testing.assert_allclose(found.q[2], 1 / 3, atol=1e-15)
-    uniform = qd.qdisc.average_discrepancy(qd.LL_NRR, np.full((2, 3), 1 / 3), HALF)
+    uniform = average_discrepancy(qd.LL_NRR, np.full((2, 3), 1 / 3), HALF)
     assert uniform.qdisc == 0
 
 
@@ -200,8 +214,8 @@ def test_average_discrepancy_in_another_unit():
     # A quality that ends in a product, which XLA may fuse with what follows.
     tripled = qd.SeparablePair(lambda x: 3 * jnp.log(x), qd.formulas.NRR)
     for p, weights in worlds(4, 3, conditions=2, texts=4):
-        found = qd.qdisc.average_discrepancy(tripled, p, weights)
-        plain = qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights)
+        found = average_discrepancy(tripled, p, weights)
+        plain = average_discrepancy(qd.LL_NRR, p, weights)
         assert found.qdisc == pytest.approx(3 * plain.qdisc, rel=1e-9)
         assert found.qdisc <= found.upper_bound <= found.qdisc * (1 + 1e-6)
 
@@ -209,9 +223,7 @@ def test_average_discrepancy_in_another_unit():
 def test_ends_of_the_average_discrepancy():
     # More room than the best texts need: the modes of the scores, at w = -infinity.
     pair = qd.LinearPair(lambda p: np.array([1.0, 1.0, 0.0]), qd.formulas.NRR)
-    found = qd.qdisc.average_discrepancy(
-        pair, np.array([[0.9, 0.05, 0.05]]), np.ones(1)
-    )
+    found = average_discrepancy(pair, np.array([[0.9, 0.05, 0.05]]), np.ones(1))
     np.testing.assert_allclose(found.q, [[0.5, 0.5, 0]], atol=1e-15)
     assert found.qdisc == pytest.approx(0.05, abs=1e-15)
     # Rounded up by some 20 units in the last place of the scores.
@@ -219,7 +231,7 @@ def test_ends_of_the_average_discrepancy():
     assert found.evidence.w == -np.inf
     # Texts of quality minus infinity stay out.
     p = np.array([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5]])
-    found = qd.qdisc.average_discrepancy(qd.LL_NRR, p, HALF)
+    found = average_discrepancy(qd.LL_NRR, p, HALF)
     assert found.qdisc > 1e-4
     assert found.q[0, 2] == 0
 
@@ -233,7 +245,7 @@ def test_transport_is_the_best_assignment_of_twelve_units():
     third = np.full(3, 1 / 3)
     for pair, _ in product((qd.CR_NRR, qd.LL_SE), range(20)):
         counts = rng.multinomial(4, rng.dirichlet(np.ones(8)), 3)
-        plan = qd.qdisc.transport_bound(pair, counts / 4, third)
+        plan = transport_bound(pair, counts / 4, third)
         rewards = np.maximum(rewards_of(pair, counts / 4), -1e9)
         owner = np.repeat(range(3), 4)
         texts = np.repeat(range(8), counts.sum(axis=0))
@@ -248,10 +260,7 @@ def test_transport_is_the_best_assignment_of_twelve_units():
 def test_transport_of_two_conditions_is_sorting():
     for p, weights in worlds(10, 20, conditions=2):
         for pair in (qd.CR_NRR, qd.LL_SE):
-            plan, rewards = (
-                qd.qdisc.transport_bound(pair, p, weights),
-                rewards_of(pair, p),
-            )
+            plan, rewards = (transport_bound(pair, p, weights), rewards_of(pair, p))
             start = weights @ (p * rewards).sum(axis=1)
             by_hand = by_sorting(rewards, weights @ p, weights) - start
             assert plan.qdisc == pytest.approx(by_hand, abs=1e-14)
@@ -270,9 +279,9 @@ def test_the_best_exchange_of_two_texts_gains_under_dependence_only():
             for c, d, x, y in product(range(3), range(3), range(4), range(4)):
                 gain = rewards[d, x] + rewards[c, y] - rewards[c, x] - rewards[d, y]
                 best = max(best, gain * min(mass[c, x], mass[d, y]))
-            assert 0 < best <= qd.qdisc.transport_bound(pair, p, weights).qdisc + 1e-15
+            assert 0 < best <= transport_bound(pair, p, weights).qdisc + 1e-15
         pool = np.tile(weights @ p, (3, 1))
-        assert qd.qdisc.transport_bound(qd.LL_SE, pool, weights).upper_bound <= 1e-14
+        assert transport_bound(qd.LL_SE, pool, weights).upper_bound <= 1e-14
 
 
 @pytest.mark.parametrize(
@@ -280,18 +289,18 @@ def test_the_best_exchange_of_two_texts_gains_under_dependence_only():
 )
 @pytest.mark.claim("N18.11")
 def test_pooled_discrepancy_is_that_of_a_conic_solver(pair):
-    example = qd.qdisc.pooled_discrepancy(pair, EXAMPLE, HALF)
+    example = pooled_discrepancy(pair, EXAMPLE, HALF)
     known = {"CR-NRR": 0.0643, "LL-SE": 0.2015}
     assert example.qdisc == pytest.approx(known.get(pair.name, example.qdisc), abs=1e-4)
     for p, weights in [(EXAMPLE, HALF), *worlds(12, 2)]:
-        found = qd.qdisc.pooled_discrepancy(pair, p, weights)
+        found = pooled_discrepancy(pair, p, weights)
         by_solver = by_cvxpy(pair, p, weights, pooled=True)
         assert found.qdisc == pytest.approx(by_solver, abs=2e-6)  # Clarabel's 1e-8
         assert found.upper_bound - found.qdisc <= 1e-9
-        assert qd.qdisc.transport_bound(pair, p, weights).qdisc <= found.qdisc + 1e-12
+        assert transport_bound(pair, p, weights).qdisc <= found.qdisc + 1e-12
         gain = gain_of(pair, found.q, p, weights)
         assert gain == pytest.approx(found.qdisc, abs=1e-14)
-        v, least = (qd.qdisc.pooled_diversity(pair, q, weights) for q in (found.q, p))
+        v, least = (pooled_diversity(pair, q, weights) for q in (found.q, p))
         assert v >= least - 1e-15
 
 
@@ -299,7 +308,7 @@ def test_pooled_discrepancy_is_that_of_a_conic_solver(pair):
 def test_without_dependence_the_conditions_do_not_matter():
     for pair in (qd.CR_SE, qd.CR_NRR):
         for p, weights in worlds(13, 3):
-            found = qd.qdisc.pooled_discrepancy(pair, np.tile(p[0], (3, 1)), weights)
+            found = pooled_discrepancy(pair, np.tile(p[0], (3, 1)), weights)
             alone = qd.quality_discrepancy(pair, p[0]).qdisc
             assert found.qdisc - 1e-14 <= alone <= found.upper_bound + 1e-14
             assert found.upper_bound - found.qdisc <= 1e-9
@@ -313,7 +322,7 @@ def test_the_gain_grows_in_proportion_to_little_dependence():
         nearly = pool + t * (p - pool)
         for pair, slope in ((qd.CR_NRR, 1), (qd.LL_SE, 1 / pool)):
             rate = by_sorting(slope * (p - pool), pool, weights)
-            gain = qd.qdisc.transport_bound(pair, nearly, weights).qdisc
+            gain = transport_bound(pair, nearly, weights).qdisc
             # The next term is of order t, with second derivatives of up to 1 / p^2.
             assert gain / t == pytest.approx(rate, rel=1e-2)
 
@@ -324,11 +333,11 @@ def test_the_best_model_gives_the_condition_away():
         q = np.random.default_rng(15).dirichlet(np.ones(8), 3)
         joint = weights[:, None] * q
         information = entr(weights).sum() + entr(joint.sum(0)).sum() - entr(joint).sum()
-        total = qd.qdisc.conditional_quality(qd.LL_SE, q, p, weights)
-        total += qd.qdisc.pooled_diversity(qd.LL_SE, q, weights)
+        total = conditional_quality(qd.LL_SE, q, p, weights)
+        total += pooled_diversity(qd.LL_SE, q, weights)
         fit = rel_entr(joint, weights[:, None] * p).sum()
         assert float(total) == pytest.approx(information - fit, abs=1e-14)
-        best = np.asarray(qd.qdisc.pooled_discrepancy(qd.LL_SE, p, weights).q)
+        best = np.asarray(pooled_discrepancy(qd.LL_SE, p, weights).q)
         more, real = (weights @ rel_entr(x, weights @ x).sum(axis=1) for x in (best, p))
         assert more > real + 0.1
 
@@ -341,9 +350,9 @@ def test_conditions_without_a_text_in_common():
         p[0, :3], p[1, 3:] = rng.dirichlet(np.ones(3), 2)
         weights = rng.dirichlet(np.ones(2))
         for pair in (qd.CR_NRR, qd.LL_SE):
-            assert qd.qdisc.transport_bound(pair, p, weights).upper_bound <= 1e-14
-        assert qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, HALF).upper_bound <= 1e-9
-        found = qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, weights)
+            assert transport_bound(pair, p, weights).upper_bound <= 1e-14
+        assert pooled_discrepancy(qd.CR_NRR, p, HALF).upper_bound <= 1e-9
+        found = pooled_discrepancy(qd.CR_NRR, p, weights)
         by_solver = by_cvxpy(qd.CR_NRR, p, weights, pooled=True)
         assert 1e-6 < found.qdisc == pytest.approx(by_solver, abs=1e-6)
         # Under LL-SE no model on the same texts has a greater sum of both metrics.
@@ -362,9 +371,9 @@ def test_a_p_of_greatest_quality_may_be_less_diverse_than_it_could_be():
     p = np.array([[1, 1, 1, 0], [0, 0, 1, 1]]) / np.array([[3], [2]])
     model = np.array([[5, 5, 2, 0], [0, 0, 3, 5]]) / np.array([[12], [8]])
     weights = np.array([0.6, 0.4])
-    found = qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, weights)
+    found = pooled_discrepancy(qd.CR_NRR, p, weights)
     assert gain_of(qd.CR_NRR, model, p, weights) == pytest.approx(0, abs=1e-15)
-    v, least = (qd.qdisc.pooled_diversity(qd.CR_NRR, q, weights) for q in (model, p))
+    v, least = (pooled_diversity(qd.CR_NRR, q, weights) for q in (model, p))
     assert v == pytest.approx(-1 / 4, abs=1e-15)
     assert v > least + 1e-3
     assert found.qdisc <= 1e-9
@@ -377,7 +386,7 @@ def test_what_f_does_not_see_cannot_be_exchanged():
 
     pair = qd.SeparablePair(coarse, qd.formulas.NRR)
     p = np.array([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1]])
-    assert qd.qdisc.transport_bound(pair, p, HALF).upper_bound <= 1e-15
+    assert transport_bound(pair, p, HALF).upper_bound <= 1e-15
     q = np.random.default_rng(17).dirichlet(np.ones(3), (2000, 2))
     pool = q.mean(axis=1)
     u, v = pool @ [0.55, 0.35, 0.1], -(pool**2).sum(axis=1)
@@ -390,7 +399,7 @@ def test_what_f_does_not_see_cannot_be_exchanged():
 def test_all_texts_at_their_conditions_where_the_pool_is_uniform():
     # One mode a condition: no other pool is as diverse.
     p = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])
-    found = qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, np.full(3, 1 / 3))
+    found = pooled_discrepancy(qd.CR_NRR, p, np.full(3, 1 / 3))
     np.testing.assert_allclose(found.q, np.eye(3), atol=1e-15)
     assert found.qdisc == pytest.approx(0.12, abs=1e-15)
 
@@ -398,7 +407,7 @@ def test_all_texts_at_their_conditions_where_the_pool_is_uniform():
 def test_the_best_texts_where_they_are_more_diverse_than_p():
     p = np.array([[0.45, 0.5, 0.05], [0.35, 0.25, 0.4], [0.88, 0.1, 0.02]])
     weights = np.array([0.15, 0.48, 0.37])
-    found = qd.qdisc.pooled_discrepancy(qd.CR_NRR, p, weights)
+    found = pooled_discrepancy(qd.CR_NRR, p, weights)
     best = gain_of(qd.CR_NRR, np.eye(3)[[1, 2, 0]], p, weights)
     assert found.qdisc <= best <= found.upper_bound <= found.qdisc + 1e-10
     assert found.evidence.w < -1e9
@@ -425,8 +434,9 @@ def test_one_text_for_each_condition_repeats_less_than_the_pool():
 def test_no_metric_of_the_pool_sees_the_best_coupling():
     p = np.stack([oracle(SPACE, seed, sigma=1.0) for seed in (0, 1, 2)])
     weights = np.array([0.5, 0.3, 0.2])
+    unseen = qd.LL_SE, qd.BleuPair(SPACE, 3, 2, 4), qd.pairs.ngram_pair(SPACE, 1)
     for pair in (qd.LL_SE, qd.BleuPair(SPACE, 2, 2, 2), qd.pairs.ngram_pair(SPACE, 2)):
-        plan = qd.qdisc.transport_bound(pair, p, weights)
+        plan = transport_bound(pair, p, weights)
         assert plan.qdisc > 1e-3
         assert gain_of(pair, plan.q, p, weights) == pytest.approx(plan.qdisc, abs=1e-14)
         # The potentials, against the quality of each text alone.
@@ -434,14 +444,8 @@ def test_no_metric_of_the_pool_sees_the_best_coupling():
         slack = plan.evidence.conditions[:, None] + plan.evidence.texts - alone
         assert slack.min() >= -1e-14
         assert weights @ (plan.q * slack).sum(axis=1) <= 1e-14
-        for other in (
-            qd.LL_SE,
-            qd.BleuPair(SPACE, 3, 2, 4),
-            qd.pairs.ngram_pair(SPACE, 1),
-        ):
-            v, real = (
-                qd.qdisc.pooled_diversity(other, q, weights) for q in (plan.q, p)
-            )
+        for other in unseen:
+            v, real = (pooled_diversity(other, q, weights) for q in (plan.q, p))
             assert float(v) == pytest.approx(float(real), abs=1e-13)
 
 
@@ -459,7 +463,7 @@ def test_pairwise_bleu_with_one_reference_is_a_kernel_in_every_condition():
     pair = qd.BleuPair(SPACE, 1, 1, 1)
     for q, _ in worlds(19, 10):
         loss = -gain_of(pair, q, p, weights)
-        v, real = (qd.qdisc.average_diversity(pair, x, weights) for x in (q, p))
+        v, real = (average_diversity(pair, x, weights) for x in (q, p))
         kernel = qd.metrics.bleu_kernel(SPACE, 1)
         mmd = np.einsum("c,ci,ij,cj->", weights, q - p, kernel, q - p)
         assert loss + float(real - v) / 2 == pytest.approx(mmd / 2, abs=1e-14)
@@ -480,9 +484,9 @@ def test_pairwise_bleu_of_whole_texts(num_references):
     pair = qd.SeparablePair(lambda x: 1 - (1 - x) ** num_references, qd.formulas.NRR)
     bleu = qd.BleuPair(SPACE, 3, num_references, 1)
     np.testing.assert_allclose(rewards_of(bleu, p), rewards_of(pair, p), atol=1e-14)
-    v = [float(qd.qdisc.average_diversity(x, p, HALF)) for x in (bleu, pair)]
+    v = [float(average_diversity(x, p, HALF)) for x in (bleu, pair)]
     assert v[0] == pytest.approx(v[1], abs=1e-14)
-    found = qd.qdisc.average_discrepancy(pair, p, HALF).qdisc
+    found = average_discrepancy(pair, p, HALF).qdisc
     assert found == pytest.approx(by_cvxpy(pair, p, HALF), abs=1e-6)
     assert (found > 1e-4) == (num_references == 2)
 
@@ -492,64 +496,45 @@ def test_pairwise_bleu_of_whole_texts(num_references):
 
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("of", "pair", "p", "weights", "message"),
     [
+        (transport_bound, qd.CR_NRR, EXAMPLE[0], HALF, "p must be a matrix"),
+        (transport_bound, qd.CR_NRR, 2 * EXAMPLE, HALF, r"p\[0\] must sum to 1"),
         (
-            lambda p, w: qd.qdisc.average_diversity(qd.CR_NRR, p[0], w),
-            "q must be a matrix",
-        ),
-        (
-            lambda p, w: qd.qdisc.conditional_quality(qd.CR_NRR, p[:, :2], p, w),
-            r"q must have the shape of p, \(2, 3\), got \(2, 2\)",
-        ),
-        (
-            lambda p, w: qd.qdisc.transport_bound(qd.CR_NRR, 2 * p, w),
-            r"p\[0\] must sum to 1",
-        ),
-        (
-            lambda p, w: qd.qdisc.transport_bound(qd.CR_NRR, p, np.ones(1)),
+            transport_bound,
+            qd.CR_NRR,
+            EXAMPLE,
+            [1.0],
             "P.c. of each of the 2 conditions",
         ),
+        (transport_bound, INFINITE, EXAMPLE, HALF, "the quality of P itself must be"),
         (
-            lambda p, w: qd.qdisc.pooled_discrepancy(
-                qd.CR_NRR, p, np.array([1.0, 0.0])
-            ),
-            "weights must be positive; leave out .* index 1",
+            pooled_discrepancy,
+            qd.CR_NRR,
+            EXAMPLE,
+            [1.0, 0.0],
+            "weights must be positive; ",
         ),
-        (
-            lambda p, w: qd.qdisc.pooled_discrepancy(
-                qd.LL_SE, np.array([[0.5, 0.5], [1.0, 0.0]]), w
-            ),
-            "finite quality of every text",
-        ),
-        (
-            lambda p, w: qd.qdisc.average_discrepancy(
-                qd.SeparablePair(qd.formulas.CR, lambda x: x**2), p, w
-            ),
-            "g must be strictly concave",
-        ),
-        (
-            lambda p, w: qd.qdisc.transport_bound(
-                qd.SeparablePair(lambda x: x / 0, qd.formulas.NRR), p, w
-            ),
-            "the quality of P itself must be finite",
-        ),
+        (pooled_discrepancy, qd.LL_SE, np.eye(2), HALF, "finite quality of every text"),
+        (average_discrepancy, CONVEX, EXAMPLE, HALF, "g must be strictly concave"),
     ],
 )
-def test_bad_input_gets_one_clear_error(call, message):
+def test_bad_input_gets_one_clear_error(of, pair, p, weights, message):
     with pytest.raises(ValueError, match=message):
-        call(EXAMPLE, HALF)
+        of(pair, p, np.array(weights))
+    with pytest.raises(ValueError, match=r"q must have the shape of p, \(2, 3\), got"):
+        conditional_quality(qd.CR_NRR, EXAMPLE[:, :2], EXAMPLE, HALF)
 
 
 def test_a_wrong_optimum_leaves_the_bound_right(monkeypatch):
     p, weights = np.array([[0.6, 0.4], [0.9, 0.1]]), np.array([0.5, 0.5])
-    honest = qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights)
+    honest = average_discrepancy(qd.LL_NRR, p, weights)
     optima = conditional._optima
 
     def near(pair, p, w):
         return 0.9 * optima(pair, p, w) + 0.1 * np.array([0.4, 0.6])
 
     monkeypatch.setattr(conditional, "_optima", near)
-    found = qd.qdisc.average_discrepancy(qd.LL_NRR, p, weights)
+    found = average_discrepancy(qd.LL_NRR, p, weights)
     assert found.qdisc < honest.qdisc - 1e-5
     assert found.upper_bound >= honest.qdisc

@@ -98,20 +98,6 @@ def test_concave_convex_where_all_but_one_text_vanish(k):
     assert pair.diversity(found.q) >= pair.diversity(p)
 
 
-def test_never_two_beyond_the_inflection():
-    # By search alone: maximisers put at most one text where g is convex.
-    rng = np.random.default_rng(5)
-    p = np.array([0.55, 0.4, 0.03, 0.02])
-    for k in (6, 10, 20):
-        g, slope = repeated(k)
-        grid = rng.dirichlet(np.full(4, 0.4), 200_000)
-        feasible = grid[g(grid).sum(axis=1) >= g(p).sum()]
-        two = (feasible > 2 / (k + 1)).sum(axis=1) == 2
-        best = searched(p, g, slope, p, rng)
-        assert two.any()
-        assert ((feasible[two] - p) @ p).max() < best
-
-
 @pytest.mark.parametrize("size", [40, 75, 76, 300, 1001])
 def test_most_diverse_collapses_beyond_75(size):
     p = np.random.default_rng(6).dirichlet(np.ones(64))

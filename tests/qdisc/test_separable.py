@@ -1,10 +1,7 @@
 """Bounds by concave envelopes against grids, linear programs and exact solutions."""
 
-import dataclasses
 from fractions import Fraction
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
@@ -219,53 +216,6 @@ def test_zeros_ties_and_extreme_distributions():
         exact = qd.quality_discrepancy(pair, p).qdisc
         assert found.qdisc - 1e-8 <= exact <= found.upper_bound + 1e-12
         assert found.upper_bound - found.qdisc <= 1e-6
-
-
-def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
-    pair = qd.pairs.single_token_bleu_pair(2, 30)
-    p = np.random.default_rng(1).dirichlet(np.full(12, 3.0))
-    narrow = separable_interval(pair, p)
-    for splits in (0, 1):
-        wide = separable_interval(pair, p, max_steps=splits)
-        assert wide.steps == min(splits, narrow.steps)
-        assert wide.qdisc - 1e-9 <= narrow.upper_bound
-        assert wide.upper_bound >= narrow.qdisc
-
-
-def test_certify_bounds_what_a_search_found():
-    pair = qd.SeparablePair(CR, qd.Expression(SHAPES[0]))
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    # A search that found nothing.
-    found = dataclasses.replace(
-        qd.quality_discrepancy(qd.CR_NRR, p),
-        status="lower_bound",
-        qdisc=0.0,
-        q=jax.numpy.asarray(p),
-        quality_range=0.5,
-        pair=pair,
-    )
-    certified = qd.certify(pair, p, found)
-    assert certified.status == "certified"
-    assert_attained(pair, p, certified.q, certified.qdisc)
-    assert 0.01 < certified.qdisc <= certified.upper_bound <= certified.qdisc + 1e-6
-    assert certified.drate == pytest.approx(2 * certified.qdisc, rel=1e-15)
-
-
-def test_what_it_does_not_take(as_a_user):
-    p = np.array([0.5, 0.3, 0.2])
-    knots = jnp.array([0.0, 1.0])
-    with pytest.raises(TypeError, match="needs a formula for g"):
-        separable_interval(
-            qd.SeparablePair(CR, lambda x: jnp.interp(x, knots, -knots)), p
-        )
-    with pytest.raises(ValueError, match="cannot tell where g is concave near 0"):
-        separable_interval(qd.SeparablePair(CR, qd.Expression("x**2 - sqrt(x)")), p)
-    with pytest.raises(TypeError, match="a diversity that sums g"):
-        separable_interval(qd.KernelPair(np.eye(3)), p)
-    with pytest.raises(ValueError, match="tolerance must be positive"):
-        separable_interval(qd.CR_NRR, p, tolerance=0.0)
-    with pytest.raises(ValueError, match="256 texts at most, got 300"):
-        separable_interval(qd.CR_NRR, np.full(300, 1 / 300))
 
 
 def test_the_bound_of_a_price_and_a_level_is_rounded_up():

@@ -118,10 +118,7 @@ def test_code_is_proved_as_its_formula_is_and_other_code_bears_no_seal():
     assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-4)
 
 
-SHAPES = {
-    "concave": ("log(x)", "-x**2"),
-    "concave-convex": ("x", "-2*x**2 + x**3"),
-}
+SHAPES = {"concave": ("log(x)", "-x**2"), "concave-convex": ("x", "-2*x**2 + x**3")}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from models import assert_attained, exact, exact_bleu, mixtures, oracle
+from models import assert_attained, exact, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.qdisc import tails
@@ -134,19 +134,6 @@ def test_bleu_1_interval_of_extreme_distributions_is_0():
         assert 0 <= found.qdisc <= found.upper_bound <= 1e-12
 
 
-def test_splits_that_run_out_leave_an_interval_that_holds_the_value():
-    space = qd.TextSpace(4, 3)
-    pair = qd.BleuPair(space, 1, 5, 5)
-    p = oracle(space, 0, sigma=0.5)
-    narrow = bleu_1_interval(pair, p)
-    for splits in (0, 1, 4):
-        wide = bleu_1_interval(pair, p, max_steps=splits)
-        assert wide.steps == splits
-        assert wide.upper_bound - wide.qdisc > 1e-6
-        assert wide.qdisc <= narrow.upper_bound
-        assert wide.upper_bound >= narrow.qdisc
-
-
 def test_a_start_is_taken_up():
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
@@ -175,22 +162,6 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
     found = bleu_1_interval(pair, p, max_steps=10)
     assert found.upper_bound >= honest.qdisc
     assert found.upper_bound > honest.upper_bound
-
-
-def test_bleu_1_says_what_it_takes(as_a_user):
-    space, p = qd.TextSpace(2, 2), np.full(4, 0.25)
-    with pytest.raises(ValueError, match="order 1 on texts of one length, got order 2"):
-        bleu_1_interval(qd.BleuPair(space, 2), p)
-    mixed = qd.TextSpace(2, (1, 2))
-    with pytest.raises(ValueError, match=r"lengths \(1, 2\)"):
-        bleu_1_interval(qd.BleuPair(mixed, 1), np.full(6, 1 / 6))
-    pair = qd.BleuPair(space, 1)
-    with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
-        bleu_1_interval(pair, p, tolerance=0)
-    with pytest.raises(ValueError, match="p must have 4 entries"):
-        bleu_1_interval(pair, np.full(3, 1 / 3))
-    with pytest.raises(ValueError, match="start must sum to 1"):
-        bleu_1_interval(pair, p, start=np.full(4, 0.5))
 
 
 # --- Solvers that fail ----------------------------------------------------------
@@ -302,19 +273,3 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
         max(y[i] * Fraction(low[i]), y[i] * Fraction(high[i])) for i in range(m)
     )
     assert truth <= Fraction(float(bound)) <= truth + Fraction(1e-10)
-
-
-def test_branch_and_bound_never_falls_below_a_model():
-    # Exactly evaluated models of one word's share, as good as the optimum.
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        p = rng.dirichlet(np.ones(4))
-        pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 3, 5)
-        found = bleu_1_interval(pair, p)
-        real = exact(p) / sum(exact(p))
-        scores, _, _ = exact_bleu(pair, real, 3)
-        for q in rng.dirichlet(np.full(4, 0.5), 200):
-            model = exact(q) / sum(exact(q))
-            spent = [x @ exact_bleu(pair, x, 5)[0] for x in (model, real)]
-            if spent[0] <= spent[1]:
-                assert scores @ (model - real) <= Fraction(found.upper_bound)

@@ -8,7 +8,7 @@ from jax.scipy.special import entr
 from models import entropy, spread
 
 import qdtheory as qd
-from qdtheory.solvers.concavity import require_concave
+from qdtheory.solvers.concavity import look_for_violations
 
 
 def bump(height, centre, width):
@@ -95,7 +95,9 @@ def test_what_is_concave_is_not_refused(name):
         heights = float(diversity(at)) + slope - slope @ at
         # 32-bit values of V miss the plane by their own rounding.
         models = np.stack([p, np.eye(6)[2]])
-        assert require_concave(diversity, tuple(range(6)), at, heights, models) > 1e4
+        assert (
+            look_for_violations(diversity, tuple(range(6)), at, heights, models) > 1e4
+        )
 
 
 def test_texts_of_score_minus_infinity_are_left_out():
