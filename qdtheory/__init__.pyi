@@ -42,12 +42,12 @@ from .metrics.ngrams import (
 from .formulas.expressions import Expression as Expression
 from .formulas.scalar_functions import Tsallis as Tsallis
 from .pairs.base import (
+    ConcavePair as ConcavePair,
     FunctionPair as FunctionPair,
     LinearPair as LinearPair,
     Pair as Pair,
 )
 from .pairs.bleu import BleuPair as BleuPair
-from .pairs.concave import ConcavePair as ConcavePair
 from .pairs.kernel import KernelPair as KernelPair
 from .pairs.named import (
     CR_NRR as CR_NRR,
@@ -55,11 +55,12 @@ from .pairs.named import (
     LL_NRR as LL_NRR,
     LL_SE as LL_SE,
 )
+from .pairs.pooled import PooledPair as PooledPair
 from .pairs.separable import SeparablePair as SeparablePair
 from .pairs.vendi import VendiPair as VendiPair
-from .theory.check import check as check
 from .theory.compatibility import (
     Verdict as Verdict,
+    check as check,
     check_compatibility as check_compatibility,
 )
 from .theory.dominance import dominance as dominance, pareto_filter as pareto_filter

@@ -9,7 +9,7 @@ from jax.scipy.special import entr
 from models import oracle
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.seal import seal
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]

@@ -110,7 +110,7 @@ def test_no_model_beats_it_in_coverage_and_repetition(n):
 @pytest.mark.claim("N8.2")
 def test_the_default_search_gains_nothing_in_coverage():
     p = np.stack([oracle(SPACE, 1, sigma) for sigma in SIGMAS])
-    assert qd.solvers.search(qd.pairs.NgramPair(SPACE, 2), p).gain.max() <= 1e-9
+    assert qd.solvers.search(qd.pairs.ngram_pair(SPACE, 2), p).gain.max() <= 1e-9
 
 
 # -- the table ----------------------------------------------------------------------

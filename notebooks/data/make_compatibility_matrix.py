@@ -93,7 +93,7 @@ def qualities() -> dict[tuple[str, int | None], Callable]:
         found[f"Markov-{k} LL", None] = lambda p, m=projection: jnp.log(m(p))
     found |= named
     for n in (1, 2):
-        found[f"CR-{n}", None] = qd.pairs.NgramPair(SPACE, n).text_quality
+        found[f"CR-{n}", None] = qd.pairs.ngram_pair(SPACE, n).text_quality
     for n in (1, 2, 3):
         for references in (1, 2, 10, 100):
             score = partial(text_bleu, bleu_table(SPACE, n))
@@ -108,10 +108,11 @@ def qualities() -> dict[tuple[str, int | None], Callable]:
 
 
 @cache
-def class_pair() -> qd.pairs.ClusterPair:
+def class_pair() -> qd.PooledPair:
     """LL-SE of the 20 bags of words: a text means the same in any order."""
     bags = np.sort(SPACE.tokens, axis=1)
-    return qd.pairs.ClusterPair(np.unique(bags, axis=0, return_inverse=True)[1].ravel())
+    classes = np.unique(bags, axis=0, return_inverse=True)[1].ravel()
+    return qd.PooledPair(qd.LL_SE, classes)
 
 
 @cache

@@ -216,7 +216,7 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 
 
 def _given_pair(*given: Any) -> Any:
-    from qdtheory.pairs.given import given_pair
+    from qdtheory.pairs.named import given_pair
 
     with told(TypeError, ValueError):
         return given_pair(*given)

@@ -160,7 +160,7 @@ def is_blind_within_classes(answer: Any) -> Truth:
     """Two distributions 0.5 apart with one distribution over classes."""
     p, q, classes = answer
     p, q = as_distribution(p, 4), as_distribution(q, 4)
-    pair = qd.pairs.ClusterPair([int(c) for c in classes])
+    pair = qd.PooledPair(qd.LL_SE, [int(c) for c in classes])
     same = np.allclose(
         [pair.quality(p, p), pair.diversity(p)],
         [pair.quality(q, p), pair.diversity(q)],

@@ -37,7 +37,7 @@ def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
     if len(space.lengths) > 1:
         raise ValueError(
             "the n-gram kernel needs texts of one length, got lengths "
-            f"{space.lengths}; NgramPair takes several"
+            f"{space.lengths}; ngram_pair takes several"
         )
     counts = ngram_matrix(space, n)
     return counts.T @ counts / (space.max_length - n + 1) ** 2

@@ -1,7 +1,10 @@
-from .base import FunctionPair as FunctionPair, LinearPair as LinearPair, Pair as Pair
+from .base import (
+    ConcavePair as ConcavePair,
+    FunctionPair as FunctionPair,
+    LinearPair as LinearPair,
+    Pair as Pair,
+)
 from .bleu import BleuPair as BleuPair
-from .clusters import ClusterPair as ClusterPair
-from .concave import ConcavePair as ConcavePair
 from .kernel import KernelPair as KernelPair, squared_mmd as squared_mmd
 from .named import (
     CR_NRR as CR_NRR,
@@ -11,6 +14,6 @@ from .named import (
     distinct_k_pair as distinct_k_pair,
     single_token_bleu_pair as single_token_bleu_pair,
 )
-from .ngram import NgramPair as NgramPair
+from .pooled import PooledPair as PooledPair, ngram_pair as ngram_pair
 from .separable import SeparablePair as SeparablePair
 from .vendi import VendiPair as VendiPair

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.posed import (
+    Functional,
+    expected_score,
+    given_scores,
+    total_diversity,
+)
 from qdtheory.formulas.scalar_functions import ScalarFunction, scalar_function
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
@@ -51,24 +57,6 @@ class FunctionPair:
     name: str = field(default="quality-diversity", metadata=STATIC)
 
 
-def set_fields(self: object, **fields: object) -> None:
-    """Set the fields of a frozen dataclass in its own `__init__`.
-
-    Args:
-        self: the new object.
-        **fields: the values by name.
-    """
-    for name, value in fields.items():
-        object.__setattr__(self, name, value)
-
-
-def known_to_jax(pair: Pair) -> Any:
-    """Return the pair as one that compiled functions take as an argument."""
-    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
-        return FunctionPair(pair.quality, pair.diversity)
-    return pair
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, init=False)
 class LinearPair:
@@ -105,7 +93,7 @@ class LinearPair:
         g: ScalarFunction | str,
         name: str = "scores-diversity",
     ) -> None:
-        read = scores if callable(scores) else given_scores(scores)
+        read = scores if callable(scores) else Scores(given_scores(scores))
         set_fields(self, scores=read, g=scalar_function(g, "g"), name=name)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
@@ -156,111 +144,106 @@ class LinearPair:
         return total_diversity(self.g, check_distribution(q, "q"))
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class GivenScores:
-    """Scores that are the same for every P; made by `given_scores`.
+class ConcavePair:
+    r"""Linear quality $U = u(P) \cdot Q$, concave diversity V.
 
-    Attributes:
-        data: the float64 numbers as bytes, as pairs are keys of compiled functions.
+    Args:
+        text_quality: u, maps a distribution, shape (N,), to the score of each text,
+            shape (N,); JAX-traceable. A score may be $-\infty$.
+        diversity: V, maps a distribution, shape (N,), to a scalar; concave, twice
+            differentiable at positive Q, JAX-traceable. Its slope may be infinite at 0.
+        name: display name.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> pair = ConcavePair(lambda p: p, lambda q: -jnp.square(q).sum(), "CR-NRR")
+        >>> p = np.array([0.75, 0.25])
+        >>> float(pair.quality(p, p)), float(pair.diversity(p))
+        (0.625, -0.625)
     """
 
-    data: bytes
+    text_quality: Callable[[ArrayLike], Array] = field(metadata=STATIC)
+    diversity: Functional = field(metadata=STATIC)
+    name: str = field(default="linear-concave", metadata=STATIC)
+
+    def quality(
+        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
+    ) -> Float[Array, ""]:
+        r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
+
+        Args:
+            q: the model, shape (N,).
+            p: the real distribution, shape (N,).
+
+        Returns:
+            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
+
+        Raises:
+            ValueError: `q` and `p` are not distributions of the same size, or there is
+                not one score per text.
+        """
+        p = check_distribution(p)
+        scores = one_score_a_text(self.text_quality(p), p, "text_quality")
+        return expected_score(check_distribution(q, "q", p.size), scores)
+
+
+# --- What the pairs share -----------------------------------------------------------
+def set_fields(self: object, **fields: object) -> None:
+    """Set the fields of a frozen dataclass in its own `__init__`."""
+    for name, value in fields.items():
+        object.__setattr__(self, name, value)
+
+
+def is_concrete(field: Any) -> bool:
+    """Whether a field holds numbers; JAX rebuilds pairs with others in their place."""
+    arrays = isinstance(field, np.ndarray | jax.Array | list | tuple)
+    return arrays and not isinstance(field, Tracer)
+
+
+def known_to_jax(pair: Pair) -> Any:
+    """Return the pair as one that compiled functions take as an argument."""
+    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
+        return FunctionPair(pair.quality, pair.diversity)
+    return pair
+
+
+class Frozen:
+    """A float64 array as bytes: hashable, so that a pair can be a static argument."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.key = np.ascontiguousarray(values).tobytes(), values.shape
+
+    @property
+    def values(self) -> np.ndarray:
+        """The array."""
+        data, shape = self.key
+        return np.frombuffer(data).reshape(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class Scores(Frozen):
+    """Scores that are the same for every P."""
 
     def __call__(self, p: Float[ArrayLike, " texts"]) -> Array:
         """Return the scores, whatever `p` is."""
-        return jnp.asarray(np.frombuffer(self.data))
+        return jnp.asarray(self.values)
 
     def __repr__(self) -> str:
-        return f"<{len(self.data) // 8} scores>"
-
-
-def given_scores(scores: ArrayLike | Sequence[int | float]) -> GivenScores:
-    """Check scores given as numbers.
-
-    Args:
-        scores: one number a text, shape (N,), finite or minus infinity.
-
-    Returns:
-        A function that returns them for any P.
-
-    Raises:
-        TypeError: they are not numbers.
-        ValueError: they are not one vector, or one is NaN or plus infinity.
-
-    Example:
-        >>> given_scores([0.5, 1])(np.ones(2) / 2).tolist()
-        [0.5, 1.0]
-    """
-    try:
-        values = np.asarray(scores, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(
-            "scores: expected one number a text, or a function of p that gives them, "
-            f"got {scores!r:.60}"
-        ) from None
-    if values.ndim != 1 or not values.size:
-        raise ValueError(
-            f"scores: expected one number a text, shape (N,), got shape {values.shape}"
-        )
-    bad = np.flatnonzero(~(values < np.inf))
-    if bad.size:
-        raise ValueError(
-            f"scores: expected numbers or minus infinity, got {values[bad[0]]} for "
-            f"text {bad[0]}"
-        )
-    return GivenScores(values.tobytes())
+        return f"<{self.values.size} scores>"
 
 
 def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
-    """Return the scores as a JAX array after checking their number.
-
-    Args:
-        scores: what the pair's function returned.
-        p: the distribution that it was given, shape (N,).
-        name: its name in the error message.
-
-    Returns:
-        The same scores, shape (N,).
-
-    Raises:
-        ValueError: there is not one score per text.
-    """
+    """Return what the user's function `name` gave, if there is one score a text."""
     if jnp.shape(scores) != jnp.shape(p):
         raise ValueError(
             f"{name}(p) must give one score a text, shape {jnp.shape(p)}, got shape "
             f"{jnp.shape(scores)}"
         )
     return jnp.asarray(scores)
-
-
-@jax.jit
-def expected_score(
-    q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
-    r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q.
-
-    Args:
-        q: distribution, shape (N,).
-        scores: $\phi$, shape (N,), finite or $-\infty$.
-
-    Returns:
-        A scalar, finite or $-\infty$.
-    """
-    q = jnp.asarray(q)
-    return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
-
-
-@partial(jax.jit, static_argnums=0)
-def total_diversity(
-    g: ScalarFunction, q: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
-    """Separable diversity of a distribution.
-
-    Args:
-        g: a scalar function on [0, 1] that JAX can trace.
-        q: distribution, shape (N,).
-
-    Returns:
-        A scalar.
-    """
-    return jax.vmap(g)(q).sum()

@@ -1,160 +1,225 @@
-"""What methods ask of a pair: its form, and the rounding error of its scores."""
+"""The form of a pair: what every door asks of it, answered once.
 
-from typing import Any, TypeGuard
+`form_of` alone looks at the class of a pair. A door matches the form and hands arrays
+and functions to one judge, one solver or one bound.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 
-from qdtheory.metrics.bleu_table import text_bleu
-from qdtheory.pairs.base import LinearPair, Pair
+from qdtheory.formulas.posed import Posed, total_diversity
+from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.tracing import require_traceable, require_values
+from qdtheory.metrics.bleu_table import BleuTable, text_bleu
+from qdtheory.pairs.base import ConcavePair, LinearPair, Pair, one_score_a_text
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.kernel import KernelPair
 from qdtheory.pairs.named import single_token_bleu_pair
+from qdtheory.pairs.pooled import PooledPair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.vendi import VendiPair
+from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS
 
+# Compiled, so that the pairs' own checks see no values.
+_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
+_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
+_diversity = jax.jit(lambda pair, q: pair.diversity(q))
 
-# --- Forms --------------------------------------------------------------------------
-def separable_form(pair: Pair) -> SeparablePair | LinearPair | None:
-    """Return the pair as scores and a sum of g(Q_i), if it has that form.
 
-    Args:
-        pair: any pair.
+# --- The forms ----------------------------------------------------------------------
+@dataclass(frozen=True)
+class Form:
+    """Any pair, with functions of it that check nothing.
 
-    Returns:
-        The pair itself, an equal separable pair (BLEU on texts of one n-gram), or
-        None.
+    Attributes:
+        pair: the pair itself.
+        scores: maps P to the score of each text, where texts have scores.
+        quality: maps Q and P to U; None where it is the mean of the scores.
+        diversity: maps Q to V.
+        f: the function of P_i that is the score of a text, if there is one.
+        g: the function that V sums over the texts, if there is one.
+        num_texts: N, if the pair is of one number of texts.
+        score_error: maps P to the error bound of a score in 64 bits, taking a kernel
+            or table, and the function of a user, as exact.
     """
-    if isinstance(pair, SeparablePair | LinearPair):
-        return pair
+
+    pair: Any
+    scores: Callable
+    quality: Callable | None
+    diversity: Callable
+    f: ScalarFunction | None = None
+    g: ScalarFunction | None = None
+    num_texts: int | None = None
+    score_error: Callable[[np.ndarray], float] = lambda _: 0.0
+
+
+class Separable(Form):
+    """A score for each text, f(P_i) if there is an f, and V that sums g(Q_i)."""
+
+
+class Concave(Form):
+    """A score for each text, and V that is concave as the pair states."""
+
+
+class Vendi(Concave):
+    """The log of the Vendi score, with the quality that fits it."""
+
+
+class Kernel(Form):
+    """A similarity of two texts."""
+
+
+class Bleu(Form):
+    """BLEU against Self-BLEU, other than of whole texts, which is separable."""
+
+
+class Pooled(Form):
+    """A separable pair on distributions of n-grams or classes."""
+
+
+def form_of(pair: Pair) -> Form:
+    """Tell the form of a pair."""
+    compiled = _compiled(pair)
+    match pair:
+        case SeparablePair(f=f, g=g):
+            return Separable(pair, compiled[0], None, partial(total_diversity, g), f, g)
+        case LinearPair(g=g):
+            scores = _one_a_text(pair.scores, "scores")
+            return Separable(pair, scores, None, partial(total_diversity, g), g=g)
+        case ConcavePair():
+            form = Vendi if isinstance(pair, VendiPair) else Concave
+            scores = _one_a_text(pair.text_quality, "text_quality")
+            return form(pair, scores, None, pair.diversity)
+        case KernelPair(kernel=kernel):
+            error = partial(_kernel_error, kernel)
+            return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
+        case BleuPair(smoothing=None, space=space) if space.lengths == (
+            pair.max_order,
+        ):
+            # The n-gram of the whole text matches only where the text is a reference.
+            r, k = int(pair.num_references), int(pair.num_self_references)
+            form = form_of(single_token_bleu_pair(r, k))
+            return replace(form, pair=pair, num_texts=space.num_texts)
+        case BleuPair():
+            return bleu_form(pair)
+        case PooledPair():
+            return Pooled(pair, *compiled, num_texts=len(pair.map))
+    return Form(pair, lambda p: pair.text_quality(p), pair.quality, pair.diversity)
+
+
+def bleu_form(pair: BleuPair) -> Bleu:
+    """BLEU by its table, even that of whole texts."""
+    error = partial(bleu_error, pair.table, r=float(pair.num_references))
+    number = pair.space.num_texts
+    return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
+
+
+def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
+    """The library's own functions, whose arrays compiled code takes as arguments."""
+    return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
+
+
+def _one_a_text(scores: Callable, name: str) -> Callable:
+    """The scores of a user, once there is seen to be one a text."""
+    return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
+
+
+def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
+    """Check a real distribution, and pose the pair there.
+
+    Example:
+        >>> from qdtheory.pairs.named import CR_NRR
+        >>> posed = pose(CR_NRR, np.array([0.75, 0.25]))
+        >>> posed.real_quality, posed.real_diversity, posed.spread
+        (0.625, -0.625, 0.5)
+        >>> posed.gain(np.array([0.5, 0.5]))
+        -0.125
+    """
+    require_values(p)
+    p = np.asarray(check_distribution(p))
+    form = form_of(pair)
+    require_traceable_form(form, p)
+    return Posed(form, p)
+
+
+def require_traceable_form(form: Form, p: Float[np.ndarray, " texts"]) -> None:
+    """Raise unless JAX can trace the functions of a user, tried at a distribution."""
     if (
-        isinstance(pair, BleuPair)
-        and pair.smoothing is None
-        and pair.space.lengths == (pair.max_order,)
-    ):
-        # The n-gram of the whole text matches only where the text is a reference.
-        return single_token_bleu_pair(
-            int(pair.num_references), int(pair.num_self_references)
-        )
-    return None
+        type(form) is Form
+    ):  # the others are the library's own, or were checked when made
+        require_traceable(form.quality, p, p, name="quality(q, p)")
+    if type(form) in (Form, Concave):
+        require_traceable(form.diversity, p, name="diversity(q)")
 
 
-def is_concave(pair: Pair) -> TypeGuard[ConcavePair]:
-    """Whether quality is linear and diversity concave, as the pair states.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        True for a `ConcavePair`.
-    """
-    return isinstance(pair, ConcavePair)
-
-
-def has_tails(pair: Pair) -> TypeGuard[BleuPair]:
-    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        True for BLEU of order 1, with any numbers of references.
-    """
-    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
-
-
-def is_quadratic(pair: Pair) -> TypeGuard[KernelPair | BleuPair]:
-    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        True if `quadratic_form` takes the pair.
-    """
-    return isinstance(pair, KernelPair) or _has_self_references(pair, 1)
-
-
-def is_cubic(pair: Pair) -> TypeGuard[BleuPair]:
-    """Whether diversity is BLEU with two Self-BLEU references.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        True for BLEU of any order.
-    """
-    return _has_self_references(pair, 2)
-
-
-def _has_self_references(pair: Pair, number: int) -> bool:
-    return isinstance(pair, BleuPair) and float(pair.num_self_references) == number
-
-
+# --- Error bounds, and the kernel of a quadratic diversity --------------------------
 def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
-    """Return the symmetric K with V = -Q'KQ, and the error bound of an entry.
-
-    Args:
-        pair: a pair that `is_quadratic` accepts.
-
-    Returns:
-        K, shape (N, N), and its rounding error.
-    """
+    """The symmetric K with V = -Q'KQ, for one Self-BLEU reference, and its error."""
     if isinstance(pair, KernelPair):
         kernel, error = np.asarray(pair.kernel), 0.0
     else:
-        texts = np.eye(pair.space.num_texts)
-        kernel = np.asarray(jax.lax.map(lambda b: text_bleu(pair.table, b, 1), texts))
-        error = bleu_error(pair, 1.0)
+        table, texts = pair.table, np.eye(pair.space.num_texts)
+        kernel = np.asarray(jax.lax.map(lambda b: text_bleu(table, b, 1), texts))
+        error = bleu_error(table, texts[0], r=1.0)
     kernel = (kernel + kernel.T) / 2
     return kernel, error + EPS * float(np.abs(kernel).max())
 
 
+def _kernel_error(kernel: ArrayLike, p: Float[np.ndarray, " texts"]) -> float:
+    sizes = np.abs(np.asarray(kernel)) @ p
+    return (p.size + 2) * EPS * float(sizes.max())
+
+
+def bleu_error(table: BleuTable, p: Float[np.ndarray, " texts"], r: float) -> float:
+    """Error of a text's expected BLEU, in its probabilities, powers and sum."""
+    sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
+    roundings = r * (p.size + 2) + table.num_sets + 4
+    return roundings * EPS * float(sizes.max())
+
+
 def name_of(pair: Any) -> str:
-    """Return the pair's name, or that of its class if it has none.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        A name for messages.
-    """
+    """The pair's name, or that of its class if it has none."""
     return getattr(pair, "name", type(pair).__name__)
 
 
-# --- Error bounds -------------------------------------------------------------------
-def score_error(pair: Pair, p: Float[np.ndarray, " texts"]) -> float:
-    """Error bound of a score in 64 bits, taking the kernel or table as exact.
-
-    Args:
-        pair: any pair with a score for each text.
-        p: the real distribution, shape (N,).
-
-    Returns:
-        A nonnegative number; 0 for a user's function, taken as exact.
-    """
-    match pair:
-        case KernelPair():
-            sizes = np.abs(np.asarray(pair.kernel)) @ p
-            return (p.size + 2) * EPS * float(sizes.max())
-        case BleuPair():
-            return bleu_error(pair, float(pair.num_references))
-    return 0.0
+# --- Forms of one class of pairs ----------------------------------------------------
+def separable_form(pair: Any) -> Any:
+    """The pair as scores and a sum of g(Q_i), if it has that form."""
+    form = form_of(pair)
+    if isinstance(form, Separable) and isinstance(pair, BleuPair):
+        r, k = int(pair.num_references), int(pair.num_self_references)
+        return single_token_bleu_pair(r, k)
+    return pair if isinstance(form, Separable) else None
 
 
-def bleu_error(pair: BleuPair, num_references: float) -> float:
-    """Error bound of a text's expected BLEU in 64 bits, taking the table as exact.
+def has_tails(pair: Any) -> bool:
+    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
+    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
 
-    Args:
-        pair: the pair whose table is used.
-        num_references: n.
 
-    Returns:
-        Rounding error of the probabilities, their powers and the sum of the terms.
-    """
-    table, n = pair.table, pair.space.num_texts
-    sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
-    roundings = num_references * (n + 2) + table.num_sets + 4
-    return roundings * EPS * float(sizes.max())
+def is_quadratic(pair: Any) -> bool:
+    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference."""
+    return isinstance(pair, KernelPair) or _self_references(pair) == 1
+
+
+def is_cubic(pair: Any) -> bool:
+    """Whether diversity is BLEU with two Self-BLEU references."""
+    return _self_references(pair) == 2
+
+
+def _self_references(pair: Any) -> float | None:
+    return float(pair.num_self_references) if isinstance(pair, BleuPair) else None
+
+
+def score_error(pair: Any, p: Float[np.ndarray, " texts"]) -> float:
+    """Error bound of a score in 64 bits, taking a kernel or table as exact."""
+    form = bleu_form(pair) if isinstance(pair, BleuPair) else form_of(pair)
+    return form.score_error(p)

@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.pairs.base import is_concrete
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import NOISE, STATIC
 
@@ -45,10 +45,7 @@ class KernelPair:
     name: str = field(default="kernel", metadata=STATIC)
 
     def __post_init__(self) -> None:
-        # JAX also rebuilds the pair with tracers and placeholders.
-        if isinstance(self.kernel, np.ndarray | jax.Array | list | tuple) and not (
-            isinstance(self.kernel, Tracer)
-        ):
+        if is_concrete(self.kernel):
             check_kernel(self.kernel)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
@@ -100,15 +97,7 @@ class KernelPair:
 
 
 def check_kernel(kernel: Any) -> None:
-    """Raise unless a kernel is one of texts.
-
-    Args:
-        kernel: any object.
-
-    Raises:
-        TypeError: it is not a NumPy or JAX array of float64.
-        ValueError: it is not a square matrix, finite and symmetric up to rounding.
-    """
+    """Raise unless a kernel is a float64 array, square, finite and symmetric."""
     if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
         got = (
             f"dtype {kernel.dtype}"

@@ -1,7 +1,9 @@
-"""The pairs of a named quality and a named diversity, and single-token BLEU."""
+"""Named pairs, single-token BLEU, and a pair from what a user has."""
 
+import inspect
 from functools import lru_cache
 from itertools import product, starmap
+from typing import Any
 
 from qdtheory.formulas.scalar_functions import (
     CR,
@@ -13,6 +15,7 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
+from qdtheory.pairs.base import FunctionPair, LinearPair, Pair
 from qdtheory.pairs.separable import SeparablePair
 
 LL_SE = SeparablePair(LL, SE)
@@ -22,35 +25,13 @@ CR_SE = SeparablePair(CR, SE)
 
 
 def named_pairs() -> dict[str, SeparablePair]:
-    """Every named quality with every named diversity.
-
-    Returns:
-        The pairs by their names.
-
-    Example:
-        >>> named_pairs()["LL-SE"] == LL_SE
-        True
-    """
+    """Every named quality with every named diversity, by the names."""
     pairs = starmap(SeparablePair, product(QUALITIES.values(), DIVERSITIES.values()))
     return {pair.name: pair for pair in pairs}
 
 
 def named_pair(name: str) -> SeparablePair:
-    """Find a named pair, in capitals or not.
-
-    Args:
-        name: such as "LL-SE".
-
-    Returns:
-        The pair.
-
-    Raises:
-        ValueError: there is no such pair; the message has the names.
-
-    Example:
-        >>> named_pair("ll-se") == LL_SE
-        True
-    """
+    """Find the pair of a name such as "LL-SE", in capitals or not."""
     pairs = named_pairs()
     for known, pair in pairs.items():
         if known.upper() == name.upper():
@@ -139,3 +120,45 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
         raise ValueError(f"num_references must be at least 1, got {n}")
     name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
     return SeparablePair(SingleTokenBleu(n), SingleTokenBleu(k), name)
+
+
+def given_pair(quality: Any, diversity: Any = None) -> Any:
+    """Build the pair that `qdtheory.check` and the command understand."""
+    if diversity is None:
+        if isinstance(quality, str):
+            try:
+                return named_pair(quality)
+            except ValueError as error:
+                raise ValueError(f"{error}; a formula f needs a g beside it") from None
+        if isinstance(quality, Pair):
+            return quality
+        raise TypeError(
+            "expected a pair, the name of one, or a quality and a diversity; got "
+            f"{quality!r:.60} alone"
+        )
+    if isinstance(quality, Pair):
+        raise TypeError(f"{quality!r:.60} is a pair: leave the diversity out")
+    if num_arguments(quality) == 2:
+        if num_arguments(diversity) is None:
+            raise TypeError(
+                "quality(q, p) of distributions goes with a function diversity(q); got "
+                f"{diversity!r:.60}"
+            )
+        return FunctionPair(quality, diversity)
+    if isinstance(quality, str) or num_arguments(quality) is not None:
+        return SeparablePair(quality, diversity)
+    return LinearPair(quality, diversity)
+
+
+def num_arguments(function: Any) -> int | None:
+    """Number of parameters without a default; None for what is no function."""
+    if not callable(function):
+        return None
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a built-in function, which does not tell
+        return 1
+    return sum(
+        x.default is x.empty and x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
+        for x in parameters
+    )

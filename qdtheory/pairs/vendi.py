@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.vendi import (
@@ -13,37 +12,15 @@ from qdtheory.metrics.vendi import (
     matrix_log,
     von_neumann_entropy,
 )
-from qdtheory.pairs.base import set_fields
-from qdtheory.pairs.concave import ConcavePair
+from qdtheory.pairs.base import ConcavePair, Frozen, set_fields
 from qdtheory.world.distributions import check_distribution
-
-
-@dataclass(frozen=True)
-class Features:
-    """Feature vectors of texts, as bytes, so that pairs are keys of compiled functions.
-
-    Attributes:
-        data: the float64 numbers.
-        num_texts: N.
-    """
-
-    data: bytes
-    num_texts: int
-
-    @property
-    def values(self) -> Float[np.ndarray, "texts features"]:
-        """The vectors, one a row."""
-        return np.frombuffer(self.data).reshape(self.num_texts, -1)
-
-    def __repr__(self) -> str:
-        return f"<features of {self.num_texts} texts>"
 
 
 @dataclass(frozen=True)
 class VendiQuality:
     r"""The scores $\phi_i' \log(\rho_P)\, \phi_i$."""
 
-    features: Features
+    features: Frozen
 
     def __call__(self, p: Float[ArrayLike, " texts"]) -> Array:
         """Return the score of each text given the real `p`."""
@@ -56,7 +33,7 @@ class VendiQuality:
 class VendiDiversity:
     r"""The log of the Vendi score, $-\mathrm{tr}\,\rho_Q \log \rho_Q$."""
 
-    features: Features
+    features: Frozen
 
     def __call__(self, q: Float[ArrayLike, " texts"]) -> Array:
         """Return the entropy of the density matrix of `q`."""
@@ -97,8 +74,7 @@ class VendiPair(ConcavePair):
     def __init__(
         self, kernel: Float[ArrayLike, "texts texts"], name: str = "Vendi"
     ) -> None:
-        phi = np.ascontiguousarray(features_of(kernel))
-        features = Features(phi.tobytes(), len(phi))
+        features = Frozen(features_of(kernel))
         set_fields(
             self,
             text_quality=VendiQuality(features),

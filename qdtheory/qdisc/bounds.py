@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.posed import Posed, pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.seal import Status, seal
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CONTRADICTION, EPS

@@ -12,18 +12,19 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike, Float, PRNGKeyArray
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.forms import (
+    Concave,
+    form_of,
     has_tails,
-    is_concave,
     is_cubic,
     is_quadratic,
     name_of,
+    pose,
     score_error,
     separable_form,
 )
-from qdtheory.pairs.posed import Posed, pose
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.cubic import cubic_interval
 from qdtheory.qdisc.quadratic import quadratic_interval
@@ -176,7 +177,7 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Bounds], str]:
         >>> bounding_method(KernelPair(np.eye(2)))[1]
         'the doubly nonnegative relaxation'
     """
-    if is_concave(pair):
+    if isinstance(form_of(pair), Concave):
         return _convex_interval, "a convex problem, if V is concave as the pair states"
     if has_tails(pair):
         return bleu_1_interval, "branch and bound"
@@ -194,9 +195,9 @@ def bounding_method(pair: Pair) -> tuple[Callable[..., Bounds], str]:
     )
 
 
-def _convex_interval(pair: ConcavePair, p: np.ndarray, _: ArrayLike) -> Bounds:
+def _convex_interval(pair: Pair, p: np.ndarray, _: ArrayLike) -> Bounds:
     """Bounds from the convex problem, which needs no starting model."""
-    return solve_or_search(Posed(pair, p))
+    return solve_or_search(Posed(form_of(pair), p))
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:

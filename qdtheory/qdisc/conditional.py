@@ -22,9 +22,10 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
-from qdtheory.pairs.base import LinearPair, Pair, expected_score
-from qdtheory.pairs.posed import Posed
+from qdtheory.pairs.base import LinearPair, Pair
+from qdtheory.pairs.forms import form_of
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
@@ -466,7 +467,7 @@ def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:
 
 def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
     """The same, after checking that the quality of P itself is finite."""
-    return np.stack([Posed(pair, row).scores for row in p])
+    return np.stack([Posed(form_of(pair), row).scores for row in p])
 
 
 def _gain(

@@ -27,9 +27,9 @@ from itertools import count
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import bleu_error, is_cubic, name_of, score_error
-from qdtheory.pairs.posed import Posed
+from qdtheory.pairs.forms import is_cubic, name_of, score_error
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
@@ -249,7 +249,7 @@ def _problem(posed: Posed) -> _Problem:
         tensor=tensor,
         budget=float(tensor @ p @ p @ p),
         rounding=rounding,
-        error=bleu_error(pair, float(pair.num_references)) + constant_gain(scores),
+        error=score_error(pair, p) + constant_gain(scores),
         index=np.stack([codes // n**2, codes // n % n, codes % n]),
         place=place,
         count=count.astype(float),

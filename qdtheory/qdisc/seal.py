@@ -14,11 +14,9 @@ import numpy as np
 from flint import ctx
 
 from qdtheory.formulas.code import Code
+from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import error_of, formula_of
 from qdtheory.formulas.trees import PRECISION, ball
-from qdtheory.pairs.base import LinearPair, expected_score
-from qdtheory.pairs.posed import Posed
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.numbers import CERTIFIED, EPS, EXACT, NOISE
 
 Status = Literal["exact", "certified", "lower_bound"]
@@ -69,12 +67,12 @@ def _faults(posed: Posed, q: np.ndarray, gain: float, upper: float) -> Iterator[
         yield "the quality or the diversity of P or of the model is not finite"
     if not upper >= gain:
         yield "the bound is below the gain"
-    if isinstance(posed.pair, SeparablePair | LinearPair):
+    if posed.g is not None:
         yield from _faults_of_g(posed, q)
 
 
 def _faults_of_g(posed: Posed, q: np.ndarray) -> Iterator[str]:
-    g, p = posed.pair.g, posed.p
+    g, p = posed.g, posed.p
     if isinstance(g, Code):
         yield f"g is known by its code only, as {g.why}"
         return

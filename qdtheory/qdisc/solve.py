@@ -20,12 +20,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from qdtheory.formulas.code import Code
+from qdtheory.formulas.posed import Functional, Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
-from qdtheory.pairs.base import LinearPair, Pair, expected_score
-from qdtheory.pairs.concave import Functional
-from qdtheory.pairs.forms import is_concave, separable_form
-from qdtheory.pairs.posed import Posed
-from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.base import Pair
+from qdtheory.pairs.forms import Concave, Separable
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import (
     chord_height,
@@ -125,69 +123,47 @@ def solve_or_search(
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
 ) -> Discrepancy:
-    """Compute the discrepancy by the method that the pair's form allows, uncertified.
-
-    Args:
-        posed: any pair that JAX can differentiate, at the real distribution.
-        method: as in `qdtheory.quality_discrepancy`.
-        num_starts: likewise.
-        key: likewise.
-
-    Returns:
-        The discrepancies with the models that attain them.
-
-    Raises:
-        TypeError: "exact" was asked for a pair without scores or without g.
-        ValueError: as in `qdtheory.quality_discrepancy`.
-
-    Example:
-        >>> from qdtheory.pairs.posed import pose
-        >>> from qdtheory.pairs.named import LL_NRR
-        >>> solve_or_search(pose(LL_NRR, np.array([0.6, 0.3, 0.1]))).status
-        'exact'
-    """
-    pair, separable = posed.pair, separable_form(posed.pair)
-    found, stopped = None, ""
-    if separable is not None and (method == "exact" or _is_solvable(method, separable)):
-        posed = Posed(separable, posed.p)
-        assert np.isfinite(posed.real_diversity)  # checked, with the scores, where read
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-                found = _solved(posed)
-        except STOPS as error:
-            if method == "exact":
-                raise
-            stopped = f"The exact solver stopped: {error}. "
-    if found is not None:
-        pass
-    elif is_concave(pair) and method is None:
-        found = _convex(posed)
-    elif method == "exact":
-        raise TypeError(
-            "QDisc is exact for a pair with a score for each text and a diversity "
-            "that sums g(Q_i), a SeparablePair or LinearPair; got a "
-            f"{type(pair).__name__}"
-        )
-    else:
+    """Compute QDisc by the method that the pair's form allows, uncertified."""
+    form, result, stopped = posed.form, None, ""
+    match form:
+        case Separable(g=g) if method == "exact" or (not method and _is_solvable(g)):
+            _ = posed.real_diversity, posed.scores  # raise if they are not finite
+            try:
+                with (
+                    np.errstate(all="ignore"),
+                    warnings.catch_warnings(action="ignore"),
+                ):
+                    result = _solved(posed)
+            except STOPS as error:
+                if method == "exact":
+                    raise
+                stopped = f"The exact solver stopped: {error}. "
+        case Concave() if method is None:
+            result = _convex(posed)
+        case _ if method == "exact":
+            raise TypeError(
+                "QDisc is exact for a pair with a score for each text and a diversity "
+                "that sums g(Q_i), a SeparablePair or LinearPair; got a "
+                f"{type(form.pair).__name__}"
+            )
+    if result is None:
         options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
         search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
-        found = _searched(posed, search)
-    reason = stopped + found.reason
-    if found.drate is None:
-        size = "infinite" if found.quality_range else "0"
+        result = _searched(posed, search)
+    reason = stopped + result.reason
+    if result.drate is None:
+        size = "infinite" if result.quality_range else "0"
         reason += f" There is no DRate, as the quality range is {size}."
-    return replace(found, reason=reason, pair=pair, p=jnp.asarray(posed.p))
+    return replace(result, reason=reason, pair=form.pair, p=jnp.asarray(posed.p))
 
 
-def _is_solvable(method: str | None, pair: SeparablePair | LinearPair) -> bool:
+def _is_solvable(g: ScalarFunction) -> bool:
     """Whether g is proved to have one of the two shapes, or is code that seems to."""
-    if method is not None:
-        return False
     try:
-        inflection = inflection_point(pair.g)
+        inflection = inflection_point(g)
     except ValueError:
         return False
-    return isinstance(pair.g, Code) or is_strictly_concave(pair.g, inflection)
+    return isinstance(g, Code) or is_strictly_concave(g, inflection)
 
 
 def _searched(posed: Posed, found: Search) -> Discrepancy:
@@ -291,7 +267,7 @@ def _repaired(
 # --- The exact cases ----------------------------------------------------------------
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
-    scores, g = posed.scores, posed.pair.g
+    scores, g = posed.scores, posed.g
     inflection = inflection_point(g)
     most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
     q, qdisc, dominated_in, price = _best_model(posed, inflection)
@@ -335,7 +311,7 @@ def _upper_bound(
         price: the multiplier of diversity there.
         enough: stop once the bound is at most this.
     """
-    g, p, scores = posed.pair.g, posed.p, posed.scores
+    g, p, scores = posed.g, posed.p, posed.scores
     values = values_of(g, p)[0]
     least = float(values.sum())
     least -= rounding(p.size, error_of(g)) * float(np.abs(values).sum())
@@ -376,7 +352,7 @@ def _best_model(
     posed: Posed, inflection: float
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
     """Find the feasible model of greatest quality, its gain, dominance and price."""
-    g, p, scores = posed.pair.g, posed.p, posed.scores
+    g, p, scores = posed.g, posed.p, posed.scores
     noise = NOISE * np.abs(values_of(g, p)[0]).sum()
     inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
     modes = np.asarray(score_gaps(scores)) == 0
@@ -404,7 +380,7 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
     """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
     from scipy.optimize import brentq  # a fifth of a second that few need
 
-    g, scores = posed.pair.g, posed.scores
+    g, scores = posed.g, posed.scores
     # Scores on this scale have weights of order 1, where alpha is precise.
     unit = chord_height(g) / posed.spread
     scaled = jnp.asarray((scores - scores.max()) * unit)
@@ -431,7 +407,7 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
 # --- Concave diversity --------------------------------------------------------------
 def _convex(posed: Posed) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
-    p, scores, diversity = posed.p, posed.scores, posed.pair.diversity
+    p, scores, diversity = posed.p, posed.scores, posed.form.diversity
     face = face_of(diversity, scores)
     top = most_diverse(face)
     inner, noise = favoured(face, top, scores), NOISE * top.size

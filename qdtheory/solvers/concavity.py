@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.pairs.concave import Functional
+from qdtheory.formulas.posed import Functional
 from qdtheory.world.numbers import TINY
 
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.pairs.concave import Functional
+from qdtheory.formulas.posed import Functional
 from qdtheory.world.numbers import CLOSED, EPS
 
 MAX_STEPS = 300

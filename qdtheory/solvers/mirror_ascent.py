@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from qdtheory.formulas.posed import Functional
 from qdtheory.pairs.base import Pair
-from qdtheory.pairs.concave import Functional
 from qdtheory.world.numbers import NOISE
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.posed import Functional
 from qdtheory.pairs.base import Pair, known_to_jax
-from qdtheory.pairs.concave import Functional
 from qdtheory.solvers.mirror_ascent import quality_of
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS

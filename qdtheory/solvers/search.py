@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.base import FunctionPair, Pair, known_to_jax
-from qdtheory.pairs.posed import Posed, pose
+from qdtheory.pairs.forms import pose
 from qdtheory.solvers.devices import over_devices
 from qdtheory.solvers.mirror_ascent import (
     BEST,
@@ -140,7 +141,7 @@ def search_posed(
     """Search for a model at each of several real distributions of one pair."""
     if method not in ("ascent", "penalty"):
         raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
-    pair, key = _prepared(posed[0].pair, num_starts, key)
+    pair, key = _prepared(posed[0].form.pair, num_starts, key)
     for at in posed:
         if not np.isfinite(at.real_quality):
             raise ValueError(

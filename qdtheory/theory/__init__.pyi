@@ -1,6 +1,6 @@
-from .check import check as check
 from .compatibility import (
     Verdict as Verdict,
+    check as check,
     check_compatibility as check_compatibility,
 )
 from .dominance import (

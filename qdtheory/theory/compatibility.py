@@ -8,8 +8,9 @@ differentiable pair, the two gradients at P often suffice to find a model that b
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import Literal, NoReturn, TypeAlias, cast
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,21 +18,28 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.formulas.domains import check_smooth
 from qdtheory.formulas.expressions import Expression
-from qdtheory.formulas.tracing import require_traceable, require_values
+from qdtheory.formulas.tracing import require_values
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.clusters import ClusterPair
-from qdtheory.pairs.forms import quadratic_form, separable_form
-from qdtheory.pairs.kernel import KernelPair
-from qdtheory.pairs.ngram import NgramPair
-from qdtheory.pairs.separable import SeparablePair
-from qdtheory.pairs.vendi import VendiPair
+from qdtheory.pairs.forms import (
+    Bleu,
+    Concave,
+    Form,
+    Kernel,
+    Pooled,
+    Separable,
+    Vendi,
+    form_of,
+    quadratic_form,
+    require_traceable_form,
+)
+from qdtheory.pairs.named import given_pair
+from qdtheory.pairs.pooled import PooledPair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
     orders_three_texts,
     orders_two_texts,
 )
-from qdtheory.theory.bleu_settings import compatible_setting, is_classified
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
     kernel_criterion,
@@ -39,11 +47,15 @@ from qdtheory.theory.kernel_criterion import (
 )
 from qdtheory.theory.likely_points import likely_points, random_points
 from qdtheory.theory.optimality import (
+    Concavity,
     Metrics,
+    concave_as_stated,
     examine,
     metrics_of,
     metrics_of_formulas,
+    not_known,
 )
+from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.theorem_3 import (
     GRID,
     Fit,
@@ -157,9 +169,9 @@ def check_compatibility(
     to be positive. For other code, the result is a witness, with gains above the
     rounding error of its precision, or "no deviation found", unless `stated` adds to
     it. Kernel pairs are
-    decided by the signs of the kernel's eigenvalues, a `ClusterPair` on its classes,
-    BLEU by the classification of `bleu_settings`, with a witness where it is beaten,
-    and a `VendiPair` is compatible. Any other differentiable pair is
+    decided by the signs of the kernel's eigenvalues, a `PooledPair` on its classes,
+    BLEU of one length by a classification of its settings, with a witness where it is
+    beaten, and a `VendiPair` is compatible. Any other differentiable pair is
     tested at `p`, or at random interior P of `num_texts` texts, by the first-order
     test and then the second-order test. A pair is never called compatible merely
     because the tests found nothing.
@@ -217,33 +229,94 @@ def check_compatibility(
         raise ValueError(f"num_texts must be at least 1, got {num_texts}")
     if stated is not None and stated not in STATEMENTS:
         raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
-    if isinstance(pair, SeparablePair):
-        return _check_separable(read_functions(pair), p, num_texts, stated)
-    if isinstance(pair, KernelPair):
-        return _check_kernel(pair.kernel, p, num_texts)
-    if isinstance(pair, VendiPair):
-        return VENDI
-    if isinstance(pair, ClusterPair):
-        return _check_clusters(pair, p, num_texts)
-    if isinstance(pair, BleuPair):
-        return _check_bleu(pair, p, num_texts)
-    if isinstance(pair, NgramPair) and len(pair.space.lengths) == 1:
-        _require_size(num_texts, pair.space.num_texts, "the space has")
-        num_texts = pair.space.num_texts
-        num_ngrams = pair.space.vocab_size**pair.n
-        verdict = check_compatibility(pair.pair, num_texts=num_ngrams, stated=stated)
-        if verdict.compatible:  # if not, no text may have what the witness needs
-            return replace(verdict, reason=f"On the n-grams: {verdict.reason}")
+    form = form_of(pair)
+    if form.num_texts is not None:
+        if num_texts not in (None, form.num_texts):
+            raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
+        num_texts = form.num_texts
+    concave = (lambda _: "stated by the caller") if stated == "concave" else None
+    match form:
+        case Separable(f=f, g=g) if f is not None:
+            functions = read_functions(f, g)
+            return _check_separable(functions, p, num_texts, stated, concave)
+        case Kernel():
+            return _check_kernel(pair.kernel, p)
+        case Vendi():
+            return VENDI
+        case Pooled() if pair.one_length and pair.map.shape[1] == 1:
+            return _check_classes(pair, p, stated)
+        case Pooled() if pair.one_length:
+            number = pair.num_outcomes
+            verdict = check_compatibility(pair.pair, num_texts=number, stated=stated)
+            if verdict.compatible:  # if not, no text may have what the witness needs
+                return replace(verdict, reason=f"On the {pair.of}: {verdict.reason}")
+        case Bleu() if (verdict := _classified(pair, p)) is not None:
+            return verdict
     if num_texts is None:
         raise ValueError(
             "a pair that is neither separable nor of a kernel is tested at some P; "
             "pass p or num_texts"
         )
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
-    require_traceable(pair.quality, trial, trial, name="quality(q, p)")
-    require_traceable(pair.diversity, trial, name="diversity(q)")
-    metrics = metrics_of(pair, stated_concave=stated == "concave")
+    require_traceable_form(form, trial)
+    metrics = metrics_of(pair.quality, pair.diversity, concave or _concavity(form))
     return _check_at_points(metrics, p, random_points(num_texts))
+
+
+def check(
+    quality: Any,
+    diversity: Any = None,
+    p: Float[ArrayLike, " texts"] | None = None,
+    *,
+    num_texts: int | None = None,
+    stated: str | None = None,
+) -> Verdict:
+    """Decide whether the real distribution can be beaten in both metrics at once.
+
+    The pair is given as to the command `qdtheory check`; see `check_compatibility` for
+    what the verdict means.
+
+    Args:
+        quality: a pair; the name of one ("LL-SE"); f, as a formula in x ("log(x)") or a
+            function of one argument; U(q, p), a function of two; or the score of each
+            text as numbers.
+        diversity: to a pair or its name nothing; to f or scores g, as a formula or
+            function; to U(q, p) V(q), a function of the whole distribution.
+        p: the real distribution to test at, shape (N,), without zeros.
+        num_texts: N, if no `p` is given.
+        stated: as in `check_compatibility`.
+
+    Returns:
+        The verdict with its reason.
+
+    Raises:
+        TypeError: one of both is missing or of another kind, or JAX cannot trace it.
+        ValueError: a text is no name and no formula, scores are not numbers, or as in
+            `check_compatibility`.
+
+    References:
+        Li et al. 2020, Theorem 3.
+
+    Example:
+        >>> check("log(x)", "-x*log(x)").compatible
+        True
+        >>> check("log(x)", "-x**2").compatible, check("CR-NRR").compatible
+        (False, True)
+    """
+    pair = given_pair(quality, diversity)
+    return check_compatibility(pair, p, num_texts=num_texts, stated=stated)
+
+
+def _concavity(form: Form) -> Concavity:
+    """Why U is linear and V concave in the model, by the form of a pair."""
+    match form:
+        case Pooled(pair=PooledPair(one_length=True, pair=inner)):
+            return _concavity(form_of(inner))
+        case Concave():
+            return partial(concave_as_stated, form.diversity)
+        case Separable(g=g) if is_strictly_concave(g):
+            return lambda _: "g'' < 0 is proved"
+    return not_known
 
 
 # --- Separable pairs: Theorem 3 -----------------------------------------------------
@@ -252,6 +325,7 @@ def _check_separable(
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
+    concave: Concavity | None,
 ) -> Verdict:
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
@@ -262,7 +336,7 @@ def _check_separable(
             "optimal if it is best in the other metric.",
         )
     if functions.formulas is None or not functions.smooth:
-        return _check_code(functions, p, num_texts, stated)
+        return _check_code(functions, p, num_texts, stated, concave)
     return _check_formulas(functions, *functions.formulas, p, num_texts)
 
 
@@ -297,6 +371,7 @@ def _check_code(
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
+    concave: Concavity | None,
 ) -> Verdict:
     """Check functions given as code: find a witness, unless the fit holds."""
     fit = fit_theorem_3(functions.f, functions.g, functions.x)
@@ -309,11 +384,10 @@ def _check_code(
             f"64 bits do not determine the code below x = {least:.3g}, and P has a "
             f"text of {p.min():.3g}.",
         )
-    concave = stated == "concave"
     if functions.formulas is not None:
-        metrics = metrics_of_formulas(*functions.formulas, stated_concave=concave)
+        metrics = metrics_of_formulas(*functions.formulas, concave)
     else:
-        metrics = metrics_of(functions.pair, stated_concave=concave)
+        metrics = metrics_of(*functions.metrics, concave or not_known)
     likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
     verdict = _check_at_points(metrics, p, likely)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
@@ -407,10 +481,7 @@ def _fitted(fit: Fit, stated: bool) -> Verdict:
 
 
 # --- Kernel pairs -------------------------------------------------------------------
-def _check_kernel(
-    kernel: ArrayLike, p: np.ndarray | None, num_texts: int | None
-) -> Verdict:
-    _require_size(num_texts, len(np.asarray(kernel)), "the kernel is of")
+def _check_kernel(kernel: ArrayLike, p: np.ndarray | None) -> Verdict:
     found = kernel_criterion(kernel)
     if found.compatible and (doubt := rounding_doubt(kernel, found)):
         return Verdict(None, f"{NO_DEVIATION}: {found.reason} {doubt}")
@@ -434,51 +505,97 @@ def _check_kernel(
 
 
 # --- Pairs on classes, and BLEU -----------------------------------------------------
-def _check_clusters(
-    pair: ClusterPair, p: np.ndarray | None, num_texts: int | None
+def _check_classes(
+    pair: PooledPair, p: np.ndarray | None, stated: str | None
 ) -> Verdict:
     """Decide the pair of the classes, and spread a witness over their texts."""
-    _require_size(num_texts, len(pair.classes), "the classes are of")
-    classes = np.array(pair.classes)
+    classes = np.asarray(pair.map)[:, 0]
     real = None if p is None else np.bincount(classes, p)
-    verdict = check_compatibility(pair.pair, real, num_texts=pair.num_classes)
-    reason = f"On the classes: {verdict.reason}"
-    if (found := verdict.witness) is None:
-        return replace(verdict, reason=reason)
+    number = pair.num_outcomes
+    verdict = check_compatibility(pair.pair, real, num_texts=number, stated=stated)
+    verdict = replace(verdict, reason=f"On the {pair.of}: {verdict.reason}")
+    if (beaten := verdict.witness) is None:
+        return verdict
     # Mass is shared within a class as by the given P.
     within = np.ones(classes.size) if p is None else p
     share = within / np.bincount(classes, within)[classes]
-    real, model = (
-        jnp.asarray(np.asarray(x)[classes] * share) for x in (found.p, found.q)
+    spread = (jnp.asarray(np.asarray(x)[classes] * share) for x in (beaten.p, beaten.q))
+    return replace(
+        verdict, witness=replace(beaten, **dict(zip("pq", spread, strict=True)))
     )
-    witness = Witness(real, model, found.quality_gain, found.diversity_gain)
-    return replace(verdict, reason=reason, witness=witness)
 
 
-def _check_bleu(pair: BleuPair, p: np.ndarray | None, num_texts: int | None) -> Verdict:
-    """Decide BLEU and Self-BLEU by its classification, with a witness if beaten."""
-    size = pair.space.num_texts
-    _require_size(num_texts, size, "the space has")
-    form = separable_form(pair)
-    if isinstance(form, SeparablePair):
-        return check_compatibility(form, p, num_texts=size)
-    if (reason := compatible_setting(pair)) is not None:
-        k = float(pair.num_self_references)
+def _classified(pair: BleuPair, p: np.ndarray | None) -> Verdict | None:
+    """The verdict on BLEU by its classification; None if a witness is to be found."""
+    (length, *others), order = pair.space.lengths, pair.max_order
+    if pair.smoothing is not None or others or order > length:
+        return None
+    r, k = int(pair.num_references), int(pair.num_self_references)
+    if order == 1 and (why := bleu_1_setting(pair.space.vocab_size, r, k)) is not None:
         return Verdict(
             True,
-            reason,
+            why,
             w0=-2 / k,
             alpha=2 / (2 + k),
             psi=f"({2 / (2 + k):.6g}) U + ({k / (2 + k):.6g}) V",
         )
-    if is_classified(pair) and pair.num_references == pair.num_self_references == 1:
-        return _check_kernel(quadratic_form(pair)[0], p, size)
-    return _check_at_points(metrics_of(pair), p, random_points(size))
+    return _check_kernel(quadratic_form(pair)[0], p) if r == k == 1 else None
 
 
-def _require_size(num_texts: int | None, size: int, what: str) -> None:
-    if num_texts not in (None, size):
-        raise ValueError(f"{what} {size} texts, got {num_texts}")
+def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
+    r"""Why BLEU-1 and Self-BLEU on texts of two tokens or more are compatible, if so.
+
+    Texts of one length L over |V| words, order n, r references from P, k from Q, no
+    smoothing. Then BLEU and negative Self-BLEU are compatible iff one of these holds:
+
+    * |V| = 1, where there is one model, or n > L, where both metrics are 0;
+    * r = k = 1, and n = 1 or n = L;
+    * |V| = 2, n = 1, L >= 2, and neither r nor k exceeds 2;
+    * |V| = 2, L = 1, and k <= 3.
+
+    *Three texts without a common n-gram* (three words, or 0...0, 1...1 and 0101... for
+    n >= 2). On models of these alone BLEU is that of single tokens,
+    $f(x) = 1 - (1 - x)^r$ and $g(x) = -x + x (1 - x)^k$. If every interior P is
+    Pareto-optimal, the gradients of U and V are antiparallel there and, by continuity,
+    on the boundary, so the points $(f(P_i), g'(P_i))$ lie on one line for all P on the
+    three texts. Where one of the three is 0, f and g' vanish, so that
+    $h(x) = g'(x) / f(x)$ is h(1 - x).
+    At 0 and 1 this gives r = k = 1 or r = 2k >= 4; in the latter case the next terms,
+    $(k + 1) / 4$ against 2 for k = 2 and 0 for k > 2, differ. So r = k = 1. ∎
+
+    *One reference, 1 < n < L.* Let M = L - n + 1, let h be M - n + 1, or for M < n any
+    number between 0 and M, and x_s the text that starts at s in 0^M 1^M 0^M 1^M... The
+    n-grams that begin in the arcs from 0, h, M and M + h differ: 0^n, 0^i 1^(n-i), 1^n,
+    1^i 0^(n-i), or all 2M. So BLEU of x_0 and x_M is 0, as is that of x_h and x_{M+h}.
+    At a distance of t texts share all but t of their m-grams, for each m, so that their
+    BLEU exceeds 1 - t / M. The four others sum to S > 2. With d = 1, -1, 1, -1 on the
+    four texts d'Kd = 4 - 2S < 0, and Kd sums to 2 - S on x_0 and x_M and to S - 2 on
+    the others: both signs, so that some P is beaten (`kernel_criterion`). ∎
+
+    *Two words, n = 1.* Let $F_t$ be the chance that a text has at most t ones. BLEU-1
+    is 1 minus the distance, over L, from the number of ones to the interval that the
+    references span. So $U = c(P) - \frac1L \sum_t F_t(Q)\,[(1 - F_t)^r - F_t^r](P)$ and
+    $V = -1 + \frac1L \sum_t v(F_t(Q))$, $v(F) = (1 - F) F^k + F (1 - F)^k$. For L >= 2
+    two of the F are free, and compatibility needs v' proportional to $(1 - F)^r - F^r$.
+    Divided by 1 - 2F and with y = F(1 - F), these are 2, 1, 1 - 4y for k = 1, 2, 3,
+    negative at y = 1/4 for k > 3, and 1, 1, 1 - y, ... for r = 1, 2, 3, ..., positive
+    at y = 1/4 and not constant from r = 3 on. So r, k <= 2, and then v is concave. ∎
+
+    Claims: N25.20, N25.21, N25.22.
+    """
+    if r == k == 1:
+        return (
+            "BLEU-1 with one reference: the kernel of common words is an inner product "
+            "of the answers to 'does the text hold this word t times?', so U + V / 2 "
+            "is greatest at Q = P."
+        )
+    if vocab_size == 2 and max(r, k) <= 2:
+        return (
+            "BLEU-1 on two words: with F_t the chance of at most t ones, U is linear "
+            "and V concave in F, and their gradients at Q = P are 2 F_t - 1 and "
+            f"{'2 (1 - 2 F_t)' if k == 1 else '1 - 2 F_t'}, over L."
+        )
+    return None
 
 
 # --- Any pair: the optimality conditions at some P ---------------------------------

@@ -17,8 +17,9 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.code import Code
+from qdtheory.formulas.posed import expected_score, total_diversity
 from qdtheory.formulas.scalar_functions import ScalarFunction, jet_of, limits_at_zero
-from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
+from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
     order_of,

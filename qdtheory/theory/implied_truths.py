@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.posed import Functional, given_scores, total_diversity
 from qdtheory.formulas.scalar_functions import scalar_function
-from qdtheory.pairs.base import given_scores, total_diversity
-from qdtheory.pairs.concave import Functional
 from qdtheory.solvers.interior_point import (
     Program,
     Tangent,
@@ -80,7 +79,7 @@ def implied_truths(
         [[0.2689 0.7311]]
     """
     require_x64()
-    r = np.frombuffer(given_scores(scores).data)
+    r = given_scores(scores)
     eta = np.sort(np.asarray(prices, dtype=float))
     if not np.isfinite(r).all():
         raise ValueError("scores must be finite, as each text is to be compared")

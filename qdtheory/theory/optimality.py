@@ -14,14 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flint import ctx
+from jax.extend.core import jaxprs_in_params
 from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.trees import PRECISION, ball
-from qdtheory.pairs.base import LinearPair, Pair
-from qdtheory.pairs.concave import ConcavePair
-from qdtheory.pairs.ngram import NgramPair
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
 from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.witness import Witness
@@ -48,71 +45,59 @@ BATCH = 2**20
 
 @dataclass(frozen=True)
 class Finding:
-    """What the optimality conditions say of one P.
-
-    Attributes:
-        text: the result in words.
-        gap: 1 + the cosine of the gradients, if both are nonzero.
-        witness: a model that beats P, if one was found.
-        optimal: whether P is proved to be Pareto-optimal.
-    """
+    """What the optimality conditions say of one P."""
 
     text: str
-    gap: float | None = None
+    gap: float | None = None  # 1 + the cosine of the gradients, if both are nonzero
     witness: Witness | None = None
-    optimal: bool = False
+    optimal: bool = False  # whether P is proved to be Pareto-optimal
+
+
+Concavity = Callable[[np.ndarray], str | None]
+
+
+def not_known(p: np.ndarray) -> None:
+    """Of no P a reason is known why U is linear and V concave in the model."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """A pair in the form that the conditions use, on NumPy arrays.
+    """A pair in the form that the conditions use, on NumPy arrays."""
 
-    Attributes:
-        names: names of the two gradients.
-        gradients: maps P to the gradients of U(.; P) and V at P, shape (N,) each.
-        hessians: maps P to the Hessians at P, shape (N, N) each.
-        values: maps P and models, shape (models, N), to U and V, shape (2, models).
-        noise: maps P to the rounding errors of U and V near P, shape (2,).
-        gains: maps P and a model to both gains, shape (2,): rigorous lower bounds if
-            `exact`, otherwise as computed by the pair.
-        concave: maps P to the reason why U is linear and V concave in Q, or to None if
-            that is not known.
-        exact: whether `gains` is exact.
-    """
-
+    # Names of the two gradients.
     names: tuple[str, str]
+    # Map P to the gradients of U(.; P) and V at P, shape (N,), and to the Hessians.
     gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    # Maps P and models, shape (models, N), to U and V, shape (2, models).
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    # Maps P to the rounding errors of U and V near P, shape (2,).
     noise: Callable[[np.ndarray], np.ndarray]
+    # Maps P and a model to both gains, shape (2,): rigorous lower bounds if `exact`,
+    # otherwise as computed by the pair.
     gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    concave: Callable[[np.ndarray], str | None]
+    # Maps P to the reason why U is linear and V concave in Q, if that is known.
+    concave: Concavity
     exact: bool = False
 
 
-def metrics_of(pair: Any, *, stated_concave: bool = False) -> Metrics:
-    """Build the values and derivatives of a pair by JAX.
-
-    Args:
-        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
-        stated_concave: whether the caller states that U is linear and V concave in Q.
-
-    Returns:
-        The functions that the conditions call.
-    """
+def metrics_of(
+    quality: Callable, diversity: Callable, concave: Concavity = not_known
+) -> Metrics:
+    """The values and derivatives of any U(q, p) and V(q), by JAX."""
 
     def both(derivative: Callable) -> Callable:
         return _compiled(
             lambda p: (
-                derivative(lambda q: pair.quality(q, p))(p),
-                derivative(pair.diversity)(p),
+                derivative(lambda q: quality(q, p))(p),
+                derivative(diversity)(p),
             )
         )
 
     gradients, hessians = both(jax.grad), both(jax.hessian)
     values = _compiled(
         jax.vmap(
-            lambda p, q: jnp.stack([pair.quality(q, p), pair.diversity(q)]),
+            lambda p, q: jnp.stack([quality(q, p), diversity(q)]),
             in_axes=(None, 0),
             out_axes=1,
         )
@@ -120,19 +105,17 @@ def metrics_of(pair: Any, *, stated_concave: bool = False) -> Metrics:
 
     def noise(p: np.ndarray) -> np.ndarray:
         real, slopes = values(p, p[None]), gradients(p)
-        known = _rounding(real[:, 0], slopes, p, _coarsest(pair, p))
+        metrics = jax.make_jaxpr(lambda q: (quality(q, p), diversity(q)))(p)
+        known = _rounding(real[:, 0], slopes, p, _coarsest(metrics.jaxpr))
         return np.maximum(known, _measured(values, slopes, p, real))
 
     def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Evaluate the pair itself, one distribution at a time."""
 
         def at(x: np.ndarray) -> np.ndarray:
-            return np.array([float(pair.quality(x, p)), float(pair.diversity(x))])
+            return np.array([float(quality(x, p)), float(diversity(x))])
 
         return at(q) - at(p)
-
-    def concave(p: np.ndarray) -> str | None:
-        return "stated by the caller" if stated_concave else _concave_by(pair, p)
 
     names = "grad U", "grad V"
     return Metrics(names, gradients, hessians, values, noise, gains, concave)
@@ -145,18 +128,9 @@ def _compiled(h: Callable) -> Callable:
 
 
 def metrics_of_formulas(
-    f: Expression, g: Expression, *, stated_concave: bool = False
+    f: Expression, g: Expression, concave: Concavity | None = None
 ) -> Metrics:
-    """Build the values and derivatives of a separable pair, with proved gains.
-
-    Args:
-        f: the formula of quality.
-        g: the formula of diversity.
-        stated_concave: whether the caller states that g is concave.
-
-    Returns:
-        The functions that the conditions call.
-    """
+    """The values and derivatives of a separable pair, with proved gains."""
 
     def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f.value(p), g.jet(p).slope
@@ -164,9 +138,7 @@ def metrics_of_formulas(
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
 
-    def concave(p: np.ndarray) -> str | None:
-        if stated_concave:
-            return "stated by the caller"
+    def proved_concave(p: np.ndarray) -> str | None:
         # Nearly antiparallel gradients prove optimality only if P has two values, for
         # which (f, g') always lie on a line.
         if np.unique(p).size > 2 or not is_strictly_concave(g):
@@ -180,7 +152,7 @@ def metrics_of_formulas(
         values,
         lambda p: _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS),
         lambda p, q: _exact_gains(f, g, p, q),
-        concave,
+        concave or proved_concave,
         exact=True,
     )
 
@@ -210,31 +182,26 @@ def _rounding(
     return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
 
 
-def _coarsest(pair: Pair, p: np.ndarray) -> float:
-    """Machine epsilon of the lowest precision used in the pair's code."""
-    found = [np.dtype(float)]
-
-    def visit(jaxpr) -> None:
-        for equation in jaxpr.eqns:
-            found.extend(
-                out.aval.dtype for out in equation.outvars if hasattr(out.aval, "dtype")
-            )
-            for value in jax.tree.leaves(
-                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
-            ):
-                inner = getattr(value, "jaxpr", value)
-                if hasattr(inner, "eqns"):
-                    visit(inner)
-
-    visit(jax.make_jaxpr(lambda q: (pair.quality(q, p), pair.diversity(q)))(p).jaxpr)
-    floats = [kind for kind in found if jnp.issubdtype(kind, jnp.floating)]
-    return max(float(jnp.finfo(kind).eps) for kind in floats)
+def _coarsest(jaxpr: Any) -> float:
+    """Machine epsilon of the lowest precision in which code computes."""
+    coarsest = EPS
+    for equation in jaxpr.eqns:
+        for out in equation.outvars:
+            if jnp.issubdtype(getattr(out.aval, "dtype", int), jnp.floating):
+                coarsest = max(coarsest, float(jnp.finfo(out.aval.dtype).eps))
+        for inner in jaxprs_in_params(equation.params):
+            coarsest = max(coarsest, _coarsest(inner))
+    return coarsest
 
 
 def _measured(
     values: Callable, slopes: Iterable[np.ndarray], p: np.ndarray, real: np.ndarray
 ) -> np.ndarray:
-    """Estimate rounding errors as deviations of U and V from tangents at tiny steps."""
+    """Estimate rounding errors as deviations of U and V from tangents at tiny steps.
+
+    Code is bounded by no formula: what a user's function cancels inside is seen only
+    in its values.
+    """
     rng = np.random.default_rng(0)
     missed = []
     for size in PROBES:
@@ -247,18 +214,7 @@ def _measured(
 
 
 def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
-    """Apply the first-order condition at one P, then the second-order one.
-
-    Args:
-        metrics: the pair, from `metrics_of`.
-        p: the real distribution, positive, shape (N,).
-
-    Returns:
-        The result.
-
-    Raises:
-        ValueError: a gradient, U or V is not finite at P.
-    """
+    """Apply the first-order condition at one positive P, then the second-order one."""
     gradients = metrics.gradients(p)
     for name, gradient in zip(metrics.names, gradients, strict=True):
         if not (finite := np.isfinite(gradient)).all():
@@ -364,20 +320,11 @@ def _witness(p: np.ndarray, q: np.ndarray, gains: np.ndarray) -> Witness:
     return Witness(jnp.asarray(p), jnp.asarray(q), float(gains[0]), float(gains[1]))
 
 
-def _concave_by(pair: Pair, p: np.ndarray) -> str | None:
-    """Why U is linear and V concave in Q, if the pair's type implies it."""
-    if isinstance(pair, NgramPair):
-        if len(pair.space.lengths) > 1:
+def concave_as_stated(diversity: Callable, p: np.ndarray) -> str | None:
+    """A statement of the pair's maker, rejected if V has positive curvature at P."""
+    if p.size <= MAX_SECOND_ORDER:
+        hessian = np.asarray(jax.hessian(diversity)(jnp.asarray(p)))
+        values = centred_eigenvalues(hessian)
+        if values[-1] > HESSIAN_TOLERANCE * np.abs(values).max():
             return None
-        pair = pair.pair
-    if isinstance(pair, ConcavePair):
-        # Claimed by the pair's author; rejected if V has positive curvature at P.
-        if p.size <= MAX_SECOND_ORDER:
-            hessian = np.asarray(jax.hessian(pair.diversity)(jnp.asarray(p)))
-            values = centred_eigenvalues(hessian)
-            if values[-1] > HESSIAN_TOLERANCE * np.abs(values).max():
-                return None
-        return "as the pair's maker states"
-    if isinstance(pair, SeparablePair | LinearPair) and is_strictly_concave(pair.g):
-        return "g'' < 0 is proved"
-    return None
+    return "as the pair's maker states"

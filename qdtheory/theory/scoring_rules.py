@@ -15,8 +15,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.base import expected_score
-from qdtheory.pairs.concave import ConcavePair
+from qdtheory.formulas.posed import expected_score
+from qdtheory.pairs.base import ConcavePair
 from qdtheory.world.distributions import check_distribution
 
 Diversity = Callable[[ArrayLike], Array]

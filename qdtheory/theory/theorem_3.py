@@ -6,7 +6,7 @@ proof, which also gives the exact constants and the divergence. The last two app
 formulas.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +20,7 @@ from qdtheory.formulas.code import Code
 from qdtheory.formulas.domains import SMOOTH, find_hole
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
-from qdtheory.formulas.scalar_functions import formula_of, jet_of
+from qdtheory.formulas.scalar_functions import ScalarFunction, formula_of, jet_of
 from qdtheory.formulas.signs import (
     Sign,
     find_sign,
@@ -29,8 +29,6 @@ from qdtheory.formulas.signs import (
     number_sign,
     sign_of,
 )
-from qdtheory.pairs.base import FunctionPair
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.numbers import NOISE
 
 # Points of (0, 1) with step 1/1000, refined towards 0 down to one millionth.
@@ -50,14 +48,14 @@ class Functions:
     """f and g of a separable pair, as every test of a verdict uses them.
 
     Attributes:
-        pair: the pair, each metric by the values of its texts.
+        metrics: U(q, p) and V(q), by the values of f and g.
         formulas: f and g as expressions; None if one is known by its code only.
         trusted: least x at which code is trusted, 0 for formulas.
         f: f with its derivatives at x.
         g: g with its derivatives at x.
     """
 
-    pair: FunctionPair
+    metrics: tuple[Callable, Callable]
     formulas: tuple[Expression, Expression] | None
     trusted: float
     f: Jet
@@ -89,37 +87,24 @@ class Functions:
         return "diversity, as g is linear" if linear else None
 
 
-def read_functions(pair: SeparablePair) -> Functions:
-    """Read f and g, once for all tests.
-
-    Args:
-        pair: f and g, formulas or code.
-
-    Returns:
-        Their formulas, if both have one, and their derivatives on the grid.
-
-    Raises:
-        ValueError: a value or derivative that the theorem needs is not finite on the
-            grid, although no proof shows that f and g are smooth.
-    """
-    f, g = formula_of(pair.f), formula_of(pair.g)
-    ends = (h.trusted for h in (pair.f, pair.g) if isinstance(h, Code))
+def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
+    """Read f and g once for all tests; what the theorem needs has to be finite."""
+    formulas = formula_of(f), formula_of(g)
+    ends = (h.trusted for h in (f, g) if isinstance(h, Code))
     x = np.maximum(GRID, trusted := max(ends, default=0.0))
-    quality, diversity = jet_of(f or pair.f, x), jet_of(g or pair.g, x)
+    quality, diversity = jet_of(formulas[0] or f, x), jet_of(formulas[1] or g, x)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
-    if not all(h and h.is_smooth and find_hole(h)[0] for h in (f, g)):
+    if not all(h and h.is_smooth and find_hole(h)[0] for h in formulas):
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(
                     f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
                 )
-    formulas = None if f is None or g is None else (f, g)
-    whole = FunctionPair(
-        lambda q, p: q @ jax.vmap(pair.f)(p), lambda q: jax.vmap(pair.g)(q).sum()
-    )
-    return Functions(whole, formulas, trusted, quality, diversity)
+    read = None if None in formulas else formulas
+    metrics = lambda q, p: q @ jax.vmap(f)(p), lambda q: jax.vmap(g)(q).sum()
+    return Functions(metrics, read, trusted, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:

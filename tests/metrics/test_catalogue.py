@@ -87,10 +87,10 @@ COMPATIBLE = {
     "CR": [qd.CR_NRR],
     "exact match": [qd.pairs.distinct_k_pair(5)],
     "BLEU-n": [qd.BleuPair(SMALL, 1, 2, 1), qd.BleuPair(qd.TextSpace(3, 2), 2, 1, 1)],
-    "class LL": [qd.pairs.ClusterPair(CLASSES)],
+    "class LL": [qd.PooledPair(qd.LL_SE, CLASSES)],
     "Vendi's quality": [VENDI],
     "SE": [qd.LL_SE],
-    "NRR": [qd.CR_NRR, qd.pairs.NgramPair(SMALL, 2)],
+    "NRR": [qd.CR_NRR, qd.pairs.ngram_pair(SMALL, 2)],
     "Tsallis": [
         qd.SeparablePair("x**2/2", qd.Tsallis(3.0)),
         qd.SeparablePair("-2*x**-0.5", qd.Tsallis(0.5)),
@@ -102,7 +102,7 @@ COMPATIBLE = {
     "distinct_k": [qd.pairs.distinct_k_pair(10)],
     "Vendi": [VENDI],
     "Vendi of order 2": [qd.KernelPair(qd.metrics.lcs_kernel(SMALL) ** 2)],
-    "semantic entropy": [qd.pairs.ClusterPair(CLASSES)],
+    "semantic entropy": [qd.PooledPair(qd.LL_SE, CLASSES)],
 }
 # Concave metrics with minus their gradient: compatible by the supporting plane.
 CONCAVE = {"Distinct-n": distinct([2]), "n-gram diversity": distinct([1, 2, 3])}

@@ -84,7 +84,7 @@ def test_directions_in_the_kernel_go_unseen(n, seed):
     assert qd.cnd(q, p) > 0
     grams = [space.ngram_distribution(x, n) for x in (q, p)]
     assert qd.cnd(*grams) <= 1e-28
-    pair = qd.pairs.NgramPair(space, n)
+    pair = qd.pairs.ngram_pair(space, n)
     np.testing.assert_allclose(pair.diversity(q), pair.diversity(p), atol=1e-13)
 
 

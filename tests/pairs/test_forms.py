@@ -1,27 +1,52 @@
-"""The form of a pair, and the scores that a solver may rely on."""
+"""The form of a pair is told once, and what it gives is the pair's own."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.pairs.forms import separable_form
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import (
+    Bleu,
+    Concave,
+    Form,
+    Kernel,
+    Pooled,
+    Separable,
+    Vendi,
+    form_of,
+    pose,
+)
+
+TEXTS = qd.TextSpace(2, 2)
+FORMS = [
+    (qd.LL_SE, Separable),
+    (qd.LinearPair([1.0, 2.0], "SE"), Separable),
+    (qd.BleuPair(TEXTS, 2, 3, 4), Separable),  # of whole texts
+    (qd.BleuPair(TEXTS, 1, 3, 4), Bleu),
+    (qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 3, 4), Bleu),
+    (qd.BleuPair(TEXTS, 2, 3, 4, smoothing="epsilon"), Bleu),
+    (qd.KernelPair(np.eye(4)), Kernel),
+    (qd.pairs.ngram_pair(TEXTS, 1), Pooled),
+    (qd.ConcavePair(jnp.log, lambda q: -(q @ q)), Concave),
+    (qd.VendiPair(np.eye(4)), Vendi),
+    (qd.FunctionPair(lambda q, p: q @ p, lambda q: -(q @ q)), Form),
+]
 
 
-def test_bleu_of_whole_texts_is_a_sum_over_texts_and_no_other_bleu_is():
-    pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 3, 4)
-    same = separable_form(pair)
+@pytest.mark.parametrize(("pair", "form"), FORMS, ids=lambda x: getattr(x, "name", ""))
+def test_every_pair_has_one_form(pair, form):
+    told = form_of(pair)
+    assert type(told) is form
+    assert told.pair is pair
+    assert (told.g is not None) == (form is Separable)
+
+
+def test_bleu_of_whole_texts_is_a_sum_over_texts():
+    pair = qd.BleuPair(TEXTS, 2, 3, 4)
+    form = form_of(pair)
     for q, p in np.random.default_rng(0).dirichlet(np.ones(4), (5, 2)):
-        np.testing.assert_allclose(same.quality(q, p), pair.quality(q, p), atol=1e-14)
-        np.testing.assert_allclose(same.diversity(q), pair.diversity(q), atol=1e-14)
-    for other in (
-        qd.BleuPair(qd.TextSpace(2, 2), 1, 3, 4),
-        qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 3, 4),
-        qd.BleuPair(qd.TextSpace(2, 2), 2, 3, 4, smoothing="epsilon"),
-        qd.KernelPair(np.eye(4)),
-    ):
-        assert separable_form(other) is None
+        np.testing.assert_allclose(form.scores(p), pair.text_quality(p), atol=1e-14)
+        np.testing.assert_allclose(form.diversity(q), pair.diversity(q), atol=1e-14)
 
 
 def test_scores_are_finite_or_minus_infinity_and_p_has_a_quality():
@@ -31,11 +56,3 @@ def test_scores_are_finite_or_minus_infinity_and_p_has_a_quality():
         pair = qd.LinearPair(lambda p, s=scores: jnp.array(s), qd.formulas.SE)
         with pytest.raises(ValueError, match="quality of P itself must be finite"):
             _ = pose(pair, p).scores
-
-
-def test_a_model_that_is_less_diverse_than_p_gains_nothing():
-    posed = pose(qd.KernelPair(np.eye(3)), np.array([0.5, 0.3, 0.2]))
-    assert posed.gain(posed.p) == 0
-    assert posed.gain(np.eye(3)[0]) == -np.inf
-    as_diverse = np.array([0.2, 0.5, 0.3])
-    assert posed.gain(as_diverse) == pytest.approx(as_diverse @ posed.p - 0.38)

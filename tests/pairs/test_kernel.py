@@ -42,7 +42,7 @@ def test_gap_is_half_the_squared_mean_discrepancy():
 def test_equals_coverage_and_repetition_of_ngrams():
     space = qd.TextSpace(2, 3)
     kernel = qd.KernelPair(qd.metrics.ngram_kernel(space, 2))
-    ngrams = qd.pairs.NgramPair(space, 2)
+    ngrams = qd.pairs.ngram_pair(space, 2)
     for q, p in np.random.default_rng(1).dirichlet(np.ones(8), (3, 2)):
         np.testing.assert_allclose(kernel.quality(q, p), ngrams.quality(q, p))
         np.testing.assert_allclose(kernel.diversity(q), ngrams.diversity(q))

@@ -1,5 +1,6 @@
-"""Named pairs against SciPy, and BLEU of one token by plain NumPy."""
+"""Named pairs against SciPy, BLEU of one token by plain NumPy, and spelt pairs."""
 
+import math
 from collections import Counter
 from fractions import Fraction
 from functools import partial
@@ -17,6 +18,7 @@ from scipy.spatial import ConvexHull
 from scipy.stats import entropy
 
 import qdtheory as qd
+from qdtheory.pairs.named import given_pair, num_arguments
 
 EPS = np.finfo(float).eps
 
@@ -498,3 +500,69 @@ def test_another_number_of_references_lets_a_model_win():
         gain = float(found.x @ scores - p @ scores)
         assert qd.quality_discrepancy(pair, p).qdisc == pytest.approx(gain, abs=1e-7)
         assert (gain > 1e-6) == (n != 9)
+
+
+# -- pairs by names, formulas, functions and scores ---------------------------------
+P = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def repetition(q):
+    return -(q @ q)
+
+
+# Each is LL or CR with NRR or SE, whose numbers are known.
+@pytest.mark.parametrize(
+    ("quality", "diversity", "same"),
+    [
+        ("LL-NRR", None, qd.LL_NRR),
+        ("ll-nrr", None, qd.LL_NRR),
+        (qd.LL_NRR, None, qd.LL_NRR),
+        ("log(x)", "-x**2", qd.LL_NRR),
+        ("LL", "NRR", qd.LL_NRR),
+        ("LL", lambda x: -(x**2), qd.LL_NRR),
+        (qd.formulas.LL, "-x*x", qd.LL_NRR),
+        (lambda x: x, qd.formulas.SE, qd.CR_SE),
+        (partial(lambda a, x: a * x, 1.0), "SE", qd.CR_SE),
+        (P, "SE", qd.CR_SE),
+        (P.tolist(), qd.formulas.SE, qd.CR_SE),
+        (np.log(P).astype("float32").astype(float), "NRR", None),
+        (lambda q, p: q @ p, repetition, qd.CR_NRR),
+        (lambda q, p, scale=1.0: scale * (q @ p), repetition, qd.CR_NRR),
+    ],
+)
+def test_all_spellings_mean_the_same_pair(as_a_user, quality, diversity, same):
+    pair = given_pair(quality, diversity)
+    q = P[::-1].copy()
+    if same is not None:
+        assert float(pair.quality(q, P)) == pytest.approx(float(same.quality(q, P)))
+        assert float(pair.diversity(q)) == pytest.approx(float(same.diversity(q)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("LL-XX",), ValueError, "no pair is called 'LL-XX'; there are LL-SE"),
+        (("log(x)",), ValueError, "a formula f needs a g"),
+        (("log(y)", "x"), ValueError, "y is not allowed"),
+        (("ln(x)", "x"), ValueError, r"natural logarithm is log\(x\)"),
+        ((qd.LL_SE, "x"), TypeError, "leave the diversity out"),
+        ((math.log,), TypeError, "alone"),
+        ((None,), TypeError, "got None alone"),
+        ((3, "SE"), ValueError, r"shape \(N,\), got shape \(\)"),
+        (([], "SE"), ValueError, r"got shape \(0,\)"),
+        ((["a"], "SE"), TypeError, "one number a text"),
+        (([1.0, [2.0]], "SE"), TypeError, "one number a text"),
+        (([1.0, np.nan], "SE"), ValueError, "got nan for text 1"),
+        (([np.inf, 1.0], "SE"), ValueError, "got inf for text 0"),
+        ((lambda q, p: q @ p, "SE"), TypeError, r"a function diversity\(q\)"),
+        (("log(x)", 3), TypeError, "g: expected"),
+    ],
+)
+def test_misspelt_pairs_are_refused(as_a_user, arguments, error, message):
+    with pytest.raises(error, match=message):
+        given_pair(*arguments)
+
+
+def test_a_function_without_a_signature_is_one_of_numbers():
+    assert num_arguments(dict) == 1
+    assert num_arguments("x") is None

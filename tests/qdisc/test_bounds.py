@@ -8,7 +8,7 @@ import pytest
 from models import assert_attained, exact, oracle
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.bounds import in_units, sealed_bounds
 from qdtheory.qdisc.certify import bounding_method
 

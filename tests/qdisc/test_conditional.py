@@ -434,8 +434,8 @@ def test_one_text_for_each_condition_repeats_less_than_the_pool():
 def test_no_metric_of_the_pool_sees_the_best_coupling():
     p = np.stack([oracle(SPACE, seed, sigma=1.0) for seed in (0, 1, 2)])
     weights = np.array([0.5, 0.3, 0.2])
-    unseen = qd.LL_SE, qd.BleuPair(SPACE, 3, 2, 4), qd.pairs.NgramPair(SPACE, 1)
-    for pair in (qd.LL_SE, qd.BleuPair(SPACE, 2, 2, 2), qd.pairs.NgramPair(SPACE, 2)):
+    unseen = qd.LL_SE, qd.BleuPair(SPACE, 3, 2, 4), qd.pairs.ngram_pair(SPACE, 1)
+    for pair in (qd.LL_SE, qd.BleuPair(SPACE, 2, 2, 2), qd.pairs.ngram_pair(SPACE, 2)):
         plan = transport_bound(pair, p, weights)
         assert plan.qdisc > 1e-3
         assert gain_of(pair, plan.q, p, weights) == pytest.approx(plan.qdisc, abs=1e-14)

@@ -12,7 +12,7 @@ from models import assert_attained, exact, exact_bleu, oracle
 from scripts import rows_of
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.cubic import STEPS_BETWEEN_CHECKS, _lack, _problem, _projected
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]

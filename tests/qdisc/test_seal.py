@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.seal import seal
 from qdtheory.qdisc.solve import Discrepancy
 

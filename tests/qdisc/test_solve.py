@@ -265,9 +265,9 @@ def test_bad_input(as_a_user):
     p = np.array([0.6, 0.4])
     with pytest.raises(ValueError, match="nonnegative"):
         quality_discrepancy(qd.LL_SE, p - 0.5)
-    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Ngram"):
+    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Pooled"):
         quality_discrepancy(
-            qd.pairs.NgramPair(qd.TextSpace(2, 1), 1), p, method="exact"
+            qd.pairs.ngram_pair(qd.TextSpace(2, 1), 1), p, method="exact"
         )
     for scores in ([-np.inf, 0.0], [np.nan, 0.0], [np.inf, 0.0]):
         pair = qd.LinearPair(

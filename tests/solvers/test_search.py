@@ -125,7 +125,7 @@ def test_equally_diverse_models_of_different_quality():
 @pytest.mark.slow
 def test_compatible_pairs_leave_nothing():
     p = np.random.default_rng(2).dirichlet(np.ones(8), 2)
-    ngrams = qd.pairs.NgramPair(qd.TextSpace(2, 3), 2)
+    ngrams = qd.pairs.ngram_pair(qd.TextSpace(2, 3), 2)
     for pair in (qd.LL_SE, ngrams):
         for row in p:
             found = qd.quality_discrepancy(pair, row, method="ascent", num_starts=8)

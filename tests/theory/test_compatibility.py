@@ -4,12 +4,15 @@ import functools
 import itertools
 import re
 from collections import Counter
+from itertools import product
 
+import jax
 import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
 import sympy
+from jax.scipy.special import digamma
 from models import (
     assert_beats,
     bumpy_pair,
@@ -22,7 +25,7 @@ from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import formula_of
-from qdtheory.theory.compatibility import check_compatibility
+from qdtheory.theory.compatibility import bleu_1_setting, check_compatibility
 
 
 def beta_quality(a):
@@ -159,7 +162,7 @@ STATEMENTS_OF_ONE_P = {
         [0.3, 0.3, 0.2, 0.2],
     ),
     "classes": (
-        qd.pairs.ClusterPair([0, 0, 1, 2, 3], qd.LL_NRR),
+        qd.PooledPair(qd.LL_NRR, [0, 0, 1, 2, 3]),
         [0.125, 0.25, 0.375, 0.125, 0.125],
     ),
     "texts as tokens": (
@@ -176,8 +179,7 @@ def test_no_statement_of_one_p_reads_as_one_of_every_p(as_a_user, name):
     assert (verdict.status, verdict.other_p) == ("not_beaten_at_p", "incompatible")
     assert (verdict.compatible, verdict.witness) == (None, None)
     # By another route: over all P there is one that is beaten.
-    num_texts = None if isinstance(pair, qd.pairs.ClusterPair) else len(p)
-    other = check_compatibility(pair, num_texts=num_texts)
+    other = check_compatibility(pair, num_texts=len(p))
     assert (other.compatible, other.other_p) == (False, None)
     assert_beats(pair, other.witness)
 
@@ -194,12 +196,12 @@ def test_ngram_pairs_are_settled_on_the_ngrams_or_at_a_given_p():
     space = qd.TextSpace(vocab_size=2, lengths=3)
     p = np.random.default_rng(4).dirichlet(np.ones(8))
     for verdict in (
-        check_compatibility(qd.pairs.NgramPair(space, 2), p),
-        check_compatibility(qd.pairs.NgramPair(space, 2)),
+        check_compatibility(qd.pairs.ngram_pair(space, 2), p),
+        check_compatibility(qd.pairs.ngram_pair(space, 2)),
     ):
         assert verdict.compatible
-        assert verdict.reason.startswith("On the n-grams: Theorem 3")
-    mismatched = qd.pairs.NgramPair(space, 2, qd.LL_NRR)
+        assert verdict.reason.startswith("On the 2-grams: Theorem 3")
+    mismatched = qd.pairs.ngram_pair(space, 2, qd.LL_NRR)
     verdict = check_compatibility(mismatched, p)
     assert verdict.compatible is False
     assert_beats(mismatched, verdict.witness)
@@ -737,3 +739,166 @@ def test_a_verdict_is_no_truth_value(pair):
     verdict = qd.check_compatibility(pair)
     with pytest.raises(TypeError, match=r"write verdict\.compatible is True"):
         bool(verdict)
+
+
+# --- Pairs as they are spelt --------------------------------------------------------
+@pytest.mark.parametrize(
+    ("pair", "status"),
+    [
+        (("LL-SE",), "compatible"),
+        (("log(x)", "-x**2"), "incompatible"),
+        (("x", lambda x: -(x**2)), "compatible"),  # code is read as a formula
+        # Other code is not.
+        (("x", lambda x: -(digamma(1 + x) ** 0) * x**2), "undecided"),
+        ((lambda q, p: q @ p, lambda q: -(q**3).sum()), "incompatible"),
+        (
+            ([0.4, 0.3, 0.2, 0.1], "-x**2"),
+            "not_beaten_at_p",
+        ),  # the scores of CR-NRR at this P
+    ],
+)
+def test_every_form_of_a_pair_is_judged(as_a_user, pair, status):
+    assert qd.check(*pair, p=np.array([0.4, 0.3, 0.2, 0.1])).status == status
+
+
+def test_it_is_the_verdict_on_the_pair():
+    assert qd.check("x", "-x**2", num_texts=4) == qd.check_compatibility(qd.CR_NRR)
+
+
+def test_what_the_caller_states_is_passed_on(as_a_user):
+    g = lambda x: -(digamma(1 + x) ** 0) * x**2  # noqa: E731
+    found = qd.check(lambda x: x, g, stated="matched")
+    assert found.compatible
+    assert "stated by the caller" in found.reason
+
+
+# --- The classification of BLEU against Self-BLEU -----------------------------------
+def listed_bleu(space, order, k):
+    """BLEU of each text, the first axis, with each k references."""
+    value = 1.0
+    for n in range(1, order + 1):
+        hits = 0
+        for row in qd.metrics.ngram_matrix(space, n):
+            most = row
+            for _ in range(k - 1):
+                most = np.maximum(most[..., None], row)
+            hits = hits + np.minimum(row.reshape(-1, *[1] * k), most)
+        value = value * (hits / (space.max_length - n + 1)) ** (1 / order)
+    return value
+
+
+def mean_over_references(value, p, number):
+    for _ in range(number):
+        value = value @ p
+    return value
+
+
+def misfit(space, order, r, k, p):
+    """1 + cosine of the gradients, by the list of all references; 0 if antiparallel."""
+    u = mean_over_references(listed_bleu(space, order, r), p, r)
+    value = listed_bleu(space, order, k)
+    v = -mean_over_references(value, p, k)
+    v = v - k * mean_over_references(np.tensordot(p, value, 1), p, k - 1)
+    u, v = (x - x.mean() for x in (u, v))
+    return ((u / np.linalg.norm(u) + v / np.linalg.norm(v)) ** 2).sum() / 2
+
+
+def test_the_listed_gradients_are_those_of_the_pair():
+    space, p = qd.TextSpace(2, 2), np.array([0.4, 0.3, 0.2, 0.1])
+    pair = qd.BleuPair(space, 2, 3, 2)
+    u = np.asarray(pair.text_quality(p))
+    v = np.asarray(jax.grad(pair.diversity)(p))
+    u, v = (x - x.mean() for x in (u, v))
+    gap = ((u / np.linalg.norm(u) + v / np.linalg.norm(v)) ** 2).sum() / 2
+    assert misfit(space, 2, 3, 2, p) == pytest.approx(gap, abs=1e-13)
+
+
+def expected(vocab_size, length, order, r, k):
+    """The classification, as its docstring states it."""
+    if length == 1 and vocab_size == 2:
+        return k <= 3
+    if order == 1 and vocab_size == 2:
+        return max(r, k) <= 2
+    return r == k == 1 and order in (1, length)
+
+
+@pytest.mark.claim("N25.20")
+@pytest.mark.claim("N25.21")
+@pytest.mark.parametrize("size", [(2, 2), (2, 3), (3, 2)])
+def test_gradients_are_antiparallel_in_the_compatible_settings_only(size):
+    space = qd.TextSpace(*size)
+    reals = np.random.default_rng(0).dirichlet(np.ones(space.num_texts), 3)
+    for order, r, k in product(range(1, size[1] + 1), (1, 2, 3, 4), (1, 2, 3)):
+        gap = max(misfit(space, order, r, k, p) for p in reals)
+        # With a kernel they are antiparallel for every order, safe or not.
+        fits = expected(*size, order, r, k) or r == k == 1
+        assert (gap < 1e-20) == fits
+
+
+@pytest.mark.claim("N25.20")
+@pytest.mark.parametrize(
+    ("size", "order", "r", "k"),
+    [
+        ((2, 1), 1, 2, 2),
+        ((2, 1), 1, 5, 3),
+        ((2, 1), 1, 1, 4),
+        ((2, 3), 1, 2, 2),
+        ((2, 3), 2, 1, 1),
+        ((2, 2), 2, 1, 1),
+        ((2, 2), 2, 2, 2),
+        ((2, 2), 1, 3, 1),
+        ((3, 2), 1, 1, 1),
+    ],
+)
+def test_check_decides_every_setting(size, order, r, k):
+    pair = qd.BleuPair(qd.TextSpace(*size), order, r, k)
+    verdict = qd.check_compatibility(pair)
+    assert verdict.compatible is expected(*size, order, r, k)
+    if not verdict.compatible:
+        assert_beats(pair, verdict.witness)
+
+
+@pytest.mark.claim("N25.21")
+@pytest.mark.parametrize(("r", "k"), [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_two_words_the_divergence_is_that_of_the_numbers_of_ones(r, k):
+    space = qd.TextSpace(2, 4)
+    pair = qd.BleuPair(space, 1, r, k)
+    alpha = qd.check_compatibility(pair).alpha
+    ones = space.tokens.sum(axis=1)
+    p, *models = np.random.default_rng(1).dirichlet(np.ones(16), 6)
+    for q in models:
+        gap = alpha * (pair.quality(p, p) - pair.quality(q, p))
+        gap += (1 - alpha) * (pair.diversity(p) - pair.diversity(q))
+        steps = np.cumsum(np.bincount(ones, q - p))[:-1]
+        assert float(gap) == pytest.approx(2 / (2 + k) / 4 * steps @ steps, abs=1e-14)
+
+
+@pytest.mark.claim("N25.22")
+def test_three_texts_without_common_ngrams_leave_one_reference_each():
+    x = sympy.Symbol("x")
+    for r, k in product(range(1, 7), range(1, 4)):
+        f, g = 1 - (1 - x) ** r, -x + x * (1 - x) ** k
+        slope = sympy.diff(g, x)
+        swapped = slope.subs(x, 1 - x) * f - slope * f.subs(x, 1 - x)
+        assert (sympy.expand(swapped) == 0) == (r == k == 1)
+        assert (bleu_1_setting(3, r, k) is None) == (r > 1 or k > 1)
+    # The terms at the ends on which the proof rests, for r = 2k.
+    for k in (2, 3, 4):
+        f, g = 1 - (1 - x) ** (2 * k), -x + x * (1 - x) ** k
+        h = sympy.diff(g, x) / f
+        rise = sympy.limit(sympy.diff(h, x), x, 0)
+        assert rise == -sympy.Rational(k + 1, 4)
+        at_one = -sympy.limit(sympy.diff(h, x), x, 1)
+        assert at_one == (-2 if k == 2 else 0)
+
+
+def test_the_classification_is_of_one_length_without_smoothing():
+    # Compatible by the classification, were it of their kind.
+    for other in (
+        qd.BleuPair(qd.TextSpace(2, (1, 2)), 1, 1, 1),
+        qd.BleuPair(qd.TextSpace(2, 2), 1, 1, 1, smoothing="epsilon"),
+        qd.BleuPair(qd.TextSpace(2, 2), 3, 1, 1),
+    ):
+        assert qd.check_compatibility(other).compatible is not True
+    with pytest.raises(ValueError, match="the pair is of 4 texts, got 5"):
+        qd.check_compatibility(qd.BleuPair(qd.TextSpace(2, 2), 1), num_texts=5)

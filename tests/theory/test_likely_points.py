@@ -17,10 +17,14 @@ PAIRS = {
 }
 
 
+def functions_of(name):
+    return read_functions(PAIRS[name].f, PAIRS[name].g)
+
+
 @pytest.mark.parametrize("num_texts", [2, 3, 9])
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_p_is_an_interior_distribution(name, num_texts):
-    functions = read_functions(PAIRS[name])
+    functions = functions_of(name)
     points = list(likely_points(functions, num_texts))
     again = list(likely_points(functions, num_texts))
     np.testing.assert_array_equal(points, again)
@@ -35,9 +39,9 @@ def test_every_p_is_an_interior_distribution(name, num_texts):
 
 
 def test_a_text_lies_where_f_falls():
-    points = list(likely_points(read_functions(PAIRS["formulas"]), 4))
+    points = list(likely_points(functions_of("formulas"), 4))
     assert np.min(np.abs(np.array(points) - 0.37037)) < 1e-4
-    first = list(islice(likely_points(read_functions(PAIRS["code"]), 4), 32))
+    first = list(islice(likely_points(functions_of("code"), 4), 32))
     assert all(p.max() > 0.6 or p[0] >= 0.6 for p in first)
 
 

@@ -119,7 +119,7 @@ def test_one_per_cent_off_is_beaten(diversity):
     def scores(p):
         return fitting(p) + 0.01 * jnp.std(fitting(p)) * noise / noise.std()
 
-    metrics = metrics_of(qd.ConcavePair(scores, diversity))
+    metrics = metrics_of(qd.ConcavePair(scores, diversity).quality, diversity)
     witnesses = [examine(metrics, p).witness for p in interior(rng, count=30)]
     assert all(w is not None and w.quality_gain > 0 for w in witnesses)
 

@@ -481,7 +481,7 @@ def test_power_divergences_by_symbolic_derivatives():
 def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
     space = qd.TextSpace(vocab_size=vocab_size, lengths=lengths)
     rng = RNG(13)
-    on_texts = qd.pairs.NgramPair(space, n, pair)
+    on_texts = qd.pairs.ngram_pair(space, n, pair)
     p = rng.dirichlet(np.ones(space.num_texts))
     models = rng.dirichlet(np.full(space.num_texts, 0.5), 300)
     models = np.vstack([models, 0.9 * p + 0.1 * models])
@@ -500,7 +500,7 @@ def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
 @pytest.mark.claim("N4.5")
 def test_quality_is_not_linear_with_several_lengths():
     space = qd.TextSpace(vocab_size=2, lengths=(1, 3))
-    pair, p = qd.pairs.NgramPair(space, 1), np.full(10, 0.1)
+    pair, p = qd.pairs.ngram_pair(space, 1), np.full(10, 0.1)
     short, long = np.eye(10)[0], np.eye(10)[-1]
     p = p + 0.05 * (short - np.eye(10)[1])
     half = float(pair.quality((short + long) / 2, p))

@@ -1,5 +1,6 @@
-"""Pairs on n-grams against the pairs of n-gram distributions, and n-grams unseen."""
+"""Pairs on n-grams and classes against the pairs of their distributions."""
 
+import dataclasses
 from collections import Counter
 from itertools import combinations, product
 
@@ -9,7 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from models import CASES, SPACES, SPACES_OF_ONE_LENGTH, counted, draw, positive
+from models import (
+    CASES,
+    SPACES,
+    SPACES_OF_ONE_LENGTH,
+    assert_beats,
+    counted,
+    draw,
+    positive,
+)
 from scipy.linalg import null_space
 
 import qdtheory as qd
@@ -28,7 +37,7 @@ SMALL = [(qd.TextSpace(2, 3), n) for n in (1, 2, 3)] + [(qd.TextSpace(3, 2), 1)]
 def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
     space = SPACES[name]
     q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.pairs.NgramPair(space, n, base)
+    pair = qd.pairs.ngram_pair(space, n, base)
     q_g, p_g = (
         counts / counts.sum() for counts in (counted(space, x, n) for x in (q, p))
     )
@@ -42,15 +51,17 @@ def test_pair_is_the_pair_of_the_ngram_distributions(base, name, n):
 
 
 @pytest.mark.claim("N2.8")
+@pytest.mark.claim("N9.3")
 @pytest.mark.parametrize("name", ONE_LENGTH)
 def test_the_longest_ngrams_are_the_texts(name):
     space = SPACES[name]
-    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.pairs.NgramPair(space, space.max_length)
-    np.testing.assert_allclose(pair.quality(q, p), qd.coverage_rate(q, p), rtol=1e-14)
-    np.testing.assert_allclose(
-        pair.diversity(q), qd.negative_repetition_rate(q), rtol=1e-14
-    )
+    pair = qd.pairs.ngram_pair(space, space.max_length)
+    for seed in range(5):
+        q, p = draw(seed, space.num_texts), draw(seed + 50, space.num_texts)
+        grams = space.ngram_distribution(q, space.max_length)
+        np.testing.assert_allclose(grams, q, rtol=1e-14)
+        np.testing.assert_allclose(pair.quality(q, p), (q * p).sum(), rtol=1e-14)
+        np.testing.assert_allclose(pair.diversity(q), -(q @ q), rtol=1e-14)
 
 
 @pytest.mark.slow
@@ -60,7 +71,7 @@ def test_scores_of_texts(name, base):
     space = SPACES[name]
     q, p = (draw(seed, space.num_texts) for seed in (1, 2))
     for n in range(1, space.max_length + 1):
-        pair = qd.pairs.NgramPair(space, n, base)
+        pair = qd.pairs.ngram_pair(space, n, base)
         scores = pair.text_quality(p)
         np.testing.assert_allclose(
             scores @ q, pair.quality(q, p), rtol=1e-13, atol=1e-14
@@ -75,15 +86,15 @@ def test_scores_of_texts(name, base):
 def test_an_ngram_that_p_lacks_gives_its_texts_no_finite_score():
     space = qd.TextSpace(2, 2)
     p = np.array([1.0, 0.0, 0.0, 0.0])
-    scores = qd.pairs.NgramPair(space, 1, qd.LL_SE).text_quality(p)
+    scores = qd.pairs.ngram_pair(space, 1, qd.LL_SE).text_quality(p)
     assert scores.tolist() == [0.0, -np.inf, -np.inf, -np.inf]
-    assert qd.pairs.NgramPair(space, 1, qd.LL_SE).quality(p, p) == 0
+    assert qd.pairs.ngram_pair(space, 1, qd.LL_SE).quality(p, p) == 0
 
 
 @pytest.mark.parametrize("name", ["2^5", "lengths 2 and 4"])
 def test_the_table_is_an_argument_of_compiled_code(name):
     space = SPACES[name]
-    pair = qd.pairs.NgramPair(space, 2)
+    pair = qd.pairs.ngram_pair(space, 2)
     (table,) = jax.tree.leaves(pair)
     assert table.shape == space.ngrams(2).shape
     p = jnp.asarray(draw(1, space.num_texts))
@@ -108,7 +119,7 @@ def test_the_table_is_an_argument_of_compiled_code(name):
 def test_metrics_are_the_means_over_sampled_texts():
     space = SPACES["4^3"]
     p, q = (draw(seed, space.num_texts) for seed in (1, 2))
-    pair = qd.pairs.NgramPair(space, 2)
+    pair = qd.pairs.ngram_pair(space, 2)
     num = 40_000
     text_keys = jax.random.split(jax.random.key(0), 2)
     first, second = (np.asarray(qd.sample(key, q, num)) for key in text_keys)
@@ -124,19 +135,6 @@ def test_metrics_are_the_means_over_sampled_texts():
     assert abs(agree.mean() + pair.diversity(q)) <= 4 * agree.std() / np.sqrt(num)
 
 
-@pytest.mark.claim("N9.3")
-@pytest.mark.parametrize("space", SPACES_OF_ONE_LENGTH, ids=str)
-def test_the_longest_order_is_the_text(space):
-    for seed in range(5):
-        q, p = draw(seed, space.num_texts), draw(seed + 50, space.num_texts)
-        n = space.max_length
-        grams = space.ngram_distribution(q, n)
-        np.testing.assert_allclose(grams, q, rtol=1e-14)
-        np.testing.assert_allclose(
-            qd.pairs.NgramPair(space, n).quality(q, p), (q * p).sum()
-        )
-
-
 @pytest.mark.claim("N9.5")
 @pytest.mark.parametrize(
     "space", [*SPACES_OF_ONE_LENGTH, qd.TextSpace(3, (1, 2, 3))], ids=str
@@ -148,7 +146,7 @@ def test_every_curve_through_p_has_slope_minus_two(space, seed):
     step -= p * step.sum()
     t, rises = 1e-3, []
     for n in range(1, space.max_length + 1):
-        pair = qd.pairs.NgramPair(space, n)
+        pair = qd.pairs.ngram_pair(space, n)
         ends = p + t * step, p - t * step
         du = float(pair.quality(ends[0], p) - pair.quality(ends[1], p))
         dv = float(pair.diversity(ends[0]) - pair.diversity(ends[1]))
@@ -218,7 +216,7 @@ def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
 @few_examples
 def test_only_the_references_must_hold_every_ngram(seed, n):
     rng = np.random.default_rng(seed)
-    full, pair = positive(seed, 64), qd.pairs.NgramPair(SPACE, n, qd.LL_SE)
+    full, pair = positive(seed, 64), qd.pairs.ngram_pair(SPACE, n, qd.LL_SE)
     # Texts without token 3: no n-gram with it.
     lacking = np.where((SPACE.tokens < 3).all(1), rng.random(64), 0)
     lacking /= lacking.sum()
@@ -243,6 +241,12 @@ def test_smoothed_log_likelihood_goes_like_the_unseen_mass(seed):
         np.testing.assert_allclose(ll, rest + mass * np.log(epsilon), atol=2 * epsilon)
 
 
+def assert_ties(pair, q, p, atol):
+    """Assert that two distributions have the same quality and diversity."""
+    assert abs(float(pair.quality(q, p) - pair.quality(p, p))) <= atol
+    assert abs(float(pair.diversity(q) - pair.diversity(p))) <= atol
+
+
 @pytest.mark.claim("N5.17")
 @given(sizes=st.lists(st.integers(-5, 5), min_size=3, max_size=3).filter(any))
 def test_swaps_that_keep_all_bigrams_tie(sizes):
@@ -253,9 +257,7 @@ def test_swaps_that_keep_all_bigrams_tie(sizes):
         q[space.index(np.array([a, b, a]))] += size / 200
         q[space.index(np.array([b, a, b]))] -= size / 200
     p = np.full(27, 1 / 27)
-    pair = qd.pairs.NgramPair(space, 2)
-    assert abs(float(pair.quality(q, p) - pair.quality(p, p))) <= 1e-15
-    assert abs(float(pair.diversity(q) - pair.diversity(p))) <= 1e-15
+    assert_ties(qd.pairs.ngram_pair(space, 2), q, p, 1e-15)
     assert abs(q - p).max() > 1e-3
 
 
@@ -267,7 +269,67 @@ def test_texts_of_equal_bigrams_tie():
     unseen = null_space(np.asarray(qd.metrics.ngram_matrix(space, 2)))
     way = unseen @ rng.normal(size=unseen.shape[1])
     q = p + 0.5 * way * (p / np.abs(way)).min()
-    pair = qd.pairs.NgramPair(space, 2)
-    assert float(pair.quality(q, p) - pair.quality(p, p)) == pytest.approx(0, abs=1e-14)
-    assert float(pair.diversity(q) - pair.diversity(p)) == pytest.approx(0, abs=1e-14)
+    assert_ties(qd.pairs.ngram_pair(space, 2), q, p, 1e-14)
     assert float(qd.metrics.total_variation(q, p)) > 1e-3
+
+
+# --- Classes of texts ---------------------------------------------------------------
+CLASSES = [0, 1, 0, 2, 2, 3, 0]
+
+
+def models(seed, number):
+    return np.random.default_rng(seed).dirichlet(np.ones(len(CLASSES)), number)
+
+
+@pytest.mark.claim("N25.16")
+@pytest.mark.parametrize("pair", [qd.LL_SE, qd.CR_NRR, qd.LL_NRR])
+def test_values_are_those_of_the_classes(pair):
+    on_classes = qd.PooledPair(pair, CLASSES)
+    q, p = models(0, 2)
+    of_q, of_p = (np.bincount(CLASSES, x) for x in (q, p))
+    for value, expected in (
+        (on_classes.quality(q, p), pair.quality(of_q, of_p)),
+        (on_classes.quality(q, p), q @ on_classes.text_quality(p)),
+        (on_classes.diversity(q), pair.diversity(of_q)),
+    ):
+        assert float(value) == pytest.approx(float(expected), abs=1e-14)
+
+
+@pytest.mark.claim("N25.16")
+def test_the_verdict_is_that_of_the_classes():
+    assert qd.check_compatibility(qd.PooledPair(qd.LL_SE, CLASSES)).compatible is True
+    pair = qd.PooledPair(qd.LL_NRR, CLASSES)
+    for real in (None, models(1, 1)[0]):
+        verdict = qd.check_compatibility(pair, real)
+        assert verdict.compatible is False
+        assert_beats(pair, verdict.witness)
+        if real is not None:
+            np.testing.assert_allclose(verdict.witness.p, real, atol=1e-15)
+    with pytest.raises(ValueError, match="the pair is of 7 texts, got 3"):
+        qd.check_compatibility(pair, num_texts=3)
+
+
+@pytest.mark.claim("N25.17")
+def test_mass_moved_within_a_class_changes_nothing():
+    (p,) = models(2, 1)
+    q = p.copy()
+    q[0], q[2] = p[0] + p[2], 0
+    assert_ties(qd.PooledPair(qd.LL_SE, CLASSES), q, p, 1e-14)
+    assert float(qd.metrics.total_variation(q, p)) == pytest.approx(p[2])
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    "classes", [[0, 2], [-1, 0], [0.5], [], [[0], [2]], [[[0]]], [True]]
+)
+def test_bad_classes_are_refused(classes):
+    with pytest.raises(ValueError, match="classes must be one whole number a text"):
+        qd.PooledPair(qd.LL_SE, classes)
+
+
+def test_another_map_is_read_anew():
+    pair = qd.PooledPair(qd.LL_SE, CLASSES)
+    other = dataclasses.replace(pair, map=np.array([[0, 1], [1, -1]]), of="tokens")
+    assert (other.num_outcomes, other.one_length) == (2, False)
+    assert (pair.num_outcomes, pair.one_length) == (4, True)
+    assert (pair.name, other.name) == ("LL-SE on 4 classes", "LL-SE on tokens")

@@ -8,7 +8,7 @@ import pytest
 from jax.core import Tracer
 
 import qdtheory as qd
-from qdtheory.pairs.posed import pose
+from qdtheory.pairs.forms import pose
 from qdtheory.world import distributions
 
 P = np.array([0.4, 0.3, 0.2, 0.1])
@@ -18,9 +18,9 @@ PAIRS = {
     "BLEU of one token": qd.pairs.single_token_bleu_pair(2, 10),
     "linear": qd.LinearPair(jnp.sqrt, qd.formulas.NRR),
     "BLEU-1": qd.BleuPair(SPACE, 1, 2, 3),
-    "BLEU-2, quadratic": qd.BleuPair(SPACE, 2, 2, 1),
+    "BLEU-2, quadratic": qd.BleuPair(SPACE, 2, 2, 1, smoothing="epsilon"),
     "kernel": qd.KernelPair(np.eye(4) + 0.2),
-    "n-grams": qd.pairs.NgramPair(SPACE, 1),
+    "n-grams": qd.pairs.ngram_pair(SPACE, 1),
     "concave": qd.ConcavePair(jnp.asarray, lambda q: -jnp.square(q).sum()),
     "functions": qd.FunctionPair(lambda q, p: q @ p, lambda q: -jnp.square(q).sum()),
 }
