@@ -43,17 +43,7 @@ MAX_PIECES = 3000
 def enclosed(
     tree: Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
 ) -> list | None:
-    """Taylor's coefficients of a formula at a number, told to 64 bits of the largest.
-
-    Args:
-        tree: the formula.
-        x: the number.
-        order: of the highest.
-        unit: of the distance from x.
-
-    Returns:
-        An Arb ball each; None if one is not finite.
-    """
+    """Taylor's coefficients at x, told to 64 bits of the largest; None if infinite."""
     terms, largest = [], arb(0)
     for precision in PRECISIONS:
         with ctx.workprec(precision):
@@ -67,13 +57,6 @@ def enclosed(
 @lru_cache(maxsize=512)
 def limits(tree: Tree, end: int) -> tuple[float, float]:
     """The limits of a formula and of its slope at an end of (0, 1).
-
-    Args:
-        tree: the formula.
-        end: 0 or 1.
-
-    Returns:
-        Numbers, infinite, or NaN where there is no limit.
 
     Example:
         >>> limits(("*", "x", ("log", "x")), 0)
@@ -106,21 +89,7 @@ def _limit(sequence: list) -> float:
 
 
 def error_of(tree: Tree) -> float:
-    """Error of a formula and of two derivatives in 64 bits, as it is written.
-
-    Args:
-        tree: the formula.
-
-    Returns:
-        The largest error at the points tried, relative to size and change; infinite
-        if one is not finite.
-
-    Example:
-        >>> error_of(("*", "x", ("log", "x"))) <= 1e-15
-        True
-        >>> error_of(("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))) > 1e-9
-        True
-    """
+    """Error of a formula and of two derivatives in 64 bits, as it is written."""
     found = in_numpy(tree, TRIED)
     tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
     if len(rows := [row for row in tried if row]) < len(tried):
@@ -187,14 +156,7 @@ class Table:
 
 
 def tabulate(tree: Tree) -> Table | None:
-    """Make the table of a formula.
-
-    Args:
-        tree: the formula.
-
-    Returns:
-        The table; None if it would be too large.
-    """
+    """Make the table of a formula."""
     rows: list[tuple[float, float, float, list[float]]] = []
     waiting, tried = list(_first_pieces())[::-1], 0
     while waiting:
@@ -322,19 +284,7 @@ def _parts(jet: Jet) -> tuple:
 
 @lru_cache(maxsize=256)
 def numerics(tree: Tree) -> Numerics:
-    """Find out how a formula is evaluated.
-
-    Args:
-        tree: any tree.
-
-    Returns:
-        The way.
-
-    Example:
-        >>> cancels = ("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))
-        >>> round(float(numerics(cancels).in_numpy(np.array(0.5)).value), 22)
-        5.00000000125e-10
-    """
+    """Find out how a formula is evaluated."""
     zero, table = limits(tree, 0), None
     if (error := error_of(tree)) > AGREED:
         tree = simplified(tree)

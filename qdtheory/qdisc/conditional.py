@@ -23,6 +23,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.posed import Posed
 from qdtheory.pairs.separable import SeparablePair
@@ -37,7 +38,6 @@ from qdtheory.solvers.interior_point import (
 )
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CERTIFIED, CLOSED, EPS, NOISE
 from qdtheory.world.records import Record

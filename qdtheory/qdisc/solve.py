@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import LinearPair, Pair, expected_score
 from qdtheory.pairs.concave import Functional
 from qdtheory.pairs.forms import is_concave, separable_form
@@ -58,7 +59,6 @@ from qdtheory.theory.frontier import (
     score_gaps,
     weight_of,
 )
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.numbers import (
     CONTRADICTION,
     NOISE,

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.formulas.domains import check_smooth
 from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.shape import check_smooth
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
@@ -28,16 +28,18 @@ from qdtheory.pairs.separable import SeparablePair
 from qdtheory.pairs.vendi import VendiPair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
+    likely_points,
     orders_three_texts,
     orders_two_texts,
+    random_points,
 )
 from qdtheory.theory.bleu_settings import compatible_setting, is_classified
+from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.theory.likely_points import likely_points, random_points
 from qdtheory.theory.optimality import (
     Metrics,
     examine,
@@ -55,7 +57,6 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record

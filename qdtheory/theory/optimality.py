@@ -17,15 +17,15 @@ from flint import ctx
 from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.formulas.trees import PRECISION, ball
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.concave import ConcavePair
 from qdtheory.pairs.ngram import NgramPair
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.directions import least_direction
+from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import centred_eigenvalues
-from qdtheory.theory.shape import is_strictly_concave
-from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.

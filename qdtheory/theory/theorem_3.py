@@ -17,10 +17,10 @@ import jax
 import numpy as np
 
 from qdtheory.formulas.code import Code
-from qdtheory.formulas.domains import SMOOTH, find_hole
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.scalar_functions import formula_of, jet_of
+from qdtheory.formulas.shape import SMOOTH, find_hole
 from qdtheory.formulas.signs import (
     Sign,
     find_sign,
@@ -90,18 +90,7 @@ class Functions:
 
 
 def read_functions(pair: SeparablePair) -> Functions:
-    """Read f and g, once for all tests.
-
-    Args:
-        pair: f and g, formulas or code.
-
-    Returns:
-        Their formulas, if both have one, and their derivatives on the grid.
-
-    Raises:
-        ValueError: a value or derivative that the theorem needs is not finite on the
-            grid, although no proof shows that f and g are smooth.
-    """
+    """Read f and g, once for all tests."""
     f, g = formula_of(pair.f), formula_of(pair.g)
     ends = (h.trusted for h in (pair.f, pair.g) if isinstance(h, Code))
     x = np.maximum(GRID, trusted := max(ends, default=0.0))
@@ -150,14 +139,6 @@ def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
     r"""Fit $g' = w_0 f + b_0$ on the grid and look for a violation of Theorem 3.
 
     Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
-
-    Args:
-        f: f with its derivatives at x.
-        g: g with its derivatives at x.
-        x: ascending points of (0, 1).
-
-    Returns:
-        The fit.
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
@@ -238,13 +219,6 @@ class Proof:
 def refute_theorem_3(f: Expression, g: Expression) -> str | None:
     """Refute g'' = w0 f' at four points, in ball arithmetic of 77 digits.
 
-    Args:
-        f: a formula with a finite derivative on (0, 1).
-        g: a formula with two finite derivatives on (0, 1).
-
-    Returns:
-        The violation and its place, or None if there is none at the four points.
-
     Example:
         >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
         "g''/f' differs between x = 137/1000 and x = 207/500"
@@ -268,13 +242,6 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     """Prove symbolically that g'' = w0 f' with w0 < 0, in bounded time.
 
     That f and g are defined and f increases on all of (0, 1) is proved elsewhere.
-
-    Args:
-        f: a formula for quality.
-        g: a formula for diversity.
-
-    Returns:
-        The proof with its exact constants, or None if none is found.
 
     Example:
         >>> proof = prove_theorem_3(Expression("log(x)"), Expression("-x*log(x)"))
@@ -306,28 +273,12 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
 
 
 def increases(f: Expression) -> Sign:
-    """Prove that f increases strictly on (0, 1), or falls: the sign of its slope.
-
-    Args:
-        f: a formula, smooth on (0, 1).
-
-    Returns:
-        The sign of f', 1 if f increases strictly.
-    """
+    """Prove that f increases strictly on (0, 1), or falls: the sign of its slope."""
     return sign_of(f.derivatives()[1], variable())
 
 
 def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
-    """List the hypotheses of Theorem 3 that fail or are not proved.
-
-    Args:
-        f: a formula for quality.
-        g: a formula for diversity.
-        proof: from `prove_theorem_3`.
-
-    Yields:
-        What fails, in words.
-    """
+    """List the hypotheses of Theorem 3 that fail or are not proved."""
     if proof is None:
         refuted = refute_theorem_3(f, g)
         if refuted is not None:

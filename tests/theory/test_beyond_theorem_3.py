@@ -1,6 +1,6 @@
 """Compatible pairs beyond Theorem 3, by integers, polynomials, grids and searches."""
 
-from itertools import product
+from itertools import islice, product
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +16,13 @@ from verdict_referee import beaten
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import formula_of
-from qdtheory.theory.beyond_theorem_3 import keeps_order_with_one_text
+from qdtheory.theory.beyond_theorem_3 import (
+    keeps_order_with_one_text,
+    likely_points,
+    random_points,
+)
 from qdtheory.theory.compatibility import check_compatibility
+from qdtheory.theory.theorem_3 import read_functions
 
 THIRD = 1 / 3
 
@@ -355,3 +360,42 @@ def test_no_model_beats_any_p_in_x_minus_x_squared():
             rise = (models**3 / 3 - models**2 / 2).sum(axis=1)
             rise -= (p**3 / 3 - p**2 / 2).sum()
             assert not ((gain > 0) & (rise > 0)).any()
+
+
+# --- The P that are tried: interior, the same each time, with the suspect texts -----
+
+# f falls within 1e-4 of .37037037 only, between the points of the grid.
+NARROW = "x - 1e-5*exp(-((10000*x - 3703.7037)**2))"
+DRAWN_FOR = {
+    "formulas": qd.SeparablePair(qd.Expression(NARROW), qd.formulas.NRR),
+    "code": qd.SeparablePair(lambda x: x * (1.2 - x), lambda x: -(x**2)),
+}
+
+
+@pytest.mark.parametrize("num_texts", [2, 3, 9])
+@pytest.mark.parametrize("name", DRAWN_FOR)
+def test_every_p_is_an_interior_distribution(name, num_texts):
+    functions = read_functions(DRAWN_FOR[name])
+    points = list(likely_points(functions, num_texts))
+    again = list(likely_points(functions, num_texts))
+    np.testing.assert_array_equal(points, again)
+    assert np.shape(points)[1] == num_texts
+    assert np.min(points) > 0
+    np.testing.assert_allclose(np.sum(points, axis=1), 1, rtol=1e-12)
+    # The random ones are among them, in their order.
+    random = np.array(list(random_points(num_texts)))
+    assert len(random) == 64
+    rows = [next(i for i, p in enumerate(points) if (p == r).all()) for r in random]
+    assert rows == sorted(rows)
+
+
+def test_a_text_lies_where_f_falls():
+    points = list(likely_points(read_functions(DRAWN_FOR["formulas"]), 4))
+    assert np.min(np.abs(np.array(points) - 0.37037)) < 1e-4
+    first = list(islice(likely_points(read_functions(DRAWN_FOR["code"]), 4), 32))
+    assert all(p.max() > 0.6 or p[0] >= 0.6 for p in first)
+
+
+def test_many_texts_are_drawn_less_often():
+    assert len(list(random_points(2**14))) == 16
+    assert len(list(random_points(2**20))) == 1
