@@ -17,12 +17,16 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.code import Code
-from qdtheory.formulas.scalar_functions import ScalarFunction, jet_of, limits_at_zero
+from qdtheory.formulas.scalar_functions import (
+    ScalarFunction,
+    jet_of,
+    limits_at_zero,
+    order_of,
+)
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import LinearPair, Pair, expected_score, total_diversity
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
-    order_of,
     order_two_moments,
     require_concave,
     solver,
