@@ -72,7 +72,7 @@ from .theory.frontier import (
 from .theory.kernel_criterion import kernel_criterion as kernel_criterion
 from .theory.scoring_rules import compatible_quality as compatible_quality
 from .theory.theorem_1 import check_rationality as check_rationality
-from .theory.witness import Witness as Witness
+from .theory.dominance import Witness as Witness
 from .qdisc.bounds import Bounds as Bounds
 from .qdisc.certify import (
     certify as certify,

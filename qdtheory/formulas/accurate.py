@@ -6,7 +6,6 @@ it is evaluated as written; elsewhere by a table of Taylor polynomials, whose re
 Arb bounds. Values and slopes at 0 and 1 are limits.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -18,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, ctx
 
-from qdtheory.formulas.jets import Jet
+from qdtheory.formulas.jets import Jet, chosen
 from qdtheory.formulas.trees import Tree, ball, balls, in_jax, in_numpy, simplified
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
@@ -43,17 +42,7 @@ MAX_PIECES = 3000
 def enclosed(
     tree: Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
 ) -> list | None:
-    """Taylor's coefficients of a formula at a number, told to 64 bits of the largest.
-
-    Args:
-        tree: the formula.
-        x: the number.
-        order: of the highest.
-        unit: of the distance from x.
-
-    Returns:
-        An Arb ball each; None if one is not finite.
-    """
+    """Taylor's coefficients at x, told to 64 bits of the largest; None if infinite."""
     terms, largest = [], arb(0)
     for precision in PRECISIONS:
         with ctx.workprec(precision):
@@ -66,29 +55,22 @@ def enclosed(
 
 @lru_cache(maxsize=512)
 def limits(tree: Tree, end: int) -> tuple[float, float]:
-    """The limits of a formula and of its slope at an end of (0, 1).
+    """The limits of a formula and of its slope at an end of (0, 1); NaN if none.
 
-    Args:
-        tree: the formula.
-        end: 0 or 1.
-
-    Returns:
-        Numbers, infinite, or NaN where there is no limit.
-
-    Example:
-        >>> limits(("*", "x", ("log", "x")), 0)
-        (0.0, -inf)
+    >>> limits(("*", "x", ("log", "x")), 0)
+    (0.0, -inf)
     """
-    inwards = [Fraction(1, 2**k) for k in LADDER]
-    # A value is compared with how far it is from its limit, a slope with the value.
-    found = [
-        (enclosed(tree, abs(end - x), 1, x), enclosed(tree, abs(end - x), 1))
-        for x in inwards
-    ]
-    if len(rows := [(a[0], b[1]) for a, b in found if a and b]) < len(found):
-        return np.nan, np.nan
+    values, slopes = [], []
+    for step in (Fraction(1, 2**k) for k in LADDER):
+        at = abs(end - step)
+        # A value is compared with how far it is from its limit, a slope with the value.
+        by_step, by_value = enclosed(tree, at, 1, step), enclosed(tree, at, 1)
+        if by_step is None or by_value is None:
+            return np.nan, np.nan
+        values.append(by_step[0])
+        slopes.append(by_value[1])
     with ctx.workprec(PRECISIONS[0]):
-        return _limit([row[0] for row in rows]), _limit([row[1] for row in rows])
+        return _limit(values), _limit(slopes)
 
 
 def _limit(sequence: list) -> float:
@@ -101,26 +83,12 @@ def _limit(sequence: list) -> float:
     if abs(ratio) > 0.75:  # a logarithm's doubles
         return float(np.copysign(np.inf, float(after)))
     # Differences like those of 1/log(x) halve: add what is left of them.
-    found = float(last + after * ratio / (1 - ratio))
-    return found if abs(found) > 1e-6 * abs(float(after)) else 0.0
+    limit = float(last + after * ratio / (1 - ratio))
+    return limit if abs(limit) > 1e-6 * abs(float(after)) else 0.0
 
 
 def error_of(tree: Tree) -> float:
-    """Error of a formula and of two derivatives in 64 bits, as it is written.
-
-    Args:
-        tree: the formula.
-
-    Returns:
-        The largest error at the points tried, relative to size and change; infinite
-        if one is not finite.
-
-    Example:
-        >>> error_of(("*", "x", ("log", "x"))) <= 1e-15
-        True
-        >>> error_of(("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))) > 1e-9
-        True
-    """
+    """Error of a formula and of two derivatives in 64 bits, as it is written."""
     found = in_numpy(tree, TRIED)
     tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
     if len(rows := [row for row in tried if row]) < len(tried):
@@ -149,18 +117,15 @@ def _derivatives(terms: list, x: float) -> list[float]:
 class Table:
     """Taylor polynomials on pieces of [LEAST_PROBABILITY, 1].
 
-    Attributes:
-        starts: where the pieces start, ascending, shape (pieces,).
-        centres: where the polynomials are expanded, shape (pieces,).
-        radii: half the sizes of the pieces, their units of x, shape (pieces,).
-        terms: their coefficients, lowest first, shape (terms, pieces).
-        slope: the limit at 1, where no polynomial has it if it is infinite.
+    The pieces start at ascending numbers; the coefficients of their polynomials, lowest
+    first, shape (terms, pieces), are of x - centre in units of the radius.
     """
 
     starts: np.ndarray
     centres: np.ndarray
     radii: np.ndarray
     terms: np.ndarray
+    # The limit at 1, where no polynomial has it if it is infinite.
     slope: float
 
     def in_numpy(self, x: np.ndarray) -> Jet:
@@ -187,16 +152,10 @@ class Table:
 
 
 def tabulate(tree: Tree) -> Table | None:
-    """Make the table of a formula.
-
-    Args:
-        tree: the formula.
-
-    Returns:
-        The table; None if it would be too large.
-    """
+    """Make the table of a formula."""
     rows: list[tuple[float, float, float, list[float]]] = []
-    waiting, tried = list(_first_pieces())[::-1], 0
+    ends = np.r_[LEAST_PROBABILITY, 2.0 ** (-np.arange(664, -1, -1) / 2)]
+    waiting, tried = [*pairwise(ends.tolist())][::-1], 0
     while waiting:
         (low, high), tried = waiting.pop(), tried + 1
         centre = low + (high - low) / 2
@@ -214,19 +173,14 @@ def tabulate(tree: Tree) -> Table | None:
     rows.append((1.0, 1.0, 1.0, [end] if last is None else list(map(float, last))))
     starts, centres, radii = (np.array([row[n] for row in rows]) for n in range(3))
     terms = np.zeros((len(rows), NUM_TERMS))
-    for row, (*_, found) in zip(terms, rows, strict=True):
-        row[: len(found)] = found
+    for row, (*_, coefficients) in zip(terms, rows, strict=True):
+        row[: len(coefficients)] = coefficients
     return Table(starts, centres, radii, terms.T, slope)
 
 
-def _first_pieces() -> Iterator[tuple[float, float]]:
-    ends = np.r_[LEAST_PROBABILITY, 2.0 ** (-np.arange(664, -1, -1) / 2)]
-    return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
-
-
 def _at(tree: Tree, x: float) -> float:
-    found = enclosed(tree, Fraction(x), 0)
-    return np.nan if found is None else float(found[0])
+    value = enclosed(tree, Fraction(x), 0)
+    return np.nan if value is None else float(value[0])
 
 
 def _polynomial(tree: Tree, centre: float, radius: float) -> list[float] | None:
@@ -235,57 +189,48 @@ def _polynomial(tree: Tree, centre: float, radius: float) -> list[float] | None:
     terms = enclosed(tree, at, NUM_TERMS - 1, unit)
     if terms is None:
         return None
-    found = list(map(float, terms))
+    value, *changes = coefficients = [*map(float, terms)]
     with ctx.workprec(PRECISIONS[1]):
         over = ball(at) + arb(0, radius)
         rest = balls(tree, over, NUM_TERMS, PRECISIONS[1], unit)[-1]
         rest = abs(rest) * NUM_TERMS**2
-    changes = max(map(abs, found[1:]))
-    return (
-        found if rest <= max(EPS / 4 * changes, EPS**2 * abs(found[0]), TINY) else None
-    )
+    room = max(EPS / 4 * max(map(abs, changes)), EPS**2 * abs(value), TINY)
+    return coefficients if rest <= room else None
 
 
 # --- One formula --------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Numerics:
-    """How a formula is evaluated in 64 bits.
+    """How a formula is evaluated in 64 bits."""
 
-    Attributes:
-        tree: the formula, or a simpler one that is equal.
-        zero: limits of value and slope at 0; infinite, or NaN where there is none.
-        table: polynomials; None if the tree is evaluated as it is written.
-        whole: whether the tree needs no limit at 0.
-        error: of value and slope, relative to their size and change; infinite where
-            neither way is accurate.
-    """
-
+    # The formula, or a simpler one that is equal.
     tree: Tree
+    # Limits of value and slope at 0: infinite, or NaN where there is none.
     zero: tuple[float, float]
+    # None if the tree is evaluated as it is written.
     table: Table | None
+    # Whether the tree needs no limit at 0.
     whole: bool
+    # Of value and slope, relative to size and change; infinite if no way is accurate.
     error: float
 
+    @np.errstate(all="ignore")  # infinite values are told by who uses them
     def in_numpy(self, x: np.ndarray) -> Jet:
         """Value, slope and curvature at numbers in [0, 1]."""
-        with np.errstate(all="ignore"):  # infinite values are told by who uses them
-            return self._in_numpy(x)
-
-    def _in_numpy(self, x: np.ndarray) -> Jet:
         if self.whole:
             return in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
         at, near = np.asarray(np.maximum(x, LEAST_PROBABILITY)), x < LEAST_PROBABILITY
         jet = in_numpy(self.tree, at)
         if self.table is not None:
-            jet = _chosen(x <= 1, self.table.in_numpy(at), jet)
+            jet = chosen(x <= 1, self.table.in_numpy(at), jet)
         if np.isfinite(start):
             line = Jet(start + jet.slope * x, jet.slope, 0 * x)
         else:
             by_log = jet.slope * LEAST_PROBABILITY
             value = jet.value + by_log * np.log(x / LEAST_PROBABILITY)
             line = Jet(value, by_log / x, -by_log / x / x)
-        return _chosen(near, line, jet)
+        return chosen(near, line, jet)
 
     @cached_property
     def least(self) -> tuple[float, float]:
@@ -304,37 +249,21 @@ class Numerics:
             beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
             inside = self.table.in_jax(jnp.where(x <= 1, at, 1.0))
             value = jnp.where(x <= 1, inside, beyond)
-        least, slope = self.least
-        if np.isfinite(self.zero[0]):
-            near = self.zero[0] + slope * x
+        (least, slope), (start, steepest) = self.least, self.zero
+        if np.isfinite(start):
+            near = start + slope * x
         else:
             near = least + slope * LEAST_PROBABILITY * jnp.log(x / LEAST_PROBABILITY)
+        if np.isfinite(start) and np.isinf(steepest):
+            # A root has an infinite slope at 0 as the formula has, and no other value.
+            root = jnp.sqrt(jnp.where(x == 0, x, 1.0))
+            near = jnp.where(x == 0, start + np.sign(steepest) * root, near)
         return jnp.where(x < LEAST_PROBABILITY, near, value)
-
-
-def _chosen(which: np.ndarray, a: Jet, b: Jet) -> Jet:
-    return Jet(*(np.where(which, *part) for part in zip(*map(_parts, (a, b)))))
-
-
-def _parts(jet: Jet) -> tuple:
-    return jet.value, jet.slope, jet.curvature
 
 
 @lru_cache(maxsize=256)
 def numerics(tree: Tree) -> Numerics:
-    """Find out how a formula is evaluated.
-
-    Args:
-        tree: any tree.
-
-    Returns:
-        The way.
-
-    Example:
-        >>> cancels = ("-", ("exp", ("*", "x", Fraction(1, 10**9))), Fraction(1))
-        >>> round(float(numerics(cancels).in_numpy(np.array(0.5)).value), 22)
-        5.00000000125e-10
-    """
+    """Whether a formula is evaluated as it is written, simplified or tabulated."""
     zero, table = limits(tree, 0), None
     if (error := error_of(tree)) > AGREED:
         tree = simplified(tree)

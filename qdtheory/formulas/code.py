@@ -8,7 +8,7 @@ choice (`where`, `cond`, `maximum`) that falls one way on all of (0, 1) is made 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import Any
 
 import jax
@@ -25,6 +25,7 @@ from qdtheory.formulas.trees import (
     Tree,
     folded,
     names,
+    rebuilt,
     size_of,
 )
 from qdtheory.world.numbers import EPS
@@ -32,8 +33,7 @@ from qdtheory.world.numbers import EPS
 # Of the formula written out; larger ones are slow to read, and no proof ends on them.
 MAX_OPERATIONS = 1000
 MAX_LOOP = 64
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-ONE = Fraction(1)
+ONE, ZERO = Fraction(1), Fraction(0)
 
 
 class NoFormula(Exception):
@@ -42,20 +42,12 @@ class NoFormula(Exception):
 
 @lru_cache(maxsize=256)
 def formula_of_code(h: Callable) -> Expression | str:
-    """Read code as a formula.
+    """Read code as a formula, or say what keeps it from being one.
 
-    Args:
-        h: a function of one number that JAX can trace.
-
-    Returns:
-        The formula; or what keeps the code from being one: an operation without a
-        formula, an intermediate result in less than 64 bits, too many operations.
-
-    Example:
-        >>> formula_of_code(lambda x: x * jnp.log1p(1 / x - 1))
-        Expression(text='x*log(1 + 1/x - 1)')
-        >>> formula_of_code(jax.scipy.special.digamma)
-        'the operation digamma has no formula'
+    >>> formula_of_code(lambda x: x * jnp.log1p(1 / x - 1))
+    Expression(text='x*log(1 + 1/x - 1)')
+    >>> formula_of_code(jax.scipy.special.digamma)
+    'the operation digamma has no formula'
     """
     try:
         with jax.ensure_compile_time_eval():
@@ -196,17 +188,20 @@ def _applied(equation: Any, operands: list) -> list:
     if any(variable.aval.shape for variable in equation.outvars):
         raise NoFormula("it computes with arrays")
     if name in ("integer_pow", "square"):
-        return [_power(_a_tree(operands[0]), Fraction(params.get("y", 2)))]
+        return [folded("**", _a_tree(operands[0]), Fraction(params.get("y", 2)))]
     if name == "pow":
         exponent = _a_tree(operands[1])
         if not isinstance(exponent, Fraction):
             return [("exp", ("*", exponent, ("log", _a_tree(operands[0]))))]
-        return [_power(_a_tree(operands[0]), exponent)]
-    if name not in OPERATIONS:
-        raise NoFormula(f"the operation {name} has no formula")
-    # A jump is where the floats put it: 0.6 in a comparison is that float.
-    exactly = name in COMPARISONS
-    return [OPERATIONS[name](*(_a_tree(part, exactly) for part in operands))]
+        return [folded("**", _a_tree(operands[0]), exponent)]
+    if name in OF_NUMBERS:
+        return [OF_NUMBERS[name](*(_number(_a_tree(part)) for part in operands))]
+    if name in COMPARISONS:
+        # A jump is where the floats put it: 0.6 in a comparison is that float.
+        return [COMPARISONS[name](*(_a_tree(part, exactly=True) for part in operands))]
+    if name in OF_ANY:
+        return [OF_ANY[name](*map(_a_tree, operands))]
+    raise NoFormula(f"the operation {name} has no formula")
 
 
 def _is_tree(value: Any) -> bool:
@@ -234,7 +229,7 @@ def _is_condition(tree: Any) -> bool:
 
 def _number(tree: Tree) -> Tree:
     """A condition as 0 or 1."""
-    return folded("where", tree, ONE, Fraction(0)) if _is_condition(tree) else tree
+    return folded("where", tree, ONE, ZERO) if _is_condition(tree) else tree
 
 
 def _chosen(branches: Sequence, which: Any, *operands: Any) -> list:
@@ -269,20 +264,36 @@ def _unrolled(params: dict, operands: list) -> list:
     return carry
 
 
-def _power(base: Tree, exponent: Fraction) -> Tree:
-    return folded("**", base, exponent)
+# --- What operations are as formulas --------------------------------------------------
+def _less(a: Tree, b: Tree) -> Tree:
+    return folded("<", a, b)
 
 
-def _binary(name: str) -> Callable[..., Tree]:
-    return lambda a, b: folded(name, _number(a), _number(b))
+def _greatest(a: Tree, b: Tree) -> Tree:
+    return folded("where", _less(a, b), b, a)
 
 
-def _function(name: str) -> Callable[..., Tree]:
-    return lambda a: folded(name, _number(a))
+def _least(a: Tree, b: Tree) -> Tree:
+    return folded("where", _less(a, b), a, b)
 
 
-def _compared(name: str, *, swapped: bool = False) -> Callable[..., Tree]:
-    return lambda a, b: folded(name, b, a) if swapped else folded(name, a, b)
+def _absolute(a: Tree) -> Tree:
+    return folded("where", _less(a, ZERO), folded("minus", a), a)
+
+
+def _sign(a: Tree) -> Tree:
+    below = folded("where", _less(a, ZERO), -ONE, ZERO)
+    return folded("where", _less(ZERO, a), ONE, below)
+
+
+def _cube_root(a: Tree) -> Tree:
+    return folded("*", _sign(a), folded("**", _absolute(a), Fraction(1, 3)))
+
+
+def _polynomial(a: Tree, *coefficients: Tree) -> Tree:
+    return reduce(
+        lambda higher, c: folded("+", folded("*", higher, a), c), coefficients[::-1]
+    )
 
 
 def _selected(which: Tree, no: Tree, yes: Tree) -> Tree:
@@ -291,84 +302,58 @@ def _selected(which: Tree, no: Tree, yes: Tree) -> Tree:
     return folded("where", which, yes, no)
 
 
-_add, _minus, _times, _over = map(_binary, "+-*/")
-_less, _exp, _log = _compared("<"), _function("exp"), _function("log")
+def _same(a: Tree) -> Tree:
+    return a
 
 
-def _maximum(a: Tree, b: Tree) -> Tree:
-    return folded("where", _less(a, b), b, a)
-
-
-def _minimum(a: Tree, b: Tree) -> Tree:
-    return folded("where", _less(a, b), a, b)
-
-
-def _negative(a: Tree) -> Tree:
-    return folded("minus", a)
-
-
-def _absolute(a: Tree) -> Tree:
-    return folded("where", _less(a, Fraction(0)), _negative(a), a)
-
-
-def _sign(a: Tree) -> Tree:
-    zero = Fraction(0)
-    below = folded("where", _less(a, zero), -ONE, zero)
-    return folded("where", _less(zero, a), ONE, below)
-
-
-def _tanh(a: Tree) -> Tree:
-    square = _exp(_times(Fraction(2), a))
-    return _over(_minus(square, ONE), _add(square, ONE))
-
-
-def _polynomial(a: Tree, *coefficients: Tree) -> Tree:
-    return reduce(lambda higher, c: _add(_times(higher, a), c), coefficients[::-1])
-
-
-OPERATIONS: dict[str, Callable[..., Tree]] = {
-    "add": _add,
-    "sub": _minus,
-    "mul": _times,
-    "div": _over,
-    "neg": _negative,
+# Of numbers: those that have a name of their own, those written as text, all others.
+OF_NUMBERS: dict[str, Callable[..., Tree]] = {
+    name: partial(folded, name)
+    for name in ("log", "exp", "sqrt", "floor", *MORE_FUNCTIONS)
+}
+OF_NUMBERS |= {
+    name: partial(rebuilt, Expression(text).inside)
+    for name, text in {
+        "sinh": "(exp(x) - exp(-x))/2",
+        "cosh": "(exp(x) + exp(-x))/2",
+        "tanh": "(exp(2*x) - 1)/(exp(2*x) + 1)",
+        "atanh": "log((1 + x)/(1 - x))/2",
+        "log1p": "log(1 + x)",
+        "expm1": "exp(x) - 1",
+        "exp2": "exp(x*log(2))",
+        "rsqrt": "1/sqrt(x)",
+        "logistic": "1/(1 + exp(-x))",
+    }.items()
+}
+OF_NUMBERS |= {
+    "add": partial(folded, "+"),
+    "sub": partial(folded, "-"),
+    "mul": partial(folded, "*"),
+    "div": partial(folded, "/"),
+    "neg": partial(folded, "minus"),
     "polynomial": _polynomial,
-    "log": _log,
-    "exp": _exp,
-    "sqrt": _function("sqrt"),
-    **{name: _function(name) for name in MORE_FUNCTIONS},
-    "tan": lambda a: _over(folded("sin", a), folded("cos", a)),
-    "sinh": lambda a: _over(_minus(_exp(a), _exp(_negative(a))), Fraction(2)),
-    "cosh": lambda a: _over(_add(_exp(a), _exp(_negative(a))), Fraction(2)),
-    "cbrt": lambda a: _times(_sign(a), _power(_absolute(a), Fraction(1, 3))),
-    "erfc": lambda a: _minus(ONE, folded("erf", a)),
-    "log1p": lambda a: _log(_add(ONE, a)),
-    "expm1": lambda a: _minus(_exp(a), ONE),
-    "exp2": lambda a: _exp(_times(a, _log(Fraction(2)))),
-    "rsqrt": lambda a: _over(ONE, folded("sqrt", a)),
-    "tanh": _tanh,
-    "atanh": lambda a: _over(_log(_over(_add(ONE, a), _minus(ONE, a))), Fraction(2)),
-    "logistic": lambda a: _over(ONE, _add(ONE, _exp(_negative(a)))),
+    "tan": lambda a: folded("/", folded("sin", a), folded("cos", a)),
+    "cbrt": _cube_root,
+    "erfc": lambda a: folded("-", ONE, folded("erf", a)),
     "abs": _absolute,
     "sign": _sign,
-    "max": _maximum,
-    "min": _minimum,
-    "clamp": lambda low, a, high: _minimum(_maximum(a, low), high),
-    "select_n": _selected,
-    "floor": _function("floor"),
+    "max": _greatest,
+    "min": _least,
+    "clamp": lambda low, a, high: _least(_greatest(a, low), high),
+}
+COMPARISONS: dict[str, Callable[..., Tree]] = {
     "lt": _less,
-    "le": _compared("<="),
-    "gt": _compared("<", swapped=True),
-    "ge": _compared("<=", swapped=True),
-    "eq": _compared("=="),
+    "le": partial(folded, "<="),
+    "gt": lambda a, b: folded("<", b, a),
+    "ge": lambda a, b: folded("<=", b, a),
+    "eq": partial(folded, "=="),
     "ne": lambda a, b: folded("not", folded("==", a, b)),
-    "and": _compared("and"),
-    "or": _compared("or"),
-    "not": lambda a: folded("not", a),
-    "stop_gradient": lambda a: a,
-    "copy": lambda a: a,
-    "copy_p": lambda a: a,
-    "reshape": lambda a: a,
-    "squeeze": lambda a: a,
-    "broadcast_in_dim": lambda a: a,
+}
+OF_ANY: dict[str, Callable[..., Tree]] = {
+    "select_n": _selected,
+    "and": partial(folded, "and"),
+    "or": partial(folded, "or"),
+    "not": partial(folded, "not"),
+    **dict.fromkeys(("stop_gradient", "copy", "copy_p"), _same),
+    **dict.fromkeys(("reshape", "squeeze", "broadcast_in_dim"), _same),
 }

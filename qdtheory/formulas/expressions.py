@@ -22,8 +22,8 @@ from qdtheory.formulas.trees import (
     MORE_FUNCTIONS,
     Tree,
     balls,
+    compiled,
     decided,
-    evaluate,
     folded,
     in_sympy,
     names,
@@ -358,7 +358,7 @@ def _is_finite(tree: Tree) -> bool:
     """Whether a tree without x has a finite value in floating point."""
     functions = {name: getattr(math, name) for name in FUNCTIONS}
     try:
-        value = evaluate(tree, None, float, functions)
+        value = compiled(tree, float, functions)(None)
     except (ArithmeticError, ValueError):  # 1/0, overflow; log(-1)
         return False
     return isinstance(value, float) and math.isfinite(value)

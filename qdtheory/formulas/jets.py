@@ -1,7 +1,9 @@
-"""Numbers that carry their first and second derivative, in any arithmetic."""
+"""NumPy arrays that carry their first and second derivative."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from typing import Any, no_type_check
 
 import numpy as np
@@ -10,15 +12,9 @@ import numpy as np
 @no_type_check  # of every operation, in the tests, it takes most of their time
 @dataclass(frozen=True)
 class Jet:
-    """A function's value and two derivatives at some x, or at many.
+    """A function's value h(x), slope h'(x) and curvature h''(x) at some x, or at many.
 
-    Arithmetic follows the product and chain rules. The parts may be of any type with
-    addition and multiplication: NumPy arrays, or intervals.
-
-    Args:
-        value: h(x).
-        slope: h'(x).
-        curvature: h''(x).
+    Arithmetic follows the product and chain rules.
 
     Example:
         >>> x = Jet(3.0, 1.0, 0.0)
@@ -31,16 +27,7 @@ class Jet:
     curvature: Any
 
     def after(self, value: Any, slope: Any, curvature: Any) -> "Jet":
-        """The chain rule: another function of this one, given by its derivatives.
-
-        Args:
-            value: h(self.value).
-            slope: h' there.
-            curvature: h'' there.
-
-        Returns:
-            The composed function.
-        """
+        """The chain rule: another function of this one, given by its derivatives."""
         s, c = self.slope, self.curvature
         if np.all(s == 0) and np.all(c == 0):
             # sqrt(0) is a constant too, although the root's slope is infinite.
@@ -78,28 +65,57 @@ class Jet:
         return self
 
 
-@no_type_check
-def jet_functions(log: Callable, exp: Callable, sqrt: Callable) -> dict[str, Callable]:
-    """The functions of jets, from those of the arithmetic of their parts.
+def constant_jet(exact: Fraction | float) -> Jet:
+    """The jet of a number."""
+    return Jet(np.float64(exact), np.float64(0), np.float64(0))
 
-    Args:
-        log: the natural logarithm.
-        exp: the exponential function.
-        sqrt: the square root.
 
-    Returns:
-        The three by name.
-    """
+def chosen(which: np.ndarray, a: Jet, b: Jet) -> Jet:
+    """One of two jets at each x."""
+    parts = zip(vars(a).values(), vars(b).values(), strict=True)
+    return Jet(*(np.where(which, *part) for part in parts))
 
-    def log_of(jet: Jet) -> Jet:
-        return jet.after(log(jet.value), 1 / jet.value, -1 / jet.value**2)
 
-    def exp_of(jet: Jet) -> Jet:
-        value = exp(jet.value)
-        return jet.after(value, value, value)
+@cache
+def jet_functions() -> dict[str, Callable]:
+    """The functions of jets, by name; arithmetic is that of the class."""
+    from scipy.special import digamma, erf, gammaln, polygamma
 
-    def sqrt_of(jet: Jet) -> Jet:
-        root = sqrt(jet.value)
-        return jet.after(root, 1 / (2 * root), -1 / (4 * root * jet.value))
+    # Of each function: itself and two derivatives at v.
+    def log(v):
+        return np.log(v), 1 / v, -1 / v**2
 
-    return {"log": log_of, "exp": exp_of, "sqrt": sqrt_of}
+    def exp(v):
+        return (np.exp(v),) * 3
+
+    def sqrt(v):
+        root = np.sqrt(v)
+        return root, 1 / (2 * root), -1 / (4 * root * v)
+
+    def erf_of(v):
+        slope = 2 / np.sqrt(np.pi) * np.exp(-(v**2))
+        return erf(v), slope, -2 * v * slope
+
+    def floor(jet):
+        zeros = np.zeros_like(jet.value)
+        return Jet(np.floor(jet.value), zeros, zeros)
+
+    smooth = {
+        "log": log,
+        "exp": exp,
+        "sqrt": sqrt,
+        "erf": erf_of,
+        "lgamma": lambda v: (gammaln(v), digamma(v), polygamma(1, v)),
+        "sin": lambda v: (np.sin(v), np.cos(v), -np.sin(v)),
+        "cos": lambda v: (np.cos(v), -np.sin(v), -np.cos(v)),
+    }
+    functions: dict[str, Callable] = {
+        name: lambda jet, h=h: jet.after(*h(jet.value)) for name, h in smooth.items()
+    }
+    functions |= {
+        name: lambda a, b, order=order: order(a.value, b.value)
+        for name, order in (("<", np.less), ("<=", np.less_equal), ("==", np.equal))
+    }
+    functions |= {"floor": floor, "where": chosen}
+    functions |= {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}
+    return functions

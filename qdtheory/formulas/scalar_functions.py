@@ -36,24 +36,13 @@ _FORMULAS: dict[ScalarFunction, Expression] = {}
 def named(
     table: dict[str, ScalarFunction], formula: str
 ) -> Callable[[ScalarFunction], ScalarFunction]:
-    """Enter a function in a table under its own name.
+    """Enter a function, which equals a formula, in a table under its own name.
 
-    Args:
-        table: `QUALITIES` or `DIVERSITIES`.
-        formula: the text of an `Expression` that equals the function on (0, 1).
-
-    Returns:
-        A decorator, which returns the function itself.
-
-    Raises:
-        ValueError: the text is not an expression.
-
-    Example:
-        >>> @named({}, "x - x**3")
-        ... def cubic(x):
-        ...     return x - x**3
-        >>> formula_of(cubic)
-        Expression(text='x - x**3')
+    >>> @named({}, "x - x**3")
+    ... def cubic(x):
+    ...     return x - x**3
+    >>> formula_of(cubic)
+    Expression(text='x - x**3')
     """
 
     def enter(h: ScalarFunction) -> ScalarFunction:
@@ -65,18 +54,7 @@ def named(
 
 
 def formula_of(h: ScalarFunction) -> Expression | None:
-    """Return the formula that a scalar function carries.
-
-    Args:
-        h: an expression, or any other scalar function.
-
-    Returns:
-        The formula; None if there is none, and the function is known by its code only.
-
-    Example:
-        >>> formula_of(Tsallis(1.5))
-        Expression(text='(x - x**1.5)/(1.5 - 1)')
-    """
+    """The formula of a scalar function; None if only its code is known."""
     if isinstance(h, Expression):
         return h
     return h.formula if isinstance(h, Family) else _FORMULAS.get(h)
@@ -85,23 +63,10 @@ def formula_of(h: ScalarFunction) -> Expression | None:
 def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     """Read a scalar function: the name of one, a formula in x, or code.
 
-    Args:
-        h: a name in `QUALITIES` or `DIVERSITIES`, the text of an `Expression`, or a
-            function.
-        name: its name in error messages.
+    A function without a formula becomes `Code`; all can be evaluated on [0, 1].
 
-    Returns:
-        A named function as it is; any other as its formula or, if it has none, as
-        `Code`. Both can be evaluated at all of [0, 1].
-
-    Raises:
-        TypeError: it is neither text nor a function, or JAX cannot trace the function
-            to one real number.
-        ValueError: the text is neither a name nor an expression.
-
-    Example:
-        >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
-        (Expression(text='-x**2'), True)
+    >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
+    (Expression(text='-x**2'), True)
     """
     if isinstance(h, str):
         h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
@@ -121,19 +86,17 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     return Code(h, read) if isinstance(read, str) else read
 
 
+def order_of(g: ScalarFunction) -> float | None:
+    """The a for which g is the Tsallis entropy up to a linear term, if known."""
+    if g is SE:
+        return 1.0
+    if g is NRR:
+        return 2.0
+    return g.order if isinstance(g, Tsallis) else None
+
+
 def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
-    """The limits of a scalar function and of its slope at 0.
-
-    Args:
-        h: a scalar function, as `scalar_function` gives it.
-
-    Returns:
-        Numbers, infinite, or NaN where there is no limit.
-
-    Example:
-        >>> limits_at_zero(SE)
-        (0.0, inf)
-    """
+    """The limits of a scalar function and of its slope at 0."""
     if isinstance(h, Code):
         return h.zero
     formula = formula_of(h)
@@ -141,33 +104,14 @@ def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
 
 
 def error_of(h: ScalarFunction) -> float:
-    """Error of a scalar function and its slope in 64 bits, relative to their size.
-
-    Args:
-        h: a scalar function, as `scalar_function` gives it.
-
-    Returns:
-        At least a unit in the last place; infinite where nothing is known of it.
-
-    Example:
-        >>> error_of(SE) <= 1e-15
-        True
-    """
+    """Error of a scalar function and its slope in 64 bits, relative to their size."""
     if isinstance(h, Code):
         return np.inf
     return max(EPS, h.numerics.error) if isinstance(h, Expression) else EPS
 
 
 def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
-    """The value and two derivatives of any scalar function, at many points.
-
-    Args:
-        h: a scalar function; JAX differentiates it where no formula is known.
-        x: numbers of any shape.
-
-    Returns:
-        A jet of NumPy arrays of the shape of `x`.
-    """
+    """The value and two derivatives of any scalar function, at many points."""
     if isinstance(h, Expression):
         return h.jet(x)
     formula = formula_of(h)
@@ -185,15 +129,7 @@ def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
 
 @partial(jax.jit, static_argnums=0)
 def evaluate(h: ScalarFunction, x: Array) -> Array:
-    """Evaluate a scalar function at each entry of a vector.
-
-    Args:
-        h: a scalar function that JAX can trace.
-        x: probabilities, shape (N,).
-
-    Returns:
-        Its values, shape (N,).
-    """
+    """Evaluate a scalar function at each entry of a vector."""
     return jax.vmap(h)(x)
 
 
@@ -289,15 +225,7 @@ DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
 
 @dataclass(frozen=True)
 class SingleTokenBleu(Family):
-    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n.
-
-    Args:
-        num_references: n, at least 1.
-
-    Example:
-        >>> float(SingleTokenBleu(2)(0.5))
-        0.75
-    """
+    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n."""
 
     text = "1 - (1 - x)**{num_references}"
     num_references: int
@@ -325,13 +253,6 @@ class SingleTokenSelfBleu(Family):
 
     It is concave up to 2 / (k + 1) and convex beyond: g'' has the sign of
     (k + 1) x - 2.
-
-    Args:
-        num_self_references: k, the number of other draws from Q, at least 1.
-
-    Example:
-        >>> float(SingleTokenSelfBleu(1)(0.5))
-        -0.25
     """
 
     text = "-x*(1 - (1 - x)**{num_self_references})"

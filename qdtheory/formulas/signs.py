@@ -12,14 +12,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache
 from math import comb, prod
-from operator import add, mul
 from typing import Any
 
 from flint import arb, ctx
 
-from qdtheory.formulas.trees import PRECISION, ball
+from qdtheory.formulas.trees import (
+    PRECISION,
+    ball,
+    ball_functions,
+    compiled,
+    of_sympy,
+    subtrees,
+)
 from qdtheory.world.clock import time_limit
 
 # Distances from an end at which balls take over, as exponents of 1/2, largest first.
@@ -35,22 +41,18 @@ PIECES = (150, 3000)
 MAX_FACTORED = 60
 MAX_TERMS = 2000
 MAX_OPERATIONS = 2000
-Tape = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
 class Sign:
-    """The proved sign of a formula on (0, 1).
+    """The proved sign of a formula on (0, 1)."""
 
-    Attributes:
-        value: 1 or -1 if the formula has that sign on all of (0, 1), except for zeros
-            of even powers; 0 if it vanishes identically; None if nothing is proved.
-        strict: whether it has no zeros.
-        place: a point where the proof failed, or None.
-    """
-
+    # 1 or -1 if the formula has that sign on all of (0, 1), except for zeros of even
+    # powers; 0 if it vanishes identically; None if nothing is proved.
     value: int | None
+    # Whether it has no zeros.
     strict: bool = False
+    # A point where the proof failed, or None.
     place: Fraction | None = None
 
 
@@ -61,20 +63,12 @@ def sign_of(h: Any, x: Any) -> Sign:
     The formula must be analytic there, which `find_hole` proves for the formula it is
     derived from: then its zeros are isolated unless it vanishes identically.
 
-    Args:
-        h: a SymPy expression in x: sums, products, powers, log and exp.
-        x: its SymPy symbol, positive.
-
-    Returns:
-        The sign, as far as it is proved.
-
-    Example:
-        >>> import sympy
-        >>> x = sympy.Symbol("x", positive=True)
-        >>> sign_of(1 - 2 * x + x**2, x).value, sign_of(1 / x - 1, x).strict
-        (1, True)
-        >>> sign_of(9 - 10 * x, x).value is None
-        True
+    >>> import sympy
+    >>> x = sympy.Symbol("x", positive=True)
+    >>> sign_of(1 - 2 * x + x**2, x).value, sign_of(1 / x - 1, x).strict
+    (1, True)
+    >>> sign_of(9 - 10 * x, x).value is None
+    True
     """
     try:
         with time_limit():
@@ -113,47 +107,23 @@ def _sign_of_factors(h: Any, x: Any) -> Sign:
 
 @lru_cache(maxsize=512)
 def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
-    """Find a point in (0, 1) where a formula has a given sign, by bisection.
+    """Find a point in (0, 1) where a formula is proved to have a sign, by bisection.
 
-    Args:
-        h: a SymPy expression in x, as in `sign_of`.
-        x: its symbol.
-        wanted: 1 or -1.
-
-    Returns:
-        A point where the sign is proved, or None if none was found.
-
-    Example:
-        >>> import sympy
-        >>> x = sympy.Symbol("x", positive=True)
-        >>> find_sign(9 - 10 * x, x, -1)
-        Fraction(15, 16)
+    >>> import sympy
+    >>> x = sympy.Symbol("x", positive=True)
+    >>> find_sign(9 - 10 * x, x, -1)
+    Fraction(15, 16)
     """
     return _bisect(h, x, -wanted, (NEAR_ENDS[-2],) * 2).place
 
 
 def find_peak(h: Any, x: Any) -> list[Fraction]:
-    """Find points where the absolute value of a formula is large, by branch and bound.
-
-    Args:
-        h: a SymPy expression in x, as in `sign_of`.
-        x: its symbol.
-
-    Returns:
-        Up to four points in (0, 1), in descending order of absolute value.
-
-    Example:
-        >>> import sympy
-        >>> x = sympy.Symbol("x", positive=True)
-        >>> narrow = sympy.exp(-((10**9 * x - 370370370) ** 2))
-        >>> abs(float(find_peak(narrow, x)[0]) - 0.37037037) < 1e-8
-        True
-    """
+    """Up to four points where |h| is large, the largest first, by branch and bound."""
     found: list[tuple[float, Fraction]] = []
     with ctx.workprec(PRECISION):
-        run = _runner(h, x)
+        run, size = _runner(h, x)
         heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
-        for _ in range(MAX_WORK // (8 * len(run.tape)) + 60):
+        for _ in range(MAX_WORK // (8 * size) + 60):
             if not heap:
                 break
             _, m, k = heapq.heappop(heap)
@@ -175,20 +145,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
 
 
 def is_zero(h: Any) -> bool:
-    """Prove that an expression vanishes identically: its numerator expands to 0.
-
-    Args:
-        h: a SymPy expression.
-
-    Returns:
-        True if it is 0; False if it is not, or is too large to decide.
-
-    Example:
-        >>> import sympy
-        >>> x = sympy.Symbol("x", positive=True)
-        >>> is_zero((x + 1) ** 2 - x**2 - 2 * x - 1)
-        True
-    """
+    """Prove that an expression vanishes identically: its numerator expands to 0."""
     import sympy
 
     if sympy.count_ops(h) > MAX_OPERATIONS:
@@ -198,19 +155,7 @@ def is_zero(h: Any) -> bool:
 
 
 def num_terms(h: Any) -> int:
-    """Upper bound on the number of terms of an expression after expansion.
-
-    Args:
-        h: a SymPy expression.
-
-    Returns:
-        The bound.
-
-    Example:
-        >>> import sympy
-        >>> num_terms(sympy.sympify("(a + b)**3"))
-        4
-    """
+    """Upper bound on the number of terms of an expression after expansion."""
     if h.is_Add:
         return sum(map(num_terms, h.args))
     if h.is_Mul:
@@ -222,31 +167,17 @@ def num_terms(h: Any) -> int:
 
 
 def number_sign(number: Any) -> int | None:
-    """Prove the sign of a number.
-
-    Args:
-        number: a SymPy expression without variables.
-
-    Returns:
-        1, 0 or -1; None if it is infinite, not real or not distinguished from 0.
-
-    Example:
-        >>> import sympy
-        >>> number_sign(sympy.log(2) - sympy.Rational(1, 10**60))
-        1
-    """
+    """Prove the sign of a number; None if it is infinite, not real or close to 0."""
     import sympy
 
     if number.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan, sympy.I):
         return None
     with ctx.workprec(PRECISION):
         try:
-            value = _runner(number, None)(arb(0))
+            value = _runner(number, None)[0](arb(0))
         except ValueError:
             return None
-    if value > 0 or value < 0:
-        return 1 if value > 0 else -1
-    return 0 if is_zero(number) else None
+    return _told(value) or (0 if is_zero(number) else None)
 
 
 # --- One factor -----------------------------------------------------------------------
@@ -292,11 +223,9 @@ def _one_sign(h: Any, x: Any) -> Sign:
         return Sign(value or None, True, None if value else Fraction(1, 2))
     try:
         ends = [_end(h, x), _end(h.subs(x, 1 - x), x)]
-        for sign in ends[0][0], ends[1][0]:
-            if sign is not None:
-                break
-        else:
-            sign = _sign_at(h, x, Fraction(1, 2))
+        with ctx.workprec(PRECISION):
+            middle = _runner(h, x)[0](ball(Fraction(1, 2)))
+        sign = ends[0][0] or ends[1][0] or _told(middle)
         if sign is None:
             return Sign(None, place=Fraction(1, 2))
         found = _bisect(h, x, sign, tuple(k for _, k in ends))
@@ -310,10 +239,9 @@ def _one_sign(h: Any, x: Any) -> Sign:
     return Sign(sign, True)
 
 
-def _sign_at(h: Any, x: Any, place: Fraction) -> int | None:
-    with ctx.workprec(PRECISION):
-        value = _runner(h, x)(ball(place))
-        return 1 if value > 0 else -1 if value < 0 else None
+def _told(value: Any) -> int | None:
+    """The sign of all numbers of a ball."""
+    return 1 if value > 0 else -1 if value < 0 else None
 
 
 def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
@@ -322,9 +250,8 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
     On failure `place` is a point where the opposite sign is proved, or None.
     """
     with ctx.workprec(PRECISION):
-        run, slope = _runner(h, x), _runner(h.diff(x), x)
-        budget = MAX_WORK // (len(run.tape) + len(slope.tape))
-        budget = min(max(budget, PIECES[0]), PIECES[1])
+        (run, size), (slope, more) = _runner(h, x), _runner(h.diff(x), x)
+        budget = min(max(MAX_WORK // (size + more), PIECES[0]), PIECES[1])
         pieces = deque([(1, 1)])  # (m, k): midpoint m / 2**k, radius 2**-k
         while pieces:
             if (budget := budget - 1) < 0:
@@ -350,23 +277,8 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 # --- The ends -------------------------------------------------------------------------
 def _end(h: Any, y: Any) -> tuple[int | None, int]:
     """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
-    if (found := _sign_around(h, y)) is not None:
-        return found
-    return _end_by_terms(h, y)
-
-
-def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
-    """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
-    with ctx.workprec(PRECISION):
-        run = _runner(h, y)
-        for k in NEAR_ENDS[:4]:
-            value = run(arb((1, -k - 1), (1, -k - 1)))
-            if value > 0 or value < 0:
-                return (1 if value > 0 else -1), k
-    return None
-
-
-def _end_by_terms(h: Any, y: Any) -> tuple[int | None, int]:
+    if around := _sign_around(h, y):
+        return around
     ladder, order = [h], 0
     # If h(0) = 0, h and h' have the same sign near 0.
     while order < MAX_ORDER and number_sign(ladder[-1].subs(y, 0)) == 0:
@@ -375,12 +287,23 @@ def _end_by_terms(h: Any, y: Any) -> tuple[int | None, int]:
     for rung in reversed(ladder):
         terms = _terms(rung, y)
         for k in NEAR_ENDS:
-            if (sign := _leading_sign(terms, Fraction(1, 2**k))) is not None:
+            if sign := _leading_sign(terms, k):
                 return sign, k
     return None, NEAR_ENDS[-2]
 
 
-def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
+def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
+    """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
+    with ctx.workprec(PRECISION):
+        run, _ = _runner(h, y)
+        for k in NEAR_ENDS[:4]:
+            value = run(arb((1, -k - 1), (1, -k - 1)))
+            if sign := _told(value):
+                return sign, k
+    return None
+
+
+def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, Callable]]:
     """Split an expanded formula into terms y**a log(y)**b r(y); return a, b and r."""
     import sympy
 
@@ -399,150 +322,58 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, "_Runner"]]:
                 b += int(exponent)
             else:
                 rest *= factor
-        terms.append((a, b, _interval_runner(rest, y)))
+        terms.append((a, b, compiled(of_sympy(rest, y), *_intervals())))
     return terms
 
 
-def _leading_sign(terms: list, end: Fraction) -> int | None:
-    """Prove the sign of a sum on (0, end], relative to its leading term near 0."""
-    arithmetic = _intervals()
+def _leading_sign(terms: list, k: int) -> int | None:
+    """Prove the sign of a sum on (0, 2**-k], relative to its leading term near 0."""
+    number, functions = _intervals()
+    exp, log = functions["exp"], functions["log"]
     a0, b0 = min((a, -b) for a, b, _ in terms)
-    y = arithmetic.mpf(end.numerator) / end.denominator
-    size = -arithmetic.log(y)  # lower bound on |log y|, which grows towards 0
-    total = arithmetic.mpf(0)
+    end, total = number(Fraction(1, 2**k)), number(Fraction(0))
+    size = -log(end)  # lower bound on |log y|, which grows towards 0
     try:
         for a, b, rest in terms:
             alpha, beta = a - a0, b + b0
             if alpha > 0 and beta > 0 and not size * float(alpha) > 2 * beta:
-                return None  # y**alpha |log y|**beta may decrease before `end`
-            share = size**beta
-            if alpha > 0:
-                power = arithmetic.mpf(alpha.numerator) / alpha.denominator
-                share *= arithmetic.exp(power * arithmetic.log(y))
+                return None  # y**alpha |log y|**beta may decrease before the end
+            share = size**beta * exp(number(alpha) * log(end))
             if alpha > 0 or beta < 0:
-                share = arithmetic.mpf([0, share.b])
-            total += (-1) ** b * share * rest(arithmetic.mpf([0, y.b]))
+                share = share.ctx.mpf([0, share.b])
+            total += (-1) ** b * share * rest(end.ctx.mpf([0, end.b]))
     except (ValueError, ZeroDivisionError, TypeError, OverflowError):
         return None
-    return 1 if total > 0 else -1 if total < 0 else None
-
-
-# --- Formulas in balls and intervals --------------------------------------------------
-@dataclass(frozen=True)
-class _Runner:
-    """A formula as a list of operations, evaluated in a given arithmetic."""
-
-    tape: Tape
-    operations: dict[str, Callable]
-
-    def __call__(self, x: Any) -> Any:
-        """Evaluate the formula at a ball or an interval x."""
-        values: list[Any] = []
-        for name, operands in self.tape:
-            values.append(self.operations[name](values, operands, x))
-        return values[-1]
-
-
-@lru_cache(maxsize=1024)
-def _runner(h: Any, x: Any) -> _Runner:
-    return _Runner(_tape(h, x, ball), _ball_operations())
-
-
-@lru_cache(maxsize=1024)
-def _interval_runner(h: Any, x: Any) -> _Runner:
-    number = _intervals().mpf
-    exact = lambda t: number(t.numerator) / t.denominator  # noqa: E731
-    return _Runner(_tape(h, x, exact), _interval_operations())
-
-
-def _tape(h: Any, x: Any, number: Callable[[Fraction], Any]) -> Tape:
-    """Compile a SymPy expression to operations; common subexpressions appear once."""
-    import sympy
-
-    tape: Tape = []
-    places: dict[Any, int] = {}
-
-    def visit(part: Any) -> int:
-        if part in places:
-            return places[part]
-        if part == x:
-            entry = ("x", None)
-        elif part.is_Rational:
-            entry = ("number", number(Fraction(int(part.p), int(part.q))))
-        elif part is sympy.E:
-            entry = ("exp", visit(sympy.Integer(1)))
-        elif part.is_Add or part.is_Mul:
-            operands = [visit(argument) for argument in part.args]
-            entry = ("sum" if part.is_Add else "product", operands)
-        elif isinstance(part, sympy.log | sympy.exp):
-            entry = (type(part).__name__, visit(part.args[0]))
-        elif part.is_Pow and part.exp.is_Integer:
-            entry = ("power", (visit(part.base), int(part.exp)))
-        elif part.is_Pow and part.exp.is_Rational:
-            exponent = Fraction(int(part.exp.p), int(part.exp.q))
-            entry = ("root", (visit(part.base), number(exponent)))
-        elif part.is_Pow:
-            entry = ("exp", visit(part.exp * sympy.log(part.base)))
-        else:
-            raise ValueError(f"{part} is no operation of balls")
-        tape.append(entry)
-        places[part] = len(tape) - 1
-        return places[part]
-
-    visit(h)
-    return tape
-
-
-def _common_operations() -> dict[str, Callable]:
-    # Lambdas, as the tests' type checker would check each call of a function.
-    return {
-        "x": lambda values, _, x: x,
-        "number": lambda values, constant, x: constant,
-        "sum": lambda values, places, x: reduce(add, [values[i] for i in places]),
-        "product": lambda values, places, x: reduce(mul, [values[i] for i in places]),
-        "power": lambda values, pair, x: values[pair[0]] ** pair[1],
-    }
+    return _told(total)
 
 
 @cache
-def _ball_operations() -> dict[str, Callable]:
-    return _common_operations() | {
-        "exp": lambda values, operand, x: values[operand].exp(),
-        "log": lambda values, operand, x: values[operand].log(),
-        "root": lambda values, pair, x: (
-            values[pair[0]] ** pair[1] if values[pair[0]] > 0 else arb.nan()
-        ),
-    }
+def _intervals() -> tuple[Callable, dict[str, Callable]]:
+    """Numbers and functions of intervals, which unlike balls may be unbounded.
 
-
-@cache
-def _intervals() -> Any:
-    """A private mpmath interval context: the precision of the shared one is global."""
+    In a private context of mpmath: the precision of the shared one is global.
+    """
     from mpmath.ctx_iv import MPIntervalContext
 
     arithmetic: Any = MPIntervalContext()
-    arithmetic.prec = 200
-    return arithmetic
+    arithmetic.prec = PRECISION
 
+    def number(exact: Fraction) -> Any:
+        return arithmetic.mpf(exact.numerator) / exact.denominator
 
-@cache
-def _interval_operations() -> dict[str, Callable]:
-    """Operations on intervals, which unlike balls may be unbounded."""
-    arithmetic = _intervals()
-
-    def log(values: list, operand: int, _: Any) -> Any:
-        if not values[operand].a >= 0:
+    def log(a: Any) -> Any:
+        if not a.a >= 0:
             raise ValueError("log of a negative number")
-        return arithmetic.log(values[operand])
+        return arithmetic.log(a)
 
-    def root(values: list, pair: tuple, _: Any) -> Any:
-        base, exponent = values[pair[0]], pair[1]
-        if not base.a >= 0:
-            raise ValueError("power of a negative number")
-        return arithmetic.exp(exponent * arithmetic.log(base))
+    def power(a: Any, n: Any) -> Any:
+        return a**n if isinstance(n, int) else arithmetic.exp(n * log(a))
 
-    return _common_operations() | {
-        "exp": lambda values, operand, x: arithmetic.exp(values[operand]),
-        "log": log,
-        "root": root,
-    }
+    return number, {"exp": arithmetic.exp, "log": log, "**": power}
+
+
+@lru_cache(maxsize=1024)
+def _runner(h: Any, x: Any) -> tuple[Callable[[Any], Any], int]:
+    """A SymPy expression as a function of a ball, and its number of parts."""
+    tree = of_sympy(h, x)
+    return compiled(tree, ball, ball_functions()), len(subtrees(tree))

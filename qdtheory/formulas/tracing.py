@@ -11,15 +11,7 @@ from jaxtyping import Float
 
 
 def require_values(p: Any, name: str = "p") -> None:
-    """Raise if an array is traced, so that its values cannot be followed.
-
-    Args:
-        p: an array.
-        name: its name in the error message.
-
-    Raises:
-        TypeError: the call is inside `jax.jit`, `jax.vmap` or `jax.grad`.
-    """
+    """Raise if an array is traced, so that its values cannot be followed."""
     if isinstance(p, Tracer):
         raise TypeError(
             f"{name} is traced, but its values decide what is done next: call this "
@@ -30,26 +22,7 @@ def require_values(p: Any, name: str = "p") -> None:
 def require_traceable(
     function: Callable, *arguments: Float[np.ndarray, "..."], name: str
 ) -> None:
-    """Raise unless JAX can trace a function to one number, and differentiate it twice.
-
-    Args:
-        function: a function of arrays, to be differentiated in the first.
-        arguments: values to try it at.
-        name: its name in error messages.
-
-    Raises:
-        TypeError: it raises an error on numbers, which is the cause, or only on JAX's
-            traced arrays, or returns something other than one real number.
-
-    Example:
-        >>> import math
-        >>> require_traceable(math.log, np.array(0.5), name="f")
-        Traceback (most recent call last):
-            ...
-        TypeError: JAX cannot trace f (ConcretizationTypeError): write it with \
-jax.numpy, without float(), sets or conditions on values; scores that other code \
-computed go into LinearPair(scores, g)
-    """
+    """Raise unless JAX traces a function to one number and differentiates it twice."""
 
     # In a function of its own: JAX keeps weak references, which built-ins lack.
     def of_first(x):

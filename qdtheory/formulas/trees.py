@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache, partial, reduce
+from operator import methodcaller
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_series, ctx, fmpq
 
-from qdtheory.formulas.jets import Jet, jet_functions
+from qdtheory.formulas.jets import Jet, constant_jet, jet_functions
 from qdtheory.world.clock import time_limit
 
 # The variable "x", an exact number, an infinite or undefined one, a condition that is
@@ -36,6 +37,7 @@ ARITHMETIC: dict[str, Callable] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
+    "**": operator.pow,
     "plus": operator.pos,
     "minus": operator.neg,
 }
@@ -60,16 +62,8 @@ SPECIAL_VALUES = {
 def folded(name: Any, *operands: Any) -> Any:
     """Build a tree, computing with numbers exactly: sqrt(0.3 - 0.3) is the number 0.
 
-    Args:
-        name: the operation.
-        operands: its operands.
-
-    Returns:
-        The tree, or the number, the condition or the branch that it comes to.
-
-    Example:
-        >>> folded("where", folded("<", Fraction(1), Fraction(2)), "x", Fraction(0))
-        'x'
+    >>> folded("where", folded("<", Fraction(1), Fraction(2)), "x", Fraction(0))
+    'x'
     """
     tree = (name, *operands)
     if name in CONDITIONS:
@@ -93,23 +87,20 @@ def folded(name: Any, *operands: Any) -> Any:
         return tree
     if tree in SPECIAL_VALUES:
         return SPECIAL_VALUES[tree]
-    if name in ARITHMETIC or (name == "**" and _is_short(*operands)):
-        try:
-            exact = evaluate(tree, None, Fraction, {})
-        except ZeroDivisionError:
-            return tree
-        return exact if _bits(exact) <= MAX_BITS else tree
-    return tree
+    if name not in ARITHMETIC or (name == "**" and not _is_short(*operands)):
+        return tree
+    try:
+        exact = ARITHMETIC[name](*operands)
+    except ZeroDivisionError:
+        return tree
+    bits = max(map(int.bit_length, exact.as_integer_ratio()))
+    return exact if bits <= MAX_BITS else tree
 
 
 def _is_short(base: Fraction, exponent: Fraction) -> bool:
     """Whether a power is a fraction worth computing: most have more bits than kept."""
     plain = base.denominator == 1 and abs(base) <= 1
     return exponent.denominator == 1 and (plain or abs(exponent) <= MAX_BITS)
-
-
-def _bits(exact: Fraction) -> int:
-    return max(map(int.bit_length, exact.as_integer_ratio()))
 
 
 def _folded_condition(tree: tuple) -> Tree:
@@ -136,27 +127,25 @@ def _folded_condition(tree: tuple) -> Tree:
 def decided(tree: Tree) -> Tree:
     """Make the choices of a tree that fall one way for all 0 < x < 1.
 
-    Args:
-        tree: any tree.
-
-    Returns:
-        A tree that is equal on (0, 1).
-
-    Example:
-        >>> decided(("where", ("<", Fraction(0), "x"), "x", Fraction(0)))
-        'x'
+    >>> decided(("where", ("<", Fraction(0), "x"), "x", Fraction(0)))
+    'x'
     """
-    known: dict[int, Tree] = {}
 
-    def visit(tree: Tree) -> Tree:
-        if not isinstance(tree, tuple):
-            return tree
-        if id(tree) not in known:
-            name, *operands = tree
-            known[id(tree)] = _one_way(folded(name, *map(visit, operands)))
-        return known[id(tree)]
+    def built(name: str, *operands: Tree) -> Tree:
+        return _one_way(folded(name, *operands))
 
-    return visit(tree)
+    return rebuilt(tree, "x", built)
+
+
+def rebuilt(tree: Tree, x: Tree, build: Callable[..., Tree] = folded) -> Tree:
+    """The tree with another one for x, built anew from the leaves."""
+    new: dict[int, Tree] = {}
+    for part in subtrees(tree):
+        if isinstance(part, tuple):
+            new[id(part)] = build(part[0], *(new[id(operand)] for operand in part[1:]))
+        else:
+            new[id(part)] = x if part == "x" else part
+    return new[id(tree)]
 
 
 def _one_way(tree: Tree) -> Tree:
@@ -176,7 +165,7 @@ def _sign(tree: Tree) -> int | None:
     """The sign that a tree has at all 0 < x < 1, if two simple ways tell it."""
     match tree:
         case "x" | ("-", "x", Fraction()) | ("-", Fraction(), "x"):
-            ends = [evaluate(tree, Fraction(end), Fraction, {}) for end in (0, 1)]
+            ends = [compiled(tree, Fraction, {})(Fraction(end)) for end in (0, 1)]
             return 1 if min(ends) >= 0 else -1 if max(ends) <= 0 else None
     values = list(_over_pieces(tree))
     if all(value > 0 for value in values):
@@ -192,29 +181,13 @@ def _over_pieces(tree: Tree) -> Iterator[Any]:
 
 
 def names(tree: Tree) -> set[str | Fraction | float | bool]:
-    """The names of the operations of a tree, and its leaves.
-
-    Args:
-        tree: any tree.
-
-    Returns:
-        The set.
-    """
-    found = set()
-    for part in subtrees(tree):
-        found.add(part[0] if isinstance(part, tuple) else part)
-    return found
+    """The names of the operations of a tree, and its leaves."""
+    parts = subtrees(tree)
+    return {part[0] if isinstance(part, tuple) else part for part in parts}
 
 
 def size_of(tree: Tree) -> int:
-    """Number of operations and leaves of a tree when it is written out.
-
-    Args:
-        tree: any tree.
-
-    Returns:
-        The number.
-    """
+    """Number of operations and leaves of a tree when it is written out."""
     sizes: dict[int, int] = {}
     for part in subtrees(tree):
         operands = part[1:] if isinstance(part, tuple) else ()
@@ -223,40 +196,25 @@ def size_of(tree: Tree) -> int:
 
 
 def subtrees(tree: Tree) -> list[Tree]:
-    """Each part of a tree once.
-
-    Args:
-        tree: any tree.
-
-    Returns:
-        The parts; operands come before what is computed from them.
-    """
-    known: dict[int, Tree] = {}
-
-    def visit(part: Tree) -> None:
-        if id(part) not in known:
-            if isinstance(part, tuple):
-                for operand in part[1:]:
-                    visit(operand)
-            known[id(part)] = part
-
-    visit(tree)
-    return list(known.values())
+    """Each part of a tree once; operands come before what is computed from them."""
+    seen: dict[int, Tree] = {}
+    waiting = [tree]
+    while waiting:
+        part = waiting[-1]
+        operands = part[1:] if isinstance(part, tuple) else ()
+        if new := [operand for operand in operands if id(operand) not in seen]:
+            waiting += new[::-1]
+        else:
+            seen[id(part)] = waiting.pop()
+    return list(seen.values())
 
 
 # --- Writing --------------------------------------------------------------------------
 def written(tree: Tree) -> str:
-    """Write a tree as people do.
+    """Write a tree as people do; without choices an `Expression` reads it.
 
-    Args:
-        tree: any tree.
-
-    Returns:
-        A text; without choices and functions of code an `Expression` reads it.
-
-    Example:
-        >>> written(("*", ("+", "x", Fraction(1, 2)), ("log", "x")))
-        '(x + 0.5)*log(x)'
+    >>> written(("*", ("+", "x", Fraction(1, 2)), ("log", "x")))
+    '(x + 0.5)*log(x)'
     """
     return _written(tree)[0]
 
@@ -294,112 +252,82 @@ def _written(tree: Tree) -> tuple[str, int]:
 
 
 # --- Evaluating -----------------------------------------------------------------------
-def evaluate(
-    tree: Tree, x: Any, number: Callable[[Any], Any], functions: dict[str, Callable]
-) -> Any:
-    """Evaluate a tree in the arithmetic of x, the numbers and the functions.
+def compiled(
+    tree: Tree, number: Callable[[Any], Any], functions: dict[str, Callable]
+) -> Callable[[Any], Any]:
+    """A tree as a function of x in the arithmetic of some numbers and functions.
 
-    Args:
-        tree: any tree.
-        x: the variable in that arithmetic.
-        number: makes a number of it.
-        functions: the operations by name; + - * / ** are Python's unless given.
-
-    Returns:
-        The value.
+    `number` makes a number of that arithmetic. The functions are the operations by
+    name; + - * / ** are Python's unless given. Shared parts are computed once.
     """
-    known: dict[int, Any] = {}
-
-    def visit(tree: Tree) -> Any:
-        match tree:
+    operations = ARITHMETIC | functions
+    numbers: dict[int, Any] = {}
+    variables: list[int] = []
+    steps: list[tuple[int, Callable, list[int]]] = []
+    for part in subtrees(tree):
+        match part:
             case "x":
-                return x
+                variables.append(id(part))
             case bool():
-                return tree
+                numbers[id(part)] = part
             case Fraction() | float():
-                return number(tree)
-        if id(tree) not in known:
-            match tree:
-                case ("**", base, exponent):
-                    # JAX and SymPy know more of a power if its exponent is an int.
-                    whole = exponent.denominator == 1
-                    power = int(exponent) if whole else number(exponent)
-                    to_the = functions.get("**", operator.pow)
-                    known[id(tree)] = to_the(visit(base), power)
-                case (name, *operands):
-                    operation = functions.get(name) or ARITHMETIC[name]
-                    known[id(tree)] = operation(*map(visit, operands))
-        return known[id(tree)]
+                numbers[id(part)] = number(part)
+            case ("**", base, exponent):
+                # JAX and SymPy know more of a power if its exponent is an int.
+                whole = exponent.denominator == 1
+                power = int(exponent) if whole else number(exponent)
+                to_the = partial(_raised, operations["**"], power)
+                steps.append((id(part), to_the, [id(base)]))
+            case (name, *operands):
+                steps.append((id(part), operations[name], [*map(id, operands)]))
 
-    return visit(tree)
+    def run(x):
+        values = {**numbers, **dict.fromkeys(variables, x)}
+        for place, operation, operands in steps:
+            values[place] = operation(*[values[operand] for operand in operands])
+        return values[id(tree)]
+
+    return run
+
+
+# Lambdas and functions without types: the tests' type checker checks each other call.
+def _raised(to_the, power, base):
+    return to_the(base, power)
 
 
 def in_numpy(tree: Tree, x: np.ndarray) -> Jet:
-    """Evaluate a tree and two derivatives in NumPy.
-
-    Args:
-        tree: any tree.
-        x: numbers of any shape.
-
-    Returns:
-        A jet of arrays of the shape of `x`, NaN or infinite outside the domain.
-    """
+    """Evaluate a tree and two derivatives in NumPy: NaN or infinite off the domain."""
     zeros = np.zeros_like(x)
     with np.errstate(all="ignore"):
-        jet = evaluate(tree, Jet(x, zeros + 1, zeros), _constant_jet, _of_jets())
+        jet = compiled(tree, constant_jet, jet_functions())(Jet(x, zeros + 1, zeros))
         return jet + Jet(zeros, zeros, zeros)  # of a number: the shape of x
 
 
 def in_jax(tree: Tree, x: jax.Array) -> jax.Array:
-    """Evaluate a tree in JAX.
-
-    Args:
-        tree: any tree.
-        x: numbers of any shape.
-
-    Returns:
-        An array of the shape of `x`, NaN or infinite outside the domain.
-    """
+    """Evaluate a tree in JAX: NaN or infinite outside the domain."""
     from jax.scipy.special import erf, gammaln
 
     functions = {"log": jnp.log, "exp": jnp.exp, "sqrt": jnp.sqrt, "erf": erf}
-    functions |= {"sin": jnp.sin, "cos": jnp.cos}
-    functions |= {"lgamma": gammaln, "floor": jnp.floor, "where": jnp.where}
-    functions |= _orders(jnp.asarray) | {"not": jnp.logical_not}
+    functions |= {"sin": jnp.sin, "cos": jnp.cos, "lgamma": gammaln}
+    functions |= {"floor": jnp.floor, "where": jnp.where, "not": jnp.logical_not}
+    functions |= {"<": jnp.less, "<=": jnp.less_equal, "==": jnp.equal}
     functions |= {"and": jnp.logical_and, "or": jnp.logical_or}
-    return jnp.broadcast_to(evaluate(tree, x, float, functions), x.shape)
+    return jnp.broadcast_to(compiled(tree, float, functions)(x), x.shape)
 
 
 def in_sympy(tree: Tree, x: Any) -> Any:
-    """Write a tree in SymPy, exactly: the decimal 0.1 becomes 1/10.
-
-    Args:
-        tree: a tree without choices.
-        x: the SymPy symbol to write it in.
-
-    Returns:
-        A SymPy expression.
-    """
+    """Write a tree without choices in SymPy, exactly: the decimal 0.1 becomes 1/10."""
     import sympy
 
-    functions = {"log": sympy.log, "exp": sympy.exp, "sqrt": sympy.sqrt}
-    functions |= {"erf": sympy.erf, "lgamma": sympy.loggamma}
-    functions |= {"sin": sympy.sin, "cos": sympy.cos}
-    return evaluate(tree, x, sympy.Rational, functions)
+    functions = {ours: getattr(sympy, theirs) for theirs, ours in SYMPY_NAMES.items()}
+    return compiled(tree, sympy.Rational, functions)(x)
 
 
 def simplified(tree: Tree) -> Tree:
     """Let SymPy combine powers, logarithms and exponentials, for positive x.
 
-    Args:
-        tree: any tree.
-
-    Returns:
-        A tree that is equal on (0, 1); the same one if it has choices.
-
-    Example:
-        >>> written(simplified(("*", "x", ("log", ("/", Fraction(1), "x")))))
-        '-1*x*log(x)'
+    >>> written(simplified(("*", "x", ("log", ("/", Fraction(1), "x")))))
+    '-1*x*log(x)'
     """
     import sympy
 
@@ -408,26 +336,40 @@ def simplified(tree: Tree) -> Tree:
         return tree
     try:
         with time_limit():
-            return _of_sympy(sympy.expand_log(in_sympy(tree, x)), x)
+            return of_sympy(sympy.expand_log(in_sympy(tree, x)), x)
     except (TimeoutError, ValueError):
         return tree
 
 
-def _of_sympy(h: Any, x: Any) -> Tree:
-    """A SymPy expression as a tree."""
-    if h == x:
-        return "x"
-    if h.is_Rational:
-        return Fraction(int(h.p), int(h.q))
-    operands = [_of_sympy(part, x) for part in h.args]
-    if h.is_Add or h.is_Mul:
-        return reduce(partial(folded, "+" if h.is_Add else "*"), operands)
-    name = type(h).__name__
-    if h.is_Pow and isinstance(operands[1], Fraction):
-        return folded("**", *operands)
-    if name in SYMPY_NAMES:
-        return folded(SYMPY_NAMES[name], *operands)
-    raise ValueError(f"SymPy made {name} of a formula")
+def of_sympy(h: Any, x: Any) -> Tree:
+    """A SymPy expression in x as a tree, in which equal parts are shared.
+
+    Raises ValueError if it holds another operation than trees have.
+    """
+    import sympy
+
+    known: dict[Any, Tree] = {x: "x", sympy.E: ("exp", Fraction(1))}
+
+    def visit(h: Any) -> Tree:
+        if h not in known:
+            known[h] = read(h)
+        return known[h]
+
+    def read(h: Any) -> Tree:
+        if h.is_Rational:
+            return Fraction(int(h.p), int(h.q))
+        if h.is_Pow and not h.exp.is_Rational:
+            return folded("exp", visit(h.exp * sympy.log(h.base)))
+        operands, name = [visit(part) for part in h.args], type(h).__name__
+        if h.is_Add or h.is_Mul:
+            return reduce(partial(folded, "+" if h.is_Add else "*"), operands)
+        if h.is_Pow:
+            return folded("**", *operands)
+        if name in SYMPY_NAMES:
+            return folded(SYMPY_NAMES[name], *operands)
+        raise ValueError(f"SymPy made {name} of a formula")
+
+    return visit(h)
 
 
 def balls(
@@ -439,110 +381,46 @@ def balls(
 ) -> list[Any]:
     """Enclose a tree and its derivatives, at a number or on all of an interval.
 
-    Args:
-        tree: any tree.
-        x: an Arb ball.
-        order: of the highest derivative.
-        precision: bits of the balls' midpoints.
-        unit: of Taylor's coefficients, the n-th derivative by n!, instead of the
-            derivatives: they are those of powers of (x' - x) / unit.
+    `x` is a ball; the balls are NaN outside the domain, and where a choice is not
+    decided. With a `unit` they are Taylor's coefficients, those of powers of
+    (x' - x) / unit, instead of derivatives up to the order.
 
-    Returns:
-        An Arb ball each; NaN outside the domain, and where a choice is not decided.
-
-    Example:
-        >>> (value,) = balls(("log", "x"), ball(Fraction(1, 2**1000)))
-        >>> round(float(value), 6)
-        -693.147181
+    >>> (value,) = balls(("log", "x"), ball(Fraction(1, 2**1000)))
+    >>> round(float(value), 6)
+    -693.147181
     """
     with ctx.workprec(precision):
         cap, ctx.cap = ctx.cap, order + 1
         try:
             start = arb_series([x, ball(unit or Fraction(1))], order + 1)
-            found = evaluate(tree, start, ball, _of_series())
-            found = arb_series([0], order + 1) + found
-            if not found[
-                0
-            ].is_finite():  # a sum with NaN leaves derivatives as they are
-                return [found[0], *[arb.nan()] * order]
+            series = compiled(tree, ball, ball_functions())(start)
+            series = arb_series([0], order + 1) + series
+            # A sum with NaN leaves derivatives as they are.
+            if not series[0].is_finite():
+                return [series[0], *[arb.nan()] * order]
             if unit is not None:
-                return [found[n] for n in range(order + 1)]
-            return [found[n] * math.factorial(n) for n in range(order + 1)]
+                return [series[n] for n in range(order + 1)]
+            return [series[n] * math.factorial(n) for n in range(order + 1)]
         except (ValueError, ZeroDivisionError):  # a divisor without a first term
             return [arb.nan()] * (order + 1)
         finally:
             ctx.cap = cap
 
 
-def ball(exact: Fraction | float, precision: int | None = None) -> Any:
-    """Enclose an exact number in an Arb ball of 77 digits.
-
-    Args:
-        exact: the number.
-        precision: bits of its midpoint, instead of those in use if these are more.
-
-    Returns:
-        The ball; infinite or NaN as the number is.
-    """
+def ball(exact: Fraction | float) -> Any:
+    """Enclose an exact number in an Arb ball of 77 digits, or of those in use."""
     if isinstance(exact, float):
         return arb(exact)
-    with ctx.workprec(precision or max(PRECISION, ctx.prec)):
+    with ctx.workprec(max(PRECISION, ctx.prec)):
         return arb(fmpq(exact.numerator, exact.denominator))
 
 
-def _constant_jet(exact: Fraction | float) -> Jet:
-    return Jet(np.float64(exact), np.float64(0), np.float64(0))
-
-
-def _orders(value: Callable[[Any], Any]) -> dict[str, Callable]:
-    """Comparisons of what `value` takes from the operands."""
-    comparisons = {"<": operator.lt, "<=": operator.le, "==": operator.eq}
-    return {
-        name: lambda a, b, order=order: order(value(a), value(b))
-        for name, order in comparisons.items()
-    }
-
-
 @cache
-def _of_jets() -> dict[str, Callable]:
-    """The functions of jets of NumPy arrays."""
-    from scipy.special import digamma, erf, gammaln, polygamma
+def ball_functions() -> dict[str, Callable]:
+    """The functions of balls and of their power series.
 
-    def erf_of(jet: Jet) -> Jet:
-        v = jet.value
-        slope = 2 / np.sqrt(np.pi) * np.exp(-(v**2))
-        return jet.after(erf(v), slope, -2 * v * slope)
-
-    def lgamma_of(jet: Jet) -> Jet:
-        v = jet.value
-        return jet.after(gammaln(v), digamma(v), polygamma(1, v))
-
-    def sin_of(jet: Jet) -> Jet:
-        v = jet.value
-        return jet.after(np.sin(v), np.cos(v), -np.sin(v))
-
-    def cos_of(jet: Jet) -> Jet:
-        v = jet.value
-        return jet.after(np.cos(v), -np.sin(v), -np.cos(v))
-
-    def floor_of(jet: Jet) -> Jet:
-        zeros = np.zeros_like(jet.value)
-        return Jet(np.floor(jet.value), zeros, zeros)
-
-    def where(which: Any, a: Jet, b: Jet) -> Jet:
-        parts = ((getattr(side, name) for side in (a, b)) for name in vars(a))
-        return Jet(*(np.where(which, *part) for part in parts))
-
-    functions = jet_functions(np.log, np.exp, np.sqrt) | {"where": where}
-    functions |= {"erf": erf_of, "lgamma": lgamma_of, "floor": floor_of}
-    functions |= {"sin": sin_of, "cos": cos_of}
-    functions |= _orders(lambda jet: jet.value) | {"not": np.logical_not}
-    return functions | {"and": np.logical_and, "or": np.logical_or}
-
-
-@cache
-def _of_series() -> dict[str, Callable]:
-    """The functions of Arb's power series; a condition is True, False or None."""
+    A condition is True, False or, where a ball holds both answers, None.
+    """
 
     def first(a: Any) -> Any:
         return a[0] if isinstance(a, arb_series) else a
@@ -563,9 +441,6 @@ def _of_series() -> dict[str, Callable]:
         a, b = first(a), first(b)
         return True if a < b else False if a >= b else None
 
-    def at_most(a: Any, b: Any) -> bool | None:
-        return None if (found := less(b, a)) is None else not found
-
     def equal(a: Any, b: Any) -> bool | None:
         a, b = first(a), first(b)
         return False if a != b else True if a == b else None
@@ -580,17 +455,13 @@ def _of_series() -> dict[str, Callable]:
         return arb.nan() if which is None else a if which else b
 
     def floor(a: Any) -> Any:
-        found = first(a).floor()
-        return found if found.is_exact() else arb.nan()
+        whole = first(a).floor()
+        return whole if whole.is_exact() else arb.nan()
 
-    def either(a: bool | None, b: bool | None) -> bool | None:
-        return negated(both(negated(a), negated(b)))
-
-    functions = {
-        name: lambda a, name=name: getattr(a, name)()
-        for name in (*FUNCTIONS, *MORE_FUNCTIONS)
-    }
+    functions = {name: methodcaller(name) for name in (*FUNCTIONS, *MORE_FUNCTIONS)}
     functions |= {name: of_finite(ARITHMETIC[name]) for name in "*/"}
-    functions |= {"**": to_the}
-    functions |= {"<": less, "<=": at_most, "==": equal, "where": where}
-    return functions | {"and": both, "or": either, "not": negated, "floor": floor}
+    functions |= {"**": to_the, "floor": floor, "where": where}
+    functions |= {"<": less, "<=": lambda a, b: negated(less(b, a)), "==": equal}
+    functions |= {"and": both, "not": negated}
+    functions["or"] = lambda a, b: negated(both(negated(a), negated(b)))
+    return functions

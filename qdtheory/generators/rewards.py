@@ -17,9 +17,9 @@ from jax.core import Tracer
 from jax.scipy.special import xlogy
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.formulas.domains import find_hole
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.shape import find_hole
 from qdtheory.formulas.signs import find_sign, is_zero
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.world.distributions import check_distribution

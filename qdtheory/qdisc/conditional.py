@@ -24,6 +24,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.forms import form_of
 from qdtheory.pairs.separable import SeparablePair
@@ -38,7 +39,6 @@ from qdtheory.solvers.interior_point import (
 )
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CERTIFIED, CLOSED, EPS, NOISE
 from qdtheory.world.records import Record

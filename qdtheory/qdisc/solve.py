@@ -22,6 +22,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.posed import Functional, Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import Concave, Separable
 from qdtheory.qdisc.bounds import Bounds
@@ -56,7 +57,6 @@ from qdtheory.theory.frontier import (
     score_gaps,
     weight_of,
 )
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.numbers import (
     CONTRADICTION,
     NOISE,

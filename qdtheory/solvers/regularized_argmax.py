@@ -19,26 +19,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.formulas.scalar_functions import (
-    NRR,
-    SE,
     ScalarFunction,
-    Tsallis,
     limits_at_zero,
+    order_of,
 )
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
 MAX_STEPS = 100
 # (w, guess) -> (q, guess for the next weight)
 Solver = Callable[[Array, Array], tuple[Array, Array]]
-
-
-def order_of(g: ScalarFunction) -> float | None:
-    """Return the a for which g is the Tsallis entropy up to a linear term, if known."""
-    if g is SE:
-        return 1.0
-    if g is NRR:
-        return 2.0
-    return g.order if isinstance(g, Tsallis) else None
 
 
 def solver(

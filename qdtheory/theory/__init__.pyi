@@ -5,6 +5,7 @@ from .compatibility import (
 )
 from .dominance import (
     Dominance as Dominance,
+    Witness as Witness,
     dominance as dominance,
     pareto_filter as pareto_filter,
 )
@@ -36,4 +37,3 @@ from .theorem_1 import (
     Rationality as Rationality,
     check_rationality as check_rationality,
 )
-from .witness import Witness as Witness

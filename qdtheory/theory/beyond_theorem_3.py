@@ -1,4 +1,6 @@
-r"""Compatible pairs beyond Theorem 3: nonmonotone f, and two or three texts.
+r"""Beyond Theorem 3: pairs that are compatible still, and P that are likely beaten.
+
+Still compatible are some pairs with a nonmonotone f, or with two or three texts.
 
 Let $g' = w_0 f + b_0$ with $w_0 < 0$ and $F' = f$. Then, up to constants,
 $V = w_0 \Phi$ with $\Phi(Q) = \sum_i F(Q_i)$, and
@@ -8,12 +10,30 @@ happens, that is, iff $\Phi$ is *quasiconvex* on the simplex. Theorem 3 requires
 convex $\Phi$, hence f increasing on (0, 1).
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from qdtheory.formulas.expressions import Expression, variable
-from qdtheory.formulas.signs import is_zero, number_sign, sign_of
-from qdtheory.theory.shape import is_strictly_concave
+from qdtheory.formulas.shape import is_strictly_concave
+from qdtheory.formulas.signs import (
+    find_peak,
+    find_sign,
+    is_zero,
+    number_sign,
+    sign_of,
+)
+from qdtheory.theory.theorem_3 import EXACT_POINTS, GRID, Functions
+
+NUM_SAMPLES = 64
+# Total number of probabilities drawn, so that many texts do not take minutes.
+MAX_DRAWN = 2**18
+# Random P tried before those that a formula suggests, which take longer to find.
+NUM_FIRST = 4
 
 
 def keeps_order_with_one_text(f: Expression) -> bool:
@@ -44,17 +64,10 @@ def keeps_order_with_one_text(f: Expression) -> bool:
 
     Claims: N25.24.
 
-    Args:
-        f: a formula, smooth on (0, 1).
-
-    Returns:
-        True if the conditions are proved.
-
-    Example:
-        >>> keeps_order_with_one_text(Expression("1.8*x - x**2"))
-        True
-        >>> keeps_order_with_one_text(Expression("x - 3*x**4"))
-        False
+    >>> keeps_order_with_one_text(Expression("1.8*x - x**2"))
+    True
+    >>> keeps_order_with_one_text(Expression("x - 3*x**4"))
+    False
     """
     x, (score, slope, curvature) = variable(), f.derivatives()
     if not _holds(slope.subs(x, x / 2), x, 1, strict=True):
@@ -81,16 +94,6 @@ def mirrored_curvature(f: Expression) -> Any:
 
     Where it is negative at an x above 1/2, some P is beaten that has texts of x and
     nearly 1 - x, and enough others; see `keeps_order_with_one_text`.
-
-    Args:
-        f: a formula with a finite value at 0.
-
-    Returns:
-        A SymPy expression in `variable()`.
-
-    Example:
-        >>> mirrored_curvature(Expression("x - x**2")).simplify()
-        0
     """
     x, (score, slope, _) = variable(), f.derivatives()
     rise = score - score.subs(x, 0)
@@ -104,18 +107,10 @@ def orders_two_texts(f: Expression, g: Expression) -> bool:
     every interior P = (t, 1 - t) is Pareto-optimal: from t up quality rises and
     diversity falls; down to 1 - t diversity rises and quality falls; beyond, both fall.
 
-    Args:
-        f: a formula, smooth on (0, 1).
-        g: a formula, smooth on (0, 1).
-
-    Returns:
-        True if both are proved.
-
-    Example:
-        >>> orders_two_texts(Expression("1 - (1 - x)**5"), Expression("-x**2"))
-        True
-        >>> orders_two_texts(Expression("x - x**2"), Expression("-x**2"))
-        False
+    >>> orders_two_texts(Expression("1 - (1 - x)**5"), Expression("-x**2"))
+    True
+    >>> orders_two_texts(Expression("x - x**2"), Expression("-x**2"))
+    False
     """
     x, score, slope = variable(), f.derivatives()[0], g.derivatives()[1]
     likely, other = (1 + x) / 2, (1 - x) / 2
@@ -131,19 +126,10 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
     Then the gradient of $V - w U$ at P is constant, with w < 0 the slope of that line.
     If g is strictly concave, every P is its unique maximiser.
 
-    Args:
-        f: a formula, smooth on (0, 1).
-        g: a formula, smooth on (0, 1).
-
-    Returns:
-        True if SymPy proves the line for all P, and interval arithmetic that f
-        increases and g' decreases.
-
-    Example:
-        >>> orders_three_texts(Expression("x"), Expression("-(x - 1/3)**4"))
-        True
-        >>> orders_three_texts(Expression("x"), Expression("-x**4"))
-        False
+    >>> orders_three_texts(Expression("x"), Expression("-(x - 1/3)**4"))
+    True
+    >>> orders_three_texts(Expression("x"), Expression("-x**4"))
+    False
     """
     import sympy
 
@@ -162,3 +148,86 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
 def _holds(h: Any, x: Any, value: int, *, strict: bool = False) -> bool:
     found = sign_of(h, x)
     return found.value == value and (found.strict or not strict)
+
+
+# --- P at which a pair is likely to be beaten, if it is at all ------------------------
+def random_points(num_texts: int) -> Iterator[Float[np.ndarray, " texts"]]:
+    """Draw up to 64 interior P, from nearly uniform to peaked."""
+    rng = np.random.default_rng(0)
+    num_samples = np.clip(MAX_DRAWN // num_texts, 1, NUM_SAMPLES)
+    for concentration in np.resize([3.0, 1.0, 10.0, 0.5], num_samples):
+        draw = rng.dirichlet(np.full(num_texts, concentration)) + 1e-6
+        yield draw / draw.sum()
+
+
+def likely_points(
+    functions: Functions, num_texts: int
+) -> Iterator[Float[np.ndarray, " texts"]]:
+    """Generate interior P for a separable pair that no theorem shows compatible.
+
+    First those with a text where f decreases or g is convex on the grid, then random
+    ones; for formulas also those with a text where ball arithmetic finds a fault.
+    """
+    wrong = functions.x[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
+    rng = np.random.default_rng(1)
+    for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
+        x = float(wrong[i])
+        yield from (_drawn(num_texts, rng, x) for _ in range(4))
+        if x > 0.5 and num_texts > 3:
+            # The least that two texts of one sum leave to the others, see
+            # `keeps_order_with_one_text`.
+            yield _drawn(num_texts, rng, x, 0.99 * (1 - x))
+    if (x := _least_curved(functions)) is not None and num_texts > 2:
+        yield _drawn(num_texts, rng, x, 0.99 * (1 - x))
+    points = random_points(num_texts)
+    if functions.formulas is not None and functions.smooth:
+        yield from islice(points, NUM_FIRST)
+        yield from _at_features(*functions.formulas, num_texts)
+    yield from points
+
+
+def _at_features(f: Expression, g: Expression, num_texts: int) -> Iterator[np.ndarray]:
+    """Generate P where f falls, g is convex or (f, g') is far from a line."""
+    x, (score, rise, _) = variable(), f.derivatives()
+    _, slope, curvature = g.derivatives()
+    fall = find_sign(rise, x, -1)
+    features = [fall, find_sign(curvature, x, 1)]
+    # Where (f, g') is farthest from the line through two ordinary points.
+    a, b = EXACT_POINTS[1:3]
+    run = score.subs(x, b) - score.subs(x, a)
+    if number_sign(run) in (1, -1):
+        climb = slope.subs(x, b) - slope.subs(x, a)
+        off = slope - slope.subs(x, a) - climb / run * (score - score.subs(x, a))
+        features += find_peak(off, x)
+    rng = np.random.default_rng(2)
+    for feature in filter(None, features):
+        at = float(feature)
+        yield from (_drawn(num_texts, rng, at) for _ in range(4))
+        if feature == fall and 2 * feature < 1 and num_texts > 2:
+            # Put two texts there: separating them gains diversity at no cost in U.
+            yield _drawn(num_texts, rng, at, at)
+    if fall is None or 2 * fall <= 1 or num_texts < 3:
+        return
+    if number_sign(score.subs(x, 0)) is not None:
+        at = find_sign(mirrored_curvature(f).subs(x, (1 + x) / 2), x, -1)
+        if at is not None:
+            likely = float(1 + at) / 2
+            yield _drawn(num_texts, rng, likely, 0.99 * (1 - likely))
+
+
+def _least_curved(functions: Functions) -> float | None:
+    """The likeliest x above 1/2 of the grid for two texts at x and nearly 1 - x."""
+    even = GRID >= 1e-3
+    value, slope = functions.f.value[even], functions.f.slope[even]
+    rise = value - functions.f.value[0]
+    with np.errstate(all="ignore"):
+        # The least sum of f'(P_i) d_i^2, see `keeps_order_with_one_text`.
+        curved = slope + slope[::-1] * (rise / rise[::-1]) ** 2
+    curved = np.where((GRID[even] > 0.5) & np.isfinite(curved), curved, np.inf)
+    return float(GRID[even][curved.argmin()]) if curved.min() < 0 else None
+
+
+def _drawn(num_texts: int, rng: np.random.Generator, *first: float) -> np.ndarray:
+    """Draw a P with texts of these probabilities, the others sharing the rest."""
+    rest = rng.dirichlet(np.ones(num_texts - len(first))) + 1e-6
+    return np.r_[first, (1 - sum(first)) * rest / rest.sum()]

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.formulas.domains import check_smooth
 from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.shape import check_smooth, is_strictly_concave
 from qdtheory.formulas.tracing import require_values
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
@@ -37,15 +37,17 @@ from qdtheory.pairs.named import given_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
+    likely_points,
     orders_three_texts,
     orders_two_texts,
+    random_points,
 )
+from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.theory.likely_points import likely_points, random_points
 from qdtheory.theory.optimality import (
     Concavity,
     Metrics,
@@ -55,7 +57,6 @@ from qdtheory.theory.optimality import (
     metrics_of_formulas,
     not_known,
 )
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.theory.theorem_3 import (
     GRID,
     Fit,
@@ -67,7 +68,6 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.theory.witness import Witness
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record

@@ -1,12 +1,31 @@
-"""Which of many models beat another in quality and diversity at once."""
+"""Which models beat another in quality and diversity at once."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Real
+from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record
+
+
+class Witness(Record):
+    """A distribution that beats the real one in both metrics.
+
+    For formulas both gains are proved to be positive in 77-digit ball arithmetic, for
+    the exact values of the floats; for code they exceed its rounding error.
+
+    Attributes:
+        p: the real distribution, shape (N,).
+        q: the model that beats it, shape (N,).
+        quality_gain: U(Q; P) - U(P; P), positive.
+        diversity_gain: V(Q) - V(P), positive.
+    """
+
+    p: Float[Array, " texts"]
+    q: Float[Array, " texts"]
+    quality_gain: float
+    diversity_gain: float
 
 
 @jax.tree_util.register_dataclass

@@ -18,17 +18,21 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.posed import expected_score, total_diversity
-from qdtheory.formulas.scalar_functions import ScalarFunction, jet_of, limits_at_zero
+from qdtheory.formulas.scalar_functions import (
+    ScalarFunction,
+    jet_of,
+    limits_at_zero,
+    order_of,
+)
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import LinearPair, Pair
 from qdtheory.pairs.separable import SeparablePair
 from qdtheory.solvers.regularized_argmax import (
-    order_of,
     order_two_moments,
     require_concave,
     solver,
 )
 from qdtheory.solvers.search import search_frontier
-from qdtheory.theory.shape import is_strictly_concave
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
 from qdtheory.world.records import Record
@@ -397,17 +401,7 @@ def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
 
 
 def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Raise if the probabilities of an optimum do not sum to 1; pass traced values.
-
-    Args:
-        residual: absolute deviation of the sum from 1.
-
-    Returns:
-        `residual`.
-
-    Raises:
-        ValueError: it exceeds 1e-9, or is NaN.
-    """
+    """Raise if the probabilities of an optimum do not sum to 1; pass traced values."""
     if not isinstance(residual, Tracer) and not residual <= SOLVED:
         raise ValueError(
             f"the probabilities of the optimum miss the sum 1 by {residual:.1e}: g is "
@@ -439,18 +433,7 @@ def _require_optimal(g: ScalarFunction, scores: Any, q: Any, w: Any, b: Any) -> 
 
 
 def weight_of(alpha: float) -> float:
-    r"""Weight of the Pareto-optimum that maximises $\alpha U + (1 - \alpha) V$.
-
-    Args:
-        alpha: the share of quality, in (0, 1].
-
-    Returns:
-        $w = \alpha / (\alpha - 1)$, at most the largest float below 0.
-
-    Example:
-        >>> weight_of(0.75), weight_of(1.0)
-        (-3.0, -inf)
-    """
+    r"""Weight of the Pareto-optimum that maximises $\alpha U + (1 - \alpha) V$."""
     return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
 
 
@@ -463,15 +446,6 @@ def maximise(
 
     Scores computed inside a user's compiled function may differ by a rounding error
     from use to use, so `score_gaps` decides which are equal.
-
-    Args:
-        g: strictly concave.
-        scores: finite or $-\infty$, shape (N,).
-        w: the weight, in $[-\infty, 0]$.
-
-    Returns:
-        Q, whose sum the caller compares with 1, and b in $g'(Q_i) = w \phi_i + b$,
-        computed from the largest probability.
     """
     gaps = score_gaps(scores)
     solve, guess = solver(g, gaps)
@@ -501,14 +475,7 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
 
 @jax.jit
 def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-    """Gap from the greatest score to each score; 0 for differences due to rounding.
-
-    Args:
-        scores: finite or minus infinity, shape (N,).
-
-    Returns:
-        Gaps in [0, infinity], shape (N,); at least one is 0.
-    """
+    """Gap from the greatest score to each score; 0 for differences due to rounding."""
     scores = jnp.asarray(scores)
     best = scores.argmax()
     gaps = scores[best] - scores
@@ -579,15 +546,7 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 def saturation_weight_of(
     g: ScalarFunction, scores: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
-    """B of `saturation_weight` for given scores, without input checks.
-
-    Args:
-        g: strictly concave.
-        scores: finite or minus infinity, shape (N,).
-
-    Returns:
-        B, which may be minus infinity; NaN if all finite scores are equal.
-    """
+    """B of `saturation_weight` for given scores, without input checks."""
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()
     fall = jax.grad(g)(1 / (gaps == 0).sum()) - limits_at_zero(g)[1]

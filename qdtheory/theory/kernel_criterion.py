@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.kernel import check_kernel
-from qdtheory.theory.witness import Witness
+from qdtheory.theory.dominance import Witness
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, NOISE
 from qdtheory.world.precision import require_x64
@@ -119,14 +119,7 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
 def centred_eigenvalues(
     matrix: Float[np.ndarray, "texts texts"],
 ) -> Float[np.ndarray, " texts"]:
-    """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones.
-
-    Args:
-        matrix: symmetric up to rounding, shape (N, N).
-
-    Returns:
-        The eigenvalues in ascending order, shape (N,).
-    """
+    """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones."""
     centred = matrix - matrix.mean(axis=0)
     centred = centred - centred.mean(axis=1, keepdims=True)
     return np.linalg.eigvalsh((centred + centred.T) / 2)
@@ -301,16 +294,7 @@ def _positive_point(excess: np.ndarray) -> np.ndarray:
 def rounding_doubt(
     kernel: Float[ArrayLike, "texts texts"], found: KernelCriterion
 ) -> str | None:
-    """Why a kernel found compatible is so up to rounding only.
-
-    Args:
-        kernel: K, symmetric up to rounding, float64, shape (N, N).
-        found: from `kernel_criterion`, compatible.
-
-    Returns:
-        The reason in words; None where the criterion holds by a margin, or is proved
-        in exact arithmetic.
-    """
+    """Why a kernel found compatible is so up to rounding only."""
     kernel = np.asarray(kernel)
     noise = _rounding_of(kernel)
     if found.num_negative and found.level is not None:

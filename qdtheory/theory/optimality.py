@@ -18,10 +18,10 @@ from jax.extend.core import jaxprs_in_params
 from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.formulas.trees import PRECISION, ball
+from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
-from qdtheory.theory.shape import is_strictly_concave
-from qdtheory.theory.witness import Witness
 from qdtheory.world.numbers import EPS
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.

@@ -17,10 +17,10 @@ import jax
 import numpy as np
 
 from qdtheory.formulas.code import Code
-from qdtheory.formulas.domains import SMOOTH, find_hole
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.scalar_functions import ScalarFunction, formula_of, jet_of
+from qdtheory.formulas.shape import SMOOTH, find_hole
 from qdtheory.formulas.signs import (
     Sign,
     find_sign,
@@ -45,26 +45,18 @@ HUGE = 10**60
 
 @dataclass(frozen=True)
 class Functions:
-    """f and g of a separable pair, as every test of a verdict uses them.
+    """f and g of a separable pair, read once for every test of a verdict."""
 
-    Attributes:
-        metrics: U(q, p) and V(q), by the values of f and g.
-        formulas: f and g as expressions; None if one is known by its code only.
-        trusted: least x at which code is trusted, 0 for formulas.
-        f: f with its derivatives at x.
-        g: g with its derivatives at x.
-    """
-
+    # U(q, p) and V(q), by the values of f and g.
     metrics: tuple[Callable, Callable]
+    # None if f or g is known by its code only.
     formulas: tuple[Expression, Expression] | None
+    # Least x at which code is trusted, 0 for formulas.
     trusted: float
+    # `GRID`, from there on; f and g with their derivatives at x.
+    x: np.ndarray
     f: Jet
     g: Jet
-
-    @property
-    def x(self) -> np.ndarray:
-        """`GRID`, from where code is trusted."""
-        return np.maximum(GRID, self.trusted)
 
     @property
     def smooth(self) -> bool:
@@ -104,7 +96,7 @@ def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
                 )
     read = None if None in formulas else formulas
     metrics = lambda q, p: q @ jax.vmap(f)(p), lambda q: jax.vmap(g)(q).sum()
-    return Functions(metrics, read, trusted, quality, diversity)
+    return Functions(metrics, read, trusted, x, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
@@ -115,19 +107,15 @@ def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
 # --- At points: functions known by their code -----------------------------------------
 @dataclass(frozen=True)
 class Fit:
-    r"""The constants that fit f and g best on the grid.
+    r"""The constants in $g' = w_0 f + b_0$ that fit f and g best on the grid."""
 
-    Attributes:
-        w0: the constant in $g'' = w_0 f'$, NaN if a deviation is not finite.
-        b0: the constant in $g' = w_0 f + b_0$, NaN likewise.
-        residual: the largest relative deviation, of g'' from $w_0 f'$ and of increments
-            of g' from those of $w_0 f$, which detects jumps.
-        violation: the hypothesis of Theorem 3 that fails at these points, or None.
-    """
-
+    # NaN if a deviation is not finite.
     w0: float
     b0: float
+    # The largest relative deviation, of g'' from w0 f' and of increments of g' from
+    # those of w0 f, which detects jumps.
     residual: float
+    # The hypothesis of Theorem 3 that fails at these points, or None.
     violation: str | None
 
 
@@ -135,14 +123,6 @@ def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
     r"""Fit $g' = w_0 f + b_0$ on the grid and look for a violation of Theorem 3.
 
     Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
-
-    Args:
-        f: f with its derivatives at x.
-        g: g with its derivatives at x.
-        x: ascending points of (0, 1).
-
-    Returns:
-        The fit.
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
@@ -167,17 +147,17 @@ def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
 
     with np.errstate(all="ignore"):
         w0 = float(g.curvature[middle] / f.slope[middle])
-        found, expected = g.slope, w0 * f.value
+        marginal, expected = g.slope, w0 * f.value
         # Rounding error of the difference of two values that may be close.
-        noise = 2 * NOISE * (np.abs(found) + np.abs(expected))
+        noise = 2 * NOISE * (np.abs(marginal) + np.abs(expected))
         noise += noise[middle]
         deviations = [
             deviation(g.curvature, w0 * f.slope, 0),
-            deviation(found - found[middle], expected - expected[middle], noise),
+            deviation(marginal - marginal[middle], expected - expected[middle], noise),
         ]
     if not np.isfinite(deviations).all():
         return nan, nan, inf
-    b0 = float(found[middle] - expected[middle])
+    b0 = float(marginal[middle] - expected[middle])
     # If g' is steep, b0 is a small difference: set -0.0 and rounding errors to 0.
     b0 = 0.0 if abs(b0) <= 1e-9 * abs(w0) else b0
     return w0, b0, float(np.max(deviations))
@@ -203,36 +183,20 @@ def _jump(g: Jet, x: np.ndarray) -> float | None:
 # --- Formulas: refutation and proof ---------------------------------------------------
 @dataclass(frozen=True)
 class Proof:
-    r"""The constants and the divergence of f and g, proved by SymPy.
+    r"""The constants of f and g, SymPy numbers, and their divergence, proved."""
 
-    Attributes:
-        w0: the constant in $g'' = w_0 f'$, a SymPy number.
-        b0: the constant in $g' = w_0 f + b_0$, a SymPy number.
-        alpha: $w_0 / (w_0 - 1)$, a SymPy number.
-        rest: $1 - \alpha$, a SymPy number.
-        divergence: the formula of $\Psi(P) - \Psi(Q)$.
-    """
-
-    w0: Any
-    b0: Any
-    alpha: Any
-    rest: Any
-    divergence: str
+    w0: Any  # in g'' = w0 f'
+    b0: Any  # in g' = w0 f + b0
+    alpha: Any  # w0 / (w0 - 1)
+    rest: Any  # 1 - alpha
+    divergence: str  # the formula of Psi(P) - Psi(Q)
 
 
 def refute_theorem_3(f: Expression, g: Expression) -> str | None:
     """Refute g'' = w0 f' at four points, in ball arithmetic of 77 digits.
 
-    Args:
-        f: a formula with a finite derivative on (0, 1).
-        g: a formula with two finite derivatives on (0, 1).
-
-    Returns:
-        The violation and its place, or None if there is none at the four points.
-
-    Example:
-        >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
-        "g''/f' differs between x = 137/1000 and x = 207/500"
+    >>> refute_theorem_3(Expression("log(x)"), Expression("-x**2"))
+    "g''/f' differs between x = 137/1000 and x = 207/500"
     """
     derivatives = f.derivatives()[1], g.derivatives()[2]
     rows = [[h.subs(variable(), t) for h in derivatives] for t in EXACT_POINTS]
@@ -254,17 +218,9 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
 
     That f and g are defined and f increases on all of (0, 1) is proved elsewhere.
 
-    Args:
-        f: a formula for quality.
-        g: a formula for diversity.
-
-    Returns:
-        The proof with its exact constants, or None if none is found.
-
-    Example:
-        >>> proof = prove_theorem_3(Expression("log(x)"), Expression("-x*log(x)"))
-        >>> proof.w0, proof.b0, proof.alpha, proof.divergence
-        (-1, -1, 1/2, 'sum_i [Q_i*log(Q_i/P_i)/2]')
+    >>> proof = prove_theorem_3(Expression("log(x)"), Expression("-x*log(x)"))
+    >>> proof.w0, proof.b0, proof.alpha, proof.divergence
+    (-1, -1, 1/2, 'sum_i [Q_i*log(Q_i/P_i)/2]')
     """
     import sympy
 
@@ -280,54 +236,32 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
         return None
     b0 = _exact((marginal - w0 * quality).subs(x, t))
     alpha = _exact(-w0 / (1 - w0))
-    antiderivative = (diversity - b0 * x) / w0
-    return Proof(
-        w0,
-        b0,
-        alpha,
-        _exact(1 / (1 - w0)),
-        _divergence(x, quality, antiderivative, alpha),
-    )
+    divergence = _divergence(x, quality, (diversity - b0 * x) / w0, alpha)
+    return Proof(w0, b0, alpha, _exact(1 / (1 - w0)), divergence)
 
 
 def increases(f: Expression) -> Sign:
-    """Prove that f increases strictly on (0, 1), or falls: the sign of its slope.
-
-    Args:
-        f: a formula, smooth on (0, 1).
-
-    Returns:
-        The sign of f', 1 if f increases strictly.
-    """
+    """Prove that f increases strictly on (0, 1), or falls: the sign of its slope."""
     return sign_of(f.derivatives()[1], variable())
 
 
 def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
-    """List the hypotheses of Theorem 3 that fail or are not proved.
-
-    Args:
-        f: a formula for quality.
-        g: a formula for diversity.
-        proof: from `prove_theorem_3`.
-
-    Yields:
-        What fails, in words.
-    """
+    """List the hypotheses of Theorem 3 that fail or are not proved."""
     if proof is None:
         refuted = refute_theorem_3(f, g)
         if refuted is not None:
             yield f"{refuted}, by interval arithmetic"
             return
         yield "no symbolic proof of g'' = w0 f' with w0 < 0 was found"
-    found = increases(f)
-    if found.value in (-1, 0):
+    rise = increases(f)
+    if rise.value in (-1, 0):
         yield "f does not increase, by interval arithmetic"
-    elif found.value is None:
+    elif rise.value is None:
         fall = find_sign(f.derivatives()[1], variable(), -1)
         if fall is not None:
             yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
-        elif found.place is not None:
-            yield f"that f increases was not proved near x = {float(found.place):.6g}"
+        elif rise.place is not None:
+            yield f"that f increases was not proved near x = {float(rise.place):.6g}"
 
 
 def _exact(number: Any) -> Any:

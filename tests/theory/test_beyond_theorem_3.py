@@ -1,6 +1,6 @@
 """Compatible pairs beyond Theorem 3, by integers, polynomials, grids and searches."""
 
-from itertools import product
+from itertools import islice, product
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,18 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
-from models import assert_beats, cubic_pair, separable, sine_pair
-from scipy.optimize import minimize
+from models import assert_beats, cubic_pair, searched, separable, sine_pair
 from verdict_referee import beaten
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import formula_of
-from qdtheory.theory.beyond_theorem_3 import keeps_order_with_one_text
+from qdtheory.theory.beyond_theorem_3 import (
+    keeps_order_with_one_text,
+    likely_points,
+    random_points,
+)
 from qdtheory.theory.compatibility import check_compatibility
+from qdtheory.theory.theorem_3 import read_functions
 
 THIRD = 1 / 3
 
@@ -156,29 +160,6 @@ def test_three_texts_leave_nothing_to_gain():
 # --- Four texts, and a text of probability zero -------------------------------------
 
 
-def slsqp(scores, g, slope, p, starts):
-    """The best gain of quality that a general-purpose optimiser finds."""
-    least = g(p).sum()
-    ones = np.ones(p.size)
-    limits = [
-        {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: ones},
-        {"type": "ineq", "fun": lambda q: g(q).sum() - least, "jac": slope},
-    ]
-    gains = [0.0]
-    for start in starts:
-        q = minimize(
-            lambda q: -(q @ scores),
-            start,
-            jac=lambda q: -scores,
-            bounds=[(0, 1)] * p.size,
-            constraints=limits,
-            options={"ftol": 1e-15, "maxiter": 300},
-        ).x
-        if abs(q.sum() - 1) <= 1e-9 and g(q).sum() >= least - 1e-9:
-            gains.append(float((q - p) @ scores))
-    return max(gains)
-
-
 @pytest.mark.claim("N5.7", "N5.9")
 @pytest.mark.parametrize("zero", [False, True])
 def test_a_fourth_text_breaks_the_cubic(zero):
@@ -186,8 +167,7 @@ def test_a_fourth_text_breaks_the_cubic(zero):
     gains = []
     for p in rng.dirichlet(np.ones(3 if zero else 4), 12):
         p = np.append(p, 0.0) if zero else p
-        starts = [p, *rng.dirichlet(np.ones(4), 4)]
-        gain = slsqp(p, cubic_g, lambda q: -((q - THIRD) ** 3), p, starts)
+        gain = searched(p, cubic_g, lambda q: -((q - THIRD) ** 3), p, rng, 4)
         exact = qd.quality_discrepancy(CUBIC, p).qdisc
         # An error of 1e-9 in V is one of about 1e-9 / |w|, w of order .1, in U.
         assert gain == pytest.approx(exact, abs=1e-6)
@@ -213,15 +193,14 @@ def test_the_miss_is_a_product():
 # -- Verdicts ----------------------------------------------------------------------
 
 
-def hyperbolic_pair():
-    """f = sinh 2t and g' = -tanh t on a plane cubic's arc, t = x - 1/3."""
-    return separable(
-        "exp(2*x - 2/3) - exp(2/3 - 2*x)", "-log(exp(x - 1/3) + exp(1/3 - x))"
-    )
+# f = sinh 2t and g' = -tanh t on a plane cubic's arc, t = x - 1/3.
+HYPERBOLIC = separable(
+    "exp(2*x - 2/3) - exp(2/3 - 2*x)", "-log(exp(x - 1/3) + exp(1/3 - x))"
+)
 
 
 @pytest.mark.parametrize(
-    "pair", [cubic_pair(), hyperbolic_pair(), sine_pair()], ids=["cubic", "exp", "sine"]
+    "pair", [cubic_pair(), HYPERBOLIC, SINE], ids=["cubic", "exp", "sine"]
 )
 def test_two_and_three_texts_admit_more_pairs(pair):
     for num_texts in (2, 3):
@@ -355,3 +334,42 @@ def test_no_model_beats_any_p_in_x_minus_x_squared():
             rise = (models**3 / 3 - models**2 / 2).sum(axis=1)
             rise -= (p**3 / 3 - p**2 / 2).sum()
             assert not ((gain > 0) & (rise > 0)).any()
+
+
+# --- The P that are tried: interior, the same each time, with the suspect texts -----
+
+# f falls within 1e-4 of .37037037 only, between the points of the grid.
+NARROW = "x - 1e-5*exp(-((10000*x - 3703.7037)**2))"
+DRAWN_FOR = {
+    "formulas": qd.SeparablePair(qd.Expression(NARROW), qd.formulas.NRR),
+    "code": qd.SeparablePair(lambda x: x * (1.2 - x), lambda x: -(x**2)),
+}
+
+
+@pytest.mark.parametrize("num_texts", [2, 3, 9])
+@pytest.mark.parametrize("name", DRAWN_FOR)
+def test_every_p_is_an_interior_distribution(name, num_texts):
+    functions = read_functions(DRAWN_FOR[name])
+    points = list(likely_points(functions, num_texts))
+    again = list(likely_points(functions, num_texts))
+    np.testing.assert_array_equal(points, again)
+    assert np.shape(points)[1] == num_texts
+    assert np.min(points) > 0
+    np.testing.assert_allclose(np.sum(points, axis=1), 1, rtol=1e-12)
+    # The random ones are among them, in their order.
+    random = np.array(list(random_points(num_texts)))
+    assert len(random) == 64
+    rows = [next(i for i, p in enumerate(points) if (p == r).all()) for r in random]
+    assert rows == sorted(rows)
+
+
+def test_a_text_lies_where_f_falls():
+    points = list(likely_points(read_functions(DRAWN_FOR["formulas"]), 4))
+    assert np.min(np.abs(np.array(points) - 0.37037)) < 1e-4
+    first = list(islice(likely_points(read_functions(DRAWN_FOR["code"]), 4), 32))
+    assert all(p.max() > 0.6 or p[0] >= 0.6 for p in first)
+
+
+def test_many_texts_are_drawn_less_often():
+    assert len(list(random_points(2**14))) == 16
+    assert len(list(random_points(2**20))) == 1

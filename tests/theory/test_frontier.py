@@ -1,5 +1,7 @@
 """The frontier against convex programming, KKT, perturbations and brute force."""
 
+from itertools import product
+
 import cvxpy as cp
 import jax
 import jax.numpy as jnp
@@ -12,34 +14,20 @@ from scipy.optimize import brentq
 
 import qdtheory as qd
 
-# name: g, its cvxpy form, its derivative and g'(0)
+# g, its derivative and g'(0)
 DIVERSITIES = {
-    "SE": (qd.formulas.SE, cp.entr, lambda x: -np.log(x) - 1, np.inf),
-    "NRR": (qd.formulas.NRR, lambda q: -cp.square(q), lambda x: -2 * x, 0.0),
-    "Tsallis(1.5)": (
-        qd.Tsallis(1.5),
-        lambda q: 2 * q - 2 * cp.power(q, 1.5),
-        lambda x: 2 - 3 * np.sqrt(x),
-        2.0,
-    ),
-    "Tsallis(3)": (
-        qd.Tsallis(3.0),
-        lambda q: (q - cp.power(q, 3)) / 2,
-        lambda x: (1 - 3 * x**2) / 2,
-        0.5,
-    ),
-    "mixed": (
-        mixed,
-        lambda q: cp.entr(q) - cp.square(q),
-        lambda x: -2 * x - np.log(x) - 1,
-        np.inf,
-    ),
-    "saturating": (
-        saturating,
-        lambda q: cp.log1p(20 * q),
-        lambda x: 20 / (1 + 20 * x),
-        20.0,
-    ),
+    "SE": (qd.formulas.SE, lambda x: -np.log(x) - 1, np.inf),
+    "NRR": (qd.formulas.NRR, lambda x: -2 * x, 0.0),
+    "Tsallis(1.5)": (qd.Tsallis(1.5), lambda x: 2 - 3 * np.sqrt(x), 2.0),
+    "Tsallis(3)": (qd.Tsallis(3.0), lambda x: (1 - 3 * x**2) / 2, 0.5),
+    "mixed": (mixed, lambda x: -2 * x - np.log(x) - 1, np.inf),
+    "saturating": (saturating, lambda x: 20 / (1 + 20 * x), 20.0),
+}
+PROGRAMS = {
+    "SE": cp.entr,
+    "NRR": lambda q: -cp.square(q),
+    "Tsallis(1.5)": lambda q: 2 * q - 2 * cp.power(q, 1.5),
+    "mixed": lambda q: cp.entr(q) - cp.square(q),
 }
 QUALITIES = {"LL": qd.formulas.LL, "CR": qd.formulas.CR}
 
@@ -54,7 +42,7 @@ def pair_of(quality, diversity):
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 def test_optimum_satisfies_kkt(quality, diversity):
     # The conditions are written out here from g' by hand, not from kkt_residual.
-    _, _, slope, slope_at_zero = DIVERSITIES[diversity]
+    _, slope, slope_at_zero = DIVERSITIES[diversity]
     pair = pair_of(quality, diversity)
     for p, w in problems(50):
         optimum = qd.pareto_optimum(pair, p, w)
@@ -72,16 +60,15 @@ def test_optimum_satisfies_kkt(quality, diversity):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("diversity", ["SE", "NRR", "Tsallis(1.5)", "mixed"])
+@pytest.mark.parametrize("diversity", PROGRAMS)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.claim("T2.2")
-@pytest.mark.claim("L2.1")
+@pytest.mark.claim("T2.2", "L2.1")
 def test_optimum_is_the_convex_programs(quality, diversity):
     # Asked for more digits than it promises, Clarabel may stop early and says so
     # (hence the filter): the best of its answers is taken. On exponential cones even
     # that is now and then 3e-6 off in Q, where the objective is flat.
     distances = []
-    concave = DIVERSITIES[diversity][1]
+    concave = PROGRAMS[diversity]
     pair = pair_of(quality, diversity)
     for p, w in problems(50, seed=1, weights=(0.05, 0.2, 0.5, 1, 2)):
         scores = np.asarray(pair.text_quality(p))
@@ -145,8 +132,7 @@ def test_frontier_is_the_optima_at_its_weights(quality, diversity):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("diversity", DIVERSITIES)
-@pytest.mark.claim("T2.4")
-@pytest.mark.claim("T2.5")
+@pytest.mark.claim("T2.4", "T2.5")
 def test_slopes_of_the_frontier(diversity):
     pair = pair_of("LL", diversity)
     rng = np.random.default_rng(7)
@@ -216,7 +202,7 @@ def test_gradients_reach_p():
 @pytest.mark.claim("T2.6")
 @pytest.mark.parametrize("diversity", ["NRR", "Tsallis(1.5)", "saturating"])
 def test_the_optimum_stops_moving_at_b(diversity):
-    _, _, slope, slope_at_zero = DIVERSITIES[diversity]
+    _, slope, slope_at_zero = DIVERSITIES[diversity]
     pair = pair_of("CR", diversity)
     p = np.array([0.3, 0.3, 0.25, 0.15])
     lowest = float(qd.theory.saturation_weight(pair, p))
@@ -232,7 +218,7 @@ def test_the_optimum_stops_moving_at_b(diversity):
 @pytest.mark.claim("T2.13")
 @pytest.mark.parametrize("diversity", ["NRR", "Tsallis(1.5)", "Tsallis(3)"])
 def test_the_runner_up_has_multiplier_zero_at_b(diversity):
-    _, _, slope, slope_at_zero = DIVERSITIES[diversity]
+    _, slope, slope_at_zero = DIVERSITIES[diversity]
     rng = np.random.default_rng(13)
     for _ in range(20):
         p = np.sort(rng.dirichlet(np.ones(5)))[::-1]
@@ -300,13 +286,7 @@ def test_zeros_make_the_frontier_jump():
 def test_both_sides_of_the_jump_are_pareto_optimal():
     # Every distribution in twentieths: quality only grows by leaving V behind.
     p = np.array([0.5, 0.3, 0.2, 0.0])
-    counts = [
-        (i, j, k, 20 - i - j - k)
-        for i in range(21)
-        for j in range(21 - i)
-        for k in range(21 - i - j)
-    ]
-    models = np.array(counts) / 20
+    models = np.array([x for x in product(range(21), repeat=4) if sum(x) == 20]) / 20
     u = np.where(models[:, 3] > 0, -np.inf, models[:, :3] @ np.log(p[:3]))
     v = jax.vmap(qd.LL_SE.diversity)(models)
     for q in (np.full(4, 0.25), np.array([1, 1, 1, 0]) / 3):
@@ -326,22 +306,17 @@ def test_p_uniform_on_its_support_is_an_optimum_of_every_weight(f):
     # Models on the support alone: any other has quality -inf.
     share = rng.uniform(size=500)
     models = np.stack([share, 1 - share, 0 * share, 0 * share], axis=1)
+    pair, entropy = qd.SeparablePair(f, qd.formulas.SE), qd.formulas.SE
     for w in (-1e-6, -0.3, -7.0, -200.0):
-        assert qd.pareto_optimum(
-            qd.SeparablePair(f, qd.formulas.SE), p, w
-        ).q.tolist() == [*(0.5, 0.5, 0.0, 0.0)]
+        assert qd.pareto_optimum(pair, p, w).q.tolist() == p.tolist()
         # Quality is the same for all of them, whatever w: diversity decides.
-        sums = qd.formulas.SE(models).sum(axis=1) - w * float(f(0.5)) * models.sum(
-            axis=1
-        )
-        best = float(qd.formulas.SE(p).sum()) - w * float(f(0.5))
+        score = float(f(0.5))
+        sums = entropy(models).sum(axis=1) - w * score * models.sum(axis=1)
+        best = float(entropy(p).sum()) - w * score
         assert (sums <= best + 1e-13 * (1 - w)).all()
     # A P that is not uniform on its support keeps the rarer text at every finite w.
-    uneven = np.array([0.6, 0.4, 0.0, 0.0])
     for w in (-0.3, -7.0):
-        assert (
-            qd.pareto_optimum(qd.SeparablePair(f, qd.formulas.SE), uneven, w).q[1] > 0
-        )
+        assert qd.pareto_optimum(pair, np.array([0.6, 0.4, 0, 0]), w).q[1] > 0
 
 
 @pytest.mark.claim("T2.9")
@@ -364,12 +339,11 @@ def test_lemma_1_order_of_p_is_kept(weights, w):
     p = np.array(weights) / sum(weights)
     for diversity in ("SE", "NRR", "Tsallis(1.5)", "mixed"):
         q = np.asarray(qd.pareto_optimum(pair_of("CR", diversity), p, w).q)
-        for i in range(4):
-            for j in range(4):
-                if p[i] == p[j]:
-                    assert q[i] == q[j]
-                elif p[i] > p[j]:
-                    assert q[i] >= q[j]
+        for i, j in product(range(4), repeat=2):
+            if p[i] == p[j]:
+                assert q[i] == q[j]
+            elif p[i] > p[j]:
+                assert q[i] >= q[j]
 
 
 @pytest.mark.claim("T2.10")
@@ -394,14 +368,12 @@ def test_real_distribution_lies_on_the_frontier_of_matched_pairs():
             assert jnp.abs(qd.pareto_optimum(pair, p, w0).q - p).max() <= 1e-14
         for pair in (qd.LL_NRR, qd.CR_SE):
             u, v = pair.quality(p, p), pair.diversity(p)
+
+            def gap(w, pair=pair, p=p, v=v):
+                return float(qd.pareto_optimum(pair, p, w).diversity - v)
+
             # The point of the frontier at P's diversity, by a root in w.
-            w = brentq(
-                lambda w, pair=pair, p=p, v=v: float(
-                    qd.pareto_optimum(pair, p, w).diversity - v
-                ),
-                -100.0 * p.size,
-                0.0,
-            )
+            w = brentq(gap, -100.0 * p.size, 0.0)
             assert qd.pareto_optimum(pair, p, w).quality > u
 
 

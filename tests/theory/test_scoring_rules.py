@@ -226,13 +226,11 @@ def test_one_reference_has_two_equal_roles_at_one_length_only():
     def roles(space, order, q):
         """E BLEU of each text against q, and of q against each text, by counting."""
         texts = [row[row >= 0].tolist() for row in space.tokens]
-        table = np.array(
-            [
-                qd.text.bleu_scores(texts, [text], order, smoothing=None)[:, -1]
-                for text in texts
-            ]
-        ).T
-        return table @ q, q @ table
+        scores = [
+            qd.text.bleu_scores(texts, [text], order, smoothing=None)[:, -1]
+            for text in texts
+        ]
+        return np.transpose(scores) @ q, scores @ q
 
     rng = np.random.default_rng(27)
     for space in (qd.TextSpace(2, 4), qd.TextSpace(3, 2)):
@@ -296,18 +294,23 @@ def test_strong_convexity_bounds_the_distance():
         assert abs(float(found[group_entropy](moved, p))) <= 1e-13
 
 
-@pytest.mark.usefixtures("as_a_user")
-def test_bad_input():
-    pair = compatible_quality(repetition)
-    with pytest.raises(ValueError, match="p must be positive everywhere"):
-        local_discrepancy(pair, np.array([1.0, 0.0]))
-    flat = qd.ConcavePair(lambda p: p, lambda q: qd.formulas.SE(q[:2]).sum())
-    with pytest.raises(ValueError, match="must be negative definite"):
-        local_discrepancy(flat, np.full(4, 0.25))
-    with pytest.raises(ValueError, match="p must sum to 1"):
-        pair.text_quality(np.ones(3))
-    with pytest.raises(ValueError, match="q must have 2 entries, got 3"):
-        bregman_divergence(repetition, np.ones(3) / 3, np.ones(2) / 2)
+PAIR = compatible_quality(repetition)
+FLAT = qd.ConcavePair(lambda p: p, lambda q: qd.formulas.SE(q[:2]).sum())
+REFUSED = [
+    (lambda: local_discrepancy(PAIR, np.array([1.0, 0.0])), "positive everywhere"),
+    (lambda: local_discrepancy(FLAT, np.full(4, 0.25)), "must be negative definite"),
+    (lambda: PAIR.text_quality(np.ones(3)), "p must sum to 1"),
+    (
+        lambda: bregman_divergence(repetition, np.ones(3) / 3, np.ones(2) / 2),
+        "q must have 2 entries, got 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_bad_input(as_a_user, call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 def test_a_quality_without_a_slope_costs_nothing():
@@ -346,12 +349,8 @@ def test_gain_falls_with_the_square_of_the_mismatch():
     p, noise = oracle(SPACE, 1, 1.0), rng.normal(size=64)
 
     def gain(size):
-        return qd.quality_discrepancy(
-            qd.ConcavePair(
-                lambda p: p * (1 + size * noise), lambda q: -jnp.square(q).sum()
-            ),
-            p,
-        ).qdisc
+        pair = qd.ConcavePair(lambda p: p * (1 + size * noise), repetition)
+        return qd.quality_discrepancy(pair, p).qdisc
 
     # The next order is smaller by the size, .01, times a factor of a few.
     assert gain(0.02) / gain(0.01) == pytest.approx(4, rel=0.1)
