@@ -209,6 +209,7 @@ def course(tmp_path_factory):
 
 @in_a_browser
 class TestInABrowser:
+    @pytest.mark.slow
     @pytest.mark.parametrize("folder", ["slides", "handouts"])
     def test_every_page_fits_is_set_and_asks_for_nothing(self, course, browser, folder):
         found, pages = {}, sorted((course / folder).glob("*.html"))
@@ -234,6 +235,7 @@ class TestInABrowser:
             found[page.name] = faults
         assert {name: what for name, what in found.items() if what} == {}
 
+    @pytest.mark.slow
     def test_a_slide_fits_a_wall(self, course, browser):
         full = {}
         browser.resize(1280, 720)
@@ -293,6 +295,7 @@ class TestInABrowser:
         assert min(heights) > 50
         assert browser.evaluate("document.querySelector('#notes summary').textContent")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("stem", STEMS)
     def test_a_handout_prints_on_two_pages(self, course, browser, stem):
         browser.open((course / "handouts" / f"{stem}.html").as_uri())
