@@ -1,12 +1,13 @@
 """What every test needs: 64-bit JAX, checked types, and a way to switch them off."""
 
 import gc
-import itertools
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import build
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -48,6 +49,9 @@ def pytest_addoption(parser):
         "--all", action="store_true", help="run slow tests too, and all examples"
     )
     parser.addoption("--claim", metavar="ID", help="run the tests of this claim alone")
+    parser.addoption(
+        "--cost", action="store_true", help="show the CPU seconds of rooms and files"
+    )
 
 
 def pytest_configure(config):
@@ -96,12 +100,59 @@ def as_a_user():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-modules_tested = itertools.count(1)
+# --- memory and time ------------------------------------------------------------
+
+GROWTH = 1.5e9  # bytes; two workers and Pyright then fit 8 GB
+process = psutil.Process()
+kept = process.memory_info().rss
 
 
 @pytest.fixture(autouse=True, scope="module")
 def forget_compiled_functions():
-    """Free what some modules compiled; over all of them it is gigabytes."""
+    """Free what was compiled once it is much, for what comes compiles some again."""
     yield
-    if next(modules_tested) % 8 == 0:
+    global kept
+    if process.memory_info().rss > kept + GROWTH:
         jax.clear_caches()
+        kept = process.memory_info().rss
+
+
+spent = 0.0
+costs = Counter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Note the CPU seconds of a test, of its fixtures and of ended processes."""
+    global spent
+    report = yield
+    before, spent = spent, sum(os.times()[:4])
+    report.cost = spent - before
+    return report
+
+
+def pytest_collection_finish():
+    """Begin to count."""
+    global spent
+    spent = sum(os.times()[:4])
+
+
+def pytest_runtest_logreport(report):
+    """Add the cost to that of its file; where workers run, they sent it."""
+    costs[report.nodeid.partition("::")[0]] += getattr(report, "cost", 0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Show where the time went, as `--cost` asks."""
+    if not config.option.cost:
+        return
+    rooms = Counter()
+    for file, cost in costs.items():
+        parts = Path(file).parts
+        rooms["/".join(parts[: min(2, len(parts) - 1)])] += cost
+    terminalreporter.section("CPU seconds")
+    for name, cost in [*rooms.most_common(), ("in all", rooms.total())]:
+        terminalreporter.line(f"{cost:7.1f}  {name}")
+    terminalreporter.line("The most costly files:")
+    for name, cost in costs.most_common(30):
+        terminalreporter.line(f"{cost:7.1f}  {name}")

@@ -4,11 +4,17 @@ import json
 import shutil
 import subprocess
 import time
+from importlib.resources import files
 from pathlib import Path
 
+import pytest
 import websocket
 
 CHROMIUM = shutil.which("chromium")
+in_a_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
+)
+CHECKS = Path(__file__).with_name("page_checks.js").read_text()
 SECONDS = 60  # for any answer; a page under load takes a few
 
 
@@ -78,6 +84,23 @@ class Browser:
         )
         assert "exceptionDetails" not in result, (expression, result)
         return result["result"].get("value")
+
+    def until(self, condition: str) -> None:
+        """Wait until a condition holds in the page, or in the one that it leads to."""
+        end = time.monotonic() + SECONDS
+        while self.evaluate(condition) is not True:
+            assert time.monotonic() < end, condition
+            time.sleep(0.02)
+
+    def check(self, call: str) -> list[str]:
+        """The faults that a function of page_checks.js finds in the page."""
+        return self.evaluate(f"{{{CHECKS}; {call}}}")
+
+    def judged_by_axe(self, contrast: bool = True) -> list[str]:
+        """What axe finds wrong with the page that is open."""
+        rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
+        self.evaluate(f"{rules}; 0")
+        return self.check(f"violations({str(contrast).lower()})")
 
     def resize(self, width: int, height: int = 900) -> None:
         """Make the window so large, in CSS pixels."""

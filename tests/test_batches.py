@@ -106,7 +106,11 @@ def test_two_workers_make_the_same_tables(folder, monkeypatch):
     assert not (folder / "dies").exists()
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere:"])
+@pytest.mark.parametrize(
+    "address",
+    # The first is tried for ten seconds.
+    [pytest.param("tcp://127.0.0.1:1", marks=pytest.mark.slow), "nowhere:"],
+)
 def test_a_scheduler_that_is_not_there_is_named_in_one_line(folder, address):
     pytest.importorskip("distributed")
     found = run(folder, "rows", "--scheduler", address)

@@ -5,6 +5,7 @@ import copy
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -400,20 +401,27 @@ def test_the_installed_jax_takes_the_flags(monkeypatch, tmp_path):
     assert result.stdout == "cpu\n", result.stderr
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A project with a notebook that reads two modules and a table, executed."""
-    folder, room = tmp_path / "notebooks", tmp_path / "qdtheory"
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """A project with a notebook that reads a module and a table, executed once."""
+    root = tmp_path_factory.mktemp("executed")
+    folder, room = root / "notebooks", root / "qdtheory"
     for place in (folder / "data", room):
         place.mkdir(parents=True)
     for name in ("used", "unused"):
         (room / f"{name}.py").write_text(f'"""The {name}."""\n\nx = "# 1"  # one\n')
         (folder / f"data/{name}.csv").write_text("1\n")
     (room / "__init__.pyi").write_text("")
-    imports = f"import sys\nsys.path.append({str(room)!r})\nimport used"
-    write_source(folder, code(f"{imports}\nopen({'data/used.csv'!r}).read()"))
+    imports = "import sys\nsys.path.append('../qdtheory')\nimport used"
+    write_source(folder, code(f"{imports}\nopen('data/used.csv').read()"))
     assert run(folder) == 0
-    return folder
+    return root
+
+
+@pytest.fixture
+def project(executed, tmp_path):
+    """The notebooks' folder of a copy of it."""
+    return shutil.copytree(executed, tmp_path / "project") / "notebooks"
 
 
 BOOK, SOURCE_NAME = "notebooks/01_count.ipynb", "notebooks/src/01_count.md"

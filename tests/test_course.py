@@ -10,8 +10,7 @@ from hashlib import sha256
 import course_pages
 import lecture_figures
 import pytest
-import test_site
-from browser import CHROMIUM
+from browser import in_a_browser
 
 from qdtheory.course.exercises import EXERCISES
 
@@ -191,15 +190,9 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
 
 # --- in a browser -------------------------------------------------------------
 
-in_a_browser = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None,
-        reason="needs Chromium; Debian, Ubuntu: apt-get install chromium",
-    ),
-]
 # Pages of one template: axe reads some, and every width is tried on all.
 READ_BY_AXE = {"02_quality_and_diversity", "10_real_text", "24_decoders_and_alignment"}
+PHONE, DESK = 390, 1280
 ALL_SLIDES = "document.body.classList.remove('turning')"
 
 
@@ -214,37 +207,35 @@ def course(tmp_path_factory):
     return folder
 
 
+@in_a_browser
 class TestInABrowser:
-    pytestmark = in_a_browser
-
+    @pytest.mark.slow
     @pytest.mark.parametrize("folder", ["slides", "handouts"])
     def test_every_page_fits_is_set_and_asks_for_nothing(self, course, browser, folder):
         found, pages = {}, sorted((course / folder).glob("*.html"))
         assert len(pages) == len(STEMS) + 1
         for page in pages:
             browser.prefer("light")
-            browser.resize(test_site.PHONE, 900)
+            browser.resize(PHONE)
             browser.open(page.as_uri())
-            faults = browser.evaluate(test_site.UNSET_MATHS)
-            for width in (test_site.PHONE, test_site.DESK):
-                browser.resize(width, 900)
+            faults = browser.check("unsetMaths()")
+            for width in (PHONE, DESK):
+                browser.resize(width)
                 browser.evaluate(ALL_SLIDES)
-                faults += browser.evaluate(test_site.TOO_WIDE)
+                faults += browser.check("tooWide()")
             if page.stem in READ_BY_AXE or page.stem == "index":
                 for scheme in ("light", "dark"):
                     browser.prefer(scheme)
                     browser.open(page.as_uri())
                     browser.evaluate(ALL_SLIDES)
-                    faults += [
-                        f"{scheme}: {fault}"
-                        for fault in test_site.judged_by_axe(browser)
-                    ]
+                    faults += [f"{scheme}: {x}" for x in browser.judged_by_axe()]
             faults += browser.complaints()
             asked = [a for a in browser.requested() if not a.startswith("data:")]
             faults += [a for a in asked if not a.startswith(course.as_uri())]
             found[page.name] = faults
         assert {name: what for name, what in found.items() if what} == {}
 
+    @pytest.mark.slow
     def test_a_slide_fits_a_wall(self, course, browser):
         full = {}
         browser.resize(1280, 720)
@@ -304,6 +295,7 @@ class TestInABrowser:
         assert min(heights) > 50
         assert browser.evaluate("document.querySelector('#notes summary').textContent")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("stem", STEMS)
     def test_a_handout_prints_on_two_pages(self, course, browser, stem):
         browser.open((course / "handouts" / f"{stem}.html").as_uri())

@@ -1,21 +1,15 @@
 """The coverage page leaves out no item of the papers and no claim of the notebooks."""
 
-import importlib.util
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import coverage_page as page
 import pytest
 from scripts import rows_of
 
 ROOT = Path(__file__).parents[1]
-SPEC = importlib.util.spec_from_file_location(
-    "coverage_page", ROOT / "docs/coverage_page.py"
-)
-page = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(page)
-
 ITEMS = page.rows(page.ITEMS)
 OF_PAPERS = [row for row in ITEMS if row["paper"] != page.BEYOND]
 

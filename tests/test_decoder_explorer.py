@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from browser import CHROMIUM
+from browser import in_a_browser
 from explorer_page import DOCS, enter, text
 
 import qdtheory as qd
@@ -17,7 +17,7 @@ from qdtheory.generators.decoders import (
     text_distribution,
 )
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = in_a_browser
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 
 

@@ -1,19 +1,11 @@
 """The explorer's data are what the library gives, and show what the page says."""
 
-import importlib.util
 import json
-from pathlib import Path
 
+import explorer_data as explorer
 import jax
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).parents[1]
-SPEC = importlib.util.spec_from_file_location(
-    "explorer_data", ROOT / "docs/explorer_data.py"
-)
-explorer = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(explorer)
 
 DIGITS = 1e-4  # five digits are written
 MIDDLE = explorer.NUM_STEPS // 2

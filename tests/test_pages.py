@@ -18,7 +18,7 @@ import lecture_figures
 import pytest
 import theorem_boxes
 import yaml
-from browser import CHROMIUM
+from browser import in_a_browser
 from build import METADATA
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -229,7 +229,6 @@ class Bare(HTMLParser):
         self.found += " " if self.inside else data
 
 
-@pytest.mark.slow
 def test_on_every_page_each_number_is_a_link_and_each_claim_an_anchor(site):
     links = 0
     for path in site.rglob("*.html"):
@@ -475,13 +474,9 @@ def test_the_table_of_statements_is_plain_csv():
 
 # --- in a browser ---------------------------------------------------------------
 
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
-)
 LECTURE = "notebooks/03_pareto_frontier.html"
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_a_click_on_a_number_leads_to_the_claim(site, browser):
     browser.resize(390)
@@ -513,7 +508,6 @@ def test_a_click_on_a_number_leads_to_the_claim(site, browser):
 OPEN = "document.querySelectorAll('details.code[open]').length"
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_the_switch_opens_all_code_and_is_remembered(site, browser):
     browser.resize(1280)
@@ -537,7 +531,6 @@ def test_the_switch_opens_all_code_and_is_remembered(site, browser):
     assert browser.complaints() == []
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_without_scripts_a_fold_opens(site, browser):
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
@@ -558,7 +551,6 @@ def test_without_scripts_a_fold_opens(site, browser):
         browser.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_a_link_to_what_is_folded_opens_the_fold(site, browser):
     browser.open((site / LECTURE).as_uri())

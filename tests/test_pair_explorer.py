@@ -7,7 +7,7 @@ import shlex
 import formula_texts
 import numpy as np
 import pytest
-from browser import CHROMIUM
+from browser import in_a_browser
 from explorer_page import DOCS, enter, text
 from typer.testing import CliRunner
 from verdict_referee import formula
@@ -18,7 +18,7 @@ from qdtheory.formulas.expressions import Expression
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
+    in_a_browser,
 ]
 POINTS = [0.02, 0.1, 0.25, 0.5, 0.9, 1.0]
 CONCAVE = [

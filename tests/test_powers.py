@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import positive, power, shares_of_texts
+from referees.enumerated_bleu import bleu_of_triples, diversity, quality
 from scipy.optimize import minimize_scalar
 
 import qdtheory as qd
@@ -135,23 +136,7 @@ def test_order_along_the_sweep_holds_for_most_oracles_by_covariances():
 
 @pytest.fixture(scope="module")
 def triples():
-    """BLEU of each candidate with each two references, orders 1 to 3."""
-    tables, product_of_precisions = {}, 1.0
-    for n, a in MAPS.items():
-        counts = np.rint(a.T * (4 - n)).astype(int)
-        most = np.maximum(counts[:, None], counts[None])
-        clipped = [np.minimum(c, most).sum(-1) for c in counts]
-        product_of_precisions = product_of_precisions * np.array(clipped) / (4 - n)
-        tables[n] = product_of_precisions ** (1 / n)
-    return tables
-
-
-def quality(table, q, p):
-    return np.einsum("ijk,i,j,k", table, q, p, p, optimize=True)
-
-
-def diversity(table, q):
-    return -quality(table, q, q)
+    return bleu_of_triples(SPACE, 3)
 
 
 @pytest.mark.claim("N9.8")

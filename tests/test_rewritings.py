@@ -9,7 +9,7 @@ import random
 import functions_by_hand as by_hand
 import numpy as np
 import pytest
-from browser import CHROMIUM
+from browser import in_a_browser
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 
@@ -47,7 +47,7 @@ def test_the_plain_answer_is_the_referees(f, g):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@in_a_browser
 def test_the_page_gives_another_formula_the_plain_answer(explorer):
     drawn = random.Random(0).sample(by_hand.all_pairs("text"), 150)
     asked = [(f, g, random.Random(f + g).choice(by_hand.REALS)) for *_, f, g in drawn]

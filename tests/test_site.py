@@ -1,10 +1,8 @@
 """The site builds without a warning, asks nothing of the network, and reads well."""
 
 import re
-import time
 from base64 import b64decode
 from html import unescape
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
@@ -16,10 +14,9 @@ import parts_page
 import publish
 import pytest
 import solutions_page
-from browser import CHROMIUM
+from browser import in_a_browser
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
 
 # What a browser fetches by itself: not the links a reader may click.
 FETCHED = re.compile(
@@ -241,86 +238,8 @@ def test_every_link_within_the_site_resolves(site):
 
 # --- in a browser -------------------------------------------------------------
 
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
-)
 PHONE, DESK = 390, 1280
 MINUS = "\N{MINUS SIGN}"
-
-# Formulas that were left as they are in the source, or that MathJax could not read.
-UNSET_MATHS = r"""
-(() => {
-  const found = [...document.querySelectorAll("span.math, div.math")]
-    .filter((node) => !node.querySelector("mjx-container"));
-  found.push(...document.querySelectorAll(
-    "[data-mml-node=merror], mjx-container [fill=red]"));
-  const walker = document.createTreeWalker(
-    document.body, NodeFilter.SHOW_TEXT, (node) =>
-      /\$[^$]+\$|\\[([]/.test(node.textContent) &&
-      !node.parentElement.closest("pre, code, script, style, mjx-container")
-        ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP);
-  while (walker.nextNode()) found.push(walker.currentNode);
-  return found.map((node) => `maths: ${node.textContent.slice(0, 60)}`);
-})()
-"""
-
-# What a page that scrolls sideways holds beyond its right edge.
-TOO_WIDE = """
-document.documentElement.scrollWidth <= innerWidth ? [] :
-  [...document.querySelectorAll("main *")]
-    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
-    .filter((node) => !node.parentElement.closest("pre, svg"))
-    .slice(0, 3).map((node) => `too wide: ${node.outerHTML.slice(0, 90)}`)
-"""
-
-# MathJax's formulas and the colours of code are alike on all pages, and many: boxes and
-# plain text take their places, but colours stay where contrast is judged.
-AXE = """
-(async () => {
-  const formulas = [...document.querySelectorAll("mjx-container")]
-    .map((node) => [node, node.getBoundingClientRect().width]);
-  for (const [node, width] of formulas) {
-    const box = document.createElement("span");
-    box.style = `display: inline-block; width: ${width}px`;
-    node.replaceWith(box);
-  }
-  for (const node of CONTRAST ? [] : document.querySelectorAll("pre"))
-    node.textContent = node.textContent;
-  const {violations} = await axe.run({
-    preload: false, resultTypes: ["violations"],
-    rules: {"color-contrast": {enabled: CONTRAST}}});
-  return violations
-    .filter(({id, impact}) =>
-      ["serious", "critical"].includes(impact) || id == "heading-order")
-    .map(({id, nodes: [node]}) => `${id}: ${node.html.slice(0, 90)}`);
-})()
-"""
-# In the dark only colours are others, once none is on its way there.
-AXE_IN_THE_DARK = """
-(async () => {
-  const still = document.createElement("style");
-  still.textContent = "* {transition: none !important}";
-  document.head.append(still);
-  const only = {type: "rule", values: ["color-contrast"]};
-  const {violations} = await axe.run({preload: false, runOnly: only});
-  return violations.map(({id, nodes: [node]}) =>
-    `${id} in the dark: ${node.html.slice(0, 90)}`);
-})()
-"""
-# The theme hears of the wish for dark colours a moment later.
-STAYS_LIGHT = """
-new Promise((resolve) => {
-  const end = performance.now() + (document.documentElement.dataset.theme ? 3000 : 0);
-  const look = () => {
-    const ground = getComputedStyle(document.body).backgroundColor;
-    const brightest = Math.max(...ground.match(/\\d+/g).slice(0, 3).map(Number));
-    if (brightest < 64 || !document.documentElement.dataset.theme) resolve([]);
-    else if (performance.now() > end) resolve([`stays light: ${ground}`]);
-    else setTimeout(look, 20);
-  };
-  look();
-})
-"""
 CONTRAST_PAGES = {
     "docs/index.html",
     "docs/coverage.html",
@@ -338,34 +257,28 @@ AXE_PAGES = re.compile(
 )
 
 
-def judged_by_axe(browser, contrast=True):
-    """What axe finds wrong with the page that is open."""
-    rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-    browser.evaluate(f"{rules}; 0")
-    return browser.evaluate(AXE.replace("CONTRAST", str(contrast).lower()))
-
-
 def faults(browser, address, site, axe=True, contrast=True):
     """What is wrong with a page, on a phone and on a desk, in light and in dark."""
     browser.prefer("light")
     browser.resize(PHONE)
     browser.open(address)
-    found = browser.evaluate(UNSET_MATHS) + browser.evaluate(TOO_WIDE)
+    found = browser.check("unsetMaths()") + browser.check("tooWide()")
     if axe:
-        found += judged_by_axe(browser, contrast)
+        found += browser.judged_by_axe(contrast)
     browser.resize(DESK)
-    found += browser.evaluate(TOO_WIDE)
+    found += browser.check("tooWide()")
     browser.prefer("dark")
-    found += browser.evaluate(STAYS_LIGHT) + browser.evaluate(TOO_WIDE)
+    found += browser.check("staysLight()") + browser.check("tooWide()")
     if contrast:
-        found += browser.evaluate(AXE_IN_THE_DARK)
+        found += browser.check("contrastInTheDark()")
     browser.resize(PHONE)
-    found += browser.evaluate(TOO_WIDE)
+    found += browser.check("tooWide()")
     found += browser.complaints()
     asked = [a for a in browser.requested() if not a.startswith((site, "data:"))]
     return found + [f"asks for {address}" for address in asked]
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_every_page_loads_reads_and_fits_at_both_widths(site, browser):
     found, judged = {}, []
@@ -428,10 +341,7 @@ def test_the_first_page_paints_without_scripts(site, browser):
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.open((site / "index.html").as_uri())  # which leads to it
-        deadline = time.monotonic() + 60
-        there = "location.href.includes('docs/') && document.readyState"
-        while browser.evaluate(there) != "complete":
-            assert time.monotonic() < deadline
+        browser.until("/docs/.test(location.href) && document.readyState == 'complete'")
         seen = browser.evaluate(
             """(() => {
               const shown = (node) => node.checkVisibility({opacityProperty: true});
@@ -518,13 +428,7 @@ def test_a_reader_changes_the_version(tmp_path, browser):
     for name in ("1.0.0", "1.1.0"):
         publish.publish(version(tmp_path / name, name), tmp_path / "published")
     browser.open((tmp_path / "published/1.0.0/docs/index.html").as_uri())
-    browser.evaluate(
-        """new Promise((resolve) => {
-          const look = () =>
-            document.querySelector("select") ? resolve() : setTimeout(look, 20);
-          look();
-        })"""
-    )
+    browser.until("document.querySelector('select') != null")
     names = "[...document.querySelectorAll('option')].map((o) => [o.text, o.selected])"
     assert browser.evaluate(names) == [["1.1.0", False], ["1.0.0", True]]
     browser.evaluate(
@@ -534,9 +438,7 @@ def test_a_reader_changes_the_version(tmp_path, browser):
           choice.dispatchEvent(new Event("change"));
         })()"""
     )
-    deadline = time.monotonic() + 60
-    while "1.1.0/docs/index.html" not in browser.evaluate("location.href"):
-        assert time.monotonic() < deadline
+    browser.until("location.href.includes('1.1.0/docs/index.html')")
     assert browser.complaints() == []
 
 
@@ -550,16 +452,12 @@ def test_the_summary_prints_on_one_page(site, browser):
 @in_a_browser
 def test_the_search_finds_the_coverage_rate(site, browser):
     browser.open((site / "search.html").as_uri() + "?q=coverage+rate")
+    browser.until(
+        """document.querySelector("#search-results .search-summary")
+          ?.textContent.startsWith("Search finished")"""
+    )
     found = browser.evaluate(
-        """new Promise((resolve) => {
-          const look = () => {
-            const links = [...document.querySelectorAll("#search-results li a")];
-            const said = document.querySelector("#search-results .search-summary");
-            said?.textContent.startsWith("Search finished")
-              ? resolve(links.map((a) => a.href)) : setTimeout(look, 50);
-          };
-          look();
-        })"""
+        "[...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
     )
     for page in (
         "notebooks/02_quality_and_diversity.html",

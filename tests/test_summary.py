@@ -3,12 +3,8 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.optimize import brentq
 from scripts import rows_of
-
-import qdtheory as qd
 
 ROOT = Path(__file__).parents[1]
 PAIR = re.compile(r"(\S+) with ([^ ,]+)(?:, (one|two) references?| of ten texts)?")
@@ -57,41 +53,3 @@ def test_incompatible_pairs_lose_what_the_matrix_says(pair, drate):
 def test_compatible_pairs_are_ticks_of_the_matrix(pair, divergence):
     names = {pair.replace("-n", f"-{n}") for n in (1, 2)}
     assert {row_of(name)["verdict"] for name in names} == {"compatible"}
-
-
-def test_a_lead_is_no_proof_of_a_better_fit_be_it_smaller_or_larger_than_qdisc():
-    assert "no proof of a better fit, be it smaller or larger than QDisc" in " ".join(
-        SUMMARY.split()
-    )
-    p = np.array([0.4, 0.3, 0.2, 0.1])
-    found = qd.quality_discrepancy(qd.LL_NRR, p)
-    best, qdisc = np.asarray(found.q), found.qdisc
-    assert qdisc > 0.001
-
-    def away(q):
-        return float(qd.metrics.total_variation(q, p))
-
-    def lead(q, other):
-        return (q - other) @ np.log(p)
-
-    def repetition(q):
-        return q @ q - p @ p
-
-    # Smaller: of models as diverse as P, on the way from P to the best.
-    way = best - p
-    assert repetition(best) == pytest.approx(0, abs=1e-9)
-    middle = p + 0.5 * way
-    middle += brentq(lambda t: repetition(middle + t * (middle - 0.25)), 0, 1) * (
-        middle - 0.25
-    )
-    # Larger: over a model that is as diverse and a little worse than P.
-    worse = p - 0.02 * way
-    worse += brentq(lambda t: repetition(worse + t * (worse - 0.25)), -0.5, 0.5) * (
-        worse - 0.25
-    )
-    for q in (middle, worse):
-        assert q.min() > 0
-        assert repetition(q) == pytest.approx(0, abs=1e-12)
-    assert 0 < lead(middle, p) < qdisc < lead(best, worse)
-    assert away(middle) > 0
-    assert away(best) > away(worse)

@@ -1,0 +1,83 @@
+"""Plant small mistakes in a copy of the library and see which tests find them.
+
+    python tests/mutants.py [--rooms ROOM ...] [--all]
+
+Each row of mutants.toml is a mistake. It runs the tests of the module, then those of
+its room, without slow ones unless `--all` is given; the first that fails has caught it.
+The exit status is 1 if a mistake survives or a row fits no line.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from other_pythons import copy_checkout
+
+PYTEST = [sys.executable, "-m", "pytest", "-qx", "--no-header", "--tb=no"]
+
+
+def fails(checkout: Path, options: list[str], *tests: str) -> str | None:
+    """The first test to fail, or None."""
+    there = [name for name in tests if (checkout / name).exists()]
+    run = subprocess.run(
+        [*PYTEST, *options, *there],
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode in (0, 5):  # passed, or nothing to run
+        return None
+    lines = run.stdout.splitlines()
+    named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return named[0].split(" - ")[0] if named else f"pytest ended with {run.returncode}"
+
+
+def verdict(checkout: Path, options: list[str], room: str, old: str, new: str) -> str:
+    """What became of one mistake, told in a line; the file is as before again."""
+    library = checkout / "qdtheory"
+    hits = {path: path.read_text() for path in (library / room).rglob("*.py")}
+    hits = {path: text for path, text in hits.items() if old in text}
+    if sum(text.count(old) for text in hits.values()) != 1:
+        return "no row: what is to be changed does not stand there just once"
+    ((path, text),) = hits.items()
+    path.write_text(text.replace(old, new))
+    module = path.relative_to(library).with_suffix("")
+    own = f"tests/{module.parent}/test_{module.name}.py"
+    try:
+        found = fails(checkout, options, own, f"qdtheory/{module}.py")
+        found = found or fails(checkout, options, f"tests/{room}", f"qdtheory/{room}")
+    finally:
+        path.write_text(text)
+    return f"caught: {found}" if found else "SURVIVED"
+
+
+def main() -> int:
+    """Plant one after another."""
+    rows = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())
+    parser = argparse.ArgumentParser(description="Plant mistakes, see what finds them.")
+    parser.add_argument("--rooms", nargs="+", choices=rows, default=[*rows])
+    parser.add_argument("--rows", nargs="+", type=int, help="of each room, from 0 on")
+    parser.add_argument("--all", action="store_true", help="with slow tests")
+    options = parser.parse_args()
+    caught = count = 0
+    with tempfile.TemporaryDirectory(prefix="qdtheory-") as folder:
+        copy_checkout(Path(folder))
+        for room in options.rooms:
+            for number, (old, new) in enumerate(rows[room]):
+                if options.rows and number not in options.rows:
+                    continue
+                said = verdict(Path(folder), ["--all"] * options.all, room, old, new)
+                print(f"{room} {number}: {new}\n    {said}", flush=True)
+                count += 1
+                caught += said.startswith("caught")
+    print(f"{caught} of {count} caught")
+    return 0 if caught == count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

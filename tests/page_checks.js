@@ -1,0 +1,73 @@
+// What is wrong with a page: each function gives texts, one for each fault.
+
+// Formulas that were left as they are in the source, or that MathJax could not read.
+function unsetMaths() {
+  const found = [...document.querySelectorAll("span.math, div.math")]
+    .filter((node) => !node.querySelector("mjx-container"));
+  found.push(...document.querySelectorAll(
+    "[data-mml-node=merror], mjx-container [fill=red]"));
+  const walker = document.createTreeWalker(
+    document.body, NodeFilter.SHOW_TEXT, (node) =>
+      /\$[^$]+\$|\\[([]/.test(node.textContent) &&
+      !node.parentElement.closest("pre, code, script, style, mjx-container")
+        ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP);
+  while (walker.nextNode()) found.push(walker.currentNode);
+  return found.map((node) => `maths: ${node.textContent.slice(0, 60)}`);
+}
+
+// What a page that scrolls sideways holds beyond its right edge.
+function tooWide() {
+  if (document.documentElement.scrollWidth <= innerWidth) return [];
+  return [...document.querySelectorAll("main *")]
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+    .filter((node) => !node.parentElement.closest("pre, svg"))
+    .slice(0, 3).map((node) => `too wide: ${node.outerHTML.slice(0, 90)}`);
+}
+
+// MathJax's formulas and the colours of code are alike on all pages, and many: boxes
+// and plain text take their places, but colours stay where contrast is judged.
+async function violations(contrast) {
+  const formulas = [...document.querySelectorAll("mjx-container")]
+    .map((node) => [node, node.getBoundingClientRect().width]);
+  for (const [node, width] of formulas) {
+    const box = document.createElement("span");
+    box.style = `display: inline-block; width: ${width}px`;
+    node.replaceWith(box);
+  }
+  for (const node of contrast ? [] : document.querySelectorAll("pre"))
+    node.textContent = node.textContent;
+  const {violations} = await axe.run({
+    preload: false, resultTypes: ["violations"],
+    rules: {"color-contrast": {enabled: contrast}}});
+  return violations
+    .filter(({id, impact}) =>
+      ["serious", "critical"].includes(impact) || id == "heading-order")
+    .map(({id, nodes: [node]}) => `${id}: ${node.html.slice(0, 90)}`);
+}
+
+// In the dark only colours are others, once none is on its way there.
+async function contrastInTheDark() {
+  const still = document.createElement("style");
+  still.textContent = "* {transition: none !important}";
+  document.head.append(still);
+  const only = {type: "rule", values: ["color-contrast"]};
+  const {violations} = await axe.run({preload: false, runOnly: only});
+  return violations.map(({id, nodes: [node]}) =>
+    `${id} in the dark: ${node.html.slice(0, 90)}`);
+}
+
+// The theme hears of the wish for dark colours a moment later.
+function staysLight() {
+  return new Promise((resolve) => {
+    const {dataset} = document.documentElement;
+    const end = performance.now() + (dataset.theme ? 3000 : 0);
+    const look = () => {
+      const ground = getComputedStyle(document.body).backgroundColor;
+      const brightest = Math.max(...ground.match(/\d+/g).slice(0, 3).map(Number));
+      if (brightest < 64 || !dataset.theme) resolve([]);
+      else if (performance.now() > end) resolve([`stays light: ${ground}`]);
+      else setTimeout(look, 20);
+    };
+    look();
+  });
+}

@@ -1,0 +1,1 @@
+"""Plain second routes to what the library computes, shared by tests."""
