@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
-from qdtheory.metrics.draws import chance_seen
+from qdtheory.metrics.since_2020 import chance_seen
 from qdtheory.world.distributions import (
     check_distribution,
     check_distributions,

@@ -20,9 +20,9 @@ from qdtheory.world.distributions import (
     check_distribution,
     check_positive,
     fingerprint,
+    require_x64,
 )
 from qdtheory.world.numbers import STATIC
-from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
