@@ -82,23 +82,7 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
 def bleu_of_pairs(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> Float[Array, "texts texts"]:
-    """BLEU of each text as reference (row) with each text as candidate (column).
-
-    Args:
-        space: the texts.
-        max_order: highest order of the n-grams.
-        smoothing: "epsilon" (NLTK's method 1), or None.
-
-    Returns:
-        BLEU, shape (num_texts, num_texts).
-
-    Raises:
-        ValueError: `max_order` is below 1, or the table would not fit into memory.
-
-    Example:
-        >>> bleu_of_pairs(TextSpace(vocab_size=2, lengths=(1, 2)), 1)[0].tolist()
-        [1.0, 0.0, 0.5, 0.5, 0.5, 0.0]
-    """
+    """BLEU of each text as reference (row) with each text as candidate (column)."""
     space.refuse_beyond_memory(8 * space.num_texts**2, "BLEU kernel")
     table = bleu_table(space, max_order, smoothing)
     return jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))

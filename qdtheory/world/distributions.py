@@ -45,21 +45,7 @@ def require_x64() -> None:
 def check_vector(
     x: ArrayLike | Sequence[Number], name: str, size: int | None = None
 ) -> Array:
-    """Return `x` as a JAX vector of float64 after checking its type and shape.
-
-    Args:
-        x: a NumPy or JAX array, list or tuple of real numbers.
-        name: its name in error messages.
-        size: the required length, if known.
-
-    Returns:
-        The same values as a JAX array, shape (N,).
-
-    Raises:
-        TypeError: `x` is not an array or list of real numbers.
-        ValueError: `x` is not a vector, is empty or has the wrong length.
-        RuntimeError: JAX's 64-bit mode is off.
-    """
+    """Return `x` as a JAX vector of float64 after checking its type and shape."""
     require_x64()
     if isinstance(x, list | tuple):
         x = _from_list(x, name)
@@ -106,27 +92,6 @@ def check_distribution(
     r"""Check that `p` is a distribution and return it unchanged as a JAX array.
 
     The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms.
-
-    Args:
-        p: probabilities, shape (N,), nonnegative, with sum 1: an array or a list of
-            numbers, computed with in float64.
-        name: its name in error messages.
-        size: the required length, if known.
-
-    Returns:
-        The same values as a JAX array, shape (N,).
-
-    Raises:
-        TypeError: `p` is not an array or list of real numbers.
-        ValueError: wrong shape or length, a negative, infinite or NaN entry, or
-            a sum that is not 1.
-        RuntimeError: JAX's 64-bit mode is off.
-
-    Example:
-        >>> check_distribution(np.array([0.5, 0.6]))
-        Traceback (most recent call last):
-        ...
-        ValueError: p must sum to 1, got 1.1; call normalize(p) if it holds weights
     """
     p = check_vector(p, name, size)
     if isinstance(p, Tracer):
@@ -150,18 +115,7 @@ def check_distribution(
 def check_distributions(
     size: int | None = None, **named: ArrayLike | Sequence[Number]
 ) -> list[Array]:
-    """Check distributions over the same texts.
-
-    Args:
-        size: the required length; None: that of the first.
-        **named: the distributions, by their names in error messages.
-
-    Returns:
-        The same values as JAX arrays.
-
-    Raises:
-        TypeError, ValueError, RuntimeError: as in `check_distribution`.
-    """
+    """Check distributions over the same texts."""
     checked = []
     for name, p in named.items():
         checked.append(check_distribution(p, name, size))
@@ -170,14 +124,7 @@ def check_distributions(
 
 
 def check_positive(**numbers: int) -> None:
-    """Raise unless whole numbers are at least 1.
-
-    Args:
-        **numbers: the numbers, by their names in the error message.
-
-    Raises:
-        ValueError: a number is below 1.
-    """
+    """Raise unless whole numbers are at least 1."""
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"{name} must be at least 1, got {number}")

@@ -423,16 +423,7 @@ def _inputs(model: LSTMLanguageModel) -> Array:
 def lstm_step(
     model: LSTMLanguageModel, state: tuple[Array, Array], gate_input: Array
 ) -> tuple[Array, Array]:
-    """Advance the LSTM state by one token.
-
-    Args:
-        model: the model, for its recurrent weights.
-        state: h and c, each of shape (..., hidden).
-        gate_input: the token's contribution to the gates, shape (..., 4 hidden).
-
-    Returns:
-        The new h and c.
-    """
+    """Advance the LSTM state by one token."""
     h, c = state
     gates = gate_input + h @ model.recurrent_weights
     i, f, o, cell = jnp.split(gates, 4, axis=-1)
@@ -443,17 +434,7 @@ def lstm_step(
 def log_next_token(
     model: LSTMLanguageModel, h: Array, temperature: ArrayLike, first: ArrayLike
 ) -> Array:
-    """Log-probabilities of the next token.
-
-    Args:
-        model: the model, for its output weights.
-        h: hidden states, shape (..., hidden).
-        temperature: divisor of the logits.
-        first: whether the token is the first of a text, scalar or shape (...).
-
-    Returns:
-        Log-probabilities in nats, shape (..., vocab_size).
-    """
+    """Log-probabilities of the next token."""
     logits = (h @ model.output_weights + model.output_biases) / temperature
     if model.end_token is not None:
         # No text is empty: the end token cannot come first.
@@ -463,16 +444,7 @@ def log_next_token(
 
 
 def prefix_states(model: LSTMLanguageModel, length: int) -> Iterator[Array]:
-    """Go down the prefix tree level by level, processing each prefix once.
-
-    Args:
-        model: the model.
-        length: number of levels, from that of the empty prefix on.
-
-    Yields:
-        h after each prefix of 0, 1, .. tokens in lexicographic order, shape
-        (prefixes, hidden).
-    """
+    """Go down the prefix tree level by level, processing each prefix once."""
     inputs = _inputs(model)[: model.num_words]
     # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
     # so that h @ U is computed once per prefix, not once per successor.
