@@ -36,7 +36,8 @@ from qdtheory import text
 p = np.array([0.4, 0.3, 0.2, 0.1])
 for call, package, _ in json.load(sys.stdin):
     name = package.replace("-", "_")
-    sys.modules.pop(name, None)
+    for loaded in [key for key in sys.modules if key.split(".")[0] == name]:
+        del sys.modules[loaded]
     sys.modules[name] = None  # as if it were not installed
     try:
         eval(call)
