@@ -32,7 +32,7 @@ from qdtheory.world.distributions import (
     check_positive,
     check_vector,
 )
-from qdtheory.world.numbers import EPS, NOISE, TINY
+from qdtheory.world.numbers import EPS, NOISE, TINY, within
 from qdtheory.world.spaces import TextSpace
 
 # --- k draws ------------------------------------------------------------------------
@@ -133,8 +133,7 @@ def utility_k(
 
 def patience_weights(k: int, patience: Number) -> Float[Array, " draws"]:
     """Weights of the draws 1, ..., k to a reader of some patience, of sum 1."""
-    if not 0 <= patience <= 1:
-        raise ValueError(f"patience must be in [0, 1], got {patience}")
+    within(patience=patience, low=0, high=1)
     powers = jnp.asarray(patience, float) ** jnp.arange(k)
     return powers / powers.sum()
 

@@ -20,7 +20,7 @@ from jax.core import Tracer
 from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
 
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, within
 
 jax.config.update("jax_enable_x64", True)
 
@@ -204,8 +204,7 @@ def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"
         [0.6667 0.3333]
     """
     p = check_distribution(p)
-    if not isinstance(beta, Tracer) and not 0 <= beta < np.inf:
-        raise ValueError(f"beta must be finite and nonnegative, got {beta}")
+    within(beta=beta, low=0)
     return _tempered(p, beta)
 
 
@@ -238,8 +237,7 @@ def mix(
         [0.9, 0.1]
     """
     p, q = check_distributions(p=p, q=q)
-    if not isinstance(epsilon, Tracer) and not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}")
+    within(epsilon=epsilon, low=0, high=1)
     return (1 - epsilon) * p + epsilon * q
 
 

@@ -22,7 +22,7 @@ from qdtheory.world.distributions import (
     fingerprint,
     require_x64,
 )
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -134,8 +134,7 @@ class LSTMLanguageModel(Record):
         require_x64()
         check_positive(vocab_size=vocab_size)
         check_positive(embedding_size=embedding_size, hidden_size=hidden_size)
-        if not 0 < sigma < np.inf:
-            raise ValueError(f"sigma must be positive and finite, got {sigma}")
+        within(sigma=sigma, low=0, ends="()")
         shapes = _shapes(vocab_size, embedding_size, hidden_size)
         keys = jax.random.split(key, len(shapes))
         arrays = (sigma * jax.random.normal(k, s) for k, s in zip(keys, shapes))
@@ -224,7 +223,7 @@ class LSTMLanguageModel(Record):
             Yu et al. 2017; Li et al. 2020, section 6.1.
         """
         self._check_words(space.vocab_size)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         if self.end_token is None:
             weights = _length_weights(space, length_probabilities)
         else:
@@ -263,7 +262,7 @@ class LSTMLanguageModel(Record):
                 token, or the temperature is not positive and finite.
         """
         self._check_tokens(tokens)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         return _log_probability(self, jnp.asarray(tokens), temperature)
 
     def sample(
@@ -290,7 +289,7 @@ class LSTMLanguageModel(Record):
                 finite.
         """
         check_positive(num_texts=num_texts, length=length)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         return _sample(self, key, num_texts, length, temperature)
 
     def _check_words(self, vocab_size: int) -> None:
@@ -381,11 +380,6 @@ def _check_end_token(end_token: int | None, vocab_size: int) -> None:
             f"end_token must be None or the last of at least 2 tokens, "
             f"{vocab_size - 1}, got {end_token}"
         )
-
-
-def _check_temperature(temperature: Number) -> None:
-    if not isinstance(temperature, Tracer) and not 0 < temperature < np.inf:
-        raise ValueError(f"temperature must be positive and finite, got {temperature}")
 
 
 def _length_weights(

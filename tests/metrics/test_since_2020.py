@@ -224,7 +224,10 @@ REFUSED = [
     (lambda: qd.metrics.distinct_k(Q, 0), "k must be at least 1"),
     (lambda: qd.metrics.distinct_k(2 * Q, 2), "must sum to 1"),
     (lambda: qd.metrics.utility_k(Q, [1.0], 2), "utilities must have 4 entries"),
-    (lambda: qd.metrics.utility_k(Q, UTILITIES, 2, 1.5), "patience must be in"),
+    (
+        lambda: qd.metrics.utility_k(Q, UTILITIES, 2, 1.5),
+        "patience must lie in",
+    ),
     (lambda: qd.metrics.pass_at_k([1.5], 2), "between 0 and 1"),
     (lambda: qd.metrics.pass_at_k([0.5], 0), "k must be at least 1"),
     (lambda: compression_table(qd.TextSpace(4, 3), 4), "too many to compress"),
