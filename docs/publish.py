@@ -2,7 +2,7 @@
 
     FOLDER/index.html    leads to the newest version
     FOLDER/versions.js   the list, newest first
-    FOLDER/1.0.0/        the site of a version
+    FOLDER/0.9.0/        the site of a version
 
 The pages of each version load the one list, so that old versions show new ones. All of
 it works from a web server and from the disk.

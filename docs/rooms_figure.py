@@ -1,12 +1,13 @@
-"""Draw static/rooms.svg, CONTRIBUTING's figure: `python docs/rooms_figure.py`.
+"""Draw static/rooms.svg, the figure of qdtheory/README.md.
 
-Rooms go down a staircase, each with its modules beside it. A dot stands where the room
-of its row imports from the room above it: that all dots lie below the stairs is what
-tests/test_rooms.py proves.
+`python docs/rooms_figure.py` draws it. Rooms go down a staircase, each with what it is
+for and its modules beside it. A dot stands where the room of its row imports from the
+room above it: that all dots lie below the stairs is what tests/test_rooms.py proves.
 """
 
 import ast
 from functools import cache
+from html import escape
 from pathlib import Path
 from textwrap import wrap
 
@@ -50,37 +51,56 @@ def imports(room):
     return {name.split(".")[1] for name in found - {"qdtheory"}}.union(whole) - {room}
 
 
-STEP, LINE, WIDTH, COLUMNS = 26, 17, 780, 58
+@cache
+def purpose(room):
+    """The first line of a room's docstring."""
+    path = ROOT / "qdtheory" / room
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return (
+        ast.get_docstring(ast.parse(file.read_text())).splitlines()[0].replace("`", "")
+    )
+
+
+STEP, LINE, WIDTH, LETTERS = 24, 16, 860, 82
+STYLE = """text { font: 13px sans-serif } .room { font-weight: 600 }
+.modules { font-size: 12px; fill: #555 } .wing { fill: #555; font-style: italic }
+path { stroke: #999 } .line { stroke-dasharray: 6 4 } circle { fill: #333 }"""
 
 
 def draw():
     """The figure's text."""
     rooms = (*ROOMS, *WINGS)
-    beside = STEP * len(rooms) + 96
-    rows, y = {}, 20
+    beside = STEP * len(rooms) + 72
+    heights, y, line = {}, 20, 0
     for room in rooms:
-        lines = wrap(", ".join(contents(room)), COLUMNS, break_on_hyphens=False)
-        rows[room] = y, lines
-        y += max(STEP, LINE * len(lines) + 9)
-    drawn = []
+        if room == WINGS[0]:
+            line, y = y - 6, y + 34
+        modules = wrap(", ".join(contents(room)), LETTERS, break_on_hyphens=False)
+        heights[room] = y, modules
+        y += LINE * (1 + len(modules)) + 12
+    drawn = [
+        f'<path class="line" d="M6 {line}H{WIDTH - 6}"/>',
+        f'<text class="wing" x="{beside}" y="{line + 17}">the wings: nothing above '
+        "this line imports from below it</text>",
+    ]
     for i, room in enumerate(rooms):
-        top, lines = rows[room]
+        top, modules = heights[room]
         x = 12 + STEP * i
-        below = [rows[r][0] for r in rooms[i + 1 :] if room in imports(r)]
+        below = [heights[r][0] for r in rooms[i + 1 :] if room in imports(r)]
         if below:
             drawn.append(f'<path d="M{x} {top + 6}V{below[-1] - 4}"/>')
         drawn += [f'<circle cx="{x}" cy="{at - 4}" r="4"/>' for at in below]
         drawn.append(f'<text class="room" x="{x - 6}" y="{top}">{room}</text>')
+        drawn.append(f'<text x="{beside}" y="{top}">{escape(purpose(room))}</text>')
         drawn += [
-            f'<text x="{beside}" y="{top + LINE * line}">{words}</text>'
-            for line, words in enumerate(lines)
+            f'<text class="modules" x="{beside}" y="{top + LINE * k}">{words}</text>'
+            for k, words in enumerate(modules, start=1)
         ]
     return "\n".join(
         [
             '<svg xmlns="http://www.w3.org/2000/svg" '
             f'viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}">',
-            "<style>text { font: 13px sans-serif } .room { font-weight: 600 } "
-            "path { stroke: #aaa }</style>",
+            f"<style>{STYLE}</style>",
             f'<rect width="{WIDTH}" height="{y}" fill="#fff"/>',
             *drawn,
             "</svg>\n",

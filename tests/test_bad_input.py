@@ -192,7 +192,7 @@ TABLE = [
     (lambda: qd.normalize(np.array([1.0, -1.0])), ValueError, "nonnegative, got -1"),
     (lambda: qd.normalize(["a", "b"]), TypeError, "real numbers, got <U1"),
     (lambda: qd.normalize([3, -1]), ValueError, "nonnegative, got -1"),
-    (lambda: qd.temper(P, -1.0), ValueError, "beta .*nonnegative, got -1"),
+    (lambda: qd.temper(P, -1.0), ValueError, "beta must be .* at least 0, got -1"),
     (lambda: qd.temper(P, np.inf), ValueError, "beta must be finite"),
     (lambda: qd.mix(P, UNIFORM3, 1.5), ValueError, r"lie in \[0, 1\], got 1.5"),
     (lambda: qd.mix(P, UNIFORM3, np.nan), ValueError, r"lie in \[0, 1\], got nan"),

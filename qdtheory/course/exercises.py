@@ -70,16 +70,7 @@ def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
 
 
 def evaluated(text: str | float | int) -> Any:
-    """Value of an expression over `qd`, `np`, `jax` and the functions of answers.py.
-
-    Example:
-        >>> evaluated("2 * np.sqrt(9.0)").item()
-        6.0
-        >>> evaluated("np.__loader__")
-        Traceback (most recent call last):
-            ...
-        ValueError: np.__loader__: '__loader__' may not stand in an expression
-    """
+    """Value of an expression over `qd`, `np`, `jax` and the functions of answers.py."""
     if not isinstance(text, str):
         return text
     tree = ast.parse(text, mode="eval")

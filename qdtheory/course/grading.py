@@ -50,12 +50,7 @@ STATEMENT = re.compile(r"\W*([A-D])\W*([TLNE]\d+[a-z]?\.\d+)\W*", re.IGNORECASE)
 
 
 def digest(exercise: str, answer: str) -> str:
-    """Digest of a letter and a claim, stored in the table instead of them.
-
-    Example:
-        >>> digest("00.0", "A N1.1") == digest("00.0", " a (n1.1)")
-        True
-    """
+    """Digest of a letter and a claim, stored in the table instead of them."""
     found = STATEMENT.fullmatch(answer.strip().upper())
     if found is None:
         raise ValueError(f"{answer!r}: expected a letter and a claim, like 'A N1.1'")

@@ -30,7 +30,7 @@ from qdtheory.formulas.trees import (
     subtrees,
     written,
 )
-from qdtheory.world import precision  # noqa: F401  JAX's 64-bit mode
+from qdtheory.world import distributions  # noqa: F401  JAX's 64-bit mode
 
 ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
 # What people write, and what to write here.

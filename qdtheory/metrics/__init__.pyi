@@ -4,7 +4,6 @@ from .bleu import (
     expected_corpus_bleu as expected_corpus_bleu,
     expected_self_bleu as expected_self_bleu,
 )
-from .compression import expected_compression as expected_compression
 from .divergence_frontiers import (
     divergence_frontier as divergence_frontier,
     frontier_integral as frontier_integral,
@@ -21,11 +20,6 @@ from .divergences import (
     kl_divergence as kl_divergence,
     renyi_divergence as renyi_divergence,
     total_variation as total_variation,
-)
-from .draws import (
-    distinct_k as distinct_k,
-    pass_at_k as pass_at_k,
-    utility_k as utility_k,
 )
 from .frechet import frechet_distance as frechet_distance
 from .ngrams import (
@@ -44,7 +38,11 @@ from .similarity import (
     lcs_kernel as lcs_kernel,
     ngram_kernel as ngram_kernel,
 )
-from .vendi import (
+from .since_2020 import (
+    distinct_k as distinct_k,
+    expected_compression as expected_compression,
+    pass_at_k as pass_at_k,
     quantum_relative_entropy as quantum_relative_entropy,
+    utility_k as utility_k,
     vendi_score as vendi_score,
 )

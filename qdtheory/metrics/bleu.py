@@ -127,15 +127,7 @@ def expected_self_bleu(
 
 
 def check_references(name: str, number: Number) -> None:
-    """Raise unless a number of texts is a whole number from 1 on, or traced.
-
-    Args:
-        name: its name in the error message.
-        number: the value passed by the caller.
-
-    Raises:
-        ValueError: it is below 1 or not a whole number.
-    """
+    """Raise unless a number of texts is a whole number from 1 on, or traced."""
     if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
         raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 

@@ -14,32 +14,16 @@ Smoothing: TypeAlias = Literal["epsilon"] | None
 
 
 class Matches(NamedTuple):
-    """Sufficient statistics of BLEU, of candidates or summed over candidates.
+    """Sufficient statistics of BLEU, of candidates or summed over candidates."""
 
-    Attributes:
-        found: clipped matches, one row per order.
-        possible: number of n-grams, at least 1, one row per order.
-        length: of the candidates.
-        closest: the closest reference lengths.
-    """
-
-    found: np.ndarray
-    possible: np.ndarray
-    length: np.ndarray
-    closest: np.ndarray
+    found: np.ndarray  # clipped matches, one row per order
+    possible: np.ndarray  # number of n-grams, at least 1, one row per order
+    length: np.ndarray  # of the candidates
+    closest: np.ndarray  # the closest reference lengths
 
 
 def matches(found: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Matches:
-    """Add the number of possible n-grams to the other statistics of candidates.
-
-    Args:
-        found: clipped matches, one row per order.
-        length: of the candidates, without the axis of the orders.
-        closest: the closest reference lengths.
-
-    Returns:
-        The statistics; a text shorter than an order has one possible n-gram of it.
-    """
+    """Add the number of possible n-grams, 1 if a text is shorter than an order."""
     orders = np.arange(len(found)).reshape(-1, *[1] * np.ndim(length))
     return Matches(found, np.maximum(1, length - orders), length, closest)
 
@@ -47,24 +31,7 @@ def matches(found: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Match
 def bleu_of_matches(
     matches: Matches, smoothing: Smoothing
 ) -> Float[np.ndarray, "orders ..."]:
-    r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$.
-
-    Args:
-        matches: clipped counts and lengths.
-        smoothing: None, or "epsilon" (NLTK's method 1).
-
-    Returns:
-        BLEU-1, BLEU-2, ..., one row per order, each in [0, 1]. Without a matching token
-        it is 0, smoothed or not.
-
-    References:
-        Papineni et al. 2002.
-
-    Example:
-        >>> two = matches(np.array([[2], [1]]), np.array([3]), np.array([3]))
-        >>> bleu_of_matches(two, None).round(4).tolist()
-        [[0.6667], [0.5774]]
-    """
+    r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$."""
     found, possible, length, closest = matches
     counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
     with np.errstate(divide="ignore"):
@@ -79,19 +46,7 @@ def bleu_of_matches(
 def closest_length(
     lengths: Int[np.ndarray, " texts"], known: Int[np.ndarray, " known"]
 ) -> Int[np.ndarray, " texts"]:
-    """Closest of the known lengths to each length, the shorter on ties.
-
-    Args:
-        lengths: of the candidates.
-        known: of the references, ascending.
-
-    Returns:
-        A known length for each candidate.
-
-    Example:
-        >>> closest_length(np.array([1, 4, 9]), np.array([3, 5])).tolist()
-        [3, 3, 5]
-    """
+    """Closest of the known lengths to each length, the shorter on ties."""
     right = np.searchsorted(known, lengths)
     above = known.take(right, mode="clip")
     below = known.take(right - 1, mode="clip")
@@ -99,13 +54,6 @@ def closest_length(
 
 
 def check_smoothing(smoothing: Smoothing) -> None:
-    """Raise unless smoothing is known.
-
-    Args:
-        smoothing: the value passed by the caller.
-
-    Raises:
-        ValueError: it is neither None nor "epsilon".
-    """
+    """Raise unless smoothing is known."""
     if smoothing not in (None, "epsilon"):
         raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')

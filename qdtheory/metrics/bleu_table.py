@@ -29,18 +29,7 @@ MAX_BITS = 62
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BleuTable:
-    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c.
-
-    Attributes:
-        sets: indicator rows of the K sets S of texts, in blocks of 64 rows, which fit
-            into the cache as float64; the last block is padded with zeros.
-        text: the candidate of each term, in ascending order.
-        set_index: the set of each term, below K.
-        weight: the weight of each term.
-        dense: for a small table the weights as a matrix, with a row for each text and
-            a column for each row of `sets`; otherwise None.
-        num_sets: K.
-    """
+    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c."""
 
     sets: Int[ArrayLike, "blocks 64 texts"]
     text: Int[ArrayLike, " terms"]
@@ -54,16 +43,7 @@ class BleuTable:
 def text_bleu(
     table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
 ) -> Float[Array, " texts"]:
-    """Expected BLEU of each text as candidate against references drawn from `p`.
-
-    Args:
-        table: `bleu_table(space, max_order)`.
-        p: distribution of the references, shape (N,).
-        num_references: n; may be traced, so that one compiled function serves every n.
-
-    Returns:
-        Values in [0, 1], shape (N,).
-    """
+    """Expected BLEU of each text as candidate against references drawn from `p`."""
     p, sets = jnp.asarray(p), jnp.asarray(table.sets)
     if table.dense is not None:
         chances = sets.reshape(-1, p.size).astype(float) @ p
@@ -104,26 +84,7 @@ def _power_jvp(primals, tangents):
 def bleu_table(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> BleuTable:
-    """Build the sets and weights of the closed form, cached per space and order.
-
-    Args:
-        space: the texts.
-        max_order: highest order; above the greatest length, BLEU without smoothing
-            is 0.
-        smoothing: None, or "epsilon".
-
-    Returns:
-        The table, valid for all distributions and numbers of references.
-
-    Raises:
-        ValueError: max_order below 1, unknown smoothing, texts too long for 62 bits,
-            or a table beyond 2 GiB.
-
-    Example:
-        >>> space = TextSpace(vocab_size=4, lengths=3)
-        >>> [bleu_table(space, n).num_sets for n in (1, 2, 3)]
-        [13, 155, 65]
-    """
+    """Build the sets and weights of the closed form, cached per space and order."""
     check_positive(max_order=max_order)
     check_smoothing(smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")

@@ -14,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.divergences import kl_divergence
 from qdtheory.world.distributions import Number, check_distributions, check_vector
+from qdtheory.world.numbers import within
 
 # The package's first and last mixture are this far from the ends.
 MAUVE_MARGIN = 1e-6
@@ -144,10 +145,8 @@ def mauve(
         >>> float(mauve(q, q))
         1.0
     """
-    if not isinstance(scaling, Tracer) and not scaling > 0:
-        raise ValueError(f"scaling must be positive, got {scaling}")
-    if num_points < 2:
-        raise ValueError(f"num_points must be at least 2, got {num_points}")
+    within(scaling=scaling, low=0, ends="()")
+    within(num_points=num_points, low=2)
     lambdas = jnp.linspace(MAUVE_MARGIN, 1 - MAUVE_MARGIN, num_points)
     curve = jnp.exp(-scaling * divergence_frontier(q, p, lambdas))
     x, y = jnp.concatenate([jnp.eye(2)[1:], curve, jnp.eye(2)[:1]]).T
@@ -188,8 +187,7 @@ def precision_recall_distributions(
         [[0.0, 1.0], [0.7, 0.7], [1.0, 0.0]]
     """
     q, p = check_distributions(q=q, p=p)
-    if num_angles < 2:
-        raise ValueError(f"num_angles must be at least 2, got {num_angles}")
+    within(num_angles=num_angles, low=2)
     angles = np.linspace(0, np.pi / 2, num_angles)
     sine, cosine = np.sin(angles)[:, None], np.cos(angles)[:, None]
     sine[-1], cosine[-1] = 1, 0
@@ -230,8 +228,7 @@ def prd_f_scores(
         >>> prd_f_scores(np.array([[0.5, 1.0], [0.0, 1.0]])).round(4).tolist()
         [0.9848, 0.5039]
     """
-    if not beta > 1:
-        raise ValueError(f"beta must be above 1, got {beta}")
+    within(beta=beta, low=1, ends="()")
     precision, recall = jnp.asarray(points).T
     square = np.array([[beta**2], [beta**-2]])
     weighted = square * precision + recall

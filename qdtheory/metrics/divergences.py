@@ -10,6 +10,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.world.distributions import Number, check_distributions
+from qdtheory.world.numbers import within
 
 
 def _log_ratio(a: Array, b: Array) -> Array:
@@ -134,8 +135,7 @@ def renyi_divergence(
         1.0
     """
     a, b = check_distributions(a=a, b=b)
-    if not 0 < order < jnp.inf:
-        raise ValueError(f"order must be positive and finite, got {order}")
+    within(order=order, low=0, ends="()")
     return _kl_terms(a, b).sum() if order == 1 else _renyi(a, b, order)
 
 

@@ -86,23 +86,7 @@ def gaussian_distance(
     *,
     squared: bool = False,
 ) -> float:
-    """2-Wasserstein distance of two Gaussians.
-
-    Args:
-        mean_a: mean of the first, shape (d,).
-        covariance_a: its covariance, shape (d, d), symmetric, possibly singular.
-        mean_b: mean of the second, shape (d,).
-        covariance_b: its covariance, shape (d, d).
-        squared: whether to return the square of the distance.
-
-    Returns:
-        A nonnegative number.
-
-    Example:
-        >>> zero, one = np.zeros(2), np.eye(2)
-        >>> round(gaussian_distance(zero, one, zero, 9 * one, squared=True), 12)
-        8.0
-    """
+    """2-Wasserstein distance of two Gaussians."""
     a, b = _root(covariance_a), _root(covariance_b)
     u, _, v = np.linalg.svd(a @ b.T)
     distance = np.hypot(
@@ -120,19 +104,7 @@ def _root(covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
 
 
 def check_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows columns"]:
-    """Check features and copy them to a float64 matrix.
-
-    Args:
-        features: the value passed by the caller.
-        name: its name in error messages.
-
-    Returns:
-        A copy of the values, a nonempty matrix.
-
-    Raises:
-        TypeError: not an array of real numbers.
-        ValueError: not a matrix, empty, or not finite.
-    """
+    """Check features and copy them to a float64 matrix."""
     values = np.asarray(features)
     if values.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers, got dtype {values.dtype}")

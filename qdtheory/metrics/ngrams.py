@@ -12,12 +12,13 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
-from qdtheory.metrics.draws import chance_seen
+from qdtheory.metrics.since_2020 import chance_seen
 from qdtheory.world.distributions import (
     check_distribution,
     check_distributions,
     check_positive,
 )
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 
@@ -269,8 +270,7 @@ def expected_self_repetition(
         0.346574
     """
     q = check_distribution(q, "q", space.num_texts)
-    if num_texts < 2:
-        raise ValueError(f"num_texts must be at least 2, got {num_texts}")
+    within(num_texts=num_texts, low=2)
     contains = (ngram_matrix(space, n) > 0).astype(int)
     shared = contains.T @ contains
     most = int(shared.max())

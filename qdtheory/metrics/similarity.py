@@ -34,13 +34,9 @@ def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:
         >>> ngram_kernel(TextSpace(vocab_size=2, lengths=2), 1)[0].tolist()
         [1.0, 0.5, 0.5, 0.0]
     """
-    if len(space.lengths) > 1:
-        raise ValueError(
-            "the n-gram kernel needs texts of one length, got lengths "
-            f"{space.lengths}; ngram_pair takes several"
-        )
+    length = space.only_length("the n-gram kernel", "take a PooledPair")
     counts = ngram_matrix(space, n)
-    return counts.T @ counts / (space.max_length - n + 1) ** 2
+    return counts.T @ counts / (length - n + 1) ** 2
 
 
 def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts texts"]:
@@ -69,11 +65,7 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
         >>> bleu_kernel(TextSpace(vocab_size=2, lengths=2), 2)[1].round(4).tolist()
         [0.0, 1.0, 0.0, 0.0]
     """
-    if len(space.lengths) > 1:
-        raise ValueError(
-            "BLEU is a symmetric kernel for texts of one length only, got lengths "
-            f"{space.lengths}"
-        )
+    space.only_length("BLEU as a symmetric kernel")
     kernel = np.asarray(bleu_of_pairs(space, max_order))
     # Symmetric up to the rounding of sums in different orders.
     return (kernel + kernel.T) / 2
@@ -82,23 +74,7 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
 def bleu_of_pairs(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> Float[Array, "texts texts"]:
-    """BLEU of each text as reference (row) with each text as candidate (column).
-
-    Args:
-        space: the texts.
-        max_order: highest order of the n-grams.
-        smoothing: "epsilon" (NLTK's method 1), or None.
-
-    Returns:
-        BLEU, shape (num_texts, num_texts).
-
-    Raises:
-        ValueError: `max_order` is below 1, or the table would not fit into memory.
-
-    Example:
-        >>> bleu_of_pairs(TextSpace(vocab_size=2, lengths=(1, 2)), 1)[0].tolist()
-        [1.0, 0.0, 0.5, 0.5, 0.5, 0.0]
-    """
+    """BLEU of each text as reference (row) with each text as candidate (column)."""
     space.refuse_beyond_memory(8 * space.num_texts**2, "BLEU kernel")
     table = bleu_table(space, max_order, smoothing)
     return jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))

@@ -1,4 +1,4 @@
-"""Pairs of a quality and a diversity, and the formulas that they are made of.
+"""Pairs of a quality and a diversity, and what is known of their form.
 
 A pair has `quality(q, p)` and `diversity(q)`, which take one distribution per call
 and return a scalar; use `jax.vmap` for batches. Pairs whose quality is linear in q

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.metrics.vendi import (
+from qdtheory.metrics.since_2020 import (
     density_matrix,
     features_of,
     matrix_log,

@@ -22,27 +22,6 @@ def over_devices(
     The rows are sharded over a mesh of all devices, and what is given to each row lies
     on all of them. Each device takes its rows in turn and waits for no other. A row has
     the result that it has alone, up to rounding, as XLA compiles it anew.
-
-    Args:
-        solve: a function of a row and of what is given, traceable by JAX; compiled
-            once for each shape if it is the same object in each call.
-        batch: an array, or a pytree of arrays whose first axes are equally long.
-        given: further arguments, the same for all rows.
-        devices: those to use; all that JAX has if None.
-
-    Returns:
-        The results, stacked along a new first axis.
-
-    Raises:
-        ValueError: the batch has no row, or arrays of several lengths.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> def entropy(p, unit):
-        ...     return -(p * jnp.log(p)).sum() / unit
-        >>> p = jnp.array([[0.5, 0.5], [0.25, 0.75]])
-        >>> [f"{x:.4f}" for x in over_devices(entropy, p, jnp.log(2))]
-        ['1.0000', '0.8113']
     """
     lengths = {len(leaf) for leaf in jax.tree.leaves(batch)}
     if len(lengths) != 1 or 0 in lengths:

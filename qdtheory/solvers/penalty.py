@@ -13,9 +13,8 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.formulas.posed import Functional
 from qdtheory.pairs.base import Pair, known_to_jax
 from qdtheory.solvers.mirror_ascent import quality_of
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS
-from qdtheory.world.precision import require_x64
 
 # Relative difference of equal diversities: rounding of a sum of some hundred terms.
 SAME = 64 * EPS

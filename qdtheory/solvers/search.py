@@ -37,9 +37,8 @@ from qdtheory.solvers.mirror_ascent import (
 )
 from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
 from qdtheory.solvers.progress import progress
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import STATIC
-from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record
 
 # Relative difference below which gains agree.

@@ -113,7 +113,7 @@ def compression_ratio(candidates: Texts, method: Method = "lz78") -> float:
     if method == "gzip":
         plain = " ".join(" ".join(map(str, text)) for text in corpus).encode()
         return len(plain) / len(zlib.compress(plain, 9))
-    from qdtheory.metrics.compression import lz78_bits, lz78_phrases  # needs JAX
+    from qdtheory.metrics.since_2020 import lz78_bits, lz78_phrases  # needs JAX
 
     _, tokens = np.unique(corpus.tokens, return_inverse=True)
     size = int(tokens.max()) + 1

@@ -68,8 +68,7 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.world.distributions import check_distribution
-from qdtheory.world.precision import require_x64
+from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.

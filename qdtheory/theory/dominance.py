@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from qdtheory.world.precision import require_x64
+from qdtheory.world.distributions import require_x64
 from qdtheory.world.records import Record
 
 

@@ -23,8 +23,8 @@ from qdtheory.solvers.interior_point import (
     follow_path,
     require_semidefinite,
 )
+from qdtheory.world.distributions import require_x64
 from qdtheory.world.numbers import CLOSED, EPS
-from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record
 
 

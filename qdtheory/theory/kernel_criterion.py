@@ -13,9 +13,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.pairs.kernel import check_kernel
 from qdtheory.theory.dominance import Witness
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS, NOISE
-from qdtheory.world.precision import require_x64
 from qdtheory.world.records import Record
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.

@@ -15,22 +15,7 @@ class _Late(BaseException):
 
 @contextmanager
 def time_limit(seconds: float = SYMBOLIC) -> Iterator[None]:
-    """Stop work in Python after so many seconds.
-
-    Args:
-        seconds: the limit.
-
-    Raises:
-        TimeoutError: the work took longer.
-
-    Example:
-        >>> with time_limit(0.01):
-        ...     while True:
-        ...         pass
-        Traceback (most recent call last):
-            ...
-        TimeoutError: stopped after 0.01 seconds
-    """
+    """Stop work in Python after so many seconds."""
     thread = ctypes.c_ulong(threading.get_ident())
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     guard, working = threading.Lock(), True

@@ -20,9 +20,9 @@ from qdtheory.world.distributions import (
     check_distribution,
     check_positive,
     fingerprint,
+    require_x64,
 )
-from qdtheory.world.numbers import STATIC
-from qdtheory.world.precision import require_x64
+from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -134,8 +134,7 @@ class LSTMLanguageModel(Record):
         require_x64()
         check_positive(vocab_size=vocab_size)
         check_positive(embedding_size=embedding_size, hidden_size=hidden_size)
-        if not 0 < sigma < np.inf:
-            raise ValueError(f"sigma must be positive and finite, got {sigma}")
+        within(sigma=sigma, low=0, ends="()")
         shapes = _shapes(vocab_size, embedding_size, hidden_size)
         keys = jax.random.split(key, len(shapes))
         arrays = (sigma * jax.random.normal(k, s) for k, s in zip(keys, shapes))
@@ -224,7 +223,7 @@ class LSTMLanguageModel(Record):
             Yu et al. 2017; Li et al. 2020, section 6.1.
         """
         self._check_words(space.vocab_size)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         if self.end_token is None:
             weights = _length_weights(space, length_probabilities)
         else:
@@ -263,7 +262,7 @@ class LSTMLanguageModel(Record):
                 token, or the temperature is not positive and finite.
         """
         self._check_tokens(tokens)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         return _log_probability(self, jnp.asarray(tokens), temperature)
 
     def sample(
@@ -290,7 +289,7 @@ class LSTMLanguageModel(Record):
                 finite.
         """
         check_positive(num_texts=num_texts, length=length)
-        _check_temperature(temperature)
+        within(temperature=temperature, low=0, ends="()")
         return _sample(self, key, num_texts, length, temperature)
 
     def _check_words(self, vocab_size: int) -> None:
@@ -383,11 +382,6 @@ def _check_end_token(end_token: int | None, vocab_size: int) -> None:
         )
 
 
-def _check_temperature(temperature: Number) -> None:
-    if not isinstance(temperature, Tracer) and not 0 < temperature < np.inf:
-        raise ValueError(f"temperature must be positive and finite, got {temperature}")
-
-
 def _length_weights(
     space: TextSpace, length_probabilities: ArrayLike | None
 ) -> Array | None:
@@ -423,16 +417,7 @@ def _inputs(model: LSTMLanguageModel) -> Array:
 def lstm_step(
     model: LSTMLanguageModel, state: tuple[Array, Array], gate_input: Array
 ) -> tuple[Array, Array]:
-    """Advance the LSTM state by one token.
-
-    Args:
-        model: the model, for its recurrent weights.
-        state: h and c, each of shape (..., hidden).
-        gate_input: the token's contribution to the gates, shape (..., 4 hidden).
-
-    Returns:
-        The new h and c.
-    """
+    """Advance the LSTM state by one token."""
     h, c = state
     gates = gate_input + h @ model.recurrent_weights
     i, f, o, cell = jnp.split(gates, 4, axis=-1)
@@ -443,17 +428,7 @@ def lstm_step(
 def log_next_token(
     model: LSTMLanguageModel, h: Array, temperature: ArrayLike, first: ArrayLike
 ) -> Array:
-    """Log-probabilities of the next token.
-
-    Args:
-        model: the model, for its output weights.
-        h: hidden states, shape (..., hidden).
-        temperature: divisor of the logits.
-        first: whether the token is the first of a text, scalar or shape (...).
-
-    Returns:
-        Log-probabilities in nats, shape (..., vocab_size).
-    """
+    """Log-probabilities of the next token."""
     logits = (h @ model.output_weights + model.output_biases) / temperature
     if model.end_token is not None:
         # No text is empty: the end token cannot come first.
@@ -463,16 +438,7 @@ def log_next_token(
 
 
 def prefix_states(model: LSTMLanguageModel, length: int) -> Iterator[Array]:
-    """Go down the prefix tree level by level, processing each prefix once.
-
-    Args:
-        model: the model.
-        length: number of levels, from that of the empty prefix on.
-
-    Yields:
-        h after each prefix of 0, 1, .. tokens in lexicographic order, shape
-        (prefixes, hidden).
-    """
+    """Go down the prefix tree level by level, processing each prefix once."""
     inputs = _inputs(model)[: model.num_words]
     # States have shape (prefixes, 1, hidden): a step broadcasts over the next word,
     # so that h @ U is computed once per prefix, not once per successor.

@@ -12,10 +12,10 @@ from functools import lru_cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.world.distributions import Number, check_vector, normalize
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 
@@ -66,8 +66,7 @@ def markov_projection(
     normalize(q)  # raises if q does not hold weights
     if order < 0:
         raise ValueError(f"order must be at least 0, got {order}")
-    if not isinstance(alpha, Tracer) and not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha must be finite and at least 0, got {alpha}")
+    within(alpha=alpha, low=0)
     lengths, positions = space.text_lengths[:, None], np.arange(space.max_length)
     has_token = positions < lengths
     may_end = np.isin(positions, space.lengths) & (positions <= lengths)

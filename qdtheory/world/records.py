@@ -64,19 +64,7 @@ class Record:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into lists, dictionaries, strings and numbers, as JSON has them.
-
-    Args:
-        value: a record, an array, a number, or a container of these.
-
-    Returns:
-        The same for JSON: None for infinity and NaN, and for anything without an
-        equivalent its name.
-
-    Example:
-        >>> plain({"drate": np.float64(np.nan), "converged": np.array([True, False])})
-        {'drate': None, 'converged': [True, False]}
-    """
+    """Turn a value into what JSON has: None for NaN, a name for what it has not."""
     match value:
         case Record():
             return value._plain()

@@ -267,14 +267,6 @@ def pool_counts(
     """Compute expected counts from an n-gram table; see `TextSpace.ngram_counts`.
 
     The table is an argument so that compiled code shares one copy of it.
-
-    Args:
-        ngrams: `TextSpace.ngrams(n)`.
-        q: distribution over the texts, shape (num_texts,).
-        num_ngrams: |V|^n.
-
-    Returns:
-        Expected counts, shape (num_ngrams,).
     """
     ngrams = jnp.asarray(ngrams)
     weights = jnp.asarray(q)[:, None] * (ngrams >= 0)
@@ -286,19 +278,7 @@ def pool_to_distribution(
     q: Float[ArrayLike, " texts"],
     num_ngrams: int,
 ) -> Float[Array, " ngrams"]:
-    """Divide expected counts by their total; see `TextSpace.ngram_distribution`.
-
-    Args:
-        ngrams: `TextSpace.ngrams(n)`.
-        q: distribution over the texts, shape (num_texts,).
-        num_ngrams: |V|^n.
-
-    Returns:
-        Distribution over n-grams, shape (num_ngrams,).
-
-    Raises:
-        ValueError: no text of positive probability has an n-gram.
-    """
+    """Divide expected counts by their total; see `TextSpace.ngram_distribution`."""
     counts = pool_counts(ngrams, q, num_ngrams)
     total = counts.sum()
     if not isinstance(total, Tracer) and total == 0:

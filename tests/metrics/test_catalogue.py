@@ -11,7 +11,7 @@ import pytest
 
 import qdtheory as qd
 from qdtheory.metrics.catalogue import METRICS, Kind, Status, find_metric
-from qdtheory.metrics.compression import compression_table
+from qdtheory.metrics.since_2020 import compression_table
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 

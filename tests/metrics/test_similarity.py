@@ -16,7 +16,7 @@ from qdtheory.theory.kernel_criterion import kernel_criterion
 def test_bleu_of_several_lengths_is_no_kernel(as_a_user):
     # The brevity penalty sees who is the candidate.
     space = qd.TextSpace(2, (1, 2))
-    with pytest.raises(ValueError, match="texts of one length only"):
+    with pytest.raises(ValueError, match="for texts of one length, got"):
         bleu_kernel(space, 1)
     pair = qd.BleuPair(space, 1, 1, 1)
     kernel = np.stack([pair.text_quality(e) for e in np.eye(6)], axis=1)

@@ -1,5 +1,7 @@
 """Probability vectors: against SciPy, exact arithmetic and the law of large numbers."""
 
+import subprocess
+import sys
 from fractions import Fraction
 
 import jax
@@ -247,3 +249,58 @@ def test_single_precision_is_refused_until_it_is_normalised():
     normal = qd.normalize(p)
     assert normal.dtype == float
     np.testing.assert_allclose(qd.entropy(normal), scipy.stats.entropy(normal))
+
+
+# -- 64 bits -------------------------------------------------------------------------
+
+# A small network of a user, whose parameters and inputs say that they are float32;
+# after it calls of the library, in 64 bits without a switch and with it turned off.
+OF_A_USER = """
+import jax, jax.numpy as jnp, numpy as np
+
+def loss(weights, x):
+    hidden = jax.nn.relu(x @ weights[0] + 0.5)
+    return jnp.square(hidden @ weights[1]).mean() / 3
+
+rng = np.random.default_rng(0)
+weights = [jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((4, 8), (8, 1))]
+x = jnp.asarray(rng.normal(size=(16, 4)), jnp.float32)
+
+def step():
+    value, slopes = jax.jit(jax.value_and_grad(loss))(weights, x)
+    return [np.asarray(part) for part in (value, *slopes)]
+
+before = step()
+import qdtheory as qd
+p = [0.4, 0.3, 0.2, 0.1]
+print(qd.entropy(p).dtype, qd.quality_discrepancy(qd.LL_NRR, p).q.dtype)
+for old, new in zip(before, step(), strict=True):
+    assert new.dtype == np.float32 and (old == new).all()
+jax.config.update("jax_enable_x64", False)
+print(qd.formulas.LL(0.5).dtype)
+space = qd.TextSpace(2, 1)
+for call in (qd.entropy, qd.normalize, lambda p: qd.LL_SE.quality(p, p),
+             lambda p: qd.quality_discrepancy(qd.LL_NRR, p),
+             lambda p: qd.pareto_optimum(qd.LL_SE, p, -1.0),
+             lambda p: qd.expected_bleu(space, p, p, 1, 2)):
+    try:
+        print(call([0.5, 0.5]))
+    except RuntimeError as error:
+        assert "64-bit mode was switched off" in str(error)
+"""
+OF_TEXT = """
+import qdtheory
+from qdtheory.text import evaluate
+evaluate({'a': ['x'] * 3}, ['x'] * 3, 1)
+import jax.numpy as jnp
+print(jnp.ones(1).dtype)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [(OF_A_USER, "float64 float64\nfloat32\n"), (OF_TEXT, "float32\n")],
+)
+def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before(code, printed):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == printed, done.stderr

@@ -163,19 +163,6 @@ def test_pooled_ngrams_agree_with_counting(space, data):
     np.testing.assert_allclose(found, counts / counts.sum(), rtol=0, atol=1e-12)
 
 
-@given(spaces, st.data())
-def test_a_corpus_has_the_ngrams_of_its_empirical_distribution(space, data):
-    n = data.draw(st.integers(1, space.max_length))
-    rng = np.random.default_rng(data.draw(seeds))
-    draws = [space.num_texts - 1, *rng.integers(space.num_texts, size=20)]
-    texts = all_texts(space)
-    counts = Counter(ngram for i in draws for ngram in ngrams_of(texts[i], n))
-    frequencies = [counts[ngram] / counts.total() for ngram in all_ngrams(space, n)]
-    q = np.bincount(draws, minlength=space.num_texts) / len(draws)
-    found = space.ngram_distribution(q, n)
-    np.testing.assert_allclose(found, frequencies, rtol=0, atol=1e-14)
-
-
 @pytest.mark.claim("N1.14")
 @given(spaces, st.data())
 def test_one_length_is_linear_and_several_weigh_by_length(space, data):

@@ -1,0 +1,420 @@
+r"""Metrics since 2020: of k draws, of a sample's compression, and of similarity.
+
+Those of k draws need a distribution over any finite set: whole texts, or classes of
+texts that a reader takes for the same answer.
+
+LZ78 cuts tokens into phrases, each the shortest that is new: a phrase before it and
+one token more. Phrase j names one of the j phrases before it, the empty one among them,
+and a token: $\lceil \log_2 j \rceil + \lceil \log_2 |V| \rceil$ bits. As the sample
+grows, bits per token tend to the entropy rate of its source (Ziv and Lempel 1978).
+
+For the Vendi score let $K_{ij} = \phi_i \cdot \phi_j$ be a similarity of texts with
+features $\phi_i$ of length 1. A distribution Q has the *density matrix*
+$\rho_Q = \sum_i Q_i \phi_i \phi_i'$, of trace 1. Vendi is the exponential of
+its entropy: of order 1, von Neumann's $S(\rho) = -\mathrm{tr}\,\rho \log \rho$; of
+order a, $\log \mathrm{tr}(\rho^a) / (1 - a)$. For $K = I$ it is the exponential of SE.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import log2
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from qdtheory.world.distributions import (
+    Number,
+    check_distribution,
+    check_distributions,
+    check_positive,
+    check_vector,
+)
+from qdtheory.world.numbers import EPS, NOISE, TINY, within
+from qdtheory.world.spaces import TextSpace
+
+# --- k draws ------------------------------------------------------------------------
+
+
+def chance_seen(x: Float[ArrayLike, "..."], k: int) -> Float[Array, "..."]:
+    """Chance 1 - (1 - x)^k that k draws contain an outcome of probability x."""
+    x = jnp.asarray(x)
+    certain = x >= 1
+    unseen = k * jnp.log1p(-jnp.where(certain, 0.0, x))
+    return jnp.where(certain, 1.0, -jnp.expm1(unseen))
+
+
+def class_distribution(
+    q: Float[ArrayLike, " texts"], classes: Int[ArrayLike, " texts"], num_classes: int
+) -> Float[Array, " classes"]:
+    """Add up the probabilities of the texts of each class, 0 to num_classes - 1."""
+    return jnp.zeros(num_classes).at[jnp.asarray(classes)].add(jnp.asarray(q))
+
+
+def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Float[Array, ""]:
+    r"""Expected number of different outcomes in k draws, $\sum_i 1 - (1 - Q_i)^k$.
+
+    A concave diversity; `qd.pairs.distinct_k_pair(k)` has its quality. For k = 2 it is
+    NRR + 2.
+
+    Estimated without bias by `qd.text.distinct_k`.
+
+    Args:
+        q: a distribution over texts or classes, shape (N,).
+        k: number of draws, at least 1.
+
+    Returns:
+        A number in [1, k].
+
+    Raises:
+        ValueError: `q` is not a distribution, or k is below 1.
+
+    References:
+        Zhang et al. 2025 (NoveltyBench); Hurlbert 1971 (rarefaction).
+
+    Claims: N25.1, N25.3.
+
+    Example:
+        >>> float(distinct_k(jnp.array([0.5, 0.5]), 2))
+        1.5
+    """
+    check_positive(k=k)
+    return chance_seen(check_distribution(q, "q"), k).sum()
+
+
+def utility_k(
+    q: Float[ArrayLike, " classes"],
+    utilities: Float[ArrayLike, " classes"] | Sequence[Number],
+    k: int,
+    patience: Number = 0.8,
+) -> Float[Array, ""]:
+    r"""Mean utility of k draws to a reader who wants each answer once.
+
+    $\frac{1 - p}{1 - p^k} \sum_{i=1}^{k} p^{i-1} E[u_{c_i}; c_i \ne c_j, j < i]$, where
+    p is the patience and $c_i$ the class of draw i. Equal to
+    $\frac{1 - p}{1 - p^k} \sum_c u_c Q_c
+    \frac{1 - (p (1 - Q_c))^k}{1 - p (1 - Q_c)}$.
+
+    Estimated without bias by `qd.text.utility_k`.
+
+    Args:
+        q: a distribution over classes, shape (N,).
+        utilities: u, one a class, shape (N,).
+        k: number of draws, at least 1.
+        patience: p, the chance that the reader asks for one more, in [0, 1].
+
+    Returns:
+        A number between 0 and the greatest utility if none is negative.
+
+    Raises:
+        ValueError: `q` is not a distribution, the utilities are not one a class, k is
+            below 1, or the patience is not in [0, 1].
+
+    References:
+        Zhang et al. 2025 (NoveltyBench), where p = 0.8 and k = 10.
+
+    Claims: N25.5.
+
+    Example:
+        >>> q = jnp.array([0.5, 0.5])
+        >>> print(f"{utility_k(q, [1.0, 0.0], 2, patience=0.5):.6f}")
+        0.416667
+    """
+    q = check_distribution(q, "q")
+    u = check_vector(utilities, "utilities", q.size)
+    check_positive(k=k)
+    weights = patience_weights(k, patience)
+    # Chances to meet a class first at draw 1, ..., k.
+    first = q * (1 - q) ** jnp.arange(k)[:, None]
+    return weights @ (first @ u)
+
+
+def patience_weights(k: int, patience: Number) -> Float[Array, " draws"]:
+    """Weights of the draws 1, ..., k to a reader of some patience, of sum 1."""
+    within(patience=patience, low=0, high=1)
+    powers = jnp.asarray(patience, float) ** jnp.arange(k)
+    return powers / powers.sum()
+
+
+def pass_at_k(
+    successes: Float[ArrayLike, " problems"] | Sequence[Number], k: int
+) -> Float[Array, ""]:
+    r"""Chance that one of k draws is right, $1 - (1 - s)^k$, averaged over problems.
+
+    Estimated without bias by `qd.text.pass_at_k`.
+
+    Args:
+        successes: s, the chance of each problem that one draw is right, shape (M,).
+        k: number of draws, at least 1.
+
+    Returns:
+        A number in [0, 1].
+
+    Raises:
+        ValueError: a chance is not in [0, 1], or k is below 1.
+
+    References:
+        Chen et al. 2021 (Codex).
+
+    Claims: N25.6.
+
+    Example:
+        >>> float(pass_at_k([0.5, 0.0], 2))
+        0.375
+    """
+    s = check_vector(successes, "successes")
+    check_positive(k=k)
+    if not bool(((s >= 0) & (s <= 1)).all()):
+        raise ValueError("successes must be chances, between 0 and 1")
+    return chance_seen(s, k).mean()
+
+
+# --- compression --------------------------------------------------------------------
+
+
+def lz78_phrases(tokens: Iterable[int]) -> int:
+    """Count the phrases into which LZ78 cuts tokens, with an unfinished last one."""
+    phrases: dict[tuple[int, int], int] = {}
+    current, unfinished = 0, False
+    for token in tokens:
+        follower = phrases.get((current, token))
+        unfinished = follower is not None
+        if follower is None:
+            phrases[current, token] = len(phrases) + 1
+            current = 0
+        else:
+            current = follower
+    return len(phrases) + unfinished
+
+
+def lz78_bits(num_phrases: int, vocab_size: int) -> int:
+    """Bits of LZ78's code: for each phrase a phrase before it and a token."""
+    numbers = np.arange(1, num_phrases + 1)
+    pointers = np.ceil(np.log2(numbers)).astype(int).sum()
+    return int(pointers) + num_phrases * (vocab_size - 1).bit_length()
+
+
+def compression_table(
+    space: TextSpace, num_texts: int = 1
+) -> Float[np.ndarray, "*texts"]:
+    """LZ78's compression ratio of every sample of m texts: an array with m axes."""
+    check_positive(num_texts=num_texts)
+    shape = (space.num_texts,) * num_texts
+    if space.num_texts**num_texts > 10**6:
+        raise ValueError(
+            f"{space.num_texts}**{num_texts} samples are too many to compress; take "
+            "fewer texts, or qd.text.compression_ratio of a drawn sample"
+        )
+    texts = [row[row >= 0].tolist() for row in space.tokens]
+    table = np.empty(shape)
+    for chosen in product(range(space.num_texts), repeat=num_texts):
+        tokens = [token for i in chosen for token in texts[i]]
+        bits = lz78_bits(lz78_phrases(tokens), space.vocab_size)
+        table[chosen] = len(tokens) * log2(space.vocab_size) / bits
+    return table
+
+
+def expected_compression(
+    space: TextSpace, q: Float[ArrayLike, " texts"], num_texts: int = 1
+) -> Float[Array, ""]:
+    """Expected compression ratio of m texts from q; minus it is a diversity.
+
+    A polynomial of degree m in q: for one text it is linear, and the most diverse model
+    is a single text.
+
+    Estimated by `qd.text.compression_ratio`.
+
+    Args:
+        space: the texts, of two tokens or more in the vocabulary.
+        q: a distribution over them, shape (num_texts,).
+        num_texts: m.
+
+    Returns:
+        A positive number, greater for samples that repeat themselves.
+
+    Raises:
+        ValueError: `q` is not a distribution over the space, or there are more than a
+            million samples.
+
+    References:
+        Ziv and Lempel 1978; Shaib et al. 2024 report gzip's ratio.
+
+    Claims: N25.19.
+
+    Example:
+        >>> space = TextSpace(vocab_size=2, lengths=2)
+        >>> float(expected_compression(space, np.array([1.0, 0, 0, 0]), 3))
+        1.0
+    """
+    q = check_distribution(q, "q", space.num_texts)
+    value = jnp.asarray(compression_table(space, num_texts))
+    for _ in range(num_texts):
+        value = value @ q
+    return value
+
+
+# --- similarity ---------------------------------------------------------------------
+
+
+def features_of(
+    kernel: Float[ArrayLike, "texts texts"],
+) -> Float[np.ndarray, "texts features"]:
+    """Features of texts, unit vectors whose inner products are a similarity."""
+    kernel = np.asarray(kernel, dtype=float)
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
+        raise ValueError(
+            f"kernel must be a square matrix, one row a text, got shape {kernel.shape}"
+        )
+    if not np.abs(kernel - kernel.T).max() <= NOISE:
+        raise ValueError("kernel must be finite and symmetric")
+    if np.abs(np.diag(kernel) - 1).max() > NOISE:
+        raise ValueError(
+            "kernel must be 1 on the diagonal, the similarity of a text to itself; "
+            "divide K_ij by the root of K_ii K_jj"
+        )
+    values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
+    if values[0] < -8 * NOISE * len(kernel):
+        raise ValueError(
+            "kernel must be positive semidefinite, or there are no features; its least "
+            f"eigenvalue is {values[0]:.4g}"
+        )
+    kept = values > 8 * NOISE * len(kernel)
+    features = vectors[:, kept] * np.sqrt(values[kept])
+    largest = np.abs(features).argmax(axis=0)  # the signs are arbitrary
+    return features * np.sign(features[largest, np.arange(kept.sum())])
+
+
+def density_matrix(
+    q: Float[ArrayLike, " texts"], features: Float[ArrayLike, "texts features"]
+) -> Float[Array, "features features"]:
+    r"""Return $\rho_Q = \sum_i Q_i \phi_i \phi_i'$, of trace 1."""
+    features = jnp.asarray(features)
+    return (features.T * jnp.asarray(q)) @ features
+
+
+@jax.custom_jvp
+def matrix_log(
+    rho: Float[ArrayLike, "features features"],
+) -> Float[Array, "features features"]:
+    """Logarithm of a positive semidefinite matrix, of eigenvalues at least 1e-300.
+
+    The derivative holds for repeated eigenvalues too (Daleckii and Krein).
+    """
+    values, vectors = jnp.linalg.eigh(rho)
+    return (vectors * jnp.log(jnp.maximum(values, TINY))) @ vectors.T
+
+
+@matrix_log.defjvp
+def _matrix_log_jvp(primals, tangents):
+    values, vectors = jnp.linalg.eigh(primals[0])
+    # Below this they are rounding: of a singular matrix the slope stays finite, and
+    # right for texts that lie in its range.
+    values = jnp.maximum(values, EPS * values[-1])
+    a, b = values[:, None], values[None]
+    ratio = (a - b) / b
+    near = jnp.abs(ratio) < 1e-4
+    # (log a - log b) / (a - b), by its series where a and b are close.
+    series = (1 - ratio / 2 + ratio**2 / 3 - ratio**3 / 4) / b
+    apart = (jnp.log(a) - jnp.log(b)) / jnp.where(near, 1.0, a - b)
+    quotients = jnp.where(near, series, apart)
+    inner = vectors.T @ tangents[0] @ vectors
+    return matrix_log(primals[0]), vectors @ (quotients * inner) @ vectors.T
+
+
+@jax.custom_jvp
+def von_neumann_entropy(
+    rho: Float[ArrayLike, "features features"],
+) -> Float[Array, ""]:
+    r"""Entropy of a density matrix, $-\mathrm{tr}\,\rho \log \rho$, in nats."""
+    return entr(jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)).sum()
+
+
+@von_neumann_entropy.defjvp
+def _von_neumann_entropy_jvp(primals, tangents):
+    rho = primals[0]
+    slope = -matrix_log(rho) - jnp.eye(len(rho))
+    return von_neumann_entropy(rho), (slope * tangents[0]).sum()
+
+
+def vendi_score(
+    q: Float[ArrayLike, " texts"],
+    kernel: Float[ArrayLike, "texts texts"],
+    order: Number = 1,
+) -> Float[Array, ""]:
+    r"""Vendi score of a model, the effective number of its different texts.
+
+    Estimated by `qd.text.vendi_score`.
+
+    Args:
+        q: the model, shape (N,).
+        kernel: K, positive semidefinite with ones on the diagonal, shape (N, N).
+        order: a, positive: 1 for von Neumann's entropy, 2 for minus the log of the
+            mean squared similarity of two texts, infinity for the largest eigenvalue.
+
+    Returns:
+        A number from 1 to N.
+
+    Raises:
+        ValueError: as in `features_of`; `q` is not a distribution over its texts, or
+            the order is not positive.
+
+    References:
+        Friedman and Dieng 2023; Pasarkar and Dieng 2024 for other orders.
+
+    Claims: N25.8, N25.11.
+
+    Example:
+        >>> q = np.array([0.5, 0.5])
+        >>> [round(float(vendi_score(q, k)), 6) for k in (np.eye(2), np.ones((2, 2)))]
+        [2.0, 1.0]
+    """
+    if not order > 0:
+        raise ValueError(f"order must be positive, got {order}")
+    features = features_of(kernel)
+    rho = density_matrix(check_distribution(q, "q", len(features)), features)
+    if order == 1:
+        return jnp.exp(von_neumann_entropy(rho))
+    values = jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)
+    if order == jnp.inf:
+        return 1 / values.max()
+    return (values**order).sum() ** (1 / (1 - order))
+
+
+def quantum_relative_entropy(
+    q: Float[ArrayLike, " texts"],
+    p: Float[ArrayLike, " texts"],
+    kernel: Float[ArrayLike, "texts texts"],
+) -> Float[Array, ""]:
+    r"""Divergence of the log of Vendi, $\mathrm{tr}\,\rho_Q (\log\rho_Q - \log\rho_P)$.
+
+    It is 0 iff $\rho_Q = \rho_P$, which implies Q = P only if the squared similarity is
+    positive definite. For $K = I$ it is KL(Q || P).
+
+    Args:
+        q: the model, shape (N,).
+        p: the real distribution, shape (N,).
+        kernel: K, positive semidefinite with ones on the diagonal, shape (N, N).
+
+    Returns:
+        Nats, at least 0 up to rounding.
+
+    Raises:
+        ValueError: as in `features_of`; or `q` or `p` is not a distribution over its
+            texts.
+
+    References:
+        Umegaki 1962; Bach 2023 for kernels.
+
+    Claims: N25.10.
+
+    Example:
+        >>> a, b = np.array([0.5, 0.5]), np.array([0.25, 0.75])
+        >>> float(quantum_relative_entropy(a, b, np.eye(2)).round(6))
+        0.143841
+    """
+    features = features_of(kernel)
+    q, p = check_distributions(len(features), q=q, p=p)
+    model, real = (density_matrix(x, features) for x in (q, p))
+    return -von_neumann_entropy(model) - (model * matrix_log(real)).sum()

@@ -1,0 +1,246 @@
+"""Metrics since 2020: against all sequences of draws, cuts by hand, eigenvalues."""
+
+from itertools import product
+from math import ceil, log2
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.linalg import logm
+
+import qdtheory as qd
+from qdtheory.metrics.since_2020 import (
+    chance_seen,
+    class_distribution,
+    compression_table,
+    density_matrix,
+    features_of,
+    lz78_bits,
+    lz78_phrases,
+    matrix_log,
+    von_neumann_entropy,
+)
+
+# -- k draws -------------------------------------------------------------------------
+
+Q = np.array([0.5, 0.3, 0.15, 0.05])
+UTILITIES = np.array([1.0, 4.0, 10.0, 2.0])
+
+
+def mean_over_draws(q, k, value):
+    """The exact mean of a function of k independent draws."""
+    draws = product(range(q.size), repeat=k)
+    return sum(q[list(d)].prod() * value(d) for d in draws)
+
+
+@pytest.mark.claim("N25.1")
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_distinct_k_is_the_mean_over_all_draws(k):
+    expected = mean_over_draws(Q, k, lambda d: len(set(d)))
+    assert qd.metrics.distinct_k(Q, k) == pytest.approx(expected, abs=1e-13)
+    assert qd.metrics.distinct_k(Q[::-1], 2) == pytest.approx(2 - Q @ Q, abs=1e-15)
+
+
+def reading(draws, patience):
+    """What NoveltyBench's reader gets of a sequence of answers."""
+    weights = patience ** np.arange(len(draws))
+    new = [d not in draws[:i] for i, d in enumerate(draws)]
+    return weights @ (UTILITIES[list(draws)] * new) / weights.sum()
+
+
+@pytest.mark.claim("N25.5")
+@pytest.mark.parametrize("patience", [0.0, 0.4, 0.8, 1.0])
+def test_utility_k_is_the_mean_over_all_draws_and_the_closed_form(patience):
+    for k in (1, 2, 5):
+        expected = mean_over_draws(Q, k, lambda d: reading(d, patience))
+        found = float(qd.metrics.utility_k(Q, UTILITIES, k, patience))
+        assert found == pytest.approx(expected, abs=1e-13)
+        if patience < 1:
+            left = patience * (1 - Q)
+            closed = UTILITIES @ (Q * (1 - left**k) / (1 - left))
+            closed *= (1 - patience) / (1 - patience**k)
+            assert found == pytest.approx(closed, abs=1e-13)
+
+
+@pytest.mark.claim("N25.6")
+def test_pass_at_k_is_the_chance_of_one_right_answer():
+    s = np.array([0.0, 0.25, 1.0])
+    expected = np.mean(
+        [mean_over_draws(np.array([1 - x, x]), 3, lambda d: 1 in d) for x in s]
+    )
+    assert qd.metrics.pass_at_k(s, 3) == pytest.approx(expected, abs=1e-15)
+
+
+def test_a_rare_outcome_keeps_its_digits_and_its_slope():
+    assert float(chance_seen(1e-12, 10)) == pytest.approx(1e-11, rel=1e-10)
+    slopes = jax.vmap(jax.grad(lambda x: chance_seen(x, 3)))(np.array([0, 0.5, 1.0]))
+    np.testing.assert_allclose(slopes, [3, 0.75, 0], atol=1e-15)
+
+
+def test_class_distribution_adds_up():
+    found = class_distribution(Q, np.array([1, 0, 1, 1]), 2)
+    np.testing.assert_allclose(found, [0.3, 0.7], atol=1e-15)
+
+
+# -- compression ---------------------------------------------------------------------
+
+
+def cut(tokens):
+    """The phrases, each the shortest prefix of the rest that is new."""
+    phrases, rest = [], tuple(tokens)
+    while rest:
+        sizes = range(1, len(rest) + 1)
+        size = next((n for n in sizes if rest[:n] not in phrases), len(rest))
+        phrases.append(rest[:size])
+        rest = rest[size:]
+    return phrases
+
+
+def test_phrases_are_those_of_the_definition():
+    for tokens in product(range(2), repeat=9):
+        assert lz78_phrases(tokens) == len(cut(tokens))
+    assert lz78_phrases([]) == 0
+    for number, size in ((1, 2), (7, 3), (20, 5)):
+        bits = sum(ceil(log2(j)) + ceil(log2(size)) for j in range(1, number + 1))
+        assert lz78_bits(number, size) == bits
+
+
+@pytest.mark.claim("N25.19")
+@pytest.mark.parametrize("num_texts", [1, 2, 3])
+def test_the_expectation_is_the_mean_over_all_samples(num_texts):
+    space = qd.TextSpace(2, 2)
+    q = np.array([0.1, 0.2, 0.3, 0.4])
+    expected = 0.0
+    for sample in product(range(4), repeat=num_texts):
+        tokens = space.tokens[list(sample)].ravel().tolist()
+        ratio = len(tokens) / lz78_bits(len(cut(tokens)), 2)
+        expected += q[list(sample)].prod() * ratio
+    found = qd.metrics.expected_compression(space, q, num_texts)
+    assert found == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.claim("N25.19")
+def test_a_long_sample_needs_about_its_entropy_rate():
+    tokens = np.random.default_rng(0).choice(2, p=[0.9, 0.1], size=200_000)
+    bits = lz78_bits(lz78_phrases(tokens.tolist()), 2) / tokens.size
+    rate = float(qd.entropy(np.array([0.9, 0.1]))) / np.log(2)
+    # Above the rate by a term that falls like 1 / log n.
+    assert rate < bits < 1.35 * rate
+
+
+# -- similarity ----------------------------------------------------------------------
+
+
+def cosine_kernel(seed, size, rank):
+    x = np.random.default_rng(seed).normal(size=(size, rank))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return x @ x.T
+
+
+KERNELS = [cosine_kernel(0, 7, 3), cosine_kernel(1, 6, 9), np.eye(5), np.ones((4, 4))]
+
+
+def weights(seed, size):
+    return np.random.default_rng(seed).dirichlet(np.ones(size))
+
+
+@pytest.mark.claim("N25.8")
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("order", [0.5, 1, 2, 3.5, np.inf])
+def test_equals_the_entropy_of_the_weighted_kernel(kernel, order):
+    # Friedman and Dieng take the N by N matrix with entries K_ij root(q_i q_j).
+    q = weights(0, len(kernel))
+    values = np.linalg.eigvalsh(np.sqrt(q)[:, None] * kernel * np.sqrt(q))
+    values = values[values > 1e-13]
+    if order == 1:
+        expected = np.exp(-values @ np.log(values))
+    elif order == np.inf:
+        expected = 1 / values.max()
+    else:
+        expected = (values**order).sum() ** (1 / (1 - order))
+    assert qd.metrics.vendi_score(q, kernel, order) == pytest.approx(expected, rel=1e-9)
+
+
+def test_order_2_is_the_mean_squared_similarity():
+    kernel, q = KERNELS[0], weights(1, 7)
+    assert 1 / qd.metrics.vendi_score(q, kernel, 2) == pytest.approx(q @ kernel**2 @ q)
+
+
+@pytest.mark.claim("N25.10")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_relative_entropy_equals_scipys_logarithms(kernel):
+    features = features_of(kernel)
+    q, p = weights(2, len(kernel)), weights(3, len(kernel))
+    model, real = (np.asarray(density_matrix(x, features)) for x in (q, p))
+    expected = np.trace(model @ (logm(model) - logm(real)))
+    found = float(qd.metrics.quantum_relative_entropy(q, p, kernel))
+    assert found == pytest.approx(float(expected), abs=1e-10)
+    assert found >= -1e-14
+    if (kernel == np.eye(len(kernel))).all():
+        assert found == pytest.approx(float(qd.kl_divergence(q, p)), abs=1e-13)
+
+
+@pytest.mark.parametrize("rho", [np.eye(3) / 3, np.diag([0.5, 0.3, 0.2])])
+def test_derivatives_equal_differences_even_of_repeated_eigenvalues(rho):
+    step = np.array([[1.0, 0.5, 0], [0.5, -0.7, 0.2], [0, 0.2, -0.3]])
+
+    def along(t):
+        return von_neumann_entropy(jnp.asarray(rho) + t * step)
+
+    t = 1e-4
+    slope = (along(t) - along(-t)) / (2 * t)
+    bend = (along(t) - 2 * along(0.0) + along(-t)) / t**2
+    assert jax.grad(along)(0.0) == pytest.approx(float(slope), abs=1e-6)
+    assert jax.grad(jax.grad(along))(0.0) == pytest.approx(float(bend), rel=1e-5)
+    np.testing.assert_allclose(matrix_log(jnp.asarray(rho)), logm(rho), atol=1e-12)
+
+
+def test_a_model_without_some_texts_has_finite_entropy():
+    q = np.array([0.5, 0.5, 0, 0, 0])
+    assert float(qd.metrics.vendi_score(q, np.eye(5))) == pytest.approx(2, abs=1e-12)
+
+
+@pytest.mark.claim("N25.8")
+def test_a_large_sample_comes_close():
+    kernel, q = KERNELS[0], weights(4, 7)
+    features = features_of(kernel)
+    drawn = np.random.default_rng(5).choice(7, p=q, size=50_000)
+    for order in (1, 2):
+        found = qd.text.vendi_score(features[drawn], order)
+        assert found == pytest.approx(
+            float(qd.metrics.vendi_score(q, kernel, order)), rel=0.01
+        )
+
+
+# -- bad input -----------------------------------------------------------------------
+
+
+def vendi(kernel, order=1):
+    return qd.metrics.vendi_score([0.5, 0.5], np.array(kernel), order)
+
+
+REFUSED = [
+    (lambda: qd.metrics.distinct_k(Q, 0), "k must be at least 1"),
+    (lambda: qd.metrics.distinct_k(2 * Q, 2), "must sum to 1"),
+    (lambda: qd.metrics.utility_k(Q, [1.0], 2), "utilities must have 4 entries"),
+    (
+        lambda: qd.metrics.utility_k(Q, UTILITIES, 2, 1.5),
+        "patience must lie in",
+    ),
+    (lambda: qd.metrics.pass_at_k([1.5], 2), "between 0 and 1"),
+    (lambda: qd.metrics.pass_at_k([0.5], 0), "k must be at least 1"),
+    (lambda: compression_table(qd.TextSpace(4, 3), 4), "too many to compress"),
+    (lambda: vendi(np.ones((2, 3))), "square matrix"),
+    (lambda: vendi([[1, 0.5], [0.2, 1]]), "symmetric"),
+    (lambda: vendi(2 * np.eye(2)), "1 on the diagonal"),
+    (lambda: vendi([[1, 2.0], [2, 1]]), "positive semidefinite"),
+    (lambda: vendi(np.eye(2), 0), "order must be positive"),
+]
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
