@@ -187,7 +187,7 @@ main()
         timeout=60,  # it does not read on and on
     )
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"qdtheory: {path}: ")
+    assert result.stderr.startswith(f"qdtheory: {path}")
     assert limit in result.stderr
     assert result.stderr.count("\n") == 1
 
