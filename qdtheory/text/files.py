@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from io import BufferedReader, RawIOBase
 from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from qdtheory.world.packages import missing
@@ -114,6 +116,28 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
         if "\0" in text:
             raise ValueError(f"{name}, line {number}: a NUL byte; expected a text file")
         yield text.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield where to write what replaces a file once it is whole; a device is itself.
+
+    Whoever reads finds either the old file or the new one.
+    """
+    path = Path(os.path.realpath(path))  # a link stays one
+    device = path.exists() and not path.is_file()
+    target = path if device else path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield target
+        if not device:
+            if path.exists():
+                shutil.copymode(path, target)
+            target.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        if not device:
+            target.unlink(missing_ok=True)
 
 
 def name_of(file: File) -> str:
