@@ -53,7 +53,7 @@ def expected(*left_out):
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_intervals_by_leaving_out_groups(report, paired):
-    """Of each candidate, or of pairs, and of the references that both have in common."""
+    """Of each candidate, or of pairs, and of the references that both share."""
     found, _ = report
     one, steep, again, real = drawn()
     name, other = ("again", again) if paired else ("steep", steep)
