@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from qdtheory.commands import cli
+from qdtheory.commands import cli, evaluate
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -28,12 +28,15 @@ LINES = Path(__file__).with_name("first_contact.txt").read_text("utf-8").splitli
 CALLS = list(zip(LINES[::2], LINES[1::2], strict=True))
 
 METRICS = """
-import jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 
 number = 3
 
 def quality(q, p):
     return q @ p
+
+def likelihood(q, p):
+    return jnp.log(p) @ q
 
 def diversity(q):
     return -(q @ q)
@@ -55,6 +58,17 @@ def steps(q):
 
 def constant(q):
     return 0 * q.sum() + 1
+
+def sizes(q):
+    return q.size
+
+def numpy_only(q):
+    return -np.sum(np.square(q))
+
+def uniform_only(q):
+    if not isinstance(q, jax.core.Tracer) and q[0] != q[1]:
+        raise KeyError("uniform")
+    return -(q @ q)
 """
 SENTENCES = ["the cat sat on the mat", "a dog sat on a log", "the dog ate the cat"] * 4
 OTHERS = ["the cat ate a dog on the mat", "a dog sat on the log", "the mat sat"] * 4
@@ -77,6 +91,9 @@ TEXTS = {
     "commas.txt": ".5,.3,.2\n",
     "bom.txt": "\ufeff.5\n.3\n.2\n",
     "own.py": METRICS,
+    "leaving.py": "raise SystemExit('stop')",
+    "unwritten.py": "def f(:",
+    "few.txt": "the cat sat on\na dog\n",
     "empty.txt": "",
     "blank.txt": "\n\n\n",
     "one.txt": "the cat sat on the mat\n",
@@ -115,6 +132,13 @@ ARRAYS = {
     "text.npy": np.array(["a", "b"]),
     "single.npy": np.full(4, 0.25, np.float32),
     "ints.npy": np.array([5, 3, 2]),
+    "thirds.npy": np.array([0.5, 0.3, 0.2], np.float32),
+}
+LOGS = {name: np.zeros(3) for name in evaluate.LOGS}
+ARCHIVES = {
+    "four.npz": LOGS,
+    "three.npz": dict([*LOGS.items()][:3]),
+    "words.npz": LOGS | {"real_log_p": np.array(["a"] * 3)},
 }
 
 
@@ -127,6 +151,8 @@ def folder(tmp_path_factory):
         (folder / name).write_bytes(data)
     for name, array in ARRAYS.items():
         np.save(folder / name, array)
+    for name, arrays in ARCHIVES.items():
+        np.savez(folder / name, **arrays)
     columns = {"id": [*range(len(SENTENCES))], "text": SENTENCES}
     pyarrow.parquet.write_table(pyarrow.table(columns), folder / "table.parquet")
     for name, shard, column in [
@@ -157,7 +183,8 @@ def here(folder, monkeypatch, as_a_user):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield
-    sys.modules.pop("own", None)
+    for module in ("own", "leaving", "unwritten"):
+        sys.modules.pop(module, None)
 
 
 def answer(call: str) -> str:

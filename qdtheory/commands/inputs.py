@@ -170,11 +170,12 @@ def _numbers(path: Path, what: str):
     """Read the vector of numbers in a file."""
     import numpy as np
 
-    from qdtheory.text.files import contents, lines
+    from qdtheory.text.files import lines, streamed
 
     if path.suffix != ".npy":
-        found = lines(contents(path), shown(path))
-        words = [(n, word) for n, line in enumerate(found, 1) for word in line.split()]
+        with streamed(path, bounded=True) as (_, held):
+            found = enumerate(lines(held, shown(path), bounded=True), 1)
+            words = [(n, word) for n, line in found for word in line.split()]
         return np.array([_number(word, f"line {n}", what) for n, word in words])
     try:
         values = np.load(path, allow_pickle=False)

@@ -2,14 +2,13 @@
 
 import json
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from qdtheory.commands.errors import fail, told
+from qdtheory.text.files import replacing
 
 FIGURES = ".svg", ".pdf", ".png"
 
@@ -36,7 +35,8 @@ def check_output(path: Path, *inputs: str, option: str = "--output") -> None:
     if not path.parent.is_dir():
         fail(f"{option}: there is no folder {path.parent}")
     target = Path(os.path.realpath(path))
-    written = target if _is_device(target) else target.parent
+    device = target.exists() and not target.is_file()  # which nothing replaces
+    written = target if device else target.parent
     if not os.access(written, os.W_OK):
         fail(f"{option}: {path}: no permission to write to {written}")
 
@@ -51,7 +51,8 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
         print(text)
         return
     data = f"{text}\n".encode("utf-8", "backslashreplace")
-    _write_whole(path, lambda file: file.write_bytes(data), option)
+    with told(OSError, of=f"{option}: "), replacing(path) as unfinished:
+        unfinished.write_bytes(data)
 
 
 def require_figures(path: Path | None) -> None:
@@ -74,29 +75,8 @@ def write_figure(report: Any, path: Path) -> None:
     with plt.style.context(STYLE):
         figure = report.plot()
         kind = path.suffix[1:].lower()
-        save = partial(figure.savefig, format=kind, dpi=200)
-        _write_whole(path, save, "--plot")
-
-
-def _write_whole(path: Path, save: Callable[[Path], Any], option: str) -> None:
-    path = Path(os.path.realpath(path))  # a link stays one
-    if _is_device(path):
-        save(path)
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        save(unfinished)
-        if path.exists():
-            shutil.copymode(path, unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        fail(f"{option}: {path}: {error.strerror}")
-
-
-def _is_device(path: Path) -> bool:
-    """Whether a path is that of a device or a pipe, which nothing may replace."""
-    return path.exists() and not path.is_file()
+        with told(OSError, of="--plot: "), replacing(path) as unfinished:
+            figure.savefig(unfinished, format=kind, dpi=200)
 
 
 def print_rows(

@@ -16,7 +16,6 @@ from .corpus import (
     as_corpus as as_corpus,
     read_corpus as read_corpus,
 )
-from .datasets import imdb as imdb
 from .draws import (
     distinct_k as distinct_k,
     pass_at_k as pass_at_k,
@@ -66,7 +65,7 @@ from .paired import (
     rouge as rouge,
     rouge_scores as rouge_scores,
 )
-from .preprocessing import prepare as prepare
+from .preprocessing import imdb as imdb, prepare as prepare
 from .repetition import (
     compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,

@@ -8,7 +8,7 @@ from qdtheory.text.corpus import Corpus, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.looks import unlike
+from qdtheory.text.looks import odd_ends, unlike
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.runs import changes, places
 
@@ -28,8 +28,22 @@ def require_comparable(
             f"interval, got {len(corpus)}"
         )
     require_ngrams(corpus, max_order, estimator)
-    _require_one_tokenizer(corpus, real)
-    _require_common_token(corpus, real)
+    ours, theirs = corpus.tokenizer, real.tokenizer
+    if ours and theirs and ours != theirs:
+        raise ValueError(
+            f"split by {ours}, and the references by {theirs}: split both alike"
+        )
+    if not {*corpus.vocabulary} & {*real.vocabulary}:
+        for why in unlike(corpus.vocabulary, real.vocabulary, "this text"):
+            raise ValueError(f"no token is in the references too: {why}")
+        ours, theirs = (
+            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
+            for side in (corpus, real)
+        )
+        raise ValueError(
+            f"no token is in the references too: expected both to be split alike, got "
+            f"{ours} here and {theirs} there"
+        )
 
 
 def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None:
@@ -78,38 +92,32 @@ def _unsplit(corpus: Corpus) -> bool:
     return bool(sizes[corpus.tokens[corpus.offsets[single]]].mean() > 4)
 
 
-def warn_of_unsplit(corpora: dict[str, Corpus]) -> tuple[str, ...]:
-    """Warnings of texts that white space does not split into words."""
-    return tuple(
+def warnings_of_texts(
+    corpora: dict[str, Corpus], real: Corpus, estimator: Estimator
+) -> tuple[str, ...]:
+    """Warnings of texts of different sizes, and of some that seem to be otherwise."""
+    said = []
+    if len({*map(len, corpora.values())}) > 1:
+        kinds = "Self-BLEU, distinct and MS-Jaccard"
+        if estimator == "plug-in":
+            kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
+        numbers = ", ".join(f"{name} {len(texts):,}" for name, texts in corpora.items())
+        said.append(
+            f"{kinds} depend on the number of sentences, which differs ({numbers}): "
+            "compare samples of one size"
+        )
+    every = {"the references": real} | corpora
+    said += [
         f"nearly every sentence of {name} is one token; split text without spaces "
         'between words with tokenizer="characters"'
-        for name, corpus in corpora.items()
+        for name, corpus in every.items()
         if _unsplit(corpus)
-    )
-
-
-def _require_one_tokenizer(corpus: Corpus, real: Corpus) -> None:
-    """Raise for texts that were split in another way than the references."""
-    ours, theirs = corpus.tokenizer, real.tokenizer
-    if ours and theirs and ours != theirs:
-        raise ValueError(
-            f"split by {ours}, and the references by {theirs}: split both alike"
-        )
-
-
-def _require_common_token(corpus: Corpus, real: Corpus) -> None:
-    """Raise for texts that cannot have been split as the references were."""
-    if not {*corpus.vocabulary} & {*real.vocabulary}:
-        for why in unlike(corpus.vocabulary, real.vocabulary, "this text"):
-            raise ValueError(f"no token is in the references too: {why}")
-        ours, theirs = (
-            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
-            for side in (corpus, real)
-        )
-        raise ValueError(
-            f"no token is in the references too: expected both to be split alike, got "
-            f"{ours} here and {theirs} there"
-        )
+    ]
+    for name, corpus in every.items():
+        said += odd_ends(corpus, name)
+    for name, corpus in corpora.items():
+        said += unlike(corpus.vocabulary, real.vocabulary, name)
+    return tuple(said)
 
 
 def copies_of(
@@ -187,17 +195,3 @@ def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
         place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
         sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
         yield np.diff(sums[chunk.offsets])
-
-
-def warn_of_sizes(sizes: dict[str, int], estimator: Estimator) -> tuple[str, ...]:
-    """Warnings of samples whose metrics depend on their different sizes."""
-    if len(set(sizes.values())) == 1:
-        return ()
-    kinds = "Self-BLEU, distinct and MS-Jaccard"
-    if estimator == "plug-in":
-        kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
-    numbers = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-    return (
-        f"{kinds} depend on the number of sentences, which differs ({numbers}): "
-        "compare samples of one size",
-    )

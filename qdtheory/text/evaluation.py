@@ -18,8 +18,7 @@ from qdtheory.text.comparability import (
     require_draws,
     require_ngrams,
     warn_of_copies,
-    warn_of_sizes,
-    warn_of_unsplit,
+    warnings_of_texts,
 )
 from qdtheory.text.corpus import (
     Corpus,
@@ -38,7 +37,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import odd_ends, told_later, unlike
+from qdtheory.text.looks import told_later
 from qdtheory.text.ngrams import Estimator, check_estimator
 from qdtheory.text.partial_sums import (
     Block,
@@ -298,38 +297,24 @@ def planned(
             require_comparable(corpora[name], real, max_order, estimator)
             if draws is not None:
                 require_draws(corpora[name], max_order, draws)
-    sizes = {name: len(corpus) for name, corpus in corpora.items()}
-    without = {name: _num_empty(corpus) for name, corpus in corpora.items()}
+    sizes = {name: _size(corpus) for name, corpus in corpora.items()}
     copied, dependent = copies_of(corpora, real)
+    settings = {
+        "max_order": max_order,
+        "smoothing": smoothing,
+        "estimator": estimator,
+        "level": level,
+        "empty": empty,
+    }
     plan = Plan(
-        candidates={name: _size(corpus) for name, corpus in corpora.items()},
+        candidates=sizes,
         references=_size(real),
-        max_order=max_order,
-        smoothing=smoothing,
-        estimator=estimator,
-        level=level,
-        empty=empty,
         draws=draws,
         copied=copied,
         dependent=dependent,
-        warnings=(
-            *warn_of_sizes(sizes, estimator),
-            *warn_of_unsplit({"the references": real} | corpora),
-            *(
-                said
-                for name, corpus in ({"the references": real} | corpora).items()
-                for said in odd_ends(corpus, name)
-            ),
-            *(
-                said
-                for name, corpus in corpora.items()
-                for said in unlike(corpus.vocabulary, real.vocabulary, name)
-            ),
-        ),
-        methods=_methods(
-            sizes, len(real), max_order, smoothing, estimator, level, real.tokenizer
-        )
-        + _empties(without, _num_empty(real), empty),
+        warnings=warnings_of_texts(corpora, real, estimator),
+        methods=_methods(sizes, _size(real), real.tokenizer, **settings),
+        **settings,
     )
     return plan, corpora, real
 
@@ -445,7 +430,8 @@ def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
 
 
 def _size(corpus: Corpus) -> TextSize:
-    return TextSize(len(corpus), corpus.num_tokens, _num_empty(corpus))
+    empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
+    return TextSize(len(corpus), corpus.num_tokens, empty)
 
 
 @contextmanager
@@ -455,11 +441,6 @@ def _named(name: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{name}: {error}" if name else str(error)) from None
-
-
-def _num_empty(corpus: Corpus) -> int:
-    """Number of sentences without a token, skipped or kept."""
-    return corpus.empty_lines + corpus.num_empty
 
 
 def every_metric(
@@ -481,8 +462,19 @@ def every_metric(
     return metrics
 
 
-def _methods(sizes, num_references, max_order, smoothing, estimator, level, tokenizer):
-    numbers = sorted(set(sizes.values()))
+def _methods(
+    sizes: dict[str, TextSize],
+    real: TextSize,
+    tokenizer: str | None,
+    *,
+    max_order: int,
+    smoothing: Smoothing,
+    estimator: Estimator,
+    level: float,
+    empty: Empty,
+) -> str:
+    """How the numbers are computed, and what is done with empty sentences."""
+    numbers = sorted({size.sentences for size in sizes.values()})
     many = f"{numbers[0]:,}"
     if len(numbers) > 1:
         many += f" to {numbers[-1]:,}"
@@ -493,20 +485,16 @@ def _methods(sizes, num_references, max_order, smoothing, estimator, level, toke
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[estimator]
-    return (
+    said = (
         f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
         f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
-        f"distinct and MS-Jaccard of {many} sentences against {num_references:,} "
+        f"distinct and MS-Jaccard of {many} sentences against {real.sentences:,} "
         f"references; tokens {by}; {level:.0%} jackknife intervals over "
         "candidates and references, of BLEU over candidates for these references; "
         f"{versions()}"
     )
-
-
-def _empties(candidates: dict[str, int], references: int, empty: Empty) -> str:
-    """Describe the number and treatment of empty sentences, if there are any."""
-    if not references and not any(candidates.values()):
-        return ""
-    counts = ", ".join(f"{name} {number:,}" for name, number in candidates.items())
-    done = "scored, with BLEU 0" if empty == "keep" else "skipped"
-    return f"; empty sentences {done}: {counts}, references {references:,}"
+    if real.empty or any(size.empty for size in sizes.values()):
+        counts = ", ".join(f"{name} {size.empty:,}" for name, size in sizes.items())
+        done = "scored, with BLEU 0" if empty == "keep" else "skipped"
+        said += f"; empty sentences {done}: {counts}, references {real.empty:,}"
+    return said

@@ -2,15 +2,17 @@
 
 import gzip
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from io import BufferedReader, BytesIO, RawIOBase
+from io import BufferedReader, RawIOBase
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from qdtheory.world.packages import missing
 
@@ -29,6 +31,7 @@ File: TypeAlias = str | PathLike[str] | Stream
 # A packed file of a few megabytes can hold terabytes, and a device has no end.
 MAX_BYTES = 2**30
 MAX_LINE = 2**24  # bytes; a long novel has a sixth
+HEAD = 8  # bytes that tell a kind of file
 GZIP, ZSTD, PARQUET = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PAR1"
 OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 # UTF-32 first: its mark begins with that of UTF-16.
@@ -51,58 +54,56 @@ def shown(name: str | PathLike[str]) -> str:
     return name if name and name.isprintable() else repr(name)
 
 
-def contents(file: File) -> BytesIO:
-    """Read a file or stream whole, and unpack it."""
-    name = name_of(file)
-    if not isinstance(file, str | PathLike):
-        held = _bounded(file, name)
-    else:
-        with open(file, "rb", opener=_open) as opened:
-            if os.fstat(opened.fileno()).st_size > MAX_BYTES:
-                raise too_large(name)
-            held = _bounded(opened, name)
-    if packed := _packed(_head(held), name):
-        kind, reader, *errors = packed
-        try:
-            held = _bounded(reader(held), name)
-        except (EOFError, *errors) as error:
-            raise ValueError(f"{name}: the {kind} file is broken: {error}") from None
-    _refuse_encoding(_head(held), name)
-    return held
-
-
 @contextmanager
-def streamed(file: File) -> Iterator[BufferedReader]:
-    """Open a file of any size, to be unpacked while it is read."""
+def streamed(
+    file: File, bounded: bool = False
+) -> Iterator[tuple[bytes, BufferedReader]]:
+    """Open a file or stream of any size, to be unpacked while it is read.
+
+    Yields its first bytes, which tell its kind, and all of it.
+    """
     name = name_of(file)
     with ExitStack() as stack:
+        stream: Any = file
         if isinstance(file, str | PathLike):
             stream = stack.enter_context(open(file, "rb", opener=_open))
-        else:
-            stream = cast(BufferedReader, file)
+            if bounded and os.fstat(stream.fileno()).st_size > MAX_BYTES:
+                raise too_large(name)
         errors = ()
         kind = ""
-        head, stream = _peeked(stream)
+        head, stream = _peeked(stream, name)
         if packed := _packed(head, name):
             kind, reader, *errors = packed
             stream = BufferedReader(reader(stream))
         try:
-            head, stream = _peeked(stream)
-            _refuse_encoding(head, name)
-            yield stream
+            head, stream = _peeked(stream, name)
+            for mark, encoding in ENCODINGS.items():
+                if head.startswith(mark):
+                    raise ValueError(
+                        f"{name}: {encoding}, expected UTF-8; convert it: "
+                        f"iconv -f {encoding} -t UTF-8 FILE > NEW"
+                    )
+            yield head, stream
         except (EOFError, *errors) as error:
             raise ValueError(f"{name}: the {kind} file is broken: {error}") from None
 
 
-def lines(held: BytesIO | BufferedReader, name: str) -> Iterator[str]:
+def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
     r"""Split UTF-8 text into its lines, without their ends.
 
     Only `\n` and `\r\n` end a line. A byte-order mark is skipped.
     """
+    size = 0
     limited = iter(partial(held.readline, MAX_LINE + 1), b"")
     for number, line in enumerate(limited, start=1):
+        size += len(line)
         if len(line) > MAX_LINE:
-            raise _long_line(f"{name}, line {number}")
+            raise ValueError(
+                f"{name}, line {number}: a line of more than 16 MiB, the most that is "
+                "read; expected one sentence a line"
+            )
+        if bounded and size > MAX_BYTES:
+            raise too_large(name)
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         try:
@@ -115,6 +116,28 @@ def lines(held: BytesIO | BufferedReader, name: str) -> Iterator[str]:
         if "\0" in text:
             raise ValueError(f"{name}, line {number}: a NUL byte; expected a text file")
         yield text.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield where to write what replaces a file once it is whole; a device is itself.
+
+    Whoever reads finds either the old file or the new one.
+    """
+    path = Path(os.path.realpath(path))  # a link stays one
+    device = path.exists() and not path.is_file()
+    target = path if device else path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield target
+        if not device:
+            if path.exists():
+                shutil.copymode(path, target)
+            target.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        if not device:
+            target.unlink(missing_ok=True)
 
 
 def name_of(file: File) -> str:
@@ -134,10 +157,6 @@ def too_large(name: str) -> ValueError:
     )
 
 
-def _starts(held: BytesIO, mark: bytes) -> bool:
-    return held.getbuffer()[: len(mark)] == mark
-
-
 def _open(path: str, flags: int) -> int:
     """Open without waiting for a pipe that nothing writes to."""
     if not hasattr(os, "O_NONBLOCK"):
@@ -150,42 +169,34 @@ def _open(path: str, flags: int) -> int:
 class _Joined(RawIOBase):
     """A few bytes, and the stream that they were taken from."""
 
-    def __init__(self, head: bytes, stream: BufferedReader):
+    def __init__(self, head: bytes, stream: Any):
         self.head, self.stream = head, stream
+        self.read_some = getattr(stream, "read1", stream.read)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self.head or self.stream.read1(len(buffer))
+        found = self.head or self.read_some(len(buffer))
         found, self.head = found[: len(buffer)], self.head[len(buffer) :]
         buffer[: len(found)] = found
         return len(found)
 
 
-def _peeked(stream: BufferedReader) -> tuple[bytes, BufferedReader]:
+def _peeked(stream: Any, name: str) -> tuple[bytes, Any]:
     """The first bytes of a stream, and a stream with all of them.
 
     A pipe gives its bytes in pieces, so that `peek` may find one only.
     """
-    head = stream.read(8)
-    if not stream.seekable():
-        return head, BufferedReader(_Joined(head, stream))
-    stream.seek(0)
-    return head, stream
-
-
-def _head(held: BytesIO) -> bytes:
-    return bytes(held.getbuffer()[:8])
-
-
-def _refuse_encoding(head: bytes, name: str) -> None:
-    for mark, encoding in ENCODINGS.items():
-        if head.startswith(mark):
-            raise ValueError(
-                f"{name}: {encoding}, expected UTF-8; convert it: "
-                f"iconv -f {encoding} -t UTF-8 FILE > NEW"
-            )
+    head = b""
+    while len(head) < HEAD and (piece := stream.read(HEAD - len(head))):
+        if isinstance(piece, str):
+            raise TypeError(f"{name}: expected a file in binary mode, got one of text")
+        head += piece
+    if getattr(stream, "seekable", lambda: False)():
+        stream.seek(-len(head), os.SEEK_CUR)
+        return head, stream
+    return head, BufferedReader(_Joined(head, stream))
 
 
 def _packed(head: bytes, name: str) -> Any:
@@ -203,8 +214,8 @@ def _packed(head: bytes, name: str) -> Any:
     return None
 
 
-def _gunzip(held: Any) -> gzip.GzipFile:
-    return gzip.GzipFile(fileobj=held)
+def _gunzip(stream: Any) -> gzip.GzipFile:
+    return gzip.GzipFile(fileobj=stream)
 
 
 def _zstd(name: str) -> Any:
@@ -215,26 +226,3 @@ def _zstd(name: str) -> Any:
         except ImportError:
             pass
     raise missing(f"{name}: reading zstd", "backports.zstd", "zstd")
-
-
-def _bounded(stream: Any, name: str) -> BytesIO:
-    """Read a stream up to the limits."""
-    held = BytesIO()
-    while chunk := stream.read(MAX_LINE + 1):
-        if isinstance(chunk, str):
-            raise TypeError(f"{name}: expected a file in binary mode, got one of text")
-        held.write(chunk)
-        binary = any(_starts(held, mark) for mark in (GZIP, ZSTD, PARQUET))
-        if len(chunk) > MAX_LINE and b"\n" not in chunk and not binary:
-            raise _long_line(name)
-        if held.tell() > MAX_BYTES:
-            raise too_large(name)
-    held.seek(0)
-    return held
-
-
-def _long_line(where: str) -> ValueError:
-    return ValueError(
-        f"{where}: a line of more than 16 MiB, the most that is read; expected one "
-        "sentence a line"
-    )

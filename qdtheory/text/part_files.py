@@ -24,7 +24,7 @@ import numpy as np
 
 from qdtheory.text.corpus import Corpus, slices
 from qdtheory.text.evaluation import Plan, TextSize, reported
-from qdtheory.text.files import shown
+from qdtheory.text.files import replacing, shown
 from qdtheory.text.partial_sums import (
     Block,
     PartialSums,
@@ -113,12 +113,12 @@ def write_part(path: Path, job: Job, part: PartialSums) -> None:
     }
     every = chain.from_iterable(part.blocks.values())
     found = hashlib.sha256()
-    with _whole(path) as write:
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
         for entry in chain([head], map(_packed_record, every)):
             line = f"{json.dumps(entry)}\n".encode()
             found.update(line)
-            write(line)
-        write(_last_line(found.hexdigest()))
+            file.write(line)
+        file.write(_last_line(found.hexdigest()))
 
 
 def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
@@ -195,24 +195,6 @@ def _locked(file: IO) -> bool:
 
 
 # --- Writing ------------------------------------------------------------------------
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Callable[[bytes], Any]]:
-    """Write to a file that gets its name when it is whole; to a device directly."""
-    path = Path(os.path.realpath(path))
-    device = path.exists() and not path.is_file()
-    target = path if device else path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with target.open("wb") as file:
-            yield file.write
-        if not device:
-            target.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        if not device:
-            target.unlink(missing_ok=True)
 
 
 def _each(function: Callable, entries: Mapping[str, Any]) -> dict[str, Any]:

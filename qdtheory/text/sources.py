@@ -1,34 +1,39 @@
-"""Where a sample can lie: a file, a folder of Parquet files, a dataset, a table.
+"""The sentences of a sample, wherever it lies: a file, a folder, a dataset, a table.
 
-Whatever it is, its sentences come one after another, so that none need be in memory.
+A file has one sentence a line, a record a line (JSON Lines, CSV, TSV) or columns
+(Parquet, Arrow). Sentences come one after another, so that none need be in memory.
 Datasets of Hugging Face are told by what they hold: a folder of `save_to_disk` by its
 state.json, one in memory by its rows, so that their package is not imported.
 """
 
+import csv
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from io import BytesIO
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows
-from qdtheory.text.files import PARQUET, File, contents, lines, name_of, shown, streamed
-from qdtheory.text.formats import (
-    arrow_sentences,
-    numbered,
-    parquet_sentences,
-    refuse_two_names,
-    require_column,
-    sentences,
-    unbroken,
+from qdtheory.text.files import (
+    MAX_BYTES,
+    PARQUET,
+    File,
+    lines,
+    name_of,
+    shown,
+    streamed,
+    too_large,
 )
 from qdtheory.world.packages import required
 
 Source: TypeAlias = File | Dataset | ArrowColumn
+SHOWN = 20  # lines that tell a format
+ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
@@ -45,75 +50,231 @@ def opened(
     column: str | None = None,
     bounded: bool = True,
 ) -> Iterator[Iterable[Any]]:
-    """Open a sample, to read its sentences one after another."""
+    """Open a sample, to read its sentences one after another; of lists, their tokens.
+
+    Bounded, no more than 1 GiB is read, unpacked.
+    """
     if not is_file(source):
         yield rows(source, column)
         return
-    if isinstance(source, str | PathLike) and os.path.isdir(source):
-        yield folder_sentences(source, field, column, bounded)
-        return
+    if field is not None and column is not None:
+        raise ValueError(
+            "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
+        )
     name = name_of(source)
-    with nullcontext(contents(source)) if bounded else streamed(source) as held:
-        if _head(held) != PARQUET:
-            yield sentences(lines(held, name), name, field, column)
-        else:
-            held = held if held.seekable() else BytesIO(held.read())
-            yield parquet_sentences(held, name, field, column, bounded)
+    if isinstance(source, str | PathLike) and os.path.isdir(source):
+        kind, read, files = _of_folder(Path(source), name)
+        tables = [(shown(path), path) for path in files]
+        yield _of_tables(tables, name, kind, read, column, bounded)
+        return
+    with streamed(source, bounded) as (head, held):
+        if not head.startswith(PARQUET):
+            yield sentences(lines(held, name, bounded), name, field, column)
+            return
+        if not held.seekable():
+            held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
+            if bounded and len(held.getbuffer()) > MAX_BYTES:
+                raise too_large(name)
+        tables = [(name, held)]
+        yield _of_tables(tables, name, "a Parquet file", _parquet, column, bounded)
 
 
-def folder_sentences(
-    folder: str | PathLike[str],
+# --- Lines --------------------------------------------------------------------------
+
+
+def sentences(
+    lines: Iterable[str],
+    path: str,
     field: str | None = None,
     column: str | None = None,
-    bounded: bool = True,
 ) -> Iterator[str]:
-    """Read the sentences of a folder: Parquet files by name, or a saved dataset.
+    """Read the sentences of a file, one a line or one a record."""
+    if field is not None:
+        lines = iter(lines)
+        first = [*islice(lines, SHOWN)]
+        lines = chain(first, lines)
+        if any(map(_opens_record, first)):
+            return _fields(lines, path, field)
+    if column is not None:
+        lines = iter(lines)
+        header = next(lines, "")
+        lines = chain([header], lines)
+        if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
+            return _cells(lines, path, column)
+    return _plain(lines, path)
 
-    All files are opened before the first is read, so that one without the column costs
-    no time.
+
+def _is_named_table(path: str) -> bool:
+    return path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
+
+
+def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
+    lines = iter(lines)
+    first = [*islice(lines, SHOWN)]
+    records = [record for line in first if line.strip() for record in [_record(line)]]
+    if records and all(isinstance(record, dict | list) for record in records):
+        keys = [*records[0]] if isinstance(records[0], dict) else []
+        hint = next((k for k in keys if isinstance(records[0][k], str)), "NAME")
+        raise ValueError(
+            f"{path}, line 1: JSON, where one sentence a line is expected; name the "
+            f"field that holds the sentence (field={hint})"
+        )
+    if _opens_record("".join(first)):
+        first += lines  # one document over several lines is told by its end
+        if _record("\n".join(first)) is not None:
+            raise ValueError(
+                f"{path}, line 1: one JSON document, where one sentence a line is "
+                f"expected; {ONE_A_LINE}"
+            )
+    tabs = {line.count("\t") for line in first[:SHOWN] if line}
+    if _is_named_table(path) or (len(first) > 1 and len(tabs) == 1 and tabs != {0}):
+        raise ValueError(
+            f"{path}, line 1: a table, where one sentence a line is expected; name the "
+            "column that holds the sentence (column=NAME)"
+        )
+    return chain(first, lines)
+
+
+def _opens_record(line: str) -> bool:
+    return line.lstrip().startswith(("{", "["))
+
+
+def _record(line: str) -> Any:
+    """What a line holds if it is JSON, else None; numbers alone are words."""
+    try:
+        return json.loads(line) if _opens_record(line) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            raise ValueError(
+                f"{where}: expected a JSON object on each line, got "
+                f"{line.strip():.40}; {ONE_A_LINE}"
+            ) from None
+        if not isinstance(record, dict):
+            raise ValueError(
+                f"{where}: expected a JSON object on each line, got {line.strip():.40}"
+            )
+        yield _string(record, field, where, "field")
+
+
+def _cells(lines: Iterable[str], path: str, column: str) -> Iterator[str]:
+    lines = iter(lines)
+    header = next(lines, "")
+    table = csv.DictReader(
+        (f"{line}\n" for line in chain([header], lines)),
+        delimiter="\t" if "\t" in header else ",",
+    )
+    try:
+        for row in table:
+            where = f"{path}, line {table.line_num}"
+            yield _string(row, column, where, "column")
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {table.line_num}: {error}; is a quote left open?"
+        ) from None
+
+
+def _string(record: dict, name: str, where: str, what: str) -> str:
+    if name not in record:
+        there = ", ".join(shown(str(key)) for key in record) or "none"
+        raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
+    if not isinstance(record[name], str):
+        raise ValueError(
+            f"{where}: {what} {name!r}: expected a string, got {record[name]!r:.40}"
+        )
+    return record[name]
+
+
+# --- Columns ------------------------------------------------------------------------
+
+
+def _of_tables(
+    tables: Sequence[tuple[str, Any]],
+    name: str,
+    kind: str,
+    read: Callable,
+    column: str | None,
+    bounded: bool,
+) -> Iterator[str]:
+    """Read a column of files that Arrow reads, each with its name, one after another.
+
+    All are opened before the first is read: one without the column costs no time.
     """
-    refuse_two_names(field, column)
-    root, name = Path(folder), shown(folder)
-    saved = (root / "state.json").is_file()
-    files = _files_of_dataset(root, name) if saved else _parquet_files(root, name)
-    kind = "a saved dataset" if saved else "a folder of Parquet files"
     with required(f"{name}: reading {kind}", "parquet"):
         import pyarrow.parquet as _
-    for path in files:
-        with _table(path, saved) as (names, _):
-            where = name if column is None else shown(path)
-            require_column(where, kind, names, column)
+    for path, file in tables:
+        with read(file, path) as (names, _):
+            if column is None or column not in names:
+                said = f"{path}: no column {column!r}" if column else f"{name}: {kind}"
+                raise ValueError(
+                    f"{said}; name the column that holds the sentence (column=NAME); "
+                    f"there are: {', '.join(map(shown, names)) or 'none'}"
+                )
     assert column is not None
-
-    def chunks() -> Iterator[tuple[str, int, Any]]:
-        for path in files:
-            with _table(path, saved) as (_, batches):
-                yield from numbered(shown(path), batches(column), column)
-
-    yield from arrow_sentences(chunks(), name, column, bounded)
+    size = 0
+    for path, file in tables:
+        row = 1
+        with read(file, path) as (_, batches):
+            for batch in batches(column):
+                array = batch.column(column)
+                for number, text in enumerate(array.to_pylist(), row):
+                    where = f"{path}, row {number}"
+                    yield _string({column: text}, column, where, "column")
+                row += len(array)
+                size += array.nbytes
+                if bounded and size > MAX_BYTES:
+                    raise too_large(name)
 
 
 @contextmanager
-def _table(
-    path: Path, saved: bool
-) -> Iterator[tuple[Sequence[str], Callable[[str], Iterable[Any]]]]:
-    """Open one file: its columns, and the batches of rows that hold one of them.
-
-    `save_to_disk` writes Arrow's format of streams.
-    """
-    import pyarrow as pa
+def _parquet(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
+    """The columns of a Parquet file, and what gives the rows of one in batches."""
     from pyarrow.parquet import ParquetFile
 
-    with unbroken(shown(path)):
-        if saved:
-            with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
-                yield stream.schema.names, lambda column: stream
-        else:
-            with ParquetFile(path) as table:
-                yield (
-                    table.schema_arrow.names,
-                    lambda column: table.iter_batches(columns=[column]),
-                )
+    with _unbroken(path, "Parquet"), ParquetFile(file) as table:
+        names = table.schema_arrow.names
+        yield names, lambda column: table.iter_batches(columns=[column])
+
+
+@contextmanager
+def _arrow(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
+    """The same of a stream of Arrow, which `save_to_disk` writes."""
+    import pyarrow as pa
+
+    with (
+        _unbroken(path, "Arrow"),
+        pa.memory_map(str(file)) as mapped,
+        pa.ipc.open_stream(mapped) as stream,
+    ):
+        yield stream.schema.names, lambda column: stream
+
+
+@contextmanager
+def _unbroken(path: str, kind: str) -> Iterator[None]:
+    """Say in one line that a file of Parquet or Arrow is broken."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    # Broken files get Python's own errors too.
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: the {kind} file is broken: {error}") from None
+
+
+def _of_folder(root: Path, name: str) -> tuple[str, Callable, list[Path]]:
+    """What a folder holds, what reads its files, and these in their order."""
+    if (root / "state.json").is_file():
+        return "a saved dataset", _arrow, _files_of_dataset(root, name)
+    return "a folder of Parquet files", _parquet, _parquet_files(root, name)
 
 
 def _parquet_files(root: Path, name: str) -> list[Path]:
@@ -158,9 +319,3 @@ def _files_of_dataset(root: Path, name: str) -> list[Path]:
         if not path.is_file():
             raise ValueError(f"{name}: {path.name} is missing; copy the whole folder")
     return files
-
-
-def _head(held: Any) -> bytes:
-    if isinstance(held, BytesIO):
-        return bytes(held.getbuffer()[:4])
-    return held.peek(4)[:4]

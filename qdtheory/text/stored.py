@@ -3,7 +3,6 @@
 import mmap
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from os import PathLike
 from typing import Any
@@ -72,7 +71,7 @@ def stored_corpus(
     ):
         token_rows, by = split_rows(texts, tokenizer, lowercase, *what)
         _write(offsets, np.zeros(1, np.int64), folder)
-        for batch in _batches(token_rows):
+        while batch := [*islice(token_rows, BATCH)]:
             flat = map(ids.__getitem__, chain.from_iterable(batch))
             _write(tokens, np.fromiter(flat, np.int32), folder)
             ends = end + np.cumsum([*map(len, batch)], dtype=np.int64)
@@ -97,13 +96,6 @@ def stored_corpus(
 def _unnamed(folder: str | PathLike[str]) -> Any:
     # Without a buffer, whose rest would be written again when a full disk is left.
     return tempfile.TemporaryFile(dir=folder, buffering=0)
-
-
-def _batches(
-    rows: Iterator[Sequence[Token]],
-) -> Iterator[list[Sequence[Token]]]:
-    while batch := [*islice(rows, BATCH)]:
-        yield batch
 
 
 def _write(file: Any, array: np.ndarray, folder: str | PathLike[str]) -> None:

@@ -344,6 +344,7 @@ def _in_order(validation: Texts, corpus: Corpus, size: int = 512) -> list[np.nda
 
 def _save(path: Path, state: State, step: int, settings: dict[str, Any]) -> None:
     """Replace the file atomically: a reader finds either the old or the new one."""
+    # Of one name, so that what a killed run leaves is overwritten by the next.
     unfinished = path.with_name(path.name + ".unfinished")
     with unfinished.open("wb") as file:
         np.savez(

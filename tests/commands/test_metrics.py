@@ -46,12 +46,3 @@ def test_the_first_line_says_when_bleu_is_compatible(name):
 def test_all_as_json():
     found = json.loads(call("--json").stdout)["metrics"]
     assert [facts["name"] for facts in found] == [metric.name for metric in METRICS]
-
-
-def test_an_unknown_name_gets_one_line():
-    answer = call("Vend")
-    assert answer.exit_code == 1
-    assert answer.stderr.strip() == (
-        "qdtheory: no metric is called 'Vend'; do you mean vendi, ngd, fed?; "
-        "`qdtheory metrics` lists all"
-    )

@@ -1,11 +1,13 @@
 """Tables keep every digit, and JSON knows no infinity."""
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
 
-from qdtheory.commands.outputs import print_json, print_rows
+from qdtheory.commands.outputs import print_json, print_rows, write
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "200"])
@@ -26,3 +28,11 @@ def test_json_of_arrays_and_infinity(capsys):
     print_json({"q": np.array([0.5, 0.5]), "range": np.inf, "none": np.nan})
     found = json.loads(capsys.readouterr().out)
     assert found == {"q": [0.5, 0.5], "range": None, "none": None}
+
+
+def test_a_terminal_without_the_sign_of_a_margin_gets_two_letters(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    write("0.5 ±0.1", None)
+    stream.flush()
+    assert stream.buffer.getvalue() == b"0.5 +-0.1\n"

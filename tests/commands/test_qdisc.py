@@ -17,7 +17,6 @@ from qdtheory.commands import cli
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("three.txt").write_text("0.6\n0.3\n0.1\n")
-    Path("bad.txt").write_text("0.6\n0.3\n")
     np.save("four.npy", [0.4, 0.3, 0.2, 0.1])
     return tmp_path
 
@@ -92,56 +91,6 @@ def test_functions_of_ones_own(folder):
     assert found["status"] == "lower_bound"
     # CR-NRR: P is Pareto-optimal.
     assert found["qdisc"] <= 1e-9
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "give --f and --g, or --pair"),
-        (("--pair", "BLEU-x"), "expected BLEU- and an order such as BLEU-2"),
-        (("--pair", "BLEU-0"), "expected BLEU- and an order such as BLEU-2"),
-        (("--pair", "bleu-4"), "bleu-4 of texts of 3 tokens is 0: they have no n-gram"),
-        (("--pair", "ROUGE-SE"), "no pair is called 'ROUGE-SE'"),
-        (("--pair", "LL-SE", "--p", "none.txt"), "none.txt: No such file"),
-        (("--pair", "LL-SE", "--p", "bad.txt"), "bad.txt: P must sum to 1"),
-        (
-            ("--pair", "BLEU-2", "--p", "three.txt"),
-            "three.txt: 3 probabilities, expected one for each of the 4**3 = 64",
-        ),
-        (("--pair", "BLEU-2", "--references", "0"), "--references"),
-        (("--pair", "BLEU-2", "--sigma", "nan"), "--sigma: expected a positive"),
-        (("--pair", "CR-SE", "--length", "40"), "4**40 texts are too many"),
-        (("--pair", "BLEU-2", "--length", "9"), "GiB"),
-        (("--f", "x", "--g", "x*y"), "y"),
-        (
-            ("--f", "x", "--g", "-abs(x)", "--p", "three.txt"),
-            "abs",
-        ),
-    ],
-)
-def test_bad_input_is_one_line(folder, as_a_user, arguments, message):
-    answer = call(*arguments)
-    assert answer.exit_code == 1
-    assert answer.stdout == ""
-    assert message in answer.stderr
-    assert answer.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--pair", "LL-NRR", "--references", "3"), "--references has no effect on a"),
-        (("--pair", "LL-NRR", "--self-references", "2"), "--self-references has no"),
-        (("--pair", "LL-NRR", "--p", "four.npy", "--seeds", "1"), "--seeds has no"),
-        (("--pair", "LL-NRR", "--p", "four.npy", "--sigma", "1"), "--sigma has no"),
-        (("--pair", "CR-SE", "--p", "four.npy", "--length", "2"), "--length has no"),
-        (("--pair", "BLEU-1", "--vocab-size", "1", "--length", "999"), "--length is"),
-    ],
-)
-def test_an_option_that_does_nothing_is_refused(folder, arguments, message):
-    answer = call(*arguments)
-    assert (answer.exit_code, answer.stdout) == (1, "")
-    assert answer.stderr.startswith(f"qdtheory: {message}")
 
 
 def test_a_gain_by_rounding_is_shown_as_none(folder):

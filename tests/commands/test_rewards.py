@@ -55,20 +55,3 @@ def test_rewards_that_are_not_as_they_should_be(formula, part):
     answer = call("--reward", formula)
     assert answer.exit_code == 0
     assert part in answer.stdout
-
-
-@pytest.mark.parametrize(
-    ("formula", "said"),
-    [
-        ("x**2", "x is not allowed in an expression; use D, numbers, log"),
-        ("2D", "a product is 2*D"),
-        ("sqrt(D - 1/2)", "finite and smooth for every D in (0, 1)"),
-        ("", "'' is not an expression; use D"),
-    ],
-)
-def test_bad_input_is_one_line(formula, said):
-    answer = call("--reward", formula)
-    assert answer.exit_code == 1
-    assert answer.stdout == ""
-    assert said in answer.stderr
-    assert answer.stderr.count("\n") == 1

@@ -83,6 +83,7 @@ def test_copies_are_told_at_any_share_and_get_no_star(share, words):
     assert "ours is not independent of the references" in compared.sentences(2)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_a_user")  # hundreds of calls
 def test_copies_are_not_told_where_there_are_none():
     """Same, collapsed and far candidates; 200 samples, one by chance in a thousand."""

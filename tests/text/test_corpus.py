@@ -54,6 +54,10 @@ def test_corpus_gives_back_its_sentences(texts):
 def test_indexing_agrees_with_a_list(texts, part, positions):
     corpus, kept = as_corpus(texts), list(map(tuple, texts))
     assert list(corpus[part]) == kept[part]
+    assert np.shares_memory(corpus[:9].tokens, corpus.tokens)
+    assert corpus[part].vocabulary is corpus.vocabulary
+    with pytest.raises(IndexError, match="out of range"):
+        corpus[len(kept)]
     positions = [i for i in positions if -len(kept) <= i < len(kept)]
     assert list(corpus[np.array(positions, int)]) == [kept[i] for i in positions]
     assert [corpus[i] for i in positions] == [kept[i] for i in positions]
@@ -61,40 +65,27 @@ def test_indexing_agrees_with_a_list(texts, part, positions):
     assert list(corpus[mask]) == [text for text in kept if len(text) > 2]
 
 
-def test_slice_shares_memory_and_vocabulary():
-    corpus = as_corpus(TEXTS)
-    part = corpus[1:3]
-    assert np.shares_memory(part.tokens, corpus.tokens)
-    assert part.vocabulary is corpus.vocabulary
-
-
-def test_index_out_of_range():
-    with pytest.raises(IndexError, match="out of range"):
-        as_corpus(TEXTS)[4]
-
-
 def test_strings_and_integers_as_tokens():
     assert list(as_corpus(["a b\ta", "  ", "c"])) == [("a", "b", "a"), (), ("c",)]
     assert list(as_corpus([[3, 1], [1]])) == [(3, 1), (1,)]
     assert list(as_corpus([list(np.array([3, 1]))])) == [(3, 1)]
-    corpus = as_corpus(TEXTS)
-    assert as_corpus(corpus) is corpus
 
 
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [
-        ("a b c", TypeError, "got one str: put the sentence in a list"),
-        (b"a b c", TypeError, "got one bytes"),
         (None, TypeError, "a list of token lists, got NoneType"),
-        (np.zeros((2, 3), int), TypeError, r"got a ndarray of shape \(2, 3\)"),
-        ({"a b"}, TypeError, "got a set, which holds no sentence twice"),
         (["a b", ["c"]], TypeError, "text 1 is a list and the first a string"),
         ([["a"], "b c"], TypeError, "text 1 is a string and the first a list"),
         ([["a"], 3], TypeError, "text 1: expected a list of tokens, got int"),
         ([["a"], [1.5]], TypeError, "text 1: a token is a float"),
         ([[["a"]]], TypeError, "text 0: a token is a list"),
         ([], ValueError, "at least one sentence with a token, got none"),
+        ([["the cat", "a cat sat"]], TypeError, "share one list of references"),
+        (
+            [("the cat sat", "a cat"), ("a dog ran", "the dog")],
+            *(TypeError, "share one list of references"),
+        ),
         (["", " "], ValueError, "at least one sentence with a token"),
         (as_corpus(TEXTS)[2:2], ValueError, "at least one sentence with a token"),
     ],
@@ -110,25 +101,20 @@ def test_bad_texts(as_a_user, texts, error, message):
 @pytest.mark.parametrize(
     ("content", "sentences", "num_empty"),
     [
-        pytest.param(b"a b\nc\n", ["a b", "c"], 0, id="plain"),
-        pytest.param(b"a b\nc", ["a b", "c"], 0, id="no newline at the end"),
-        pytest.param(b"a b\r\nc\r\n", ["a b", "c"], 0, id="Windows line ends"),
-        pytest.param(
-            b"\n a b \n\t\n\nc\n", ["", "a b", "", "", "c"], 3, id="empty lines"
-        ),
-        pytest.param(b"a b\n\n", ["a b", ""], 1, id="an empty line at the end"),
-        pytest.param(b"a b\r\n\r\n", ["a b", ""], 1, id="an empty Windows line"),
-        pytest.param(b"a b\n ", ["a b", ""], 1, id="a space at the end"),
-        pytest.param(b"\xef\xbb\xbfa b\nc", ["a b", "c"], 0, id="byte-order mark"),
-        pytest.param("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"], 0, id="U+2028"),
-        pytest.param(
-            "h\u00e9 \U0001f600".encode(), ["h\u00e9 \U0001f600"], 0, id="wide"
-        ),
+        (b"a b\nc\n", ["a b", "c"], 0),
+        (b"a b\nc", ["a b", "c"], 0),
+        (b"a b\r\nc\r\n", ["a b", "c"], 0),
+        (b"\n a b \n\t\n\nc\n", ["", "a b", "", "", "c"], 3),
+        (b"a b\n\n", ["a b", ""], 1),
+        (b"a b\r\n\r\n", ["a b", ""], 1),
+        (b"a b\n ", ["a b", ""], 1),
+        ("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"], 0),
+        ("h\u00e9 \U0001f600".encode(), ["h\u00e9 \U0001f600"], 0),
+        (compress(b"a\nb") + compress(b" c\n"), ["a", "b c"], 0),
     ],
 )
-@pytest.mark.parametrize("pack", [bytes, compress], ids=["plain", "gzip"])
-def test_read(tmp_path, pack, content, sentences, num_empty):
-    path = write(tmp_path, pack(content))
+def test_read(tmp_path, content, sentences, num_empty):
+    path = write(tmp_path, content)
     corpus = read_corpus(path)
     assert [" ".join(text) for text in corpus] == sentences
     assert (corpus.num_empty, corpus.empty_lines) == (num_empty, 0)
@@ -143,38 +129,6 @@ def test_read_with_a_tokenizer(tmp_path):
     assert read_corpus(str(path), tokenizer=list, empty="skip").empty_lines == 1
 
 
-def test_read_more_than_one_gzip_member(tmp_path):
-    path = write(tmp_path, compress(b"a\nb") + compress(b" c\n"))
-    assert list(read_corpus(path)) == [("a",), ("b", "c")]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "text.txt, line 1: the file is empty"),
-        (compress(b""), "text.txt, line 1: the file is empty"),
-        (b"\n \n", "text.txt, line 1: no line has a token"),
-        (b"a\nb c\xff d\n", "text.txt, line 2: byte 0xff at position 4 is not UTF-8"),
-        (compress(b"a\n\xe9\n"), "line 2: byte 0xe9 at position 1 is not UTF-8"),
-        (
-            "a\nb".encode("utf-16"),
-            "text.txt: UTF-16, expected UTF-8; convert it",
-        ),
-        ("a\nb".encode("utf-16-le"), "text.txt, line 1: a NUL byte"),
-        (compress(b"a b c\n")[:-9], "text.txt: the gzip file is broken"),
-        (compress(b"a\n") + b"junk", "text.txt: the gzip file is broken"),
-    ],
-)
-def test_bad_files(tmp_path, content, message):
-    with pytest.raises(ValueError, match=message):
-        read_corpus(write(tmp_path, content))
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.txt"):
-        read_corpus(tmp_path / "none.txt")
-
-
 def test_bad_tokenizers(tmp_path, as_a_user):
     path = write(tmp_path, b"a b\nc\n")
     with pytest.raises(ValueError, match="'whitespace', '13a', 'characters' or a f"):
@@ -183,18 +137,6 @@ def test_bad_tokenizers(tmp_path, as_a_user):
         read_corpus(path, tokenizer=str.lower)
     with pytest.raises(TypeError, match="line 1: a token is a bytes"):
         read_corpus(path, tokenizer=lambda line: line.encode().split())
-
-
-@pytest.mark.parametrize(
-    "references",
-    [
-        [["the cat sat on it", "a cat sat there"]],
-        [("the cat sat", "a cat"), ("a dog ran", "the dog")],
-    ],
-)
-def test_lists_of_references_are_not_lists_of_tokens(references):
-    with pytest.raises(TypeError, match="share one list of references"):
-        as_corpus(references)
 
 
 def test_a_token_of_two_words_is_a_token():

@@ -21,52 +21,20 @@ FUNCTIONS = {
     "every_metric": inspect.signature(evaluation.every_metric).parameters,
     "command": inspect.signature(command).parameters,
 }
-EVERYTHING = {"evaluate", "every_metric", "command"}
-OF_BLEU = {
-    "bleu",
-    "bleu_scores",
-    "self_bleu",
-    "self_bleu_scores",
-    "paired_bleu",
-    "paired_bleu_scores",
-}
-OF_ORDERS = OF_BLEU | {
-    "prepare_references",
-    "ms_jaccard",
-    "ngram_diversity",
-    "rouge",
-    "rouge_scores",
-}
 
 
 @pytest.mark.parametrize(
-    ("setting", "taken_by"),
-    [
-        ("smoothing", EVERYTHING | OF_BLEU),
-        (
-            "estimator",
-            EVERYTHING | {"coverage_rate", "negative_repetition_rate", "cnd"},
-        ),
-        ("max_order", EVERYTHING | OF_ORDERS),
-        (
-            "level",
-            {
-                "evaluate",
-                "jackknife_interval",
-                "bootstrap_interval",
-                "estimate_bhattacharyya",
-            },
-        ),
-        ("empty", {"evaluate", "command", "as_corpus", "read_corpus"}),
-    ],
+    ("setting", "least"),
+    [("smoothing", 9), ("estimator", 6), ("max_order", 12), ("level", 4), ("empty", 4)],
 )
-def test_a_setting_has_one_default_wherever_it_occurs(setting, taken_by):
+def test_a_setting_has_one_default_wherever_it_occurs(setting, least):
     defaults = {
         name: parameters[setting].default
         for name, parameters in FUNCTIONS.items()
         if setting in parameters
     }
-    assert defaults == dict.fromkeys(taken_by, defaults["evaluate"])
+    assert len(defaults) >= least
+    assert defaults == dict.fromkeys(defaults, defaults["evaluate"])
 
 
 RNG = np.random.default_rng(0)

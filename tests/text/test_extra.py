@@ -163,11 +163,6 @@ def test_laws_without_a_common_text_are_infinitely_far():
         assert "inf" in shown
 
 
-def test_nothing_is_added_without_a_request():
-    assert report().metrics == report().metrics[:14]
-    assert "MiniLM" not in report().legend()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

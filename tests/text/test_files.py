@@ -9,35 +9,42 @@ from functools import partial
 
 import pytest
 
-from qdtheory.text import files, read_corpus
-from qdtheory.text.files import MAX_BYTES, MAX_LINE, contents, lines, name_of, shown
+from qdtheory.text import files, read_corpus, stored_corpus
+from qdtheory.text.files import MAX_BYTES, MAX_LINE, lines, name_of, shown, streamed
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 compress = partial(gzip.compress, mtime=0)
+both_readers = pytest.mark.parametrize("read", [read_corpus, stored_corpus])
 
 
+@both_readers
 @pytest.mark.parametrize("pack", [bytes, compress, zstd.compress])
-@pytest.mark.parametrize("suffix", ["", ".gz", ".txt"])
-def test_packed_files_are_told_by_content(tmp_path, pack, suffix):
-    path = tmp_path / f"file{suffix}"
-    path.write_bytes(pack(b"\xef\xbb\xbfa b\r\nc\n"))
-    assert list(lines(contents(path), "file")) == ["a b", "c"]
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_packed_files_are_told_by_content(tmp_path, read, pack, mark):
+    path = tmp_path / "file.txt"
+    path.write_bytes(pack(mark + b"a b\r\nc\n"))
+    assert list(read(path)) == [("a", "b"), ("c",)]
     with path.open("rb") as file:
-        assert list(read_corpus(file)) == [("a", "b"), ("c",)]
+        assert list(read(file)) == [("a", "b"), ("c",)]
+    with path.open("rb", buffering=0) as file, streamed(file) as (_, stream):
+        assert list(lines(stream, "file")) == ["a b", "c"]
 
 
-def test_a_stream_is_read_whole_in_pieces():
+@both_readers
+@pytest.mark.parametrize("pack", [bytes, compress])
+def test_a_pipe_is_read_in_pieces(read, pack):
     reading, writing = os.pipe()
+    packed = pack(b"a b\nc\n" * 1000)
 
     def write():
-        for piece in (b"\x1f", b"\x8b", compress(b"a b\n")[2:]):
-            os.write(writing, piece)
+        for start in range(0, len(packed), 3):
+            os.write(writing, packed[start : start + 3])
         os.close(writing)
 
     writer = threading.Thread(target=write)
     writer.start()
     with open(reading, "rb") as file:
-        assert list(read_corpus(file)) == [("a", "b")]
+        assert len(read(file)) == 2000
     writer.join()
 
 
@@ -47,30 +54,40 @@ def test_a_stream_of_text_is_refused():
         read_corpus(io.StringIO("a b"))
 
 
+ZSTD = zstd.compress(b"a b" * 99)
+
+
+@both_readers
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a".encode("utf-16"), "UTF-16, expected UTF-8; convert it: iconv -f UTF-16"),
-        (compress("a".encode("utf-16")), "UTF-16, expected UTF-8"),
-        (b"\xfe\xff\0a", "UTF-16, expected UTF-8"),
-        ("a".encode("utf-32"), "UTF-32, expected UTF-8; convert it: iconv -f UTF-32"),
-        (b"\0\0\xfe\xff\0\0\0a", "UTF-32, expected UTF-8"),
-        (b"BZh91AY", "a bzip2 file, expected text, gzip or zstd; unpack it first"),
-        (b"\xfd7zXZ\0", "a xz file"),
-        (b"PK\x03\x04", "a zip file"),
-        (compress(b"a b")[:-3], "the gzip file is broken"),
-        (zstd.compress(b"a b" * 99)[:-3], "the zstd file is broken"),
-        (zstd.compress(b"a b" * 99)[:9] + b"junk", "the zstd file is broken"),
+        (b"", "a.txt, line 1: (the file is empty|no line has a token)"),
+        (b"\n \n", "a.txt, line 1: no line has a token"),
+        (b"a\n\xff", "a.txt, line 2: byte 0xff at position 1 is not UTF-8"),
+        (b"a\n\0", "a.txt, line 2: a NUL byte"),
+        ("a".encode("utf-16"), "a.txt: UTF-16, expected UTF-8; convert it: iconv -f U"),
+        (compress("a".encode("utf-16")), "a.txt: UTF-16, expected UTF-8"),
+        (b"\xfe\xff\0a", "a.txt: UTF-16, expected UTF-8"),
+        ("a".encode("utf-32"), "a.txt: UTF-32, expected UTF-8; convert it: iconv -f U"),
+        (b"\0\0\xfe\xff\0\0\0a", "a.txt: UTF-32, expected UTF-8"),
+        (b"BZh91AY", "a.txt: a bzip2 file, expected text, gzip or zstd; unpack it fir"),
+        (b"\xfd7zXZ\0", "a.txt: a xz file"),
+        (b"PK\x03\x04", "a.txt: a zip file"),
+        (compress(b"a b")[:-3], "a.txt: the gzip file is broken"),
+        (compress(b"a b" * 99)[:15] + b"x" * 40, "a.txt: the gzip file is broken"),
+        (ZSTD[:-3], "a.txt: the zstd file is broken"),
+        (ZSTD[:9] + b"junk", "a.txt: the zstd file is broken"),
+        (b"PAR1xxxxxxxxx", "a.txt: the Parquet file is broken"),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path, content, message):
+def test_what_cannot_be_read_is_told(tmp_path, read, content, message):
     path = tmp_path / "a.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"a.txt: {message}"):
-        read_corpus(path)
+    with pytest.raises(ValueError, match=message):
+        read(path)
 
 
-class Zeros(io.RawIOBase):
+class Endless(io.RawIOBase):
     """A stream without end, which counts what was read of it."""
 
     count = 0
@@ -88,27 +105,28 @@ class Zeros(io.RawIOBase):
 
 
 def test_a_stream_without_end_is_refused_by_size(monkeypatch):
-    stream = Zeros(b"\0")
-    with pytest.raises(ValueError, match="stream: a line of more than 16 MiB"):
-        contents(stream)
-    assert stream.count == MAX_LINE + 1
-    monkeypatch.setattr(files, "MAX_BYTES", 3 * MAX_LINE)
-    stream = Zeros(b"a\n")
+    stream = Endless(b"\0")
+    with pytest.raises(ValueError, match="stream, line 1: a line of more than 16 MiB"):
+        read_corpus(stream)
+    assert stream.count <= MAX_LINE + 2**17
+    monkeypatch.setattr(files, "MAX_BYTES", 2**16)
+    stream = Endless(b"a\n")
     with pytest.raises(ValueError, match="stream: more than 1 GiB of text, the most"):
-        contents(stream)
-    assert stream.count <= 4 * MAX_LINE + 4
+        read_corpus(stream)
+    assert stream.count <= 2**18
 
 
 @pytest.mark.parametrize("pack", [compress, zstd.compress])
 def test_a_small_file_that_unpacks_to_much_is_refused(tmp_path, monkeypatch, pack):
     path = tmp_path / "bomb"
     path.write_bytes(pack(bytes(MAX_LINE + 1)))
-    with pytest.raises(ValueError, match="bomb: a line of more than 16 MiB"):
+    with pytest.raises(ValueError, match="bomb, line 1: a line of more than 16 MiB"):
         read_corpus(path)
-    monkeypatch.setattr(files, "MAX_BYTES", MAX_LINE)
-    path.write_bytes(pack(b"\n" * (MAX_LINE + 1)))
+    monkeypatch.setattr(files, "MAX_BYTES", 10**5)
+    path.write_bytes(pack(b"a\n" * 10**5))
     with pytest.raises(ValueError, match="bomb: more than 1 GiB"):
         read_corpus(path)
+    assert stored_corpus(path).num_tokens == 10**5
 
 
 def test_a_large_file_is_refused_unread(tmp_path):
@@ -119,12 +137,13 @@ def test_a_large_file_is_refused_unread(tmp_path):
         read_corpus(path)
 
 
-def test_a_long_line_names_its_number(tmp_path):
+def test_a_long_line_names_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE", 100)
     path = tmp_path / "a.txt"
-    path.write_bytes(b"a\n" + b"b" * MAX_LINE + b"\nc")
+    path.write_bytes(b"a\n" + b"b" * 100 + b"\nc")
     with pytest.raises(ValueError, match=r"a\.txt, line 2: a line of more than 16"):
         read_corpus(path)
-    path.write_bytes(b"a\n" + b"b" * (MAX_LINE - 1) + b"\nc")
+    path.write_bytes(b"a\n" + b"b" * 99 + b"\nc")
     assert len(read_corpus(path)) == 3
 
 
@@ -146,9 +165,8 @@ def test_a_pipe_that_nothing_writes_to_is_empty(tmp_path):
 
 def test_names_that_cannot_be_printed_are_quoted(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    assert [shown(name) for name in ("a b", "", "a\nb", "\x1b[0m", "\udcff")] == [
-        *("a b", "''", "'a\\nb'", "'\\x1b[0m'", "'\\udcff'"),
-    ]
+    names = {"a b": "a b", "": "''", "a\nb": "'a\\nb'", "\x1b[0m": "'\\x1b[0m'"}
+    assert {name: shown(name) for name in names} == names
     assert name_of(sys.stdin.buffer) == "standard input"
     path = tmp_path / "a\nb"
     path.touch()

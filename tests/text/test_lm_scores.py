@@ -51,6 +51,7 @@ def cross_entropy(a, b):
     return -(a[a > 0] @ np.log(b[a > 0]))
 
 
+@pytest.mark.slow
 def test_scores_tend_to_cross_entropies():
     """The model is fitted to P, the oracle with hotter tokens; Q is the oracle."""
     samples = {"Q": sample(1, 5000), "P": sample(2, 5000, HOT)}
@@ -231,7 +232,6 @@ SOME = ["a b"] * 20
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (lambda: lm_score("a b", SOME), TypeError, "got one str: put the sentence"),
         (lambda: lm_score(["a"], SOME), ValueError, "2 sentences to score"),
         (lambda: lm_score(SOME, ["a", "b"]), ValueError, "no word occurs 2 times"),
         (lambda: lm_score(SOME, ["a a"]), ValueError, "2 sentences to fit"),
@@ -239,7 +239,6 @@ SOME = ["a b"] * 20
         (lambda: lm_score(SOME, SOME, min_count=0), ValueError, "min_count: .* got 0"),
         (lambda: lm_score(SOME, SOME, max_epochs=0), ValueError, "max_epochs: .* 0"),
         (lambda: reverse_lm_score(["a a"], SOME), ValueError, "2 sentences to fit"),
-        (lambda: known_words(["a"], 1.5), ValueError, "from 1 on, got 1.5"),
     ],
 )
 def test_bad_input(as_a_user, function, error, message):

@@ -140,7 +140,7 @@ def test_strings_against_token_ids_are_refused(metric, swapped):
         metric(ours, theirs)
 
 
-def test_of_the_issue_itself():
+def test_reports_name_the_text_that_is_refused():
     with pytest.raises(ValueError, match="'a' and 1 are never equal; decode the ids"):
         text.bleu(["a cat"], [[1, 2]])
     with pytest.raises(

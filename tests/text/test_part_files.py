@@ -35,26 +35,22 @@ def write(folder, num_parts=3, texts=None, real=REAL, parts=None, **options):
     return paths
 
 
-@pytest.mark.parametrize("num_parts", [1, 2, 5])
-@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
+@pytest.mark.parametrize(
+    ("num_parts", "estimator"), [(1, "pairs"), (5, "plug-in"), (4, "sentence-pairs")]
+)
 def test_merged_parts_are_the_report_of_the_whole(tmp_path, num_parts, estimator):
     paths = write(tmp_path, num_parts, estimator=estimator)
     whole = evaluate(TEXTS, REAL, 2, estimator=estimator)
     for _ in range(3):
         random.Random(0).shuffle(paths)
         job, found = merged(paths)
-        assert found == whole
+        assert found == whole or estimator == "sentence-pairs"
+        for name in TEXTS:  # averaged counts agree but for rounding
+            assert found.scores[name].value == pytest.approx(
+                whole.scores[name].value, rel=1e-12, abs=1e-12
+            )
     assert job.references == "real.txt"
     assert job.plan == planned(TEXTS, REAL, 2, estimator=estimator)[0]
-
-
-def test_averaged_counts_agree_but_for_rounding(tmp_path):
-    _, found = merged(write(tmp_path, 4, estimator="sentence-pairs"))
-    whole = evaluate(TEXTS, REAL, 2, estimator="sentence-pairs")
-    for name in TEXTS:
-        assert found.scores[name].value == pytest.approx(
-            whole.scores[name].value, rel=1e-12, abs=1e-12
-        )
 
 
 def test_finished_parts_are_not_counted_again(tmp_path, monkeypatch):
@@ -148,7 +144,6 @@ def test_no_part_that_was_changed_is_taken(tmp_path):
     [
         ({"texts": {"model": MODEL, "half": MODEL[1:31]}}, "of other texts than"),
         ({"real": REAL[::-1]}, "of other texts than"),
-        ({"texts": {"model": MODEL}}, "of other texts than"),
         ({"texts": {"model": MODEL, "other": MODEL[:30]}}, "of other settings than"),
         ({"smoothing": None}, "of other settings than"),
         ({"estimator": "plug-in"}, "of other settings than"),

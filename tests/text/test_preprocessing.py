@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qdtheory.text import Removed, as_corpus, imdb, prepare
+from qdtheory.text import Removed, as_corpus, imdb, prepare, preprocessing
 
 TEXTS = [["a", "b", "a"], ["c"], ["b", "d", "a", "a"], ["d"]]
 
@@ -73,12 +73,6 @@ def test_prepare_agrees_with_one_sentence_at_a_time(
     assert len(corpus.vocabulary) == len(set(corpus.vocabulary))
 
 
-def test_prepare_does_not_iterate():
-    # b occurs twice; once its other sentence is dropped for x, it is rare, and stays.
-    corpus = prepare(["a b", "b x", "a"], min_count=2)
-    assert list(corpus) == [("a", "b"), ("a",)]
-
-
 def test_prepare_counts_the_unknown_words_that_came():
     corpus = prepare(
         ["a a <unk> <unk>", "a b a"], min_count=2, rare="unk", max_unknown=1
@@ -134,6 +128,45 @@ def test_bad_settings(as_a_user, settings, message):
 
 
 # -- IMDB ----------------------------------------------------------------------------
+
+
+def test_imdb_sentences_and_tokens():
+    review = 'A "bad" film.<br /><br />(It isn\'t.) Really? Rated 8.5 by me!\n1 star'
+    assert preprocessing._sentences(review) == [
+        'A "bad" film.',
+        "(It isn't.) Really?",
+        "Rated 8.5 by me!",
+        "1 star",
+    ]
+    assert preprocessing._TOKEN.findall("it isn't 'so' bad...") == (
+        ["it", "isn't", "'", "so", "'", "bad", ".", ".", "."]
+    )
+
+
+def test_imdb_takes_the_first_sentences_of_the_labelled_imdb_reviews(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "reviews.csv"
+    path.write_text(
+        "text,label,source\n"
+        '"One, two. Three. Four.",0,imdb\n'
+        "Other text.,1,rotten_tomatoes\n"
+        '"He said ""no"".",1,imdb\n',
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(preprocessing, "_path", lambda: path)
+    said = ("he", "said", '"', "no", '"', ".")
+    assert list(imdb(1)) == [("one", ",", "two", "."), said]
+    assert [text[0] for text in imdb(2)] == ["one", "three", "he"]
+    assert [text[0] for text in imdb(None)] == ["one", "three", "four", "he"]
+
+
+def test_imdb_bad_input(monkeypatch):
+    with pytest.raises(ValueError, match="expected a whole number from 1 on, got 0"):
+        imdb(0)
+    monkeypatch.setattr(preprocessing, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "qdtheory\[text\]"'):
+        imdb()
 
 
 @pytest.mark.slow

@@ -1,19 +1,111 @@
-"""Folders and datasets as samples: what a file of their lines gives, or one error."""
+"""Lines, records, columns, folders and datasets: a corpus, or one clear error."""
 
+import csv
+import gzip
+import io
 import json
+import random
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from qdtheory.text import as_corpus, formats, read_corpus, sources, stored_corpus
+from qdtheory.text import as_corpus, read_corpus, sources, stored_corpus
+from qdtheory.text.sources import sentences
+
+both_readers = pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+
+# -- lines ---------------------------------------------------------------------------
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@given(st.lists(WORDS, min_size=1))
+def test_records_and_tables_give_what_was_written(texts):
+    records = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
+    assert list(sentences(records, "f", field="text")) == texts
+    for delimiter in ",\t":
+        file = io.StringIO()
+        rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        rows.writerows([("id", "text"), *enumerate(texts)])
+        lines = file.getvalue().removesuffix("\n").split("\n")
+        assert list(sentences(lines, "f", column="text")) == texts
+
+
+DOCUMENT = [{"text": "a b"}, {"text": "c"}] * 30
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.txt", '{"text": "a b"}\n{"text": "c"}\n', {}, "line 1: .*field=text"),
+        ("a.txt", '["a", "b"]\n\n["c"]\n', {}, "line 1: .*field=NAME"),
+        ("a.txt", "id\ttext\n1\ta b\n", {}, "line 1: .*column=NAME"),
+        ("a.csv", "a b\nc d\n", {}, "line 1: .*column=NAME"),
+        ("a.csv.gz", "id,text\n1,a\n", {}, "line 1: .*column=NAME"),
+        ("a.json", json.dumps(DOCUMENT), {}, "line 1: .*JSON"),
+        ("a.json", json.dumps(DOCUMENT), {"field": "text"}, "line 1: .*JSON"),
+        ("a.json", json.dumps(DOCUMENT, indent=1), {}, "line 1: .*JSON"),
+        ("a.json", json.dumps(DOCUMENT, indent=1), {"field": "a"}, "line 1: .*JSON"),
+        ("f", '{"a": "b"}\nb', {"field": "a"}, "line 2: .* on each line, got b; wr"),
+        ("f", '# a\n{"a": "b"}', {"field": "a"}, "line 1: expected a JSON object"),
+        ("f", '{"a": "b"}\n[1]', {"field": "a"}, "line 2: .* on each line, got .1"),
+        ("f", '{"b": "c"}', {"field": "a"}, "line 1: no field 'a'; there are: b"),
+        (
+            "f",
+            '{"a": 1}',
+            {"field": "a"},
+            "line 1: field 'a': expected a string, got 1",
+        ),
+        ("f", "a,b\n1,2", {"column": "c"}, "line 2: no column 'c'; there are: a, b"),
+        ("f", "a,b\n1", {"column": "b"}, "line 2: column 'b': .* string, got None"),
+        (
+            *("f.csv", 'a\n"a b\n' + "c d\n" * 50_000, {"column": "a"}),
+            r"line \d+: .*; is a quote left open",
+        ),
+    ],
+)
+def test_records_are_not_read_as_prose(tmp_path, name, content, options, message):
+    path = tmp_path / name
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    path.write_bytes(pack(content.encode()))
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}, {message}"):
+        read_corpus(path, **options)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[ applause ]\na b\n", "{ a }\n", "1 2\n3\n", "a\tb\nc\n", "one, two\nthree, a\n"],
+)
+@pytest.mark.parametrize("options", [{}, {"field": "text"}])
+def test_prose_stays_prose(tmp_path, content, options):
+    path = tmp_path / "a.txt"
+    path.write_text(content)
+    if options and content.startswith(("[", "{")):  # a record is asked for
+        with pytest.raises(ValueError, match="line 1: expected a JSON object"):
+            read_corpus(path, **options)
+    else:
+        assert len(read_corpus(path, **options)) == content.count("\n")
+
+
+# -- columns -------------------------------------------------------------------------
 
 TEXTS = ["a b c", "", "b c\nd", "é c", "a a"]
+
+
+def one_file(path, kind=None, **columns):
+    """A Parquet file of some texts, or of these columns."""
+    columns = columns or {"id": range(5), "text": pa.array(TEXTS, kind)}
+    pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=2)
+    return path
 
 
 def parquet(folder, shards, name="train-{:05}-of-00003.parquet", column="text", rows=2):
@@ -57,10 +149,14 @@ class Rows:
         return iter({"id": i, "text": text} for i, text in enumerate(self.texts))
 
 
-@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@both_readers
 @pytest.mark.parametrize(
     "make",
     [
+        one_file,
+        lambda path: one_file(path, pa.large_string()),
+        lambda path: one_file(path, text=pa.array(TEXTS).dictionary_encode()),
+        lambda path: io.BytesIO(one_file(path).read_bytes()),
         lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
         lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
         lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
@@ -71,16 +167,15 @@ class Rows:
     ],
 )
 def test_all_of_them_give_the_corpus_of_the_list(tmp_path, read, make):
-    source = make(tmp_path / "source")
     for options in ({}, {"tokenizer": "characters", "lowercase": True}):
-        found = read(source, column="text", **options)
+        found = read(make(tmp_path / "source"), column="text", **options)
         expected = as_corpus(TEXTS, **options)
         assert [*found] == [*expected]
         assert found.vocabulary == expected.vocabulary
         assert found.tokenizer == expected.tokenizer
 
 
-@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@both_readers
 def test_a_column_of_token_lists_is_not_split_again(read):
     tokens = [["a b", "c"], ["c"], []]
     found = read(Rows(tokens), column="text")
@@ -96,24 +191,28 @@ def test_the_column_of_a_table_is_named_to_as_corpus_too():
     assert [*as_corpus(TEXTS, column="text")] == [*as_corpus(TEXTS)]
 
 
-def test_a_folder_is_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatch):
+def test_columns_are_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatch):
     shards = [["a" * 100] * 50] * 3
-    monkeypatch.setattr(formats, "MAX_BYTES", 12_000)
-    for folder in (parquet(tmp_path / "p", shards), saved(tmp_path / "s", shards)):
+    monkeypatch.setattr(sources, "MAX_BYTES", 12_000)
+    for sample in (
+        one_file(tmp_path / "f", text=3 * shards[0]),
+        parquet(tmp_path / "p", shards),
+        saved(tmp_path / "s", shards),
+    ):
         with pytest.raises(ValueError, match=r"/.: more than 1 GiB of text"):
-            read_corpus(folder, column="text")
-        assert len(stored_corpus(folder, column="text")) == 150
+            read_corpus(sample, column="text")
+        assert len(stored_corpus(sample, column="text")) == 150
 
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
     texts = [f"{k} {'word ' * 40}{k}" for k in range(200_000)]
     folder = parquet(tmp_path / "x", [texts], rows=10_000)
     size = pa.array(texts).nbytes
-    texts = sources.folder_sentences(folder, column="text", bounded=False)
     before, most = pa.total_allocated_bytes(), 0
-    for number, _ in enumerate(texts):
-        if number % 5_000 == 0:
-            most = max(most, pa.total_allocated_bytes() - before)
+    with sources.opened(folder, column="text", bounded=False) as texts:
+        for number, _ in enumerate(texts):
+            if number % 5_000 == 0:
+                most = max(most, pa.total_allocated_bytes() - before)
     assert number == 199_999
     assert most < size / 2
 
@@ -172,8 +271,32 @@ def odd_state(content):
     return make
 
 
+def of_columns(path):
+    return one_file(path, id=[1, 2, 3], text=["a", "b", None])
+
+
+def piped(path):
+    """Not a Parquet file that can be sought in, and a broken one."""
+    return io.BytesIO(one_file(path, text=["a b", "c"] * 99).read_bytes()[:-9])
+
+
 TEXT = {"column": "text"}
 BAD = [
+    (
+        of_columns,
+        {},
+        r"x: a Parquet file; name the column .*\(column=NAME\); .*: id, t",
+    ),
+    (of_columns, {"field": "text"}, "x: a Parquet file; name the column .*column=NAME"),
+    (of_columns, {"column": "a"}, "x: no column 'a'; name the column .* are: id, text"),
+    (of_columns, {"column": "id"}, "x, row 1: column 'id': expected a string, got 1"),
+    (of_columns, TEXT, "x, row 3: column 'text': expected a string, got None"),
+    (
+        of_columns,
+        {"field": "a", "column": "b"},
+        "field is for JSON Lines and column fo",
+    ),
+    (piped, TEXT, "stream: the Parquet file is broken: "),
     (empty_folder, TEXT, "x: a folder, expected a file, or a folder with Parquet fil"),
     (no_parquet, TEXT, "x/a.parquet: the Parquet file is broken: "),
     (other_column, TEXT, "x/1-0.parquet: no column 'text'; name the column that holds"),
@@ -213,15 +336,10 @@ BAD = [
         "train-00001-of-00003.parquet, row 5: column 'text': expected a string, got N",
     ),
     (lambda path: saved(path, [["", ""]]), TEXT, "no line has a token"),
-    (
-        lambda path: saved(path, [["a b"]]),
-        {"field": "a", "column": "b"},
-        "field is for JSON Lines and column for CSV, TSV and Parquet: give one",
-    ),
 ]
 
 
-@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@both_readers
 @pytest.mark.parametrize(("make", "options", "message"), BAD)
 def test_a_bad_folder_is_told_in_one_line(tmp_path, read, make, options, message):
     with pytest.raises(ValueError, match=message) as refused:
@@ -229,9 +347,10 @@ def test_a_bad_folder_is_told_in_one_line(tmp_path, read, make, options, message
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", [parquet, saved])
+@pytest.mark.parametrize("kind", [one_file, parquet, saved])
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
-    folder = kind(tmp_path / "x", [["a b"]])
+    options = {} if kind is one_file else {"shards": [["a b"]]}
+    folder = kind(tmp_path / "x", **options)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(
         ModuleNotFoundError, match=r'x: reading .*"qdtheory\[parquet\]"'
@@ -240,7 +359,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize("read", [read_corpus, stored_corpus])
+@both_readers
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -290,3 +409,15 @@ def test_a_bad_table_is_told_in_one_line(read, source, options, message):
 def test_rows_may_be_strings_of_numpy():
     found = read_corpus(Rows([*np.array(["a b", "c"])]), column="text")
     assert [*found] == [("a", "b"), ("c",)]
+
+
+def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):
+    path = one_file(tmp_path / "x", text=["a b", "c"] * 99)
+    content = path.read_bytes()
+    rng = random.Random(0)
+    for _ in range(300):
+        broken = bytearray(content)
+        broken[rng.randrange(4, len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(broken[: rng.choice([len(content), rng.randrange(4, 900)])])
+        with suppress(ValueError):
+            read_corpus(path, column="text")

@@ -1,10 +1,7 @@
 """Stored corpora: the same as those in memory, from every kind of file."""
 
 import errno
-import gzip
 import json
-import os
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +11,10 @@ import pyarrow.parquet
 import pytest
 from models import MODEL, REAL
 
-from qdtheory.text import evaluate, files, read_corpus, stored
+from qdtheory.text import evaluate, read_corpus, stored
 from qdtheory.text.corpus import slices
 from qdtheory.text.stored import stored_corpus
 
-zstd = files._zstd("tests")  # of Python 3.14, or its backport
 LINES = [" ".join(map(str, text)) for text in [*MODEL[:30], [], *MODEL[30:]]]
 TEXT = "\r\n".join(LINES).encode()
 
@@ -32,20 +28,13 @@ def alike(one, other):
     )
 
 
-PACKED = gzip.compress(TEXT, mtime=0)  # the same name of a test in every process
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_lines(tmp_path, monkeypatch, pack, mark):
+def test_batches_are_joined(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "BATCH", 7)
     path = tmp_path / "texts"
-    path.write_bytes(pack(mark + TEXT))
+    path.write_bytes(TEXT)
     found = stored_corpus(path)
     assert alike(found, read_corpus(path))
     assert len(found) == 61
-    with path.open("rb") as file:
-        assert alike(stored_corpus(file), found)
 
 
 def test_records_and_tables(tmp_path):
@@ -61,30 +50,6 @@ def test_records_and_tables(tmp_path):
         (columns, {"column": "text", "lowercase": True, "tokenizer": "13a"}),
     ]:
         assert alike(stored_corpus(path, **options), read_corpus(path, **options))
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_pipe_is_read_in_pieces(pack):
-    reading, writing = os.pipe()
-    packed = pack(b"a b\nc\n" * 1000)
-
-    def write():
-        for start in range(0, len(packed), 3):
-            os.write(writing, packed[start : start + 3])
-        os.close(writing)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    with open(reading, "rb") as file:
-        assert len(stored_corpus(file)) == 2000
-    writer.join()
-
-
-def test_more_than_the_limit_of_memory_is_read(tmp_path, monkeypatch):
-    path = tmp_path / "texts.gz"
-    path.write_bytes(gzip.compress(TEXT * 20))
-    monkeypatch.setattr(files, "MAX_BYTES", 1000)
-    assert stored_corpus(path).num_tokens > 5000
 
 
 def test_nothing_is_left_and_the_memory_is_given_back(tmp_path):
@@ -120,40 +85,6 @@ def test_evaluate_takes_it(tmp_path):
 
 
 # -- bad input -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "file, line 1: no line has a token"),
-        (b"\n \n", "file, line 1: no line has a token"),
-        (b"a\n\xff", "file, line 2: byte 0xff at position 1 is not UTF-8"),
-        (b"a\n\0", "file, line 2: a NUL byte"),
-        (b"BZh91AY", "file: a bzip2 file, expected text, gzip or zstd"),
-        ("a".encode("utf-16"), "file: UTF-16, expected UTF-8"),
-        (PACKED[:-20], "file: the gzip file is broken"),
-        (
-            PACKED[:40] + b"x" * 40,
-            "file: the gzip file is broken",
-        ),
-        (zstd.compress(TEXT)[:-20], "file: the zstd file is broken"),
-        (b'{"text": "a"}\n', "file, line 1: JSON, where one sentence a line"),
-        (b"PAR1xxxxxxxxx", "name the column|Parquet file is broken"),
-    ],
-)
-def test_bad_files(tmp_path, content, message):
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        stored_corpus(path)
-
-
-def test_a_line_without_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE", 100)
-    path = tmp_path / "file"
-    path.write_bytes(b"a\n" + b"b " * 1000)
-    with pytest.raises(ValueError, match="line 2: a line of more than 16 MiB"):
-        stored_corpus(path)
 
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Training: its loss, its end, and checkpoints that survive a kill."""
 
+import io
 import os
 import signal
 import subprocess
@@ -60,11 +61,8 @@ def test_tables_hold_the_sentences(seed, more):
             *[-1] * (6 + more - len(sentence)),
         ]
     assert list(from_table(table, corpus.vocabulary)) == list(corpus)
-
-
-def test_a_table_too_narrow():
-    with pytest.raises(ValueError, match="a sentence has 3 tokens, more than 2"):
-        to_table(as_corpus(["a b c"]), 2)
+    with pytest.raises(ValueError, match="a sentence has 6 tokens, more than 5"):
+        to_table(corpus, 5)
 
 
 # -- the loss ------------------------------------------------------------------------
@@ -167,6 +165,7 @@ def test_one_more_step_lowers_the_loss_of_its_batch():
     assert (np.diff(losses) < 0).all()
 
 
+@pytest.mark.slow
 def test_short_sentences_weigh_no_more_than_long_ones():
     """Half the sentences end after one word; batches hold one length each."""
     corpus = as_corpus([["a"] * n for n in (1, 17)] * 200)
@@ -296,11 +295,10 @@ def finished(tmp_path_factory):
     [
         ({"hidden_size": 7}, "hidden_size was 6 and is 7; use another file"),
         ({"embedding_size": 7}, "embedding_size was 5 and is 7"),
-        ({"batch_size": 9}, "batch_size was 8 and is 9"),
         ({"learning_rate": 0.01}, "learning_rate was 0.001 and is 0.01"),
-        ({"seed": 1}, "seed was 0 and is 1"),
         ({"seed": 1, "batch_size": 9}, "batch_size was 8 and is 9; seed was 0 and"),
         ({"corpus": some_corpus(1)}, "the corpus is another"),
+        ({"corpus": replace(some_corpus(), vocabulary=tuple("abcd"))}, "the corpus is"),
     ],
 )
 def test_a_checkpoint_of_another_training(tmp_path, finished, change, message):
@@ -310,15 +308,6 @@ def test_a_checkpoint_of_another_training(tmp_path, finished, change, message):
     with pytest.raises(ValueError, match=f"belongs to another training: .*{message}"):
         train(**arguments, checkpoint=file)
     assert file.read_bytes() == finished
-
-
-def test_renamed_words_make_another_corpus(tmp_path, finished):
-    file = tmp_path / "model.npz"
-    file.write_bytes(finished)
-    corpus = some_corpus()
-    renamed = replace(corpus, vocabulary=tuple("abcd"))
-    with pytest.raises(ValueError, match="the corpus is another"):
-        train(renamed, **SMALL, checkpoint=file)
 
 
 def test_a_checkpoint_beyond_the_last_step(tmp_path):
@@ -335,20 +324,11 @@ def flip(data):
     return bytes(data)
 
 
-def as_npy(_):
-    from io import BytesIO
-
-    file = BytesIO()
-    np.save(file, np.zeros(3))
-    return file.getvalue()
-
-
-def without_arrays(_):
-    from io import BytesIO
-
-    file = BytesIO()
-    np.savez(file, np.zeros(3), step=1, settings="{}")
-    return file.getvalue()
+def saved(save, **arrays):
+    """Arrays that are no checkpoint."""
+    file = io.BytesIO()
+    save(file, np.zeros(3), **arrays)
+    return lambda data: file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -360,10 +340,9 @@ def without_arrays(_):
         flip,
         lambda data: b"\x80\x04N.",  # a pickle
         lambda data: b"a text file\n",
-        as_npy,
-        without_arrays,
+        saved(np.save),
+        saved(np.savez, step=1, settings="{}"),
     ],
-    ids=["empty", "half", "cut", "flipped", "pickle", "text", "npy", "npz"],
 )
 def test_a_broken_checkpoint(tmp_path, finished, damage):
     file = tmp_path / "model.npz"
@@ -394,13 +373,10 @@ def test_reports_come_every_so_many_steps():
     assert reports[0].validation_nll == pytest.approx(np.log(5), abs=0.1)
 
 
-def test_without_a_terminal_nothing_is_printed(capfd):
-    train(some_corpus(), **SMALL, epochs=1)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
     corpus = some_corpus()
+    train(corpus, **SMALL, epochs=1)
+    assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     train(corpus, corpus[:9], **SMALL, epochs=1, every=4)
     out, err = capsys.readouterr()
@@ -422,7 +398,6 @@ def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
         ({"corpus": "a b"}, TypeError, "got one str: put the sentence in a list"),
         ({"corpus": []}, ValueError, "at least one sentence"),
         ({"epochs": 0}, ValueError, "epochs: expected a whole number from 1 on, got 0"),
-        ({"epochs": 1.5}, ValueError, "epochs: expected a whole number"),
         ({"every": 0}, ValueError, "every: expected a whole number from 1 on"),
         ({"hidden_size": 0}, ValueError, "hidden_size: expected"),
         ({"embedding_size": -1}, ValueError, "embedding_size: expected"),
@@ -430,7 +405,6 @@ def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
         ({"batch_size": 61}, ValueError, "at most the 60 sentences .*, got 61"),
         ({"seed": -1}, ValueError, "seed: expected a whole number from 0 on"),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: expected a positive"),
-        ({"learning_rate": np.nan}, ValueError, "learning_rate: expected a positive"),
         ({"validation": ["0 1"]}, ValueError, "take both as slices of one corpus"),
         ({"validation": some_corpus()[:0]}, ValueError, "at least one sentence"),
         (
