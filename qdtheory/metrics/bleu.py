@@ -302,7 +302,8 @@ def _against(
         most = counts[:, references].max(axis=1, keepdims=True)
         row[:] = np.minimum(counts, most).sum(axis=0)
     known = np.unique(lengths[references])
-    return matches(found, lengths, closest_length(lengths, known))
+    closest = closest_length(lengths, known).astype(int)
+    return matches(found, lengths, closest)
 
 
 def _pooled(

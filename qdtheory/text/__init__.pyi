@@ -25,13 +25,15 @@ from .draws import (
 )
 from .embeddings import embed as embed
 from .evaluation import evaluate as evaluate
-from .frechet import frechet_distance as frechet_distance
+from .features import (
+    frechet_distance as frechet_distance,
+    vendi_score as vendi_score,
+)
 from .intervals import (
     ConfidenceInterval as ConfidenceInterval,
     bootstrap_interval as bootstrap_interval,
     jackknife_interval as jackknife_interval,
 )
-from .jaccard import jaccard_index as jaccard_index, ms_jaccard as ms_jaccard
 from .lm_scores import (
     FittedModel as FittedModel,
     LanguageModelScore as LanguageModelScore,
@@ -47,6 +49,8 @@ from .ngrams import (
     cnd as cnd,
     coverage_rate as coverage_rate,
     distinct as distinct,
+    jaccard_index as jaccard_index,
+    ms_jaccard as ms_jaccard,
     negative_repetition_rate as negative_repetition_rate,
     ngram_counts as ngram_counts,
     unique_ngrams as unique_ngrams,
@@ -75,4 +79,3 @@ from .repetition import (
 )
 from .report import Report as Report
 from .stored import stored_corpus as stored_corpus
-from .vendi import vendi_score as vendi_score

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.text.corpus import check_whole
-from qdtheory.text.rarefaction import expected_distinct
+from qdtheory.text.ngrams import expected_distinct
 
 
 def class_counts(classes: Iterable[Any]) -> Counter[Hashable]:

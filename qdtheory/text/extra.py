@@ -10,7 +10,7 @@ from qdtheory.text.bhattacharyya import estimate_bhattacharyya
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.embeddings import embed
-from qdtheory.text.frechet import frechet_distance
+from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
     ConfidenceInterval,
     interval_of,
@@ -20,7 +20,6 @@ from qdtheory.text.intervals import (
 from qdtheory.text.lm_scores import cross_entropy_of, fit_language_model, known_words
 from qdtheory.text.paired import paired_bleu_scores, rouge_scores
 from qdtheory.text.report import Report
-from qdtheory.text.vendi import vendi_score
 
 BATCH_SIZE = 32  # less for a few sentences
 # Metrics of one candidate with their intervals, and without each group of its sentences

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qdtheory.text.runs import Runs, changes
+from qdtheory.text.postings import Postings, changes
 from qdtheory.text.self_matches import self_matches
 from qdtheory.text.sides import Side
 
@@ -64,15 +64,15 @@ class Added(NamedTuple):
     spectrum: tuple[np.ndarray, np.ndarray]  # codes of subset and count, how many
 
 
-def _own(found: Runs, side: Side, n: int, averaged: bool) -> _Own:
+def _own(found: Postings, side: Side, n: int, averaged: bool) -> _Own:
     last = side.first + side.size
-    kept = np.flatnonzero((found.owner >= side.first) & (found.owner < last))
-    owner, times = found.owner[kept] - side.first, found.times[kept]
+    kept = np.flatnonzero((found.sentence >= side.first) & (found.sentence < last))
+    owner, times = found.sentence[kept] - side.first, found.counts[kept]
     values = times / (side.lengths[owner] - n + 1) if averaged else times
-    return _Own(found.which[kept], owner, times.astype(np.int32), values)
+    return _Own(found.ngram[kept], owner, times.astype(np.int32), values)
 
 
-def known_of(found: Runs, side: Side, n: int, averaged: bool) -> Known:
+def known_of(found: Postings, side: Side, n: int, averaged: bool) -> Known:
     """Gather what is needed of the references' n-grams.
 
     Args:
@@ -98,7 +98,9 @@ def known_of(found: Runs, side: Side, n: int, averaged: bool) -> Known:
     )
 
 
-def added_of(found: Runs, side: Side, known: Known, n: int, averaged: bool) -> Added:
+def added_of(
+    found: Postings, side: Side, known: Known, n: int, averaged: bool
+) -> Added:
     """Add up what the n-grams of one order are in a text.
 
     Args:
@@ -161,7 +163,7 @@ def _parts(own: _Own, side: Side) -> Parts:
     )
 
 
-def _placed(found: Runs, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+def _placed(found: Postings, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
     """Counts and values of a text's n-grams, those of all texts in their places."""
     counts = value = _in_place(found, parts, parts.total)
     if parts.value is not parts.total:
@@ -169,7 +171,7 @@ def _placed(found: Runs, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
     return counts, value
 
 
-def _in_place(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
+def _in_place(found: Postings, parts: Parts, values: np.ndarray) -> np.ndarray:
     array = np.zeros(len(found.keys), values.dtype)
     array[parts.which] = values
     return array

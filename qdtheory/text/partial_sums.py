@@ -17,7 +17,7 @@ from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.ngram_sums import COUNT_BITS, Added, added_of, known_of
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.runs import changes, sorted_keys
+from qdtheory.text.postings import changes, sorted_keys
 from qdtheory.text.sides import Lengths, Side, ngrams_of, sides_of
 from qdtheory.world.records import Record
 

@@ -8,7 +8,7 @@ at most one group, which the largest counts of the n-gram tell.
 
 import numpy as np
 
-from qdtheory.text.runs import changes
+from qdtheory.text.postings import changes
 
 
 def self_matches(

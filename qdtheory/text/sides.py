@@ -15,9 +15,15 @@ from jaxtyping import Int
 
 from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.runs import Runs, Windows, changes, orders, sorted_keys
+from qdtheory.text.postings import (
+    Positions,
+    Postings,
+    changes,
+    hashed,
+    postings_by_order,
+    sorted_keys,
+)
 from qdtheory.world.records import Record
 
 MAX_GROUPS = 255  # numbered in a byte
@@ -117,12 +123,13 @@ def _side(
 
 def ngrams_of(
     sides: Sequence[Side], max_order: int, part: int, num_parts: int
-) -> Iterator[Runs]:
+) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
     chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
     yield _words(sides, None if chosen is None else chosen[0] == 0)
     if max_order > 1:
-        yield from orders(_windows(sides, max_order, chosen), max_order, min_order=2)
+        positions = _positions(sides, max_order, chosen)
+        yield from postings_by_order(positions, max_order - 1)
 
 
 def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +147,7 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
     return first.astype(np.uint16), two.astype(np.uint16)
 
 
-def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
+def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Postings:
     """Group the chosen words, or all.
 
     A word may be in most sentences, and all its runs are in one part: they are made a
@@ -171,14 +178,14 @@ def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
     keys >>= bits
     new = changes(keys)
     which = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return Runs(keys[new], np.flatnonzero(new), which, owner, times)
+    return Postings(keys[new], np.flatnonzero(new), which, owner, times)
 
 
-def _windows(
+def _positions(
     sides: Sequence[Side],
     max_order: int,
     chosen: tuple[np.ndarray, np.ndarray] | None,
-) -> Windows:
+) -> Positions:
     """The places of all texts whose first two tokens are chosen; without a choice all.
 
     They stand sentence after sentence.
@@ -195,8 +202,11 @@ def _windows(
     while rows:  # what is joined is let go of
         column = np.concatenate(rows.pop(0))
         columns.append(column if order is None else column[order])
-    *columns, remaining = columns
-    return Windows(columns, remaining, owner, sides[0].num_ids)
+    first, *columns, remaining = columns
+    num_ids = sides[0].num_ids
+    return Positions(
+        columns, remaining - 1, owner, num_ids, first.astype(np.int64), num_ids
+    )
 
 
 def _chunks(

@@ -33,7 +33,7 @@ def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
     for part in range(num_parts):
         for n, found in enumerate(ngrams_of(sides, 3, part, num_parts), start=1):
             # Counts of the n-grams of this part, whatever number each has.
-            many = np.bincount(found.which, found.times, len(found.keys))
+            many = np.bincount(found.ngram, found.counts, len(found.keys))
             sizes.update((n, int(x)) for x in many)
     for n in (1, 2, 3):
         every = Counter(
