@@ -1,5 +1,4 @@
 from .bhattacharyya import (
-    BhattacharyyaEstimate as BhattacharyyaEstimate,
     estimate_bhattacharyya as estimate_bhattacharyya,
 )
 from .bleu import (
@@ -30,7 +29,6 @@ from .features import (
     vendi_score as vendi_score,
 )
 from .intervals import (
-    ConfidenceInterval as ConfidenceInterval,
     bootstrap_interval as bootstrap_interval,
     jackknife_interval as jackknife_interval,
 )

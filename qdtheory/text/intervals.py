@@ -29,23 +29,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
-from qdtheory.world.records import Record
-
-
-class ConfidenceInterval(Record):
-    """A metric's value with a confidence interval for its expectation.
-
-    Attributes:
-        value: the metric on the full samples.
-        low: lower limit, one for each entry of the value.
-        high: upper limit.
-        standard_error: estimated standard deviation over samples.
-    """
-
-    value: Float[np.ndarray, "*entries"] | float
-    low: Float[np.ndarray, "*entries"] | float
-    high: Float[np.ndarray, "*entries"] | float
-    standard_error: Float[np.ndarray, "*entries"] | float
+from qdtheory.world.records import Estimate
 
 
 def jackknife_interval(
@@ -55,7 +39,7 @@ def jackknife_interval(
     num_groups: int | None = NUM_GROUPS,
     seed: int = 0,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
-) -> ConfidenceInterval:
+) -> Estimate:
     r"""Delete-a-group jackknife interval, which never repeats a sentence.
 
     Each corpus is split at random into G groups; $\theta_g$ is the metric without group
@@ -196,7 +180,7 @@ def interval_of(
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
     rates: Any = False,
-) -> ConfidenceInterval:
+) -> Estimate:
     r"""Student's interval around a value, with a longer end outwards for rates.
 
     A rate of repeats is skewed, as a count of few events is: where it comes out too
@@ -231,7 +215,7 @@ def interval_of(
         outer = np.where(rates, size * np.expm1(margin / size), margin)
     below, above = (np.where(value < 0, *x) for x in ((outer, margin), (margin, outer)))
     low, high = (np.clip(end, *bounds) for end in (value - below, value + above))
-    return ConfidenceInterval(value, low, high, error)
+    return Estimate(value, low, high, error)
 
 
 def bootstrap_interval(
@@ -240,7 +224,7 @@ def bootstrap_interval(
     level: float = LEVEL,
     num_resamples: int = 1000,
     seed: int = 0,
-) -> ConfidenceInterval:
+) -> Estimate:
     """Percentile bootstrap interval, resampling sentences with replacement.
 
     For means over sentences, such as `bleu` with fixed references. Invalid for metrics
@@ -285,7 +269,7 @@ def bootstrap_interval(
         ),
     )
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ConfidenceInterval(metric(*samples), low, high, values.std(axis=0, ddof=1))
+    return Estimate(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
 
 def check_level(level: float) -> None:
