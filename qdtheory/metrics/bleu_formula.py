@@ -30,16 +30,7 @@ class Matches(NamedTuple):
 
 
 def matches(found: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Matches:
-    """Add the number of possible n-grams to the other statistics of candidates.
-
-    Args:
-        found: clipped matches, one row per order.
-        length: of the candidates, without the axis of the orders.
-        closest: the closest reference lengths.
-
-    Returns:
-        The statistics; a text shorter than an order has one possible n-gram of it.
-    """
+    """Add the number of possible n-grams to the other statistics of candidates."""
     orders = np.arange(len(found)).reshape(-1, *[1] * np.ndim(length))
     return Matches(found, np.maximum(1, length - orders), length, closest)
 
@@ -48,17 +39,6 @@ def bleu_of_matches(
     matches: Matches, smoothing: Smoothing
 ) -> Float[np.ndarray, "orders ..."]:
     r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$.
-
-    Args:
-        matches: clipped counts and lengths.
-        smoothing: None, or "epsilon" (NLTK's method 1).
-
-    Returns:
-        BLEU-1, BLEU-2, ..., one row per order, each in [0, 1]. Without a matching token
-        it is 0, smoothed or not.
-
-    References:
-        Papineni et al. 2002.
 
     Example:
         >>> two = matches(np.array([[2], [1]]), np.array([3]), np.array([3]))
@@ -101,13 +81,6 @@ def closest_length(
 
 
 def check_smoothing(smoothing: Smoothing) -> None:
-    """Raise unless smoothing is known.
-
-    Args:
-        smoothing: the value passed by the caller.
-
-    Raises:
-        ValueError: it is neither None nor "epsilon".
-    """
+    """Raise unless smoothing is known."""
     if smoothing not in (None, "epsilon"):
         raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')

@@ -26,12 +26,12 @@ from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
-    Postings,
     positions_of,
     postings,
     postings_by_order,
     token_sentences,
 )
+from qdtheory.text.self_matches import clipped_at_others
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
@@ -326,26 +326,12 @@ def _self_matches(
             "2 candidates, or a second sample as `against`"
         )
     positions, lengths = positions_of(candidates, max_order), candidates.lengths
-    clipped = np.array(
-        [
-            np.bincount(ngrams.sentence, clipped_at_others(ngrams), len(lengths))
-            for ngrams in postings_by_order(positions, max_order, shared=True)
-        ]
-    )
+    clipped = np.zeros((max_order, len(lengths)))
+    for n, ngrams in enumerate(postings_by_order(positions, max_order, shared=True)):
+        counts = clipped_at_others(ngrams.counts, ngrams.first, ngrams.ngram)
+        clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
-
-
-def clipped_at_others(ngrams: Postings) -> Int[np.ndarray, " postings"]:
-    """Clip the counts of each sentence at the largest in another sentence.
-
-    That is the largest, or the second largest if the sentence alone attains it.
-    """
-    counts, ngram = ngrams.counts, ngrams.ngram
-    top = counts == ngrams.most[ngram]
-    second = ngrams._replace(counts=np.where(top, 0, counts)).most
-    alone = top & (np.add.reduceat(top, ngrams.first, dtype=int) == 1)[ngram]
-    return np.where(alone, second[ngram], counts)
 
 
 def check_aggregate(aggregate: Aggregate) -> None:

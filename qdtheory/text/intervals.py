@@ -113,14 +113,6 @@ def random_groups(
 ) -> Int[np.ndarray, " sentences"]:
     """Deal sentences out to groups of equal size at random, as the jackknife does.
 
-    Args:
-        size: number of sentences.
-        num_groups: number of groups.
-        seed: seed of the deal, or a generator.
-
-    Returns:
-        The group of each sentence.
-
     Example:
         >>> random_groups(5, 2).tolist()
         [0, 0, 1, 0, 1]
@@ -134,12 +126,6 @@ def jackknife_variance(
 ) -> tuple[Any, int]:
     """Estimate a metric's variance from its values without each group.
 
-    Args:
-        left_out: the metric without each of G groups of equal size.
-
-    Returns:
-        The variance, one an entry of the metric, and its G - 1 degrees of freedom.
-
     Example:
         >>> jackknife_variance(np.array([1.0, 2.0, 3.0]))[1]
         2
@@ -152,13 +138,6 @@ def summed_variance(
     *left_out: Float[np.ndarray, "_ ..."],
 ) -> tuple[Any, Any]:
     """Estimate the variance that independent samples give a metric together.
-
-    Args:
-        left_out: for each sample the metric without each of its groups.
-
-    Returns:
-        The variance, one an entry of the metric, and Welch and Satterthwaite's degrees
-        of freedom.
 
     Example:
         >>> one, other = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
@@ -186,17 +165,6 @@ def interval_of(
     A rate of repeats is skewed, as a count of few events is: where it comes out too
     small, so does its variance, and $|v| + m$ is too low. So its outer end is
     $|v| e^{m / |v|}$, that of the logarithm.
-
-    Args:
-        value: the metric.
-        variance: its estimated variance.
-        degrees: degrees of freedom of the estimate, a number or one an entry.
-        level: the nominal coverage probability, in (0, 1).
-        bounds: the metric's range, see `jackknife_interval`.
-        rates: whether it is a rate, one for all or one an entry.
-
-    Returns:
-        The interval.
 
     Example:
         >>> found = interval_of(0.5, 0.01, degrees=19)
@@ -273,14 +241,7 @@ def bootstrap_interval(
 
 
 def check_level(level: float) -> None:
-    """Raise unless the level is a probability.
-
-    Args:
-        level: the value passed by the caller.
-
-    Raises:
-        ValueError: it is not between 0 and 1.
-    """
+    """Raise unless the level is a probability."""
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level}")
 

@@ -26,8 +26,8 @@ from qdtheory.text.ngrams import (
     jaccard_of,
     ngram_totals,
 )
-from qdtheory.text.partial_sums import Block, Totals
-from qdtheory.text.sides import Lengths
+from qdtheory.text.numbered import Lengths
+from qdtheory.text.partial_sums import CorpusSums, GroupMatches
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.
 KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
@@ -35,30 +35,18 @@ ROUNDING = 1e-9
 
 
 def metrics_of_sums(
-    totals: Totals,
+    totals: CorpusSums,
     name: str,
-    blocks: Iterable[Block],
+    blocks: Iterable[GroupMatches],
     smoothing: Smoothing,
     estimator: Estimator,
 ) -> Float[np.ndarray, "kinds orders subsets"]:
     """Compute all metrics of a text from the sums of all parts.
 
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-        blocks: what is known of its sentences, one block for each group.
-        smoothing: of BLEU and Self-BLEU, None or "epsilon".
-        estimator: of CR, NRR and CND; the sums must be of averaged counts if it is
-            "sentence-pairs", and of counts otherwise.
-
-    Returns:
-        A row for each of `KINDS`, and in it for each order the metric of the whole
-        text, without each group of its sentences, and without each group of the
-        references: NaN where too few of these are left. A text in one group is not left
-        out. BLEU is that against all references.
-
-    Raises:
-        ValueError: no sentence, or too few for pairs, has as many tokens as an order.
+    Returns a row for each of `KINDS`, and in it for each order the metric of the whole
+    text, without each group of its sentences, and without each group of the references:
+    NaN where too few of these are left. Sums must be of averaged counts if the
+    estimator is "sentence-pairs", and of counts otherwise.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -105,18 +93,11 @@ def metrics_of_sums(
     return scores
 
 
-def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
+def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
     """Count the groups of sentences that hold what the metrics of a text count.
 
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-
-    Returns:
-        By order, of how many groups an n-gram is repeated in another sentence of the
-        text ("repeated") or of the references ("real repeated"), stands in the other
-        text ("shared" and "real shared"), occurs before ("again") or in no other group
-        ("alone").
+    By order: of how many groups an n-gram is repeated in another sentence of the text
+    or the references, stands in the other text, occurs before or in no other group.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -148,18 +129,9 @@ def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders
 
 
 def distinct_of_draws(
-    totals: Totals, name: str, n: int, draws: int
+    totals: CorpusSums, name: str, n: int, draws: int
 ) -> Float[np.ndarray, " subsets"]:
     """Compute how many n-grams of some are expected to be different, see `distinct_k`.
-
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-        n: the order.
-        draws: k, at most the n-grams of each subset, which `num_ngrams` tells.
-
-    Returns:
-        The number of the whole text, and of it without each group.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -180,15 +152,7 @@ def distinct_of_draws(
 
 
 def num_ngrams(lengths: Lengths, n: int) -> list[int]:
-    """Count the n-grams of a text, with repetition.
-
-    Args:
-        lengths: of its sentences.
-        n: the order.
-
-    Returns:
-        The number in the whole text, and without each group.
-    """
+    """Count the n-grams, with repetition, of a text and of it without each group."""
     ngrams = np.maximum(lengths.values - n + 1, 0)
     return [int(times @ ngrams) for times in _subsets(lengths.times)]
 
@@ -240,7 +204,7 @@ def _rates(
 
 def _bleus(
     lengths: Lengths,
-    blocks: Iterable[Block],
+    blocks: Iterable[GroupMatches],
     reference_lengths: Lengths,
     num_orders: int,
     smoothing: Smoothing,
@@ -277,7 +241,7 @@ def _bleus(
 
 
 def _gains(
-    block: Block,
+    block: GroupMatches,
     group: int,
     closest: np.ndarray,
     scores: np.ndarray,

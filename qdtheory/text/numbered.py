@@ -42,8 +42,8 @@ class Lengths(Record):
     times: Int[np.ndarray, "groups lengths"]
 
 
-class Side(NamedTuple):
-    """One text among all that are counted together; made by `sides_of`."""
+class NumberedText(NamedTuple):
+    """One text among all that are counted together; made by `number_texts`."""
 
     corpus: Corpus
     ids: np.ndarray  # the id of each word that all texts share
@@ -66,12 +66,12 @@ class Side(NamedTuple):
         return len(self.bounds) - 1
 
 
-def sides_of(
+def number_texts(
     candidates: Mapping[str, Corpus],
     references: Corpus,
     num_groups: int = NUM_GROUPS,
     seed: int = 0,
-) -> dict[str, Side]:
+) -> dict[str, NumberedText]:
     """Number the words and the sentences of all texts together."""
     if not 1 <= num_groups <= MAX_GROUPS:
         raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
@@ -94,7 +94,7 @@ def _side(
     num_groups: int,
     num_ids: int,
     seed: int,
-) -> Side:
+) -> NumberedText:
     groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
@@ -108,7 +108,7 @@ def _side(
         np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
         for start, end in pairwise(bounds)
     ]
-    return Side(
+    return NumberedText(
         corpus=corpus,
         ids=ids,
         num_ids=num_ids,
@@ -122,7 +122,7 @@ def _side(
 
 
 def ngrams_of(
-    sides: Sequence[Side], max_order: int, part: int, num_parts: int
+    sides: Sequence[NumberedText], max_order: int, part: int, num_parts: int
 ) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
     chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
@@ -147,7 +147,7 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
     return first.astype(np.uint16), two.astype(np.uint16)
 
 
-def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Postings:
+def _words(sides: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
     """Group the chosen words, or all.
 
     A word may be in most sentences, and all its runs are in one part: they are made a
@@ -182,7 +182,7 @@ def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Postings:
 
 
 def _positions(
-    sides: Sequence[Side],
+    sides: Sequence[NumberedText],
     max_order: int,
     chosen: tuple[np.ndarray, np.ndarray] | None,
 ) -> Positions:
@@ -210,7 +210,7 @@ def _positions(
 
 
 def _chunks(
-    side: Side, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
+    side: NumberedText, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
 ) -> Iterator[tuple[np.ndarray, ...]]:
     """Columns of tokens, how many are left up to the order, and the sentence."""
     first, second = (None, None) if chosen is None else (x[side.ids] for x in chosen)
