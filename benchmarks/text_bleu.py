@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from qdtheory import text
-from qdtheory.text.ngrams import _keys, _starts
+from qdtheory.text.ngrams import _keys
+from qdtheory.text.postings import positions_of
 
 os.environ["OMP_NUM_THREADS"] = "2"  # fast-bleu reads it when it is imported
 try:
@@ -161,8 +162,9 @@ def self_bleu(size: int) -> None:
 
 
 def packed(corpus: text.Corpus, n: int) -> np.ndarray:
-    starts = _starts(corpus, n)
-    return _keys((corpus.tokens[starts + k] for k in range(n)), corpus.vocab_size)
+    starts = np.flatnonzero(positions_of(corpus, 1).remaining >= n)
+    columns = (corpus.tokens[starts + k] for k in range(n))
+    return _keys(columns, corpus.vocab_size)[0]
 
 
 def rates(candidates: text.Corpus, references: text.Corpus, n: int) -> None:

@@ -23,6 +23,7 @@ from .world.language_models import (
     LSTMLanguageModel as LSTMLanguageModel,
     oracle as oracle,
 )
+from .world.records import Estimate as Estimate
 from .world.spaces import TextSpace as TextSpace
 from .metrics.bleu import (
     expected_bleu as expected_bleu,

@@ -21,8 +21,8 @@ from qdtheory.text import (
     negative_repetition_rate,
     self_bleu,
 )
-from qdtheory.text.hashing import hashed
 from qdtheory.text.partial_sums import partial_sums
+from qdtheory.text.postings import hashed
 
 ROWS = rows_of("sample_sizes.csv")
 SIZES = 10**3, 10**4, 10**5, 10**6

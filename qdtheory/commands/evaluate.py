@@ -365,12 +365,12 @@ def _write_part(
     plan, corpora, real, references: str, numbers: tuple[int, int], output: Path
 ) -> None:
     """Count one part only, and write it to a file."""
+    from qdtheory.text.numbered import number_texts
     from qdtheory.text.part_files import count_part, job_of, write_part
-    from qdtheory.text.sides import sides_of
 
     part, num_parts = numbers
     job = job_of(plan, corpora, real, references, num_parts)
-    write_part(output, job, count_part(job, sides_of(corpora, real), part - 1))
+    write_part(output, job, count_part(job, number_texts(corpora, real), part - 1))
 
 
 # --- Writing ------------------------------------------------------------------------

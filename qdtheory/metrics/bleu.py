@@ -34,7 +34,7 @@ from qdtheory.metrics.bleu_formula import (
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import Number, check_distributions, check_positive
-from qdtheory.world.records import Record
+from qdtheory.world.records import Estimate
 from qdtheory.world.spaces import TextSpace
 
 
@@ -133,18 +133,6 @@ def check_references(name: str, number: Number) -> None:
 
 
 # --- Beyond the closed form ---------------------------------------------------------
-class Estimate(Record):
-    """Mean over independent draws.
-
-    Attributes:
-        value: the mean, one entry per order.
-        standard_error: estimated standard deviation of the mean.
-    """
-
-    value: Float[np.ndarray, " orders"]
-    standard_error: Float[np.ndarray, " orders"]
-
-
 def estimate_bleu(
     candidates: Int[ArrayLike, "draws length"],
     references: Int[ArrayLike, "draws references other_length"],
@@ -163,7 +151,8 @@ def estimate_bleu(
         smoothing: None, or "epsilon".
 
     Returns:
-        The means of BLEU-1 to BLEU-max_order with their standard errors.
+        The means of BLEU-1 to BLEU-max_order with their standard errors, and Student's
+        intervals at level 0.95.
 
     Raises:
         ValueError: wrong shapes, fewer than two draws, different numbers of draws, an
@@ -175,6 +164,8 @@ def estimate_bleu(
         >>> estimate_bleu(candidates, references, max_order=2).value.round(4).tolist()
         [0.6667, 0.5]
     """
+    from scipy.special import stdtrit  # late: slow to import
+
     texts, others = np.asarray(candidates), np.asarray(references)
     check_positive(max_order=max_order)
     check_smoothing(smoothing)
@@ -194,9 +185,9 @@ def estimate_bleu(
     place = np.abs(known - length[:, None]).argmin(axis=1)
     closest = known[np.arange(len(known)), place]
     scores = bleu_of_matches(matches(found, length, closest), smoothing)
-    return Estimate(
-        scores.mean(axis=1), scores.std(axis=1, ddof=1) / scores.shape[1] ** 0.5
-    )
+    mean, error = scores.mean(axis=1), scores.std(axis=1, ddof=1) / len(texts) ** 0.5
+    margin = stdtrit(len(texts) - 1, 0.975) * error
+    return Estimate(mean, mean - margin, mean + margin, error)
 
 
 def _found(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
@@ -294,7 +285,8 @@ def _against(
         most = counts[:, references].max(axis=1, keepdims=True)
         row[:] = np.minimum(counts, most).sum(axis=0)
     known = np.unique(lengths[references])
-    return matches(found, lengths, closest_length(lengths, known))
+    closest = closest_length(lengths, known).astype(int)
+    return matches(found, lengths, closest)
 
 
 def _pooled(

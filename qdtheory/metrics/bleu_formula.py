@@ -6,7 +6,7 @@ It needs NumPy only, so that the sample wing can be imported without JAX.
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 # NLTK's smoothing method 1 replaces a count of 0 by this.
 EPSILON = 0.1
@@ -44,13 +44,27 @@ def bleu_of_matches(
 
 
 def closest_length(
-    lengths: Int[np.ndarray, " texts"], known: Int[np.ndarray, " known"]
-) -> Int[np.ndarray, " texts"]:
-    """Closest of the known lengths to each length, the shorter on ties."""
-    right = np.searchsorted(known, lengths)
-    above = known.take(right, mode="clip")
-    below = known.take(right - 1, mode="clip")
-    return np.where(abs(below - lengths) <= abs(above - lengths), below, above)
+    lengths: Int[np.ndarray, " texts"],
+    known: Int[np.ndarray, " known"],
+    lone: Bool[np.ndarray, " texts"] | bool = False,
+) -> Float[np.ndarray, " texts"]:
+    """Closest of the known lengths, ascending, to each length, the shorter on ties.
+
+    A lone text is among the known ones, and the only one of its length: the closest is
+    another's, and NaN if there is none.
+
+    Example:
+        >>> closest_length(np.array([1, 4, 9]), np.array([3, 5])).tolist()
+        [3.0, 3.0, 5.0]
+        >>> lengths = np.array([1, 3, 4])
+        >>> closest_length(lengths, lengths, np.array([True, True, False])).tolist()
+        [3.0, 4.0, 4.0]
+    """
+    padded = np.concatenate([[-np.inf], known, [np.inf, np.inf]])
+    above = np.searchsorted(known, lengths) + 1
+    shorter, longer = padded[above - 1], padded[above + lone]
+    closest = np.where(lengths - shorter <= longer - lengths, shorter, longer)
+    return np.where(np.isinf(closest), np.nan, closest)
 
 
 def check_smoothing(smoothing: Smoothing) -> None:

@@ -1,5 +1,4 @@
 from .bhattacharyya import (
-    BhattacharyyaEstimate as BhattacharyyaEstimate,
     estimate_bhattacharyya as estimate_bhattacharyya,
 )
 from .bleu import (
@@ -24,13 +23,14 @@ from .draws import (
 )
 from .embeddings import embed as embed
 from .evaluation import evaluate as evaluate
-from .frechet import frechet_distance as frechet_distance
+from .features import (
+    frechet_distance as frechet_distance,
+    vendi_score as vendi_score,
+)
 from .intervals import (
-    ConfidenceInterval as ConfidenceInterval,
     bootstrap_interval as bootstrap_interval,
     jackknife_interval as jackknife_interval,
 )
-from .jaccard import jaccard_index as jaccard_index, ms_jaccard as ms_jaccard
 from .lm_scores import (
     FittedModel as FittedModel,
     LanguageModelScore as LanguageModelScore,
@@ -46,6 +46,8 @@ from .ngrams import (
     cnd as cnd,
     coverage_rate as coverage_rate,
     distinct as distinct,
+    jaccard_index as jaccard_index,
+    ms_jaccard as ms_jaccard,
     negative_repetition_rate as negative_repetition_rate,
     ngram_counts as ngram_counts,
     unique_ngrams as unique_ngrams,
@@ -74,4 +76,3 @@ from .repetition import (
 )
 from .report import Report as Report
 from .stored import stored_corpus as stored_corpus
-from .vendi import vendi_score as vendi_score

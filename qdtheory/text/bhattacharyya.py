@@ -10,28 +10,11 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.text.defaults import LEVEL
-from qdtheory.world.records import Record
+from qdtheory.text.intervals import check_level
+from qdtheory.world.records import Estimate
 
 # Two samples, and three inequalities each that may fail.
 EVENTS = 6
-
-
-class BhattacharyyaEstimate(Record):
-    """An estimated Bhattacharyya distance in nats, made by `estimate_bhattacharyya`.
-
-    Attributes:
-        distance: the estimate; infinite if one law gives all texts of the other 0.
-        low: lower limit of the distance, 0 at least.
-        high: upper limit, infinite where nothing is known.
-        bias: expected excess of the estimate, to the first order in 1/N and at the
-            estimated distance. Where it is not far below 1, the first order says
-            nothing but that the samples are too small.
-    """
-
-    distance: float
-    low: float
-    high: float
-    bias: float
 
 
 def estimate_bhattacharyya(
@@ -40,7 +23,7 @@ def estimate_bhattacharyya(
     model_log_p: Float[ArrayLike, " model"] | Sequence[int | float],
     model_log_q: Float[ArrayLike, " model"] | Sequence[int | float],
     level: float = LEVEL,
-) -> BhattacharyyaEstimate:
+) -> Estimate:
     r"""Bhattacharyya distance $-\log \sum \sqrt{P Q}$, from samples of both laws.
 
     $\hat B = -\frac12 (\log \frac1N \sum_i \sqrt{Q(x_i) / P(x_i)} + \log \frac1M
@@ -64,7 +47,10 @@ def estimate_bhattacharyya(
         level: the least coverage probability, in (0, 1).
 
     Returns:
-        The estimate with its interval, which is asymmetric, and its bias.
+        The estimate, infinite if one law gives all texts of the other 0. Its interval
+        is asymmetric: from 0 at least, to infinity where nothing is known. Where its
+        bias is not far below 1, the first order says nothing but that the samples are
+        too small. The standard error is that of the delta method.
 
     Raises:
         ValueError: no texts, two shapes of one sample, a log-probability that is NaN
@@ -82,14 +68,13 @@ def estimate_bhattacharyya(
         >>> x, y = (np.log([p, q])[:, rng.choice(3, 4000, p=law)] for law in (p, q))
         >>> found = estimate_bhattacharyya(*x, *y)
         >>> exact = -np.log(np.sqrt(p * q).sum())
-        >>> print(f"{found.distance:.3f} in [{found.low:.3f}, {found.high:.3f}]")
+        >>> print(f"{found.value:.3f} in [{found.low:.3f}, {found.high:.3f}]")
         0.071 in [0.022, 0.175]
         >>> print(f"{exact:.3f}, bias {found.bias:.1e}")
         0.070, bias 1.9e-05
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
-    log_means, sizes = [], []
+    check_level(level)
+    log_means, sizes, variance = [], [], 0.0
     for owner, other, own_log, other_log in (
         ("real_log_p", "real_log_q", real_log_p, real_log_q),
         ("model_log_q", "model_log_p", model_log_q, model_log_p),
@@ -107,14 +92,18 @@ def estimate_bhattacharyya(
                 f"{owner}: text {np.isneginf(own_log).argmax()} has probability 0 "
                 "under the law that it was drawn from"
             )
-        log_means.append(_log_mean_exp((other_log - own_log) / 2))
+        roots = (other_log - own_log) / 2
+        log_means.append(_log_mean_exp(roots))
         sizes.append(len(own_log))
+        variance += _relative_variance(roots) / (4 * len(own_log))
     distance, sizes = -np.mean(log_means), np.array(sizes)
     lowest, highest = _limits(np.exp(log_means), sizes, 1 - level)
     with np.errstate(divide="ignore", over="ignore"):  # infinite limit, infinite bias
         low, high = -np.log(highest), -np.log(lowest)
         bias = np.expm1(2 * max(distance, 0.0)) * (1 / sizes).sum() / 4
-    return BhattacharyyaEstimate(float(distance), float(low), float(high), float(bias))
+    return Estimate(
+        *map(float, (distance, low, high, np.sqrt(variance))), bias=float(bias)
+    )
 
 
 def _check_log_probabilities(name: str, logs: np.ndarray) -> None:
@@ -136,6 +125,14 @@ def _log_mean_exp(logs: np.ndarray) -> float:
     if np.isneginf(top):
         return -np.inf
     return float(top + np.log(np.exp(logs - top).mean()))
+
+
+def _relative_variance(logs: np.ndarray) -> float:
+    """Variance of numbers over their squared mean; NaN where it is not known."""
+    if len(logs) < 2 or np.isneginf(logs.max()):
+        return np.nan
+    scaled = np.exp(logs - logs.max())
+    return float(scaled.var(ddof=1) / scaled.mean() ** 2)
 
 
 def _limits(means: np.ndarray, sizes: np.ndarray, alpha: float) -> tuple[float, float]:

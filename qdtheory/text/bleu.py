@@ -25,7 +25,13 @@ from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.runs import orders, places, runs, windows_of
+from qdtheory.text.postings import (
+    positions_of,
+    postings,
+    postings_by_order,
+    token_sentences,
+)
+from qdtheory.text.self_matches import clipped_at_others
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
@@ -95,11 +101,11 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
             )
         return references
     corpus = as_corpus(references)
-    counted = list(orders(windows_of(corpus, max_order), max_order))
+    counted = list(postings_by_order(positions_of(corpus, max_order), max_order))
     return References(
-        ids={token: index for index, token in enumerate(corpus.vocabulary)},
-        keys=tuple(order.keys for order in counted),
-        most=tuple(np.maximum.reduceat(order.times, order.first) for order in counted),
+        ids=dict(zip(corpus.vocabulary, range(corpus.vocab_size))),
+        keys=tuple(found.keys for found in counted),
+        most=tuple(found.most for found in counted),
         lengths=np.unique(corpus.lengths),
     )
 
@@ -268,16 +274,7 @@ def self_bleu_scores(
 def aggregate_bleu(
     found: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
-    """BLEU of several candidates in one number for each order.
-
-    Args:
-        found: the statistics of each candidate.
-        smoothing: as in `bleu`.
-        aggregate: as in `bleu`.
-
-    Returns:
-        BLEU-1, BLEU-2, ..., each in [0, 1].
-    """
+    """BLEU of several candidates in one number for each order."""
     if aggregate == "mean":
         return bleu_of_matches(found, smoothing).mean(axis=-1)
     pooled = Matches(*(x.sum(axis=-1) for x in found))
@@ -293,27 +290,28 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
     tell(unlike(candidates.vocabulary, known.ids))
     ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
     tokens, base = np.array(ids)[candidates.tokens], unknown + 1
-    sentence, ends = places(candidates)
+    sentence, ends = token_sentences(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
-    found = np.zeros((max_order, len(lengths)))
+    clipped = np.zeros((max_order, len(lengths)))
     for n, (keys, most) in enumerate(zip(known.keys[:max_order], known.most)):
         if not len(keys):
             break
         # An n-gram occurs in the references only if its prefix of n - 1 tokens does.
-        whole = starts + n < ends[starts]
+        whole = np.flatnonzero(starts + n < ends[starts])
         starts, rank = starts[whole], rank[whole]
-        ngrams, order, rank = runs(
+        ngrams, order, rank = postings(
             rank * base + tokens[starts + n], size * base, sentence[starts]
         )
-        place = np.searchsorted(keys, ngrams.keys).clip(max=len(keys) - 1)
-        hit = keys[place] == ngrams.keys
-        limit = np.where(hit, most[place], 0)[ngrams.which]
-        clipped = np.minimum(ngrams.times, limit)
-        found[n] = np.bincount(ngrams.owner, clipped, len(lengths))
-        starts, rank = starts[order][hit[rank]], place[rank][hit[rank]]
+        index = np.searchsorted(keys, ngrams.keys).clip(max=len(keys) - 1)
+        hit = keys[index] == ngrams.keys
+        limit = np.where(hit, most[index], 0)[ngrams.ngram]
+        counts = np.minimum(ngrams.counts, limit)
+        clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
+        kept = np.flatnonzero(hit[rank])
+        starts, rank = starts[order[kept]], index[rank[kept]]
         size = len(keys)
-    return matches(found, lengths, closest_length(lengths, known.lengths))
+    return matches(clipped, lengths, closest_length(lengths, known.lengths))
 
 
 def _self_matches(
@@ -327,54 +325,16 @@ def _self_matches(
             "Self-BLEU needs another sentence to compare with, got one: give at least "
             "2 candidates, or a second sample as `against`"
         )
-    found = []
-    windows = windows_of(candidates, max_order)
-    for ngrams in orders(windows, max_order, shared=True):
-        first, which, times = ngrams.first, ngrams.which, ngrams.times
-        top = times == np.maximum.reduceat(times, first)[which]
-        second = np.maximum.reduceat(np.where(top, 0, times), first)
-        # Clip at the second largest count if the sentence alone attains the maximum.
-        alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
-        clipped = np.where(alone, second[which], times)
-        found.append(np.bincount(ngrams.owner, clipped, len(candidates)))
-    lengths = candidates.lengths
-    distinct, place, many = np.unique(lengths, return_inverse=True, return_counts=True)
-    return matches(np.array(found), lengths, closest_other(distinct, many)[place])
-
-
-def closest_other(
-    lengths: Int[np.ndarray, " lengths"], times: Int[np.ndarray, " lengths"]
-) -> Float[np.ndarray, " lengths"]:
-    """Closest length to each among the other sentences, the shorter on ties.
-
-    Args:
-        lengths: distinct lengths, ascending.
-        times: number of sentences of each length.
-
-    Returns:
-        The closest length for a sentence of each length; NaN where there is none.
-
-    Example:
-        >>> closest_other(np.array([1, 3, 4, 9]), np.array([1, 1, 2, 0])).tolist()
-        [3.0, 4.0, 4.0, nan]
-    """
-    there = times > 0
-    distinct, found = lengths[there], np.full(len(lengths), np.nan)
-    below = np.append(-np.inf, distinct[:-1])
-    above = np.append(distinct[1:], np.inf)
-    nearest = np.where(distinct - below <= above - distinct, below, above)
-    found[there] = np.where(times[there] > 1, distinct, nearest)
-    return found
+    positions, lengths = positions_of(candidates, max_order), candidates.lengths
+    clipped = np.zeros((max_order, len(lengths)))
+    for n, ngrams in enumerate(postings_by_order(positions, max_order, shared=True)):
+        counts = clipped_at_others(ngrams.counts, ngrams.first, ngrams.ngram)
+        clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
+    known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
+    return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
 
 
 def check_aggregate(aggregate: Aggregate) -> None:
-    """Raise unless the aggregate is known.
-
-    Args:
-        aggregate: the value passed by the caller.
-
-    Raises:
-        ValueError: it is neither "mean" nor "pooled".
-    """
+    """Raise unless the aggregate is known."""
     if aggregate not in ("mean", "pooled"):
         raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from qdtheory.text.numbered import NumberedText
 from qdtheory.text.partial_sums import PartialSums, count, merge
-from qdtheory.text.sides import Side
 from qdtheory.world.packages import required
 
 # More parts than threads, so that no thread waits long for the last part.
@@ -59,7 +59,7 @@ def num_parts_on(client: Any) -> int:
 
 def sums_on(
     client: Any,
-    sides: Mapping[str, Side],
+    sides: Mapping[str, NumberedText],
     max_order: int,
     averaged: bool,
     num_parts: int,

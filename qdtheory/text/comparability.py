@@ -6,11 +6,10 @@ import numpy as np
 
 from qdtheory.text.corpus import Corpus, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.looks import odd_ends, unlike
 from qdtheory.text.ngrams import Estimator, check_order
-from qdtheory.text.runs import changes, places
+from qdtheory.text.postings import changes, hashed, token_sentences
 
 # Share of sentences that stand in the references too, from which a report warns.
 MOSTLY = 0.5
@@ -191,7 +190,7 @@ def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, flo
 def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
     """A hash of each sentence; that two are alike by chance does not move a share."""
     for _, chunk in slices(corpus):
-        sentence, _ = places(chunk)
+        sentence, _ = token_sentences(chunk)
         place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
         sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
         yield np.diff(sums[chunk.offsets])

@@ -7,12 +7,11 @@ import numpy as np
 
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import (
-    ConfidenceInterval,
     check_level,
     interval_of,
     summed_variance,
 )
-from qdtheory.world.records import Record
+from qdtheory.world.records import Estimate, Record
 
 # Less of these is better; "-n" may follow.
 LOWER = (
@@ -54,7 +53,7 @@ class Comparison(Record):
     one: str
     other: str
     metrics: tuple[str, ...]
-    difference: ConfidenceInterval
+    difference: Estimate
     dependent: tuple[str, ...]
     paired: bool
     level: float

@@ -13,21 +13,11 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.text.corpus import check_whole
-from qdtheory.text.rarefaction import expected_distinct
+from qdtheory.text.ngrams import expected_distinct
 
 
 def class_counts(classes: Iterable[Any]) -> Counter[Hashable]:
     """Count the samples of each class.
-
-    Args:
-        classes: one class a sample: labels, strings, token lists, or a `Corpus`.
-
-    Returns:
-        The counts, in order of first occurrence.
-
-    Raises:
-        TypeError: a single string.
-        ValueError: there are no samples.
 
     Example:
         >>> class_counts(["a b", "a b", "c"])

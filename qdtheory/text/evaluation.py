@@ -39,17 +39,17 @@ from qdtheory.text.leave_out import (
 )
 from qdtheory.text.looks import told_later
 from qdtheory.text.ngrams import Estimator, check_estimator
+from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import (
-    Block,
+    CorpusSums,
+    GroupMatches,
     PartialSums,
-    Totals,
     count,
     merge,
     partial_sums,
     parts_for,
 )
 from qdtheory.text.report import Report
-from qdtheory.text.sides import sides_of
 from qdtheory.text.sources import is_file
 from qdtheory.text.stored import stored_corpus
 from qdtheory.text.support import unsupported, warnings_of
@@ -331,12 +331,12 @@ def counted(
     sums = plan.max_order, plan.averaged
     if client is not None:
         num_parts = num_parts_on(client)
-        sides = sides_of(candidates, references)
+        sides = number_texts(candidates, references)
         found = sums_on(client, sides, *sums, num_parts, step)
     else:
         texts = candidates, references, plan.max_order
         num_parts = 1 if memory is None else parts_for(memory, *texts)
-        sides = sides_of(candidates, references)
+        sides = number_texts(candidates, references)
 
         def one(part: int) -> PartialSums:
             if num_parts > 1:
@@ -349,7 +349,7 @@ def counted(
 
 
 def reported(
-    plan: Plan, totals: Totals, blocks: Mapping[str, Iterable[Block]]
+    plan: Plan, totals: CorpusSums, blocks: Mapping[str, Iterable[GroupMatches]]
 ) -> Report:
     """Compute metrics and intervals from all sums; blocks are read once, in order."""
     orders = range(1, plan.max_order + 1)
@@ -410,7 +410,11 @@ def reported(
 
 
 def _values(
-    plan: Plan, totals: Totals, name: str, blocks: Iterable[Block], drawn: list[int]
+    plan: Plan,
+    totals: CorpusSums,
+    name: str,
+    blocks: Iterable[GroupMatches],
+    drawn: list[int],
 ) -> np.ndarray:
     """All metrics of a text, without each of its groups, and of the references."""
     metrics = metrics_of_sums(totals, name, blocks, plan.smoothing, plan.estimator)

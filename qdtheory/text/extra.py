@@ -10,9 +10,8 @@ from qdtheory.text.bhattacharyya import estimate_bhattacharyya
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.embeddings import embed
-from qdtheory.text.frechet import frechet_distance
+from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
-    ConfidenceInterval,
     interval_of,
     random_groups,
     summed_variance,
@@ -20,14 +19,12 @@ from qdtheory.text.intervals import (
 from qdtheory.text.lm_scores import cross_entropy_of, fit_language_model, known_words
 from qdtheory.text.paired import paired_bleu_scores, rouge_scores
 from qdtheory.text.report import Report
-from qdtheory.text.vendi import vendi_score
+from qdtheory.world.records import Estimate
 
 BATCH_SIZE = 32  # less for a few sentences
 # Metrics of one candidate with their intervals, and without each group of its sentences
 # and of the references; None: these groups do not matter.
-Row: TypeAlias = tuple[
-    list[str], str, ConfidenceInterval, np.ndarray, np.ndarray | None
-]
+Row: TypeAlias = tuple[list[str], str, Estimate, np.ndarray, np.ndarray | None]
 
 
 def with_extra(
@@ -187,13 +184,13 @@ def _distances(plan, candidates, references: Corpus, given) -> Iterator[Row]:
         def distance(kept, real_kept, logs=logs):
             p, q, own_p, own_q = logs
             texts = p[real_kept], q[real_kept], own_p[kept], own_q[kept]
-            return [estimate_bhattacharyya(*texts).distance]
+            return [estimate_bhattacharyya(*texts).value]
 
         without = _without(distance, _groups(corpus), _groups(references))
         finite = all(np.isfinite(x).all() for x in without)
         error = np.sqrt(summed_variance(*without)[0]) if finite else np.array([np.nan])
-        value, low, high = np.array([[found.distance], [found.low], [found.high]])
-        interval = ConfidenceInterval(value, low, high, error)
+        value, low, high = np.array([[found.value], [found.low], [found.high]])
+        interval = Estimate(value, low, high, error)
         yield ["Bhattacharyya"], name, interval, without[0], without[1]
 
 
@@ -222,7 +219,7 @@ def _without(metrics: Callable, *groups: np.ndarray) -> list[np.ndarray]:
 
 def _jackknifed(
     metrics: Callable, level: float, bounds: tuple, *groups: np.ndarray
-) -> tuple[ConfidenceInterval, np.ndarray, np.ndarray | None]:
+) -> tuple[Estimate, np.ndarray, np.ndarray | None]:
     """The metrics of all rows with their interval, and without each group of a text."""
     value = np.asarray(metrics(*(np.arange(len(group)) for group in groups)), float)
     without = _without(metrics, *groups)
@@ -230,6 +227,6 @@ def _jackknifed(
     return interval, without[0], without[1] if len(without) > 1 else None
 
 
-def _joined(found: list[ConfidenceInterval]) -> ConfidenceInterval:
+def _joined(found: list[Estimate]) -> Estimate:
     parts = zip(*((x.value, x.low, x.high, x.standard_error) for x in found))
-    return ConfidenceInterval(*map(np.concatenate, parts))
+    return Estimate(*map(np.concatenate, parts), bias=None)

@@ -29,23 +29,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
-from qdtheory.world.records import Record
-
-
-class ConfidenceInterval(Record):
-    """A metric's value with a confidence interval for its expectation.
-
-    Attributes:
-        value: the metric on the full samples.
-        low: lower limit, one for each entry of the value.
-        high: upper limit.
-        standard_error: estimated standard deviation over samples.
-    """
-
-    value: Float[np.ndarray, "*entries"] | float
-    low: Float[np.ndarray, "*entries"] | float
-    high: Float[np.ndarray, "*entries"] | float
-    standard_error: Float[np.ndarray, "*entries"] | float
+from qdtheory.world.records import Estimate
 
 
 def jackknife_interval(
@@ -55,7 +39,7 @@ def jackknife_interval(
     num_groups: int | None = NUM_GROUPS,
     seed: int = 0,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
-) -> ConfidenceInterval:
+) -> Estimate:
     r"""Delete-a-group jackknife interval, which never repeats a sentence.
 
     Each corpus is split at random into G groups; $\theta_g$ is the metric without group
@@ -129,14 +113,6 @@ def random_groups(
 ) -> Int[np.ndarray, " sentences"]:
     """Deal sentences out to groups of equal size at random, as the jackknife does.
 
-    Args:
-        size: number of sentences.
-        num_groups: number of groups.
-        seed: seed of the deal, or a generator.
-
-    Returns:
-        The group of each sentence.
-
     Example:
         >>> random_groups(5, 2).tolist()
         [0, 0, 1, 0, 1]
@@ -150,12 +126,6 @@ def jackknife_variance(
 ) -> tuple[Any, int]:
     """Estimate a metric's variance from its values without each group.
 
-    Args:
-        left_out: the metric without each of G groups of equal size.
-
-    Returns:
-        The variance, one an entry of the metric, and its G - 1 degrees of freedom.
-
     Example:
         >>> jackknife_variance(np.array([1.0, 2.0, 3.0]))[1]
         2
@@ -168,13 +138,6 @@ def summed_variance(
     *left_out: Float[np.ndarray, "_ ..."],
 ) -> tuple[Any, Any]:
     """Estimate the variance that independent samples give a metric together.
-
-    Args:
-        left_out: for each sample the metric without each of its groups.
-
-    Returns:
-        The variance, one an entry of the metric, and Welch and Satterthwaite's degrees
-        of freedom.
 
     Example:
         >>> one, other = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
@@ -196,23 +159,12 @@ def interval_of(
     level: float = LEVEL,
     bounds: tuple[Any, Any] = (-np.inf, np.inf),
     rates: Any = False,
-) -> ConfidenceInterval:
+) -> Estimate:
     r"""Student's interval around a value, with a longer end outwards for rates.
 
     A rate of repeats is skewed, as a count of few events is: where it comes out too
     small, so does its variance, and $|v| + m$ is too low. So its outer end is
     $|v| e^{m / |v|}$, that of the logarithm.
-
-    Args:
-        value: the metric.
-        variance: its estimated variance.
-        degrees: degrees of freedom of the estimate, a number or one an entry.
-        level: the nominal coverage probability, in (0, 1).
-        bounds: the metric's range, see `jackknife_interval`.
-        rates: whether it is a rate, one for all or one an entry.
-
-    Returns:
-        The interval.
 
     Example:
         >>> found = interval_of(0.5, 0.01, degrees=19)
@@ -231,7 +183,7 @@ def interval_of(
         outer = np.where(rates, size * np.expm1(margin / size), margin)
     below, above = (np.where(value < 0, *x) for x in ((outer, margin), (margin, outer)))
     low, high = (np.clip(end, *bounds) for end in (value - below, value + above))
-    return ConfidenceInterval(value, low, high, error)
+    return Estimate(value, low, high, error)
 
 
 def bootstrap_interval(
@@ -240,7 +192,7 @@ def bootstrap_interval(
     level: float = LEVEL,
     num_resamples: int = 1000,
     seed: int = 0,
-) -> ConfidenceInterval:
+) -> Estimate:
     """Percentile bootstrap interval, resampling sentences with replacement.
 
     For means over sentences, such as `bleu` with fixed references. Invalid for metrics
@@ -285,18 +237,11 @@ def bootstrap_interval(
         ),
     )
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ConfidenceInterval(metric(*samples), low, high, values.std(axis=0, ddof=1))
+    return Estimate(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
 
 def check_level(level: float) -> None:
-    """Raise unless the level is a probability.
-
-    Args:
-        level: the value passed by the caller.
-
-    Raises:
-        ValueError: it is not between 0 and 1.
-    """
+    """Raise unless the level is a probability."""
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level}")
 

@@ -5,9 +5,8 @@ whole, to the last bit.
 """
 
 from collections.abc import Iterable
-from fractions import Fraction
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,12 +17,17 @@ from qdtheory.metrics.bleu_formula import (
     closest_length,
     matches,
 )
-from qdtheory.text.bleu import closest_other
-from qdtheory.text.jaccard import geometric_means
-from qdtheory.text.ngrams import Estimator, too_few_pairs, too_short
-from qdtheory.text.partial_sums import Block, Totals
-from qdtheory.text.rarefaction import expected_distinct
-from qdtheory.text.sides import Lengths
+from qdtheory.text.ngrams import (
+    Estimator,
+    NgramTotals,
+    coverage_of,
+    expected_distinct,
+    geometric_means,
+    jaccard_of,
+    ngram_totals,
+)
+from qdtheory.text.numbered import Lengths
+from qdtheory.text.partial_sums import CorpusSums, GroupMatches
 
 # The metrics, in the order of the rows that `metrics_of_sums` returns.
 KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
@@ -31,30 +35,18 @@ ROUNDING = 1e-9
 
 
 def metrics_of_sums(
-    totals: Totals,
+    totals: CorpusSums,
     name: str,
-    blocks: Iterable[Block],
+    blocks: Iterable[GroupMatches],
     smoothing: Smoothing,
     estimator: Estimator,
 ) -> Float[np.ndarray, "kinds orders subsets"]:
     """Compute all metrics of a text from the sums of all parts.
 
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-        blocks: what is known of its sentences, one block for each group.
-        smoothing: of BLEU and Self-BLEU, None or "epsilon".
-        estimator: of CR, NRR and CND; the sums must be of averaged counts if it is
-            "sentence-pairs", and of counts otherwise.
-
-    Returns:
-        A row for each of `KINDS`, and in it for each order the metric of the whole
-        text, without each group of its sentences, and without each group of the
-        references: NaN where too few of these are left. A text in one group is not left
-        out. BLEU is that against all references.
-
-    Raises:
-        ValueError: no sentence, or too few for pairs, has as many tokens as an order.
+    Returns a row for each of `KINDS`, and in it for each order the metric of the whole
+    text, without each group of its sentences, and without each group of the references:
+    NaN where too few of these are left. Sums must be of averaged counts if the
+    estimator is "sentence-pairs", and of counts otherwise.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -77,8 +69,8 @@ def metrics_of_sums(
     bleus = np.concatenate([bleus, np.repeat(bleus[..., :1], rests, axis=-1)], axis=-1)
     rates = []
     for n in range(1, num_orders + 1):
-        ours = _laws(n, lengths, estimator, sums.squares, sums.within)
-        real, *fewer = _laws(n, known, estimator, *totals.references, needed=False)
+        ours = _totals(n, lengths, estimator, sums.squares, sums.within)
+        real, *fewer = _totals(n, known, estimator, *totals.references)
         common, overlap, distinct, real_common, real_overlap = (
             x[n - 1].tolist()
             for x in (
@@ -86,11 +78,12 @@ def metrics_of_sums(
                 *(sums.real_common, sums.real_overlap),
             )
         )
-        whole = zip(ours, common, overlap, distinct)
-        less = zip(fewer, real_common[1:], real_overlap[1:], repeat(distinct[0]))
+        whole = zip(ours, repeat(real), common, overlap, distinct)
+        left = (None if x.lack else x for x in fewer)
+        less = zip(left, real_common[1:], real_overlap[1:])
         rates.append(
-            [_rates(law, real, *rest) for law, *rest in whole]
-            + [_rates(ours[0], law, *rest) for law, *rest in less]
+            [_rates(*each) for each in whole]
+            + [_rates(ours[0], *each, distinct[0]) for each in less]
         )
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
@@ -100,18 +93,11 @@ def metrics_of_sums(
     return scores
 
 
-def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
+def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
     """Count the groups of sentences that hold what the metrics of a text count.
 
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-
-    Returns:
-        By order, of how many groups an n-gram is repeated in another sentence of the
-        text ("repeated") or of the references ("real repeated"), stands in the other
-        text ("shared" and "real shared"), occurs before ("again") or in no other group
-        ("alone").
+    By order: of how many groups an n-gram is repeated in another sentence of the text
+    or the references, stands in the other text, occurs before or in no other group.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -143,18 +129,9 @@ def groups_seen(totals: Totals, name: str) -> dict[str, Int[np.ndarray, " orders
 
 
 def distinct_of_draws(
-    totals: Totals, name: str, n: int, draws: int
+    totals: CorpusSums, name: str, n: int, draws: int
 ) -> Float[np.ndarray, " subsets"]:
     """Compute how many n-grams of some are expected to be different, see `distinct_k`.
-
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-        n: the order.
-        draws: k, at most the n-grams of each subset, which `num_ngrams` tells.
-
-    Returns:
-        The number of the whole text, and of it without each group.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -175,15 +152,7 @@ def distinct_of_draws(
 
 
 def num_ngrams(lengths: Lengths, n: int) -> list[int]:
-    """Count the n-grams of a text, with repetition.
-
-    Args:
-        lengths: of its sentences.
-        n: the order.
-
-    Returns:
-        The number in the whole text, and without each group.
-    """
+    """Count the n-grams, with repetition, of a text and of it without each group."""
     ngrams = np.maximum(lengths.values - n + 1, 0)
     return [int(times @ ngrams) for times in _subsets(lengths.times)]
 
@@ -197,76 +166,36 @@ def _subsets(times: Int[np.ndarray, "groups lengths"]) -> list[np.ndarray]:
 # --- Rates of n-grams ---------------------------------------------------------------
 
 
-class _Law(NamedTuple):
-    """What the n-grams of one order of a text add up to."""
-
-    size: int  # number of sentences
-    total: int  # number of n-grams
-    mass: int  # what their values add up to
-    repetition: Any  # probability that two n-grams are equal
-
-
-def _law(
-    n: int,
-    lengths: np.ndarray,
-    times: np.ndarray,
-    estimator: Estimator,
-    squares: Any,
-    within: Any,
-) -> _Law:
-    ngrams = np.maximum(lengths - n + 1, 0)
-    written = int(times[ngrams > 0].sum())
-    total, own = ((times * ngrams**power).sum().item() for power in (1, 2))
-    if not total:
-        raise too_short(n, int(lengths[times > 0].max()))
-    if estimator == "plug-in":
-        return _Law(int(times.sum()), total, total, Fraction(squares, total**2))
-    if written < 2:
-        raise too_few_pairs(n)
-    if estimator == "sentence-pairs":
-        total_pairs = written * (written - 1)
-        return _Law(int(times.sum()), total, written, (squares - within) / total_pairs)
-    repetition = Fraction(squares - within, total**2 - own)
-    return _Law(int(times.sum()), total, total, repetition)
-
-
-def _laws(
+def _totals(
     n: int,
     lengths: Lengths,
     estimator: Estimator,
     squares: np.ndarray,
     within: np.ndarray,
-    needed: bool = True,
-) -> list[Any]:
-    """The law of a text, and without each group: None where none is left or needed."""
-    found: list[_Law | None] = []
-    known = _subsets(lengths.times), squares[n - 1].tolist(), within[n - 1].tolist()
-    for times, *sums in zip(*known):
-        try:
-            found.append(_law(n, lengths.values, times, estimator, *sums))
-        except ValueError:
-            if needed or not found:
-                raise
-            found.append(None)
-    return found
+) -> list[NgramTotals]:
+    """What the n-grams of a text add up to, and without each group."""
+    sums = squares[n - 1].tolist(), within[n - 1].tolist()
+    return [
+        ngram_totals(n, lengths.values, times, estimator, *some)
+        for times, *some in zip(_subsets(lengths.times), *sums)
+    ]
 
 
 def _rates(
-    ours: _Law, real: _Law | None, common: Any, overlap: int, distinct: int
+    ours: NgramTotals, real: NgramTotals | None, common: Any, overlap: int, kinds: int
 ) -> list[float]:
     """CR, NRR, CND, distinct and the Jaccard index."""
-    diversity = -float(ours.repetition), distinct / ours.total
+    repetition, distinct = ours.repetition, kinds / ours.num_ngrams
     if real is None:
-        return [np.nan, diversity[0], np.nan, diversity[1], np.nan]
-    masses = ours.mass * real.mass
-    coverage = Fraction(common, masses) if isinstance(common, int) else common / masses
-    union = ours.total * real.size + real.total * ours.size - overlap
+        return [np.nan, -float(repetition), np.nan, distinct, np.nan]
+    both = repetition + real.repetition
+    coverage = coverage_of(common, ours, real)
     return [
         float(coverage),
-        diversity[0],
-        float(ours.repetition + real.repetition - 2 * coverage),
-        diversity[1],
-        overlap / union,
+        -float(repetition),
+        float(both - 2 * coverage),
+        distinct,
+        jaccard_of(overlap, ours, real),
     ]
 
 
@@ -275,17 +204,20 @@ def _rates(
 
 def _bleus(
     lengths: Lengths,
-    blocks: Iterable[Block],
+    blocks: Iterable[GroupMatches],
     reference_lengths: Lengths,
     num_orders: int,
     smoothing: Smoothing,
 ) -> Float[np.ndarray, "2 orders subsets"]:
     """Mean scores of the sentences, of all groups and without each."""
     num_groups = len(lengths.times)
-    closest = [
-        closest_other(lengths.values, times) for times in _subsets(lengths.times)
-    ]
-    closest = np.array(closest)
+    values = lengths.values
+    closest = np.array(
+        [
+            closest_length(values, values[times > 0], lone=times == 1)
+            for times in _subsets(lengths.times)
+        ]
+    )
     # Sums of scores by group, and what those of other groups gain without each.
     sums = np.zeros((2, num_orders, num_groups))
     gains = np.zeros((num_orders, num_groups))
@@ -309,7 +241,7 @@ def _bleus(
 
 
 def _gains(
-    block: Block,
+    block: GroupMatches,
     group: int,
     closest: np.ndarray,
     scores: np.ndarray,

@@ -19,10 +19,9 @@ from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.looks import tell, unlike
 from qdtheory.world.language_models import LSTMLanguageModel
-from qdtheory.world.records import Record
+from qdtheory.world.records import Estimate, Record
 
 UNKNOWN = "<unk>"
 ROWS = 256
@@ -58,8 +57,8 @@ class LanguageModelScore(Record):
         unknown: share of the tokens that are not in the model's vocabulary.
     """
 
-    per_text: ConfidenceInterval
-    per_token: ConfidenceInterval
+    per_text: Estimate
+    per_token: Estimate
     unknown: float
 
 
@@ -321,9 +320,9 @@ def _nats(
     return nats, num_predicted(corpus, max_length)
 
 
-def _ratio(nats: np.ndarray, units: np.ndarray) -> ConfidenceInterval:
+def _ratio(nats: np.ndarray, units: np.ndarray) -> Estimate:
     """Ratio of two totals over texts, with an interval by the delta method."""
     value = float(nats.sum() / units.sum())
     error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
     margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
-    return ConfidenceInterval(value, value - margin, value + margin, error)
+    return Estimate(value, value - margin, value + margin, error)

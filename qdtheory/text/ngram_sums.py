@@ -9,52 +9,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qdtheory.text.runs import Runs, changes
+from qdtheory.text.numbered import NumberedText
+from qdtheory.text.postings import Postings, changes
 from qdtheory.text.self_matches import self_matches
-from qdtheory.text.sides import Side
 
 SMALL = 256  # counts below have a table
 COUNT_BITS = 40  # of a count in a code, below its subset
 
 
-class _Own(NamedTuple):
-    """The runs of one text among those of all."""
+class TextNgrams(NamedTuple):
+    """The n-grams of one order of one text: in its sentences, their groups, and in all.
 
-    which: np.ndarray
-    owner: np.ndarray
-    times: np.ndarray
-    values: np.ndarray  # times, or times over the number of n-grams of the sentence
-
-
-class Parts(NamedTuple):
-    """The n-grams of one text, and how often each is in each group of its sentences.
-
-    A part is an n-gram in a group. Sentences stand group after group, and so do the
-    parts of an n-gram.
+    Sentences stand group after group, and so do the groups of an n-gram. Values are
+    counts, or counts over the number of n-grams of the sentence.
     """
 
-    which: np.ndarray  # of each n-gram, its place among those of all texts
-    first: np.ndarray  # of each n-gram, its first part
-    total: np.ndarray  # of each n-gram
-    value: np.ndarray  # the same of values
-    ngram: np.ndarray  # of each part
-    group: np.ndarray
+    text: NumberedText
+    posting: np.ndarray  # for each n-gram of a sentence its number among all texts'
+    sentence: np.ndarray
     counts: np.ndarray
     values: np.ndarray
-
-
-class Known(NamedTuple):
-    """The references' n-grams of one order, those of any text in their places."""
-
-    most: np.ndarray  # largest count in one sentence
-    counts: np.ndarray
+    numbers: np.ndarray  # of each n-gram, its number among those of all texts
+    first: np.ndarray  # of each n-gram, its first group
+    total: np.ndarray  # count of each n-gram
     value: np.ndarray
-    parts: Parts
-    sums: list[np.ndarray]  # `squares` and `within`
-    side: Side
+    ngram: np.ndarray  # for each n-gram of a group its place in `numbers`
+    group: np.ndarray
+    group_counts: np.ndarray
+    group_values: np.ndarray
+    most: np.ndarray  # largest count in one sentence, of the n-grams of all texts
+    all_counts: np.ndarray  # counts of the n-grams of all texts
+    all_values: np.ndarray
 
 
-class Added(NamedTuple):
+class OrderSums(NamedTuple):
     """What the n-grams of one order add to a text's sums."""
 
     sums: list[np.ndarray]
@@ -64,184 +52,150 @@ class Added(NamedTuple):
     spectrum: tuple[np.ndarray, np.ndarray]  # codes of subset and count, how many
 
 
-def _own(found: Runs, side: Side, n: int, averaged: bool) -> _Own:
-    last = side.first + side.size
-    kept = np.flatnonzero((found.owner >= side.first) & (found.owner < last))
-    owner, times = found.owner[kept] - side.first, found.times[kept]
-    values = times / (side.lengths[owner] - n + 1) if averaged else times
-    return _Own(found.which[kept], owner, times.astype(np.int32), values)
-
-
-def known_of(found: Runs, side: Side, n: int, averaged: bool) -> Known:
-    """Gather what is needed of the references' n-grams.
-
-    Args:
-        found: the n-grams of one order of all texts.
-        side: the references.
-        n: the order.
-        averaged: whether counts are divided by the n-grams of their sentence.
-
-    Returns:
-        Their counts, each n-gram of any text in its place.
-    """
-    own = _own(found, side, n, averaged)
-    parts = _parts(own, side)
-    most = np.maximum.reduceat(own.times, np.flatnonzero(changes(own.which)))
-    counts, value = _placed(found, parts)
-    return Known(
-        most=_in_place(found, parts, most),
-        counts=counts,
-        value=value,
-        parts=parts,
-        sums=_repeats(own, parts, side),
-        side=side,
-    )
-
-
-def added_of(found: Runs, side: Side, known: Known, n: int, averaged: bool) -> Added:
-    """Add up what the n-grams of one order are in a text.
-
-    Args:
-        found: the n-grams of this order of all texts.
-        side: the text.
-        known: the references.
-        n: the order.
-        averaged: whether counts are divided by the n-grams of their sentence.
-
-    Returns:
-        Sums of the text and of it without each group, and matches of its sentences.
-    """
-    own = _own(found, side, n, averaged)
-    parts = _parts(own, side)
-    alike, lost = self_matches(own.which, own.owner, own.times, side.groups[own.owner])
-    # Clipped matches are at most as many as the sentence has tokens.
-    dtype = np.min_scalar_type(side.lengths.max())
-
-    def by_sentence(matches: np.ndarray) -> np.ndarray:
-        return np.bincount(own.owner, matches, side.size).astype(dtype)
-
-    alone = parts.first[np.diff(parts.first, append=len(parts.ngram)) == 1]
-    ones = np.ones(len(alone), int)
-    counts, value = _placed(found, parts)
-    sums = [
-        _without(len(parts.which), parts.group[alone], ones, side),
-        *_repeats(own, parts, side),
-        _common(parts, side, known.value),
-        _overlap(parts, side, known.counts, known.side.size),
-        _common(known.parts, known.side, value),
-        _overlap(known.parts, known.side, counts, side.size),
-    ]
-    return Added(
-        sums=sums,
-        bleu=by_sentence(np.minimum(own.times, known.most[own.which])),
-        self_bleu=by_sentence(alike),
-        lost=lost,
-        spectrum=_spectrum(parts, side.num_groups),
-    )
-
-
-def _parts(own: _Own, side: Side) -> Parts:
-    new, groups = changes(own.which), side.groups[own.owner]
+def text_ngrams(
+    found: Postings, text: NumberedText, n: int, averaged: bool
+) -> TextNgrams:
+    """Gather what belongs to one text of the n-grams of all texts."""
+    last = text.first + text.size
+    kept = np.flatnonzero((found.sentence >= text.first) & (found.sentence < last))
+    posting, sentence = found.ngram[kept], found.sentence[kept] - text.first
+    counts = found.counts[kept].astype(np.int32)
+    new, groups = changes(posting), text.groups[sentence]
     starts = np.flatnonzero(new | changes(groups))
     first = np.flatnonzero(new[starts])
-    counts = values = _sums_of(own.times, starts)
-    total = value = np.add.reduceat(counts, first)
-    if own.values.dtype.kind == "f":
-        values = _sums_of(own.values, starts)
-        value = np.add.reduceat(values, first)
-    return Parts(
-        which=own.which[starts[first]],
-        first=first,
-        total=total,
-        value=value,
-        ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
-        group=groups[starts],
+    numbers = posting[starts[first]]
+
+    def of_all(values: np.ndarray) -> np.ndarray:
+        array = np.zeros(len(found.keys), values.dtype)
+        array[numbers] = values
+        return array
+
+    def summed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By group, by n-gram, and by n-gram of all texts; of integers in 64 bits."""
+        dtype = np.result_type(values, np.int64)
+        by_group = np.add.reduceat(values, starts, dtype=dtype)
+        by_ngram = np.add.reduceat(by_group, first)
+        return by_group, by_ngram, of_all(by_ngram)
+
+    values, count_sums = counts, summed(counts)
+    value_sums = count_sums
+    if averaged:
+        values = counts / (text.lengths[sentence] - n + 1)
+        value_sums = summed(values)
+    return TextNgrams(
+        text=text,
+        posting=posting,
+        sentence=sentence,
         counts=counts,
         values=values,
+        numbers=numbers,
+        first=first,
+        total=count_sums[1],
+        value=value_sums[1],
+        ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
+        group=groups[starts],
+        group_counts=count_sums[0],
+        group_values=value_sums[0],
+        most=of_all(np.maximum.reduceat(counts, np.flatnonzero(new))),
+        all_counts=count_sums[2],
+        all_values=value_sums[2],
     )
 
 
-def _placed(found: Runs, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and values of a text's n-grams, those of all texts in their places."""
-    counts = value = _in_place(found, parts, parts.total)
-    if parts.value is not parts.total:
-        value = _in_place(found, parts, parts.value)
-    return counts, value
+def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
+    """Add up a text, whole and without each group, and the matches of its sentences."""
+    text = ours.text
+    alike, lost = self_matches(
+        ours.posting, ours.sentence, ours.counts, text.groups[ours.sentence]
+    )
+    # Clipped matches are at most as many as the sentence has tokens.
+    dtype = np.min_scalar_type(text.lengths.max())
+
+    def by_sentence(matches: np.ndarray) -> np.ndarray:
+        return np.bincount(ours.sentence, matches, text.size).astype(dtype)
+
+    alone = ours.first[np.diff(ours.first, append=len(ours.ngram)) == 1]
+    ones = np.ones(len(alone), int)
+    sums = [
+        _without(len(ours.numbers), ours.group[alone], ones, text),
+        *repeats(ours),
+        _common(ours, real),
+        _overlap(ours, real),
+        _common(real, ours),
+        _overlap(real, ours),
+    ]
+    return OrderSums(
+        sums=sums,
+        bleu=by_sentence(np.minimum(ours.counts, real.most[ours.posting])),
+        self_bleu=by_sentence(alike),
+        lost=lost,
+        spectrum=_spectrum(ours),
+    )
 
 
-def _in_place(found: Runs, parts: Parts, values: np.ndarray) -> np.ndarray:
-    array = np.zeros(len(found.keys), values.dtype)
-    array[parts.which] = values
-    return array
-
-
-def _without(whole: Any, group: np.ndarray, loss: np.ndarray, side: Side) -> np.ndarray:
-    """A sum over all groups, and without each, which loses so much."""
-    return whole - np.append(0, _by_group(group, loss, side.num_groups))
-
-
-def _repeats(own: _Own, parts: Parts, side: Side) -> list[np.ndarray]:
-    """The sums `squares` and `within`."""
-    value, x, squares = parts.value, parts.values, _squares(own.values)
-    loss = x * (2 * value[parts.ngram] - x)
+def repeats(ours: TextNgrams) -> list[np.ndarray]:
+    """The sums `squares` and `within` of a text, and without each group."""
+    text, value, x = ours.text, ours.value, ours.group_values
+    squares = np.square(ours.values, dtype=np.result_type(ours.values, np.int64))
+    loss = x * (2 * value[ours.ngram] - x)
     return [
-        _without((value**2).sum(), parts.group, loss, side),
-        _without(squares.sum(), side.groups[own.owner], squares, side),
+        _without((value**2).sum(), ours.group, loss, text),
+        _without(squares.sum(), text.groups[ours.sentence], squares, text),
     ]
 
 
-def _common(parts: Parts, side: Side, other: np.ndarray) -> np.ndarray:
-    """The sum of products of values of a text and another's, without each group."""
-    theirs = other[parts.which]
-    loss = parts.values * theirs[parts.ngram]
-    return _without((parts.value * theirs).sum(), parts.group, loss, side)
+def _without(
+    whole: Any, group: np.ndarray, loss: np.ndarray, text: NumberedText
+) -> np.ndarray:
+    """A sum over all groups, and without each, which loses so much."""
+    return whole - np.append(0, _by_group(group, loss, text.num_groups))
 
 
-def _sums_of(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Sums from each start to the next, of integers in 64 bits."""
-    return np.add.reduceat(values, starts, dtype=np.result_type(values, np.int64))
+def _common(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
+    """The sum of products of values of two texts, without each group of the first."""
+    theirs = other.all_values[ours.numbers]
+    loss = ours.group_values * theirs[ours.ngram]
+    return _without((ours.value * theirs).sum(), ours.group, loss, ours.text)
 
 
-def _squares(values: np.ndarray) -> np.ndarray:
-    return np.square(values, dtype=np.result_type(values, np.int64))
-
-
-def _overlap(parts: Parts, side: Side, other: np.ndarray, size: int) -> np.ndarray:
+def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
-    theirs, ours = other[parts.which], parts.total * size
+    text, size = ours.text, other.text.size
+    theirs, counts = other.all_counts[ours.numbers], ours.total * size
     shared = theirs > 0
-    sizes = side.size - np.append(0, np.diff(side.bounds))
+    sizes = text.size - np.append(0, np.diff(text.bounds))
     # Groups have at most two sizes.
     whole = {
         rest: np.minimum(
-            ours, theirs * rest, where=shared, out=np.zeros_like(ours)
+            counts, theirs * rest, where=shared, out=np.zeros_like(counts)
         ).sum()
         for rest in np.unique(sizes)
     }
-    kept = np.flatnonzero(shared[parts.ngram])
-    ngram, group = parts.ngram[kept], parts.group[kept]
+    kept = np.flatnonzero(shared[ours.ngram])
+    ngram, group = ours.ngram[kept], ours.group[kept]
     limit = theirs[ngram] * sizes[1:][group]
-    left = ours[ngram] - parts.counts[kept] * size
-    loss = np.minimum(ours[ngram], limit) - np.minimum(left, limit)
+    left = counts[ngram] - ours.group_counts[kept] * size
+    loss = np.minimum(counts[ngram], limit) - np.minimum(left, limit)
     found = np.array([whole[rest] for rest in sizes])
-    found[1:] -= _by_group(group, loss, side.num_groups)
+    found[1:] -= _by_group(group, loss, text.num_groups)
     return found
 
 
-def _spectrum(parts: Parts, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
+def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
     """How many n-grams have which count, of all groups and without each.
 
     Without a group only its own n-grams have another count. Small counts, which most
     n-grams have, are told by a table, the others by a sort.
     """
-    total, before = parts.total, parts.total[parts.ngram]
-    subset = parts.group.astype(np.int64) + 1
+    num_groups = ours.text.num_groups
+    total, before = ours.total, ours.total[ours.ngram]
+    subset = ours.group.astype(np.int64) + 1
     table, codes, numbers = _tallied(np.zeros_like(total), total, num_groups)
     table[1:] = table[0]
     subsets = np.arange(num_groups + 1)
     every = [(subsets[:, None] << COUNT_BITS | codes).ravel()]
     many = [np.tile(numbers, len(subsets))]
-    for sign, changed in ((-1, before), (1, before - parts.counts)):
+    for sign, changed in ((-1, before), (1, before - ours.group_counts)):
         own, codes, numbers = _tallied(subset, changed, num_groups)
         table += sign * own
         every.append(codes)

@@ -1,4 +1,4 @@
-r"""Coverage, repetition and their divergence on the n-grams of corpora.
+r"""Coverage, repetition, their divergence and overlap, on the n-grams of corpora.
 
 The exact wing's functions of the same names take the n-gram distributions of a whole
 space. The plug-in estimator uses the frequencies of a sample. Their squared norm is
@@ -17,19 +17,20 @@ differ in length. A sentence of fewer than n tokens, such as an empty one, has n
 n-grams, $T_s = 0$, and does not contribute.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
 from itertools import repeat
 from numbers import Integral
-from typing import TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
-from qdtheory.text.defaults import ESTIMATOR, Estimator
+from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
 from qdtheory.text.looks import tell, unlike
+from qdtheory.text.postings import Postings, changes, postings, token_sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +41,7 @@ class NgramCounts:
         ngrams: token ids, one row per n-gram, in lexicographic order.
         counts: number of occurrences of each.
         corpus: the sentences counted.
+        postings: the counts in each sentence.
 
     Example:
         >>> table = ngram_counts(["a b a b", "b a"], 2)
@@ -52,6 +54,7 @@ class NgramCounts:
     ngrams: Int[np.ndarray, "distinct n"]
     counts: Int[np.ndarray, " distinct"]
     corpus: Corpus
+    postings: Postings
 
     @property
     def vocabulary(self) -> tuple[Token, ...]:
@@ -72,17 +75,6 @@ class NgramCounts:
     def frequencies(self) -> Float[np.ndarray, " distinct"]:
         """Counts divided by their total."""
         return self.counts / self.total
-
-    @cached_property
-    def by_sentence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nonzero counts per sentence: row of the n-gram, sentence, count."""
-        starts = _starts(self.corpus, self.n)
-        columns = (self.corpus.tokens[starts + k] for k in range(self.n))
-        _, row = np.unique(_keys(columns, self.corpus.vocab_size), return_inverse=True)
-        sentence = np.searchsorted(self.corpus.offsets, starts, side="right") - 1
-        size = len(self.counts)
-        pairs, counts = np.unique(sentence * size + row, return_counts=True)
-        return pairs % size, pairs // size, counts
 
     def __repr__(self) -> str:
         return (
@@ -117,20 +109,16 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
         return texts
     corpus = as_corpus(texts)
-    starts = _starts(corpus, n)
+    sentence, ends = token_sentences(corpus)
+    starts = np.flatnonzero(np.arange(corpus.num_tokens) + n <= ends)
     if not len(starts):
-        raise too_short(n, corpus.lengths.max())
-    base = corpus.vocab_size
-    keys = _keys((corpus.tokens[starts + k] for k in range(n)), base)
-    if _fits(base**n):  # sorting without positions is ten times faster
-        keys, counts = np.unique(keys, return_counts=True)
-        ngrams = np.empty((len(keys), n), np.int32)
-        for column in reversed(range(n)):
-            keys, ngrams[:, column] = np.divmod(keys, base)
-    else:
-        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        ngrams = corpus.tokens[starts[first][:, None] + np.arange(n)]
-    return NgramCounts(ngrams, counts, corpus)
+        longest = corpus.lengths.max()
+        raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")
+    keys, size = _keys((corpus.tokens[starts + k] for k in range(n)), corpus.vocab_size)
+    found, order, rank = postings(keys, size, sentence[starts])
+    new = np.flatnonzero(changes(rank))
+    ngrams = corpus.tokens[starts[order[new]][:, None] + np.arange(n)]
+    return NgramCounts(ngrams, np.diff(new, append=len(rank)), corpus, found)
 
 
 def coverage_rate(
@@ -173,10 +161,8 @@ def coverage_rate(
         >>> coverage_rate(["a", "b b b"], ["a"], 1, estimator="sentence-pairs")
         0.5
     """
-    ours, theirs = _tables(n, estimator, candidates, references)
-    rows, others = shared_ngrams(ours, theirs)
-    q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
-    return float(np.sum(q[rows] * p[others]))
+    tables, totals = _totals(n, estimator, candidates, references)
+    return float(_coverage(tables, totals))
 
 
 def negative_repetition_rate(
@@ -215,9 +201,8 @@ def negative_repetition_rate(
         >>> negative_repetition_rate(["a b", "a c"], 1, estimator="plug-in")
         -0.375
     """
-    (table,) = _tables(n, estimator, candidates)
-    q = _frequencies(table, estimator)
-    return _excess(table, estimator) - float(np.sum(q**2))
+    _, (ours,) = _totals(n, estimator, candidates)
+    return -float(ours.repetition)
 
 
 def cnd(
@@ -228,8 +213,8 @@ def cnd(
 ) -> float:
     r"""Squared distance of the n-gram frequencies, the divergence of CR and NRR.
 
-    $CND_n = \sum_g (q_g - p_g)^2$, computed as a sum of squares: the equal expression
-    $-2 CR_n(q, p) - NRR_n(q) - NRR_n(p)$ loses precision near zero.
+    $CND_n = \sum_g (q_g - p_g)^2$, computed as $-2 CR_n(q, p) - NRR_n(q) - NRR_n(p)$
+    in fractions, which lose no precision near zero; of sentence averages in 64 bits.
 
     Args:
         candidates: a `Corpus`, list of strings, list of token lists, or table.
@@ -258,13 +243,9 @@ def cnd(
         >>> cnd(["a", "b"], ["a", "b"], 1, estimator="plug-in")
         0.0
     """
-    ours, theirs = _tables(n, estimator, candidates, references)
-    rows, others = shared_ngrams(ours, theirs)
-    q, p = _frequencies(ours, estimator), _frequencies(theirs, estimator)
-    q[rows] -= p[others]
-    p[others] = 0
-    excess = _excess(ours, estimator) + _excess(theirs, estimator)
-    return float(np.sum(q**2) + np.sum(p**2)) - excess
+    tables, (ours, real) = _totals(n, estimator, candidates, references)
+    repetition = ours.repetition + real.repetition
+    return float(repetition - 2 * _coverage(tables, (ours, real)))
 
 
 def unique_ngrams(candidates: Countable, n: int) -> int:
@@ -315,144 +296,270 @@ def distinct(candidates: Countable, n: int) -> float:
     return len(table.counts) / table.total
 
 
-def _tables(n: int, estimator: Estimator, *texts: Countable) -> list[NgramCounts]:
-    check_estimator(estimator)
-    return [ngram_counts(x, n) for x in texts]
+def jaccard_index(candidates: Countable, references: Countable, n: int) -> float:
+    r"""Jaccard index of the n-gram multisets of two corpora, counted per sentence.
 
-
-def _frequencies(table: NgramCounts, estimator: Estimator) -> np.ndarray:
-    if estimator != "sentence-pairs":
-        return table.frequencies
-    row, sentence, counts = table.by_sentence
-    totals = np.bincount(sentence, counts)
-    sums = np.bincount(row, counts / totals[sentence])
-    return sums / np.count_nonzero(totals)
-
-
-def _excess(table: NgramCounts, estimator: Estimator) -> float:
-    """Contribution of within-sentence pairs to the squared norm of the frequencies."""
-    if estimator == "plug-in":
-        return 0.0
-    _, sentence, weights = table.by_sentence
-    masses = np.bincount(sentence, weights)
-    if np.count_nonzero(masses) < 2:
-        raise too_few_pairs(table.n)
-    if estimator == "sentence-pairs":
-        weights, masses = weights / masses[sentence], (masses > 0).astype(float)
-    together = np.sum(_frequencies(table, estimator) ** 2)
-    squares = np.sum(masses**2)
-    share = squares / masses.sum() ** 2
-    return float((np.sum(weights**2) / squares - together) * share / (1 - share))
-
-
-def too_short(n: int, longest: int) -> ValueError:
-    """Make the error for texts without an n-gram of some order.
+    $J_n = \sum_g \min(a_g, b_g) / \sum_g \max(a_g, b_g)$, where $a_g$, $b_g$ are the
+    counts of g in the two corpora divided by their numbers of sentences. Empty
+    sentences have no n-grams but count as sentences.
 
     Args:
-        n: the order.
-        longest: the greatest length of a sentence.
+        candidates: a `Corpus`, list of strings, list of token lists, or table.
+        references: real text in the same form.
+        n: the order, at least 1.
 
     Returns:
-        The error.
+        A number in [0, 1]; 1 iff the counts per sentence are equal.
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; or strings against token ids.
+
+    References:
+        Montahaei et al. 2019, equation 1.
+
+    Example:
+        >>> jaccard_index(["a b", "a c"], ["a b c"], 2)
+        0.2
     """
-    return ValueError(f"no sentence has {n} tokens: the longest has {longest}")
+    (q, p), (ours, real) = _totals(n, "plug-in", candidates, references)
+    rows, others = shared_ngrams(q, p)
+    a, b = q.counts[rows] * len(p.corpus), p.counts[others] * len(q.corpus)
+    return jaccard_of(int(np.minimum(a, b).sum()), ours, real)
 
 
-def too_few_pairs(n: int) -> ValueError:
-    """Make the error for texts with n-grams in one sentence only.
+def ms_jaccard(
+    candidates: Texts, references: Texts, max_order: int = MAX_ORDER
+) -> Float[np.ndarray, " orders"]:
+    r"""Geometric means of the Jaccard indices of orders 1 to n.
+
+    $\mathrm{MSJ}_n = (J_1 \cdots J_n)^{1/n}$. Symmetric; increases with the number of
+    sentences and depends on their lengths: only compare samples of equal size.
 
     Args:
-        n: the order.
+        candidates: a `Corpus`, list of strings or list of token lists.
+        references: real text in the same form.
+        max_order: highest order of the n-grams, at least 1.
 
     Returns:
-        The error.
+        MS-Jaccard-1 to MS-Jaccard-max_order, each in [0, 1]; 1 for equal corpora.
+
+    Raises:
+        TypeError: see `ngram_counts`.
+        ValueError: see `ngram_counts`; or strings against token ids.
+
+    References:
+        Montahaei et al. 2019, section 3.2.1.
+
+    Example:
+        >>> ms_jaccard(["a b", "a c"], ["a b c"], max_order=2).round(4).tolist()
+        [0.6667, 0.3651]
     """
-    return ValueError(
-        f"pairs need at least two sentences with {n} tokens, got one: give more "
-        "sentences, or take the estimator plug-in"
+    check_order(max_order, "max_order")
+    left, right = as_corpus(candidates), as_corpus(references)
+    orders = range(1, max_order + 1)
+    return geometric_means([jaccard_index(left, right, n) for n in orders])
+
+
+def geometric_means(values: Sequence[float]) -> Float[np.ndarray, " values"]:
+    """Geometric means of the first 1, 2, ... of some nonnegative numbers.
+
+    Example:
+        >>> geometric_means([4.0, 1.0, 0.0]).round(12).tolist()
+        [4.0, 2.0, 0.0]
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(values)
+    return np.exp(np.cumsum(logs) / np.arange(1, len(values) + 1))
+
+
+# --- Sums over the n-grams of one order ---------------------------------------------
+
+
+class NgramTotals(NamedTuple):
+    """What rates of a text's n-grams of one order are made of.
+
+    The values of the n-grams of a sentence are their counts or, for "sentence-pairs",
+    these over their sum.
+    """
+
+    n: int
+    estimator: Estimator
+    longest: int  # number of tokens of a sentence
+    num_sentences: int
+    num_written: int  # sentences that have n-grams
+    num_ngrams: int  # with repetition
+    num_together: int  # pairs of n-grams of one sentence
+    squares: Any  # sum of the squares of each n-gram's total value
+    within: Any  # sum of the squares of its values in each sentence
+
+    @property
+    def mass(self) -> int:
+        """The sum of all values."""
+        averaged = self.estimator == "sentence-pairs"
+        return self.num_written if averaged else self.num_ngrams
+
+    @property
+    def lack(self) -> str | None:
+        """What there is too little of for the rates, in words; None: of nothing."""
+        if not self.num_ngrams:
+            return f"no sentence has {self.n} tokens: the longest has {self.longest}"
+        if self.estimator != "plug-in" and self.num_written < 2:
+            return (
+                f"pairs need at least two sentences with {self.n} tokens, got one: "
+                "give more sentences, or take the estimator plug-in"
+            )
+        return None
+
+    @property
+    def repetition(self) -> Any:
+        """The probability that two n-grams are equal; of counts, as a fraction."""
+        if self.lack:
+            raise ValueError(self.lack)
+        if self.estimator == "plug-in":
+            return Fraction(self.squares, self.num_ngrams**2)
+        across = self.squares - self.within
+        if self.estimator == "sentence-pairs":
+            return across / (self.num_written * (self.num_written - 1))
+        return Fraction(across, self.num_ngrams**2 - self.num_together)
+
+
+def ngram_totals(
+    n: int,
+    lengths: Int[np.ndarray, " lengths"],
+    times: Int[np.ndarray, " lengths"],
+    estimator: Estimator,
+    squares: Any,
+    within: Any,
+) -> NgramTotals:
+    """Totals of a text, from the number of its sentences of each length."""
+    ngrams = np.maximum(lengths - n + 1, 0)
+    return NgramTotals(
+        n=n,
+        estimator=estimator,
+        longest=int(lengths[times > 0].max()),
+        num_sentences=int(times.sum()),
+        num_written=int(times[ngrams > 0].sum()),
+        num_ngrams=int(times @ ngrams),
+        num_together=int(times @ ngrams**2),
+        squares=squares,
+        within=within,
     )
 
 
-def check_estimator(estimator: Estimator) -> None:
-    """Raise unless the estimator is known.
+def coverage_of(common: Any, ours: NgramTotals, real: NgramTotals) -> Any:
+    """The coverage rate, from the sum of products of values; of counts, a fraction."""
+    masses = ours.mass * real.mass
+    return Fraction(common, masses) if isinstance(common, int) else common / masses
 
-    Args:
-        estimator: the value passed by the caller.
 
-    Raises:
-        ValueError: it is not one of `Estimator`.
+def jaccard_of(overlap: int, ours: NgramTotals, real: NgramTotals) -> float:
+    """The Jaccard index, from the sum of the lesser counts per sentence.
+
+    Counts and overlap are multiplied by both numbers of sentences.
     """
+    ours_whole = ours.num_ngrams * real.num_sentences
+    real_whole = real.num_ngrams * ours.num_sentences
+    return overlap / (ours_whole + real_whole - overlap)
+
+
+def expected_distinct(
+    counts: Int[np.ndarray, " counts"],
+    times: Int[np.ndarray, " counts"],
+    n: int,
+    k: int,
+) -> float:
+    r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, see `distinct_k`.
+
+    The quotient is a product of k factors, or as well of c.
+
+    `counts` ascend; `times` classes have each; k is from 1 to n.
+
+    Example:
+        >>> round(expected_distinct(np.array([1, 2]), np.array([1, 1]), 3, 2), 6)
+        1.666667
+    """
+    few = np.searchsorted(counts, k, side="right")
+    steps = np.arange(counts[few - 1] if few else 0)
+    factors = np.maximum(n - k - steps, 0) / (n - steps)
+    short = np.append(1, np.cumprod(factors))[counts[:few]]
+    steps = np.arange(k)[:, None]
+    long = np.prod(np.maximum(n - counts[few:] - steps, 0) / (n - steps), axis=0)
+    return float(times @ (1 - np.append(short, long)))
+
+
+def _totals(
+    n: int, estimator: Estimator, *texts: Countable
+) -> tuple[list[NgramCounts], list[NgramTotals]]:
+    check_estimator(estimator)
+    tables = [ngram_counts(x, n) for x in texts]
+    totals = []
+    for table in tables:
+        of_sentence, of_all = _values(table, estimator)
+        lengths, times = np.unique(table.corpus.lengths, return_counts=True)
+        squares, within = ((x**2).sum().item() for x in (of_all, of_sentence))
+        totals.append(ngram_totals(n, lengths, times, estimator, squares, within))
+    return tables, totals
+
+
+def _values(table: NgramCounts, estimator: Estimator) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the postings, and their sums by n-gram."""
+    found = table.postings
+    if estimator != "sentence-pairs":
+        return found.counts, table.counts
+    lengths = table.corpus.lengths[found.sentence]
+    values = found.counts / (lengths - table.n + 1)
+    return values, np.add.reduceat(values, found.first)
+
+
+def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> Any:
+    q, p = (_values(x, totals[0].estimator)[1] for x in tables)
+    rows, others = shared_ngrams(*tables)
+    return coverage_of((q[rows] * p[others]).sum().item(), *totals)
+
+
+def check_estimator(estimator: Estimator) -> None:
+    """Raise unless the estimator is known."""
     if estimator not in get_args(Estimator):
         known = ", ".join(f'"{name}"' for name in get_args(Estimator))
         raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
 
 
 def check_order(order: int, name: str) -> None:
-    """Raise unless an n-gram order is a positive integer.
-
-    Args:
-        order: the order.
-        name: the name of the parameter in the error message.
-
-    Raises:
-        TypeError: `order` is not an integer.
-        ValueError: `order` is below 1.
-    """
+    """Raise unless an n-gram order is a positive integer."""
     if not isinstance(order, Integral):
         raise TypeError(f"{name}: expected an integer, got {type(order).__name__}")
     if order < 1:
         raise ValueError(f"{name}: expected 1 or more, got {order}")
 
 
-def _starts(corpus: Corpus, n: int) -> Int[np.ndarray, " windows"]:
-    """Positions at which an n-gram within one sentence starts."""
-    ends = np.repeat(corpus.offsets[1:], corpus.lengths)
-    return np.flatnonzero(np.arange(corpus.num_tokens) + n <= ends)
-
-
-def _fits(size: int) -> bool:
-    return size <= np.iinfo(np.int64).max
-
-
-def _keys(columns: Iterable[np.ndarray], base: int) -> Int[np.ndarray, " rows"]:
-    """Encode each row as an integer, preserving equality and order.
+def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
+    """Encode each row as an integer, preserving equality and order; and their bound.
 
     The columns are the digits of a number in this base; when it would exceed 64 bits,
     the prefixes are replaced by their ranks.
     """
     columns = iter(columns)
-    keys = next(columns).astype(np.int64)
-    size = base
+    keys, size = next(columns).astype(np.int64), base
     for column in columns:
-        if not _fits(size * base):
+        if size * base > np.iinfo(np.int64).max:
             ranks, keys = np.unique(keys, return_inverse=True)
             size = len(ranks)
         keys *= base
         keys += column
         size *= base
-    return keys
+    return keys, size
 
 
 def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Find the n-grams that occur in both tables.
-
-    Args:
-        q: a table.
-        p: a table of the same order, possibly over another vocabulary.
-
-    Returns:
-        Rows of q, ascending, and the rows of p with the same n-grams.
-
-    Raises:
-        ValueError: strings against token ids.
-    """
+    """Rows of the n-grams that occur in both tables, of one order, in each of them."""
     tell(unlike(q.vocabulary, p.vocabulary))
     ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
     unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
     renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
-    keys = _keys(np.concatenate([renamed[q.ngrams], p.ngrams]).T, unknown + 1)
+    columns = np.concatenate([renamed[q.ngrams], p.ngrams]).T
     # The keys of p are ascending.
-    ours, theirs = np.split(keys, [len(q.counts)])
-    place = np.searchsorted(theirs, ours)
-    rows = np.flatnonzero(theirs.take(place, mode="clip") == ours)
-    return rows, place[rows]
+    ours, theirs = np.split(_keys(columns, unknown + 1)[0], [len(q.counts)])
+    index = np.searchsorted(theirs, ours)
+    rows = np.flatnonzero(theirs.take(index, mode="clip") == ours)
+    return rows, index[rows]

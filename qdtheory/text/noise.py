@@ -298,10 +298,10 @@ def highest_coverage(references: Countable, n: int) -> float:
         0.6666666666666666
     """
     table = ngram_counts(references, n)
-    row, sentence, counts = table.by_sentence
-    totals = np.bincount(sentence, counts)
-    covered = np.bincount(sentence, counts * table.frequencies[row])
-    return float((covered[totals > 0] / totals[totals > 0]).max())
+    found = table.postings
+    covered = found.counts * table.frequencies[found.ngram]
+    covered = np.bincount(found.sentence, covered, len(table.corpus))
+    return float((covered / np.maximum(table.corpus.lengths - n + 1, 1)).max())
 
 
 def _quality_at(

@@ -2,8 +2,7 @@ r"""BLEU and ROUGE of reconstructions: each candidate against a reference of its
 
 The i-th candidate is compared with the i-th reference only, as an autoencoder's output
 is with its input. Both metrics count the n-grams that a pair shares,
-$\sum_g \min(a_g, b_g)$, order after order: an n-gram is shared only if its prefix of
-n - 1 tokens is, and one sort of integers groups those of all pairs.
+$\sum_g \min(a_g, b_g)$.
 """
 
 import numpy as np
@@ -17,11 +16,11 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.text.bleu import Aggregate, aggregate_bleu, check_aggregate
-from qdtheory.text.corpus import Texts, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.runs import changes, places, sorted_keys
+from qdtheory.text.postings import positions_of, postings_by_order
 from qdtheory.world.records import Record
 
 
@@ -75,8 +74,8 @@ def paired_bleu(
     """
     check_smoothing(smoothing)
     check_aggregate(aggregate)
-    found = _pairs(candidates, references, max_order)
-    return aggregate_bleu(found, smoothing, aggregate)
+    counted = _pairs(candidates, references, max_order)
+    return aggregate_bleu(counted, smoothing, aggregate)
 
 
 def paired_bleu_scores(
@@ -167,12 +166,9 @@ def rouge_scores(
         [[1.0], [0.0]]
     """
     pairs = _pairs(candidates, references, max_order)
-    orders = np.arange(max_order)[:, None]
-    ours, theirs = (
-        np.maximum(1, lengths - orders) for lengths in (pairs.length, pairs.closest)
-    )
     shared = pairs.found
-    recall, precision = shared / theirs, shared / ours
+    recall = shared / matches(shared, pairs.closest, pairs.length).possible
+    precision = shared / pairs.possible
     f1 = 2 * recall * precision / np.where(shared > 0, recall + precision, 1)
     return Rouge(recall.T, precision.T, f1.T)
 
@@ -187,23 +183,19 @@ def _pairs(candidates: Texts, references: Texts, max_order: int) -> Matches:
             f"{len(ours)} candidates and {len(theirs)} references"
         )
     tell(unlike(ours.vocabulary, theirs.vocabulary))
-    ids = {token: index for index, token in enumerate(theirs.vocabulary)}
+    ids = dict(zip(theirs.vocabulary, range(theirs.vocab_size)))
     renamed = np.array([ids.get(token, len(ids)) for token in ours.vocabulary])
-    tokens = np.concatenate([renamed[ours.tokens], theirs.tokens])
-    (pair, ends), (other, last) = places(ours), places(theirs)
-    pair, ends = np.append(pair, other), np.append(ends, last + ours.num_tokens)
-    starts = np.arange(len(tokens))
-    rank, size, base = pair, len(ours), len(ids) + 1
-    shared = np.zeros((max_order, len(ours)))
-    for n in range(max_order):
-        whole = starts + n < ends[starts]
-        starts, rank = starts[whole], rank[whole]
-        keys, order = sorted_keys(rank * base + tokens[starts + n], size * base)
-        starts, new = starts[order], changes(keys)
-        rank, size = np.cumsum(new) - 1, int(new.sum())
-        in_ours = np.bincount(rank, starts < ours.num_tokens, size)
-        common = np.minimum(in_ours, np.bincount(rank, minlength=size) - in_ours)
-        shared[n] = np.bincount(pair[starts[new]], common, len(ours))
-        kept = common[rank] > 0
-        starts, rank = starts[kept], rank[kept]
+    both = Corpus(
+        np.concatenate([renamed[ours.tokens], theirs.tokens]),
+        np.append(ours.offsets, theirs.offsets[1:] + ours.num_tokens),
+        theirs.vocabulary,
+    )
+    positions, size = positions_of(both, max_order), len(ours)
+    # N-grams of different pairs are different: the number of the pair begins them.
+    positions = positions._replace(prefix=positions.sentence % size, num_prefixes=size)
+    shared = np.zeros((max_order, size))
+    for n, ngrams in enumerate(postings_by_order(positions, max_order, shared=True)):
+        first = ngrams.first[ngrams.num_sentences == 2]
+        common = np.minimum(ngrams.counts[first], ngrams.counts[first + 1])
+        shared[n] = np.bincount(ngrams.sentence[first], common, size)
     return matches(shared, ours.lengths, theirs.lengths)

@@ -25,18 +25,18 @@ import numpy as np
 from qdtheory.text.corpus import Corpus, slices
 from qdtheory.text.evaluation import Plan, TextSize, reported
 from qdtheory.text.files import replacing, shown
+from qdtheory.text.numbered import Lengths, NumberedText, number_texts
 from qdtheory.text.partial_sums import (
-    Block,
+    CorpusSums,
+    GroupMatches,
     PartialSums,
     Spectrum,
     Sums,
-    Totals,
     count,
     merge_blocks,
     merge_totals,
 )
 from qdtheory.text.report import Report
-from qdtheory.text.sides import Lengths, Side, sides_of
 from qdtheory.world.records import Record, plain
 
 START = b'{"part of": "qdtheory evaluate", '
@@ -130,9 +130,11 @@ def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
     _refuse_incomplete(paths, totals)
     whole = reduce(merge_totals, totals)
 
-    def blocks(name: str) -> Iterator[Block]:
+    def blocks(name: str) -> Iterator[GroupMatches]:
         for _ in whole.lengths[name].times:
-            yield reduce(merge_blocks, (_unpacked(Block, next(x)) for x in files))
+            yield reduce(
+                merge_blocks, (_unpacked(GroupMatches, next(x)) for x in files)
+            )
 
     found = reported(
         job.plan, whole, {name: blocks(name) for name in job.plan.candidates}
@@ -148,7 +150,7 @@ def run_parts(
     step: Callable[[str], None] = lambda text: None,
 ) -> tuple[Job, Report]:
     """Count the parts that have no file yet, each to a file, and merge them."""
-    paths, sides = [], sides_of(candidates, references)
+    paths, sides = [], number_texts(candidates, references)
     for part in range(job.num_parts):
         step(f"Counting part {part + 1} of {job.num_parts}")
         paths.append(folder / f"{part + 1}-of-{job.num_parts}.json")
@@ -158,7 +160,7 @@ def run_parts(
     return merged(paths)
 
 
-def count_part(job: Job, sides: Mapping[str, Side], part: int) -> PartialSums:
+def count_part(job: Job, sides: Mapping[str, NumberedText], part: int) -> PartialSums:
     """Count one part of a job."""
     plan = job.plan
     return count(sides, plan.max_order, plan.averaged, part, job.num_parts)
@@ -288,8 +290,8 @@ def _common_job(paths: Sequence[Path], heads: list[dict[str, Any]]) -> Job:
     )
 
 
-def _totals(job: Job, packed: dict[str, Any]) -> Totals:
-    return Totals(
+def _totals(job: Job, packed: dict[str, Any]) -> CorpusSums:
+    return CorpusSums(
         num_parts=job.num_parts,
         parts=tuple(packed["parts"]),
         averaged=job.plan.averaged,
@@ -301,7 +303,7 @@ def _totals(job: Job, packed: dict[str, Any]) -> Totals:
     )
 
 
-def _refuse_incomplete(paths: Sequence[Path], totals: list[Totals]) -> None:
+def _refuse_incomplete(paths: Sequence[Path], totals: list[CorpusSums]) -> None:
     known: dict[int, Path] = {}
     size = totals[0].num_parts
     for path, total in zip(paths, totals):

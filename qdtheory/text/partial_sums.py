@@ -7,7 +7,7 @@ adds up its own, and parts add, in any order. `sides` tells which n-grams are in
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,10 +15,16 @@ from jaxtyping import Int, Integer, Num
 
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.ngram_sums import COUNT_BITS, Added, added_of, known_of
+from qdtheory.text.ngram_sums import (
+    COUNT_BITS,
+    OrderSums,
+    order_sums,
+    repeats,
+    text_ngrams,
+)
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.runs import changes, sorted_keys
-from qdtheory.text.sides import Lengths, Side, ngrams_of, sides_of
+from qdtheory.text.numbered import Lengths, NumberedText, ngrams_of, number_texts
+from qdtheory.text.postings import changes, sorted_keys
 from qdtheory.world.records import Record
 
 MAX_PARTS = 512
@@ -26,7 +32,7 @@ MAX_PARTS = 512
 START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
-class Block(Record):
+class GroupMatches(Record):
     """What some parts know of the sentences of one group, in the order of the text.
 
     Attributes:
@@ -84,22 +90,14 @@ class Spectrum(Record):
     times: Int[np.ndarray, " keys"]
 
     def of(self, order: int, num_subsets: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Read the spectra of one order.
-
-        Args:
-            order: from 0.
-            num_subsets: of the text.
-
-        Returns:
-            For each subset the counts, ascending, and their numbers of n-grams.
-        """
+        """Read the spectra of one order."""
         marks = np.arange(num_subsets + 1) + order * num_subsets
         cuts = np.searchsorted(self.keys, marks << COUNT_BITS)
         counts = self.keys & ((1 << COUNT_BITS) - 1)
         return [(counts[a:b], self.times[a:b]) for a, b in pairwise(cuts)]
 
 
-class Totals(Record):
+class CorpusSums(Record):
     """What some of the parts that the n-grams are dealt out to add up to.
 
     Attributes:
@@ -125,15 +123,15 @@ class Totals(Record):
 
 
 class PartialSums(Record):
-    """Totals, and what the same parts know of each sentence.
+    """Sums over all sentences, and what the same parts know of each sentence.
 
     Attributes:
-        totals: over all sentences.
+        totals: the sums.
         blocks: by candidate, one for each group of sentences.
     """
 
-    totals: Totals
-    blocks: dict[str, tuple[Block, ...]]
+    totals: CorpusSums
+    blocks: dict[str, tuple[GroupMatches, ...]]
 
 
 def partial_sums(
@@ -146,29 +144,10 @@ def partial_sums(
     seed: int = 0,
     part: int = 0,
     num_parts: int = 1,
-    step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up one part of the n-grams of candidates and references.
+    """Add up one part, from 0, of the n-grams of candidates and references.
 
-    Args:
-        candidates: texts by name.
-        references: real text.
-        max_order: highest order of the n-grams, at least 1.
-        averaged: whether counts are divided by the n-grams of their sentence.
-        num_groups: number of groups that sentences of each text are left out in, at
-            most 255; a text of fewer has a group for each; 1: none is left out.
-        seed: seed of the random groups.
-        part: the part, from 0.
-        num_parts: how many parts there are.
-        step: called with a description before each order.
-
-    Returns:
-        The sums.
-
-    Raises:
-        TypeError: `max_order` is not an integer.
-        ValueError: `max_order` is below 1, there are more than 255 groups, or there is
-            no such part.
+    If `averaged`, counts are divided by the n-grams of their sentence.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -182,58 +161,43 @@ def partial_sums(
         True
     """
     check_order(max_order, "max_order")
-    sides = sides_of(candidates, references, num_groups, seed)
-    return count(sides, max_order, averaged, part, num_parts, step)
+    texts = number_texts(candidates, references, num_groups, seed)
+    return count(texts, max_order, averaged, part, num_parts)
 
 
 def count(
-    sides: Mapping[str, Side],
+    texts: Mapping[str, NumberedText],
     max_order: int,
     averaged: bool,
     part: int,
     num_parts: int,
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up one part of the n-grams of texts that are numbered already.
-
-    Args:
-        sides: the candidates by name, and last the references.
-        max_order: as in `partial_sums`, and so are the others.
-        averaged: whether counts are divided by the n-grams of their sentence.
-        part: the part.
-        num_parts: how many parts there are.
-        step: called with a description before each order.
-
-    Returns:
-        The sums.
-
-    Raises:
-        ValueError: there is no such part.
-    """
+    """Add up one part of the n-grams of texts that are numbered already."""
     if not 0 <= part < num_parts:
         raise ValueError(f"part: expected 0 to {num_parts - 1}, got {part}")
-    *candidates, _ = sides
-    *ours, real = sides.values()
-    per_order = []
-    for n, found in enumerate(ngrams_of([*ours, real], max_order, part, num_parts)):
-        step(f"Counting n-grams of order {n + 1}")
-        known = known_of(found, real, n + 1, averaged)
-        added = [added_of(found, side, known, n + 1, averaged) for side in ours]
-        per_order.append((known, added))
-    columns = [[added[k] for _, added in per_order] for k in range(len(ours))]
-    totals = Totals(
+    *names, _ = texts
+    *ours, real = texts.values()
+    references, per_order = [], []
+    for n, found in enumerate(ngrams_of([*ours, real], max_order, part, num_parts), 1):
+        step(f"Counting n-grams of order {n}")
+        known = text_ngrams(found, real, n, averaged)
+        references.append(repeats(known))
+        per_order.append(
+            [order_sums(text_ngrams(found, x, n, averaged), known) for x in ours]
+        )
+    added = dict(zip(names, map(list, zip(*per_order))))
+    totals = CorpusSums(
         num_parts=num_parts,
         parts=(part,),
         averaged=averaged,
-        references=np.array([x.sums for x, _ in per_order]).swapaxes(0, 1),
+        references=np.array(references).swapaxes(0, 1),
         reference_lengths=real.histogram,
-        sums={x: _stacked(added) for x, added in zip(candidates, columns)},
-        spectra={x: _spectrum(added) for x, added in zip(candidates, columns)},
-        lengths={x: side.histogram for x, side in zip(candidates, ours)},
+        sums={x: _stacked(orders) for x, orders in added.items()},
+        spectra={x: _spectrum(orders) for x, orders in added.items()},
+        lengths={x: texts[x].histogram for x in names},
     )
-    blocks = {
-        x: _blocks(side, added) for x, side, added in zip(candidates, ours, columns)
-    }
+    blocks = {x: _blocks(texts[x], orders) for x, orders in added.items()}
     return PartialSums(totals, blocks)
 
 
@@ -241,18 +205,6 @@ def parts_for(
     memory: int, candidates: Mapping[str, Corpus], references: Corpus, max_order: int
 ) -> int:
     """Choose how many parts n-grams are dealt out to, so that one fits into memory.
-
-    Args:
-        memory: bytes.
-        candidates: texts by name.
-        references: real text.
-        max_order: highest order of the n-grams.
-
-    Returns:
-        The number of parts.
-
-    Raises:
-        ValueError: what is known of each sentence takes more.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -279,17 +231,6 @@ def parts_for(
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
     """Add the sums of different parts of the same texts.
 
-    Args:
-        one: some parts.
-        other: other parts.
-
-    Returns:
-        The parts of both; in which order parts are merged makes no difference, but for
-        the rounding of averaged counts.
-
-    Raises:
-        ValueError: both hold one part, or they are not of the same texts and settings.
-
     Example:
         >>> from qdtheory.text import as_corpus
         >>> texts = as_corpus(["a b", "a c", "b c"])
@@ -306,61 +247,45 @@ def merge(one: PartialSums, other: PartialSums) -> PartialSums:
     return PartialSums(totals, blocks)
 
 
-def merge_totals(one: Totals, other: Totals) -> Totals:
-    """Add the totals of different parts of the same texts, see `merge`.
-
-    Args:
-        one: some parts.
-        other: other parts.
-
-    Returns:
-        The parts of both.
-
-    Raises:
-        ValueError: both hold one part, or they are not of the same texts and settings.
-    """
+def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
+    """Add the totals of different parts of the same texts, see `merge`."""
     for twice in {*one.parts} & {*other.parts}:
         raise ValueError(
             f"part {twice + 1} of {one.num_parts} is there twice: expected each once"
         )
     if not _same_texts(one, other):
         raise ValueError("expected parts of the same texts and settings, got others")
-    return Totals(
-        num_parts=one.num_parts,
+    return replace(
+        one,
         parts=tuple(sorted(one.parts + other.parts)),
-        averaged=one.averaged,
         references=one.references + other.references,
-        reference_lengths=one.reference_lengths,
         sums={name: _plus(x, other.sums[name]) for name, x in one.sums.items()},
         spectra={
             name: Spectrum(*_gathered([x.keys, y.keys], [x.times, y.times]))
             for name, x in one.spectra.items()
             for y in [other.spectra[name]]
         },
-        lengths=one.lengths,
     )
 
 
-def merge_blocks(one: Block, other: Block) -> Block:
-    """Add what different parts know of the same sentences.
-
-    Args:
-        one: some parts.
-        other: other parts.
-
-    Returns:
-        Both.
-    """
+def merge_blocks(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+    """Add what different parts know of the same sentences."""
     lost, losses = _gathered([one.lost, other.lost], [one.losses, other.losses])
     bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu
-    return Block(one.lengths, bleu, alike, lost, losses)
+    return GroupMatches(one.lengths, bleu, alike, lost, losses)
 
 
-def _stacked(added: list[Added]) -> Sums:
+def _same_texts(one: CorpusSums, other: CorpusSums) -> bool:
+    counted = ("parts", "references", "sums", "spectra")
+    same = replace(other, **{name: getattr(one, name) for name in counted})
+    return one.references.shape == other.references.shape and one == same
+
+
+def _stacked(added: list[OrderSums]) -> Sums:
     return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
 
 
-def _blocks(side: Side, added: list[Added]) -> tuple[Block, ...]:
+def _blocks(side: NumberedText, added: list[OrderSums]) -> tuple[GroupMatches, ...]:
     """Cut the matches of all orders where a group ends."""
     orders, groups = len(added), side.num_groups
     keys = [
@@ -370,7 +295,7 @@ def _blocks(side: Side, added: list[Added]) -> tuple[Block, ...]:
     lost, losses = _gathered(keys, [one.lost[2] for one in added])
     cuts = np.searchsorted(lost, side.bounds * (groups * orders))
     return tuple(
-        Block(
+        GroupMatches(
             side.lengths[start:end],
             np.array([one.bleu[start:end] for one in added]),
             np.array([one.self_bleu[start:end] for one in added]),
@@ -381,7 +306,7 @@ def _blocks(side: Side, added: list[Added]) -> tuple[Block, ...]:
     )
 
 
-def _spectrum(added: list[Added]) -> Spectrum:
+def _spectrum(added: list[OrderSums]) -> Spectrum:
     """Join the spectra of all orders."""
     subsets = len(added[0].sums[0])
     keys = [
@@ -400,19 +325,6 @@ def _gathered(
     joined, order = sorted_keys(joined, int(joined.max()) + 1)
     first = np.flatnonzero(changes(joined))
     return joined[first], np.add.reduceat(values[order], first)
-
-
-def _same_texts(one: Totals, other: Totals) -> bool:
-    def told(x: Totals) -> tuple:
-        return (
-            x.num_parts,
-            x.averaged,
-            x.references.shape,
-            x.reference_lengths,
-            x.lengths,
-        )
-
-    return all(a == b for a, b in zip(told(one), told(other)))
 
 
 def _plus(one: Sums, other: Sums) -> Sums:

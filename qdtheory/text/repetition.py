@@ -73,9 +73,9 @@ def self_repetition(candidates: Countable, n: int = MAX_ORDER) -> float:
         0.693147
     """
     table = ngram_counts(candidates, n)
-    row, sentence, _ = table.by_sentence
-    texts = np.bincount(row)
-    others = np.bincount(sentence, texts[row] - 1, len(table.corpus))
+    found = table.postings
+    others = found.num_sentences[found.ngram] - 1
+    others = np.bincount(found.sentence, others, len(table.corpus))
     return float(np.log1p(others).mean())
 
 

@@ -17,7 +17,6 @@ from qdtheory.text.comparison import (
     of_references,
 )
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.tables import (
     BEST,
     Cell,
@@ -27,7 +26,7 @@ from qdtheory.text.tables import (
     plain_table,
 )
 from qdtheory.world.packages import required
-from qdtheory.world.records import Record, plain
+from qdtheory.world.records import Estimate, Record, plain
 
 # The marks of a value that cannot be told from the best, and of one that is not valid.
 ALIKE, DEPENDENT = "=", "!"
@@ -68,7 +67,7 @@ class Report(Record):
     """
 
     metrics: tuple[str, ...]
-    scores: dict[str, ConfidenceInterval]
+    scores: dict[str, Estimate]
     sizes: dict[str, int]
     empty: dict[str, int]
     num_references: int
@@ -80,11 +79,11 @@ class Report(Record):
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
     dependent: tuple[str, ...]
 
-    def __getitem__(self, name: str) -> "Named[ConfidenceInterval]":
+    def __getitem__(self, name: str) -> "Named[Estimate]":
         """Return the intervals of one candidate, by metric."""
         scores = Named("candidate", self.scores)[name]
         rows = np.transpose(_numbers(scores)).tolist()
-        intervals = (ConfidenceInterval(*row) for row in rows)
+        intervals = (Estimate(*row) for row in rows)
         return Named("metric", zip(self.metrics, intervals, strict=True))
 
     def __iter__(self) -> Iterator[str]:
@@ -279,12 +278,12 @@ class Named(dict[str, Entry]):
         raise KeyError(f"no {self.kind} is called {name!r}; there are {there}")
 
 
-def _numbers(interval: ConfidenceInterval) -> list:
+def _numbers(interval: Estimate) -> list:
     return [getattr(interval, key) for key in KEYS]
 
 
 def _marked(
-    intervals: Sequence[ConfidenceInterval], lower: bool, out: Sequence[bool]
+    intervals: Sequence[Estimate], lower: bool, out: Sequence[bool]
 ) -> list[Cell]:
     """Show the intervals of one metric, and mark the best if there are several.
 
@@ -293,7 +292,7 @@ def _marked(
     rest = [i for i, no in zip(intervals, out) if not no and not math.isnan(i.low)]
     best = (min if lower else max)(rest, key=lambda i: i.value, default=None)
 
-    def mark(i: ConfidenceInterval, no: bool) -> str:
+    def mark(i: Estimate, no: bool) -> str:
         if no:
             return DEPENDENT
         if len(intervals) == 1 or best is None or math.isnan(i.low):
@@ -305,7 +304,7 @@ def _marked(
     return [(_shown(i), mark(i, no)) for i, no in zip(intervals, out)]
 
 
-def _shown(interval: ConfidenceInterval) -> str:
+def _shown(interval: Estimate) -> str:
     """A value and half its interval, to a digit of this, or two if the first is 1.
 
     An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.

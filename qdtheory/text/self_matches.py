@@ -7,38 +7,29 @@ at most one group, which the largest counts of the n-gram tell.
 """
 
 import numpy as np
+from jaxtyping import Int
 
-from qdtheory.text.runs import changes
+from qdtheory.text.postings import changes
 
 
 def self_matches(
     ngram: np.ndarray, sentence: np.ndarray, times: np.ndarray, groups: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Match each run of an n-gram in a sentence with the other sentences.
+    """Match each n-gram of a sentence with the other sentences.
 
-    Args:
-        ngram: the n-gram of each run, ascending.
-        sentence: its sentence, ascending among those of one n-gram.
-        times: how often the n-gram is in it.
-        groups: the group of the sentence, ascending as the sentences are.
-
-    Returns:
-        The matches of each run; and those that a sentence loses without a group of
-        others: the sentence, the group, and how many.
+    Takes postings: the n-gram, ascending, its sentence and its times there, and the
+    group of the sentence. Returns the matches of each; and those that a sentence loses
+    without a group of others: the sentence, the group, and how many.
 
     Example:
-        >>> runs = np.array([[0, 0, 1], [0, 1, 1], [3, 2, 1], [0, 1, 1]])
-        >>> found, lost = self_matches(*runs)
-        >>> found.tolist(), [part.tolist() for part in lost]
+        >>> postings = np.array([[0, 0, 1], [0, 1, 1], [3, 2, 1], [0, 1, 1]])
+        >>> matches, lost = self_matches(*postings)
+        >>> matches.tolist(), [column.tolist() for column in lost]
         ([2, 2, 0], [[0, 1], [1, 0], [2, 2]])
     """
     new = changes(ngram)
     first, which = np.flatnonzero(new), np.cumsum(new, dtype=np.int32) - np.int32(1)
-    top = times == np.maximum.reduceat(times, first)[which]
-    second = np.maximum.reduceat(np.where(top, 0, times), first)
-    # Clip at the second largest count if the sentence alone attains the maximum.
-    alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[which]
-    alike = np.where(alone, second[which], times)
+    alike = clipped_at_others(times, first, which)
     # A sentence with fewer than three groups have finds others in one of them.
     third = _third(times, np.flatnonzero(new | changes(groups)), new)
     several = np.diff(first, append=len(times)) > 1
@@ -48,10 +39,23 @@ def self_matches(
     return alike, lost
 
 
-def _third(times: np.ndarray, parts: np.ndarray, new: np.ndarray) -> np.ndarray:
+def clipped_at_others(
+    times: np.ndarray, first: np.ndarray, ngram: np.ndarray
+) -> Int[np.ndarray, " postings"]:
+    """Clip the times of an n-gram in each sentence at the most in another sentence.
+
+    That is the largest number or, if the sentence alone attains it, the second largest.
+    """
+    top = times == np.maximum.reduceat(times, first)[ngram]
+    second = np.maximum.reduceat(np.where(top, 0, times), first)
+    alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[ngram]
+    return np.where(alone, second[ngram], times)
+
+
+def _third(times: np.ndarray, starts: np.ndarray, new: np.ndarray) -> np.ndarray:
     """The third largest of the groups' largest counts of each n-gram, 0 without one."""
-    most = np.maximum.reduceat(times, parts).astype(np.int64)
-    new = new[parts]
+    most = np.maximum.reduceat(times, starts).astype(np.int64)
+    new = new[starts]
     first, ngram = np.flatnonzero(new), np.cumsum(new) - 1
     # Counts that are all different, of which two are struck out.
     codes = (most << 32) + np.arange(1, len(most) + 1)

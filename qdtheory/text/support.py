@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
-from qdtheory.text.partial_sums import Totals
+from qdtheory.text.partial_sums import CorpusSums
 
 NEEDED = 5
 # Events that may go unseen: none of so many has a chance of 2 %.
@@ -20,29 +20,21 @@ UNSEEN = 4
 
 
 def unsupported(
-    totals: Totals,
+    totals: CorpusSums,
     name: str,
     metrics: Sequence[str],
     values: Float[np.ndarray, " metrics"],
     errors: Float[np.ndarray, " metrics"],
     *left_out: Float[np.ndarray, "_ metrics"],
 ) -> tuple[Bool[np.ndarray, " metrics"], Bool[np.ndarray, " metrics"]]:
-    """Tell which metrics of a text have no interval.
+    """Tell which metrics of a text have no interval, and why.
+
+    First those of which too few groups repeat or share n-grams, then others that too
+    few groups change. `left_out` are the metrics without each group of the text, and of
+    the references; all orders of CR, NRR and CND are among them.
 
     CND counts three kinds of repeats. One that too few groups hold matters if what it
     adds to CND, with four events more, exceeds half the standard error.
-
-    Args:
-        totals: of all parts.
-        name: which of the texts.
-        metrics: their names, such as "CR-2", with all orders of CR, NRR and CND.
-        values: what they are.
-        errors: their standard errors.
-        left_out: the metrics without each group of the text, and of the references.
-
-    Returns:
-        For each metric, whether too few groups repeat or share its n-grams; and whether
-        it is another that too few groups change.
 
     Example:
         >>> from qdtheory.text import as_corpus
@@ -91,15 +83,7 @@ def unsupported(
 
 
 def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:
-    """Say which metrics have no interval, and why.
-
-    Args:
-        name: of the candidate.
-        few: metrics that count what too few groups hold.
-        same: metrics that too few groups change.
-
-    Returns:
-        A line for each reason that there is.
+    """Say which metrics have no interval: few are repeats, or the same is the value.
 
     Example:
         >>> print(*warnings_of("ours", ["NRR-3", "CND-3"], []))

@@ -8,4 +8,5 @@ from .distributions import (
 )
 from .language_models import LSTMLanguageModel as LSTMLanguageModel, oracle as oracle
 from .markov import markov_projection as markov_projection
+from .records import Estimate as Estimate
 from .spaces import TextSpace as TextSpace

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, dataclass_transform
 
 import numpy as np
+from jaxtyping import Float
 
 # Arrays of at most so many entries are shown in full, and strings of so many letters.
 FEW, LONG = 4, 72
@@ -61,6 +62,37 @@ class Record:
 
     def _plain(self) -> dict[str, Any]:
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+
+
+class Estimate(Record):
+    """A number that is estimated from samples, with its interval; or an array of them.
+
+    Attributes:
+        value: the estimate.
+        low: lower limit, one for each entry of the value.
+        high: upper limit.
+        standard_error: estimated standard deviation over samples.
+        bias: expected excess of the value, to the first order; None if it is not told.
+
+    Example:
+        >>> found = Estimate(value=0.25, low=0.2, high=0.3, standard_error=0.02)
+        >>> found
+        Estimate(value=0.25, low=0.2, high=0.3, standard_error=0.02)
+        >>> found.to_json()
+        '{"value": 0.25, "low": 0.2, "high": 0.3, "standard_error": 0.02}'
+    """
+
+    value: Float[np.ndarray, "*entries"] | float
+    low: Float[np.ndarray, "*entries"] | float
+    high: Float[np.ndarray, "*entries"] | float
+    standard_error: Float[np.ndarray, "*entries"] | float
+    bias: float | None = None
+
+    def _plain(self) -> dict[str, Any]:
+        told = super()._plain()
+        if self.bias is None:
+            del told["bias"]
+        return told
 
 
 def plain(value: Any) -> Any:

@@ -249,7 +249,7 @@ def test_bhattacharyya_from_files_of_log_probabilities(folder):
     found = json.loads(call(*options, "--log-probabilities", "x.npz").stdout)
     ours = found["candidates"][0]["metrics"]["Bhattacharyya"]
     direct = qd.text.estimate_bhattacharyya(*real, *own)
-    assert ours["value"] == direct.distance
+    assert ours["value"] == direct.value
     assert (ours["low"], ours["high"]) == (direct.low, direct.high)
 
 

@@ -34,7 +34,7 @@ def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
     first, second = (rng.choice(3, 50, p=law) for law in (p, q))
     one = sum(np.sqrt(q[i] / p[i]) for i in first) / 50
     other = sum(np.sqrt(p[i] / q[i]) for i in second) / 50
-    assert found.distance == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
+    assert found.value == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
     # The exact mean: of samples of n, by the multinomial counts of one law.
     for size in (200, 400):
         means = []
@@ -51,7 +51,7 @@ def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
         bias = -np.mean(means) - exact(p, q)
         due = np.expm1(2 * exact(p, q)) / (2 * size)
         assert bias == pytest.approx(due, rel=4 / size)
-    at = found.bias * 50 / np.expm1(2 * found.distance)
+    at = found.bias * 50 / np.expm1(2 * found.value)
     assert at == pytest.approx(0.5, rel=1e-12)
 
 
@@ -96,15 +96,23 @@ def test_the_limits_are_those_of_the_three_inequalities():
         assert found.high == pytest.approx(-np.log(max(lowest)), abs=1e-10)
 
 
+def test_the_standard_error_is_that_of_many_samples():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    rng = np.random.default_rng(4)
+    found = [estimate_bhattacharyya(*sampled(p, q, 200, rng)) for _ in range(400)]
+    spread = np.std([x.value for x in found])
+    assert np.mean([x.standard_error for x in found]) == pytest.approx(spread, rel=0.15)
+
+
 def test_disjoint_laws_and_equal_laws():
     inf = np.inf
     apart = estimate_bhattacharyya([-1.0] * 9, [-inf] * 9, [-inf] * 9, [-1.0] * 9)
-    assert (apart.distance, apart.high, apart.bias) == (inf, inf, inf)
+    assert (apart.value, apart.high, apart.bias) == (inf, inf, inf)
     assert 0 <= apart.low < inf
     same = estimate_bhattacharyya([-1.0], [-1.0], [-2.0], [-2.0])
-    assert (same.distance, same.low, same.bias) == (0, 0, 0)
+    assert (same.value, same.low, same.bias) == (0, 0, 0)
     far = estimate_bhattacharyya([-1] * 4, [-3000] * 4, [-3000.0], [-1.0])
-    assert far.distance == pytest.approx(1499.5)
+    assert far.value == pytest.approx(1499.5)
 
 
 @pytest.mark.parametrize(

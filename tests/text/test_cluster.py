@@ -9,8 +9,8 @@ from models import MODEL, REAL
 
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.cluster import connected, num_parts_on, sums_on
+from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import partial_sums
-from qdtheory.text.sides import sides_of
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
 # What distributed itself leaves behind when it ends.
@@ -45,7 +45,7 @@ def test_two_workers_give_the_report_of_one_process(client, estimator):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_but_time(client):
     texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
-    sides = sides_of(texts, real)
+    sides = number_texts(texts, real)
     workers = [*client.run(os.getpid).values()]
     killed = []
 

@@ -1,12 +1,15 @@
 """Estimators of k draws: their exact expectations over all samples of 2 to 6."""
 
+from fractions import Fraction
 from itertools import combinations, permutations, product
+from math import comb
 
 import numpy as np
 import pytest
 
 import qdtheory as qd
 from qdtheory import text
+from qdtheory.text.ngrams import expected_distinct
 
 Q = np.array([0.6, 0.3, 0.1])
 UTILITIES = np.array([1.0, 5.0, 9.0])
@@ -74,6 +77,23 @@ def test_classes_are_labels_sentences_or_a_corpus():
         lambda c: text.distinct_k(c, 2), sentences * 10, num_groups=5
     )
     assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, 50, 1000])
+def test_rarefaction_is_that_of_the_binomials(k):
+    counts, times = np.array([1, 2, 9, 49, 300, 2000]), np.array([700, 90, 20, 3, 2, 1])
+    n = int(counts @ times)
+    unseen = [Fraction(comb(n - c, k), comb(n, k)) for c in counts.tolist()]
+    expected = sum(t * (1 - u) for t, u in zip(times.tolist(), unseen))
+    assert expected_distinct(counts, times, n, k) == pytest.approx(
+        float(expected), rel=1e-13
+    )
+
+
+def test_all_draws_see_every_class_and_one_draw_one():
+    counts, times = np.array([1, 4]), np.array([3, 2])
+    assert expected_distinct(counts, times, 11, 11) == 5
+    assert expected_distinct(counts, times, 11, 1) == pytest.approx(1, rel=1e-15)
 
 
 @pytest.mark.claim("N25.16")

@@ -134,7 +134,7 @@ def test_bhattacharyya_is_that_of_its_function_with_its_interval():
         direct = text.estimate_bhattacharyya(*some, level=0.9)
         ours = found[name]["Bhattacharyya"]
         assert (ours.value, ours.low, ours.high) == pytest.approx(
-            (direct.distance, direct.low, direct.high)
+            (direct.value, direct.low, direct.high)
         )
     # The delta method: of the log of a mean, halved, over both samples.
     p, q, own_p, own_q = given["one"]

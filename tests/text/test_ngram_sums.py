@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from qdtheory.text import as_corpus, ngram_sums
-from qdtheory.text.ngram_sums import added_of, known_of
-from qdtheory.text.sides import ngrams_of, sides_of
+from qdtheory.text.ngram_sums import order_sums, text_ngrams
+from qdtheory.text.numbered import ngrams_of, number_texts
 
 
 def test_sums_beyond_the_floats_are_exact():
@@ -18,10 +18,10 @@ def test_sums_beyond_the_floats_are_exact():
 
 
 def added(texts, real, n):
-    sides = sides_of({"x": as_corpus(texts)}, as_corpus(real), num_groups=4)
+    sides = number_texts({"x": as_corpus(texts)}, as_corpus(real), num_groups=4)
     *_, found = ngrams_of([*sides.values()], n, 0, 1)
-    side, known = sides.values()
-    return side, added_of(found, side, known_of(found, known, n, False), n, False)
+    ours, known = (text_ngrams(found, x, n, averaged=False) for x in sides.values())
+    return ours.text, order_sums(ours, known)
 
 
 @pytest.mark.parametrize("small", [1, 3, 256])

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections import Counter
+from fractions import Fraction
+from functools import partial
 from itertools import combinations, permutations, product
 from math import lcm
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from referees.ngram_counts import counted, frequencies, ngrams_of
 
 import qdtheory as qd
 from qdtheory.text import (
@@ -19,6 +21,8 @@ from qdtheory.text import (
     coverage_rate,
     distinct,
     imdb,
+    jaccard_index,
+    ms_jaccard,
     negative_repetition_rate,
     ngram_counts,
     unique_ngrams,
@@ -29,15 +33,6 @@ texts = st.lists(
 ).filter(any)
 orders = st.integers(1, 4)
 EPS = np.finfo(float).eps
-
-
-def frequencies(texts, n) -> dict:
-    """Counts over total, one n-gram at a time."""
-    counts = Counter(
-        tuple(text[i : i + n]) for text in texts for i in range(len(text) - n + 1)
-    )
-    total = counts.total()
-    return {ngram: count / total for ngram, count in counts.items()}
 
 
 def assume_long_enough(n, *corpora):
@@ -83,8 +78,7 @@ def equal_share(pairs) -> list[float]:
 
 
 def windows(texts, n) -> list[list[tuple]]:
-    found = [[tuple(t[i : i + n]) for i in range(len(t) - n + 1)] for t in texts]
-    return [grams for grams in found if grams]
+    return [grams for text in texts if (grams := ngrams_of(text, n))]
 
 
 @given(texts, texts, orders)
@@ -245,6 +239,84 @@ def test_a_table_stands_for_its_texts():
     )
 
 
+# -- MS-Jaccard ----------------------------------------------------------------------
+
+pairs_at_least = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=6) | st.just([]),
+    min_size=1,
+    max_size=6,
+).filter(any)
+
+
+def jaccard_by_hand(left, right, n):
+    """Equation 1 of Montahaei et al. 2019, in fractions."""
+    rates = []
+    for texts in (left, right):
+        counts = counted(texts, n)
+        rates.append({g: Fraction(count, len(texts)) for g, count in counts.items()})
+    both = [(rates[0].get(g, 0), rates[1].get(g, 0)) for g in {*rates[0], *rates[1]}]
+    return sum(map(min, both)) / sum(map(max, both))
+
+
+@given(left=pairs_at_least, right=pairs_at_least)
+def test_ms_jaccard_equals_the_count_in_fractions(left, right):
+    found = ms_jaccard(left, right, 2)
+    first, second = (float(jaccard_by_hand(left, right, n)) for n in (1, 2))
+    assert found == pytest.approx([first, (first * second) ** 0.5], abs=1e-12)
+
+
+@given(left=pairs_at_least, right=pairs_at_least)
+def test_ms_jaccard_is_symmetric_and_blind_to_copies_of_a_whole_corpus(left, right):
+    found = ms_jaccard(left, right, 2)
+    assert ms_jaccard(right, left, 2) == pytest.approx(found, abs=1e-12)
+    assert ms_jaccard(left * 3, right * 2, 2) == pytest.approx(found, abs=1e-12)
+    assert ms_jaccard(left, left, 2) == pytest.approx([1, 1], abs=1e-12)
+    assert ((found >= 0) & (found <= 1 + 1e-12)).all()
+
+
+def test_ms_jaccard_of_the_example_of_its_authors():
+    references = [
+        "It is a guide to action that ensures that the military will forever heed "
+        "Party commands",
+        "It is the guiding principle which guarantees the military forces always "
+        "being under the command of the Party",
+        "It is the practical guide for the army always to heed the directions of the "
+        "party",
+    ]
+    candidates = [
+        "It is a guide to action which ensures that the military always obeys the "
+        "commands of the party",
+        "he read the book because he was interested in world history",
+    ]
+    found = ms_jaccard(candidates, references, 5)
+    # Printed with two places, two of them rounded and the last one cut.
+    assert found[2:] == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
+
+
+def test_ms_jaccard_of_nothing_in_common_is_zero():
+    assert ms_jaccard(["a b"], ["c d"], 2).tolist() == [0, 0]
+    assert ms_jaccard(["a b", "b c"], ["b a", "c b"], 2)[1] == 0
+
+
+def test_ms_jaccard_of_other_words_and_integers():
+    # Each side numbers its words in its own order.
+    left, right = as_corpus([[3, 1, 2], [1, 2]]), as_corpus([[2, 3, 1], [9, 1, 2]])
+    expected = float(jaccard_by_hand([[3, 1, 2], [1, 2]], [[2, 3, 1], [9, 1, 2]], 1))
+    assert ms_jaccard(left, right, 1)[0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.claim("N16.25")
+@pytest.mark.parametrize("length", [3, 5, 7])
+def test_alternating_texts_differ_in_unigrams_alone(length):
+    texts = np.array([[0, 1] * length, [1, 0] * length])[:, :length].tolist()
+    for d in (
+        partial(cnd, estimator="plug-in"),
+        lambda a, b, n: 1 - jaccard_index(a, b, n),
+    ):
+        assert float(d([texts[0]], [texts[1]], 2)) == pytest.approx(0, abs=1e-15)
+        assert float(d([texts[0]], [texts[1]], 1)) > 0
+
+
 # -- against the exact wing ----------------------------------------------------------
 
 
@@ -363,11 +435,7 @@ def test_plug_in_bias(oracles, n):
 @given(texts, texts, orders)
 def test_rates_are_the_share_of_equal_pairs(candidates, references, n):
     assume_long_enough(n, candidates, references)
-
-    def occurrences(texts):
-        return [t[i : i + n] for t in texts for i in range(len(t) - n + 1)]
-
-    ours, theirs = occurrences(candidates), occurrences(references)
+    ours, theirs = ([*counted(x, n).elements()] for x in (candidates, references))
     assert coverage_rate(candidates, references, n) == pytest.approx(
         np.mean([a == b for a in ours for b in theirs]), rel=40 * EPS
     )
@@ -575,8 +643,8 @@ def test_words_and_characters_rank_two_candidates_in_opposite_ways():
         ((["a b"], None, 1), TypeError, "got NoneType"),
         (([], ["a b"], 1), ValueError, "at least one sentence"),
         ((["a b"], [""], 1), ValueError, "at least one sentence"),
-        ((["a b"], ["a b"], 0), ValueError, "n: expected 1 or more, got 0"),
-        ((["a b"], ["a b"], 1.0), TypeError, "n: expected an integer, got float"),
+        ((["a b"], ["a b"], 0), ValueError, "expected 1 or more, got 0"),
+        ((["a b"], ["a b"], 1.0), TypeError, "expected an integer, got float"),
         ((["a b"], ["a", "b"], 2), ValueError, "no sentence has 2 tokens: .* has 1"),
         ((["a b"], ["a"], 10**12), ValueError, "no sentence has 1000000000000 tokens"),
         (
@@ -586,15 +654,25 @@ def test_words_and_characters_rank_two_candidates_in_opposite_ways():
         ),
     ],
 )
-@pytest.mark.parametrize("metric", [coverage_rate, cnd])
+@pytest.mark.parametrize("metric", [coverage_rate, cnd, jaccard_index])
 def test_bad_input(as_a_user, metric, arguments, error, message):
     with pytest.raises(error, match=message):
         metric(*arguments)
 
 
-def test_nrr_refuses_the_same(as_a_user):
-    with pytest.raises(ValueError, match="no sentence has 3 tokens"):
-        negative_repetition_rate(["a b"], 3)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: negative_repetition_rate(["a b"], 3), ValueError, "has 3 tokens"),
+        (lambda: ms_jaccard(["a b"], ["a b"], 0), ValueError, "expected 1 or more"),
+        (lambda: ms_jaccard(["a b"], ["a b"], 1.5), TypeError, "got float"),
+        (lambda: ms_jaccard(["a b"], ["a b c"], 3), ValueError, "no sentence has 3"),
+        (lambda: ms_jaccard(["a b c"], ["a b"], 3), ValueError, "no sentence has 3"),
+    ],
+)
+def test_other_metrics_refuse_the_same(as_a_user, call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 @pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
@@ -631,3 +709,12 @@ loaded -= {f"qdtheory.{name}" for name in others}
 assert all(m.startswith("qdtheory.text") for m in loaded), loaded
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_an_evaluation_does_without_jax():
+    code = (
+        "import sys; import qdtheory.text.evaluation, qdtheory.text.part_files; "
+        "print('jax' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "False\n", run.stderr

@@ -10,6 +10,7 @@ from models import MODEL, REAL
 
 from qdtheory.text import as_corpus, evaluate, part_files
 from qdtheory.text.evaluation import planned
+from qdtheory.text.numbered import number_texts
 from qdtheory.text.part_files import (
     count_part,
     fingerprint,
@@ -19,7 +20,6 @@ from qdtheory.text.part_files import (
     work_folder,
     write_part,
 )
-from qdtheory.text.sides import sides_of
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
 
@@ -31,7 +31,7 @@ def write(folder, num_parts=3, texts=None, real=REAL, parts=None, **options):
         planning = planned(texts or TEXTS, real, 2, **options)
         job = job_of(*planning, "real.txt", num_parts)
         paths.append(Path(folder, f"{part + 1}.json"))
-        write_part(paths[-1], job, count_part(job, sides_of(*planning[1:]), part))
+        write_part(paths[-1], job, count_part(job, number_texts(*planning[1:]), part))
     return paths
 
 
@@ -188,7 +188,7 @@ def test_other_files_are_refused(tmp_path, content):
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     plan, ours, real = planned(TEXTS, REAL, 2)
     job = job_of(plan, ours, real, "real.txt", 1)
-    part = count_part(job, sides_of(ours, real), 0)
+    part = count_part(job, number_texts(ours, real), 0)
     path = tmp_path / "part.json"
     path.write_text("old")
     dumps, lines = json.dumps, []

@@ -11,9 +11,9 @@ import pytest
 
 from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
-from qdtheory.text.intervals import ConfidenceInterval
 from qdtheory.text.report import COLUMNS, Report, _shown
 from qdtheory.text.report_page import _table
+from qdtheory.world.records import Estimate
 
 
 def test_json(found):
@@ -68,7 +68,7 @@ def test_without_pandas_a_frame_names_what_to_install(found, monkeypatch):
 def hand_made(**intervals):
     """A report of one metric from (value, low, high) by candidate, and its marks."""
     scores = {
-        name: ConfidenceInterval(*np.array([*numbers, 0.1])[:, None])
+        name: Estimate(*np.array([*numbers, 0.1])[:, None])
         for name, numbers in intervals.items()
     }
     sizes = dict.fromkeys(scores, 9)
@@ -140,7 +140,7 @@ def test_what_has_no_interval_is_neither_best_nor_like_the_best():
     ],
 )
 def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
-    assert _shown(ConfidenceInterval(*map(float, numbers), 0.1)) == shown
+    assert _shown(Estimate(*map(float, numbers), 0.1)) == shown
 
 
 def test_the_table_has_candidates_side_by_side(found):

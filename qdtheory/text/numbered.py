@@ -15,9 +15,15 @@ from jaxtyping import Int
 
 from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.hashing import hashed
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.runs import Runs, Windows, changes, orders, sorted_keys
+from qdtheory.text.postings import (
+    Positions,
+    Postings,
+    changes,
+    hashed,
+    postings_by_order,
+    sorted_keys,
+)
 from qdtheory.world.records import Record
 
 MAX_GROUPS = 255  # numbered in a byte
@@ -36,8 +42,8 @@ class Lengths(Record):
     times: Int[np.ndarray, "groups lengths"]
 
 
-class Side(NamedTuple):
-    """One text among all that are counted together; made by `sides_of`."""
+class NumberedText(NamedTuple):
+    """One text among all that are counted together; made by `number_texts`."""
 
     corpus: Corpus
     ids: np.ndarray  # the id of each word that all texts share
@@ -60,12 +66,12 @@ class Side(NamedTuple):
         return len(self.bounds) - 1
 
 
-def sides_of(
+def number_texts(
     candidates: Mapping[str, Corpus],
     references: Corpus,
     num_groups: int = NUM_GROUPS,
     seed: int = 0,
-) -> dict[str, Side]:
+) -> dict[str, NumberedText]:
     """Number the words and the sentences of all texts together."""
     if not 1 <= num_groups <= MAX_GROUPS:
         raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
@@ -88,7 +94,7 @@ def _side(
     num_groups: int,
     num_ids: int,
     seed: int,
-) -> Side:
+) -> NumberedText:
     groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
@@ -102,7 +108,7 @@ def _side(
         np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
         for start, end in pairwise(bounds)
     ]
-    return Side(
+    return NumberedText(
         corpus=corpus,
         ids=ids,
         num_ids=num_ids,
@@ -116,13 +122,14 @@ def _side(
 
 
 def ngrams_of(
-    sides: Sequence[Side], max_order: int, part: int, num_parts: int
-) -> Iterator[Runs]:
+    sides: Sequence[NumberedText], max_order: int, part: int, num_parts: int
+) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
     chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
     yield _words(sides, None if chosen is None else chosen[0] == 0)
     if max_order > 1:
-        yield from orders(_windows(sides, max_order, chosen), max_order, min_order=2)
+        positions = _positions(sides, max_order, chosen)
+        yield from postings_by_order(positions, max_order - 1)
 
 
 def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +147,7 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
     return first.astype(np.uint16), two.astype(np.uint16)
 
 
-def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
+def _words(sides: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
     """Group the chosen words, or all.
 
     A word may be in most sentences, and all its runs are in one part: they are made a
@@ -171,14 +178,14 @@ def _words(sides: Sequence[Side], chosen: np.ndarray | None) -> Runs:
     keys >>= bits
     new = changes(keys)
     which = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return Runs(keys[new], np.flatnonzero(new), which, owner, times)
+    return Postings(keys[new], np.flatnonzero(new), which, owner, times)
 
 
-def _windows(
-    sides: Sequence[Side],
+def _positions(
+    sides: Sequence[NumberedText],
     max_order: int,
     chosen: tuple[np.ndarray, np.ndarray] | None,
-) -> Windows:
+) -> Positions:
     """The places of all texts whose first two tokens are chosen; without a choice all.
 
     They stand sentence after sentence.
@@ -195,12 +202,15 @@ def _windows(
     while rows:  # what is joined is let go of
         column = np.concatenate(rows.pop(0))
         columns.append(column if order is None else column[order])
-    *columns, remaining = columns
-    return Windows(columns, remaining, owner, sides[0].num_ids)
+    first, *columns, remaining = columns
+    num_ids = sides[0].num_ids
+    return Positions(
+        columns, remaining - 1, owner, num_ids, first.astype(np.int64), num_ids
+    )
 
 
 def _chunks(
-    side: Side, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
+    side: NumberedText, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
 ) -> Iterator[tuple[np.ndarray, ...]]:
     """Columns of tokens, how many are left up to the order, and the sentence."""
     first, second = (None, None) if chosen is None else (x[side.ids] for x in chosen)

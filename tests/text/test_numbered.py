@@ -8,13 +8,13 @@ from models import MODEL, REAL
 
 from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.sides import _dealt, ngrams_of, sides_of
+from qdtheory.text.numbered import _dealt, ngrams_of, number_texts
 
 TEXTS = [*MODEL, [], [7]]
 
 
 def test_sentences_stand_group_after_group():
-    side, real = sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()
+    side, real = number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()
     group = random_groups(len(TEXTS), 20)
     assert np.diff(side.bounds).tolist() == np.bincount(group).tolist()
     for text, place, g in zip(TEXTS, side.place.tolist(), group.tolist()):
@@ -28,12 +28,12 @@ def test_sentences_stand_group_after_group():
 def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
     """Each n-gram with its occurrences is in one part; sentences that end in between
     two chosen words make no n-gram."""
-    sides = [*sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()]
+    sides = [*number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()]
     sizes = Counter()
     for part in range(num_parts):
         for n, found in enumerate(ngrams_of(sides, 3, part, num_parts), start=1):
             # Counts of the n-grams of this part, whatever number each has.
-            many = np.bincount(found.which, found.times, len(found.keys))
+            many = np.bincount(found.ngram, found.counts, len(found.keys))
             sizes.update((n, int(x)) for x in many)
     for n in (1, 2, 3):
         every = Counter(
@@ -58,4 +58,4 @@ def test_pairs_are_dealt_out_evenly_and_once(num_parts):
 
 def test_there_are_at_most_255_groups():
     with pytest.raises(ValueError, match="num_groups: expected 1 to 255, got 256"):
-        sides_of({"x": as_corpus(TEXTS)}, as_corpus(REAL), num_groups=256)
+        number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL), num_groups=256)

@@ -1,0 +1,177 @@
+"""The n-grams of one order after another, grouped by one sort of integers.
+
+An n-gram is identified by the rank of its prefix of n - 1 tokens and its last token, so
+that equal integers are equal n-grams, of any order and any vocabulary. As in an
+inverted index, a posting is an n-gram in a sentence, with the number of times that it
+occurs there.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int, Integer, UInt64
+
+from qdtheory.text.corpus import Corpus
+
+# From so many keys on, scattered writes make the passes of a radix sort slow.
+MANY = 2**21
+# The last step of MurmurHash3.
+FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+SHIFT = np.uint64(33)
+
+
+class Positions(NamedTuple):
+    """Where n-grams start: the tokens from each position on, and its sentence."""
+
+    columns: Sequence[np.ndarray]  # column k: the token k positions on, if there is one
+    remaining: np.ndarray  # number of tokens up to the end of the sentence
+    sentence: np.ndarray  # ascending among n-grams with one prefix
+    num_ids: int  # of tokens
+    prefix: np.ndarray  # n-grams are equal only if these integers are
+    num_prefixes: int
+
+
+class Postings(NamedTuple):
+    """The n-grams of one order, and their counts in each sentence."""
+
+    keys: np.ndarray  # an integer for each n-gram, ascending
+    first: np.ndarray  # the first posting of each n-gram
+    ngram: np.ndarray  # of each posting
+    sentence: np.ndarray  # of each posting, ascending among those of one n-gram
+    counts: np.ndarray  # of each posting
+
+    @property
+    def most(self) -> Int[np.ndarray, " ngrams"]:
+        """The largest count of each n-gram in one sentence."""
+        return np.maximum.reduceat(self.counts, self.first)
+
+    @property
+    def num_sentences(self) -> Int[np.ndarray, " ngrams"]:
+        """The number of sentences that have each n-gram."""
+        return np.diff(self.first, append=len(self.counts))
+
+
+def positions_of(corpus: Corpus, max_order: int) -> Positions:
+    """Every position of a corpus, with one id more than words, for unknown ones.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> found = positions_of(as_corpus(["a b", "b"]), 2)
+        >>> [column.tolist() for column in found.columns], found.remaining.tolist()
+        ([[0, 1, 1], [1, 1]], [2, 1, 1])
+    """
+    sentence, ends = token_sentences(corpus)
+    return Positions(
+        columns=[corpus.tokens[n:] for n in range(max_order)],
+        remaining=ends - np.arange(corpus.num_tokens),
+        sentence=sentence,
+        num_ids=corpus.vocab_size + 1,
+        prefix=np.zeros(corpus.num_tokens, np.int64),
+        num_prefixes=1,
+    )
+
+
+def postings_by_order(
+    positions: Positions, max_order: int, shared: bool = False
+) -> Iterator[Postings]:
+    """Group the n-grams of one order after another, as many as there are columns.
+
+    If `shared`, an n-gram is left out if only one sentence has its prefix.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> texts = positions_of(as_corpus(["a b a b", "b a"]), 2)
+        >>> [found.counts.tolist() for found in postings_by_order(texts, 2)]
+        [[2, 1, 2, 1], [2, 1, 1]]
+    """
+    many, base = len(positions.sentence), positions.num_ids
+    where = np.arange(many, dtype=np.min_scalar_type(-many))
+    rank, size = positions.prefix, positions.num_prefixes
+    for n in range(max_order):
+        whole = np.flatnonzero(positions.remaining[where] > n)
+        where, keys = where[whole], rank[whole]
+        keys *= base
+        keys += positions.columns[n][where]
+        found, order, rank = postings(keys, size * base, positions.sentence[where])
+        yield found
+        where, size = where[order], len(found.keys)
+        if shared:
+            kept = np.flatnonzero((found.num_sentences > 1)[rank])
+            where, rank = where[kept], rank[kept]
+
+
+def postings(
+    keys: np.ndarray, size: int, sentence: np.ndarray
+) -> tuple[Postings, np.ndarray, np.ndarray]:
+    """Group occurrences, given the n-gram of each, below `size`, and its sentence.
+
+    Also returns the order that sorts the occurrences by n-gram, and else leaves them as
+    they were, and the n-gram of each in this order.
+    """
+    keys, order = sorted_keys(keys, size)
+    new, sentence = changes(keys), sentence[order]
+    starts = np.flatnonzero(new | changes(sentence))
+    first = np.flatnonzero(new[starts])
+    rank = np.cumsum(new)
+    rank -= 1
+    counts = np.diff(starts, append=len(keys))
+    found = Postings(keys[new], first, rank[starts], sentence[starts], counts)
+    return found, order, rank
+
+
+def token_sentences(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """The sentence of each token, and where that sentence ends."""
+    sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
+    return sentence, np.repeat(corpus.offsets[1:], corpus.lengths)
+
+
+# --- Integers -----------------------------------------------------------------------
+
+
+def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort integers from 0 to size - 1, equal ones in their order; and the positions.
+
+    NumPy sorts 16 bits in linear time, so a pass for each 16 bits is several times
+    faster than an argsort. Long arrays of large keys are sorted in place, which is kind
+    to caches, with the positions packed into the low bits.
+    """
+    bits = len(keys).bit_length()
+    packs = (size << bits) <= np.iinfo(np.int64).max
+    if packs and size > 2**32 and len(keys) > MANY:
+        packed = keys << bits
+        packed |= np.arange(len(keys))
+        packed.sort()
+        order = packed & ((1 << bits) - 1)
+        packed >>= bits
+        return packed, order
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in range(16, (size - 1).bit_length(), 16):
+        digits = (keys >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return keys[order], order
+
+
+def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
+    """Whether each value differs from the one before it; True for the first."""
+    changes = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return changes
+
+
+def hashed(*columns: Integer[np.ndarray, " rows"]) -> UInt64[np.ndarray, " rows"]:
+    """Hash each row of nonnegative integers to 64 bits, the same on any machine.
+
+    Example:
+        >>> found = hashed(np.array([1, 1, 2]), np.array([2, 2, 1]))
+        >>> bool(found[0] == found[1]), bool(found[0] == found[2])
+        (True, False)
+    """
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        mixed += column.astype(np.uint64) + np.uint64(1)
+        for factor in FACTORS:
+            mixed ^= mixed >> SHIFT
+            mixed *= factor
+        mixed ^= mixed >> SHIFT
+    return mixed
