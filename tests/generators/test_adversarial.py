@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from models import DIVERGENCES
+from refusals import refused
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -390,20 +391,15 @@ def test_returns_are_a_recursion():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    for wrong, message in {
-        (lambda: SeqGAN(lag=1.0), r"lag must lie in \[0, 1\), got 1.0"),
-        (lambda: SeqGANStep(1.5), r"gamma must lie in \[0, 1\], got 1.5"),
-        (lambda: MaliGAN(0), "batch_size must be at least 1, got 0"),
-        (lambda: RankGAN(bound=0.0), "bound must be positive and finite, got 0.0"),
-        (lambda: RankGAN(num_rivals=0), "num_rivals must be at least 1, got 0"),
-        (lambda: Sampled(CoT(), 0), "batch_size must be at least 1, got 0"),
-        (
-            lambda: expected_share(P, Q, -1),
-            "num_rivals must be finite and at least 0, got -1",
-        ),
-        (lambda: discounted_returns(np.ones((1, 1)), 2), r"gamma must lie in \[0, 1\]"),
-    }:
-        with pytest.raises(ValueError, match=message):
-            wrong()
-    with pytest.raises(TypeError, match=r"expected an Objective, .* got 'D'"):
-        Sampled("D", 4)
+    rewards = np.ones((1, 1))
+    refused(
+        ("lag must lie in [0, 1), got 1.0", lambda: SeqGAN(lag=1.0)),
+        ("gamma must lie in [0, 1], got 1.5", SeqGANStep, 1.5),
+        ("batch_size must be at least 1, got 0", MaliGAN, 0),
+        ("bound must be positive and finite, got 0.0", RankGAN, 0.0),
+        ("num_rivals must be at least 1, got 0", RankGAN, None, 0),
+        ("batch_size must be at least 1, got 0", Sampled, CoT(), 0),
+        ("num_rivals must be finite and at least 0, got -1", expected_share, P, Q, -1),
+        ("gamma must lie in [0, 1], got 2", discounted_returns, rewards, 2),
+    )
+    refused(("expected an Objective, such as", Sampled, "D", 4), error=TypeError)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -249,28 +250,28 @@ def test_one_real_text_a_generation_keeps_two_thirds():
 def test_bad_input():
     half, rewards = np.full(2, 0.5), np.array([0.0, 1.0])
     for optimum in (kl_optimum, forward_kl_optimum, diversity_price):
-        with pytest.raises(ValueError, match="q0 must sum to 1"):
-            optimum(np.ones(2), rewards, 1.0)
-        with pytest.raises(ValueError, match="rewards must have 2 entries, got 3"):
-            optimum(half, np.ones(3), 1.0)
-        with pytest.raises(ValueError, match="rewards must be finite"):
-            optimum(half, np.array([0, np.inf]), 1.0)
-        with pytest.raises(ValueError, match="beta must be positive and finite, got 0"):
-            optimum(half, rewards, 0)
-    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
-        best_of_n(half, rewards, 0)
-    with pytest.raises(ValueError, match="scores must not be NaN"):
-        best_of_n(half, [0.0, np.nan], 2)
-    with pytest.raises(ValueError, match=r"preferences must have shape \(2, 2\)"):
-        dpo_optimum(half, half, 1.0)
-    with pytest.raises(ValueError, match="preferences must be chances, with the rev"):
-        dpo_loss(half, half, np.ones((2, 2)), 1.0)
-    with pytest.raises(ValueError, match="q0 must be positive"):
-        fitted_rewards(np.array([0.0, 1.0]), np.full((2, 2), 0.5))
-    for numbers, wrong in (
-        ((0, 3, 0.1), "num_texts must be at least 1, got 0"),
-        ((3, 0, 0.1), "num_generations must be at least 1, got 0"),
-        ((3, 3, 1.1), r"real_share must lie in \[0, 1\], got 1.1"),
-    ):
-        with pytest.raises(ValueError, match=wrong):
-            self_training(half, half, *numbers)
+        refused(
+            ("q0 must sum to 1", optimum, np.ones(2), rewards, 1.0),
+            ("rewards must have 2 entries, got 3", optimum, half, np.ones(3), 1.0),
+            ("rewards must be finite", optimum, half, np.array([0, np.inf]), 1.0),
+            ("beta must be positive and finite, got 0", optimum, half, rewards, 0),
+        )
+    ones, none = np.ones((2, 2)), np.array([0.0, 1.0])
+    refused(
+        ("n must be at least 1, got 0", best_of_n, half, rewards, 0),
+        ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
+        ("preferences must have shape (2, 2)", dpo_optimum, half, half, 1.0),
+        ("preferences must be chances, with the rev", dpo_loss, half, half, ones, 1.0),
+        ("q0 must be positive", fitted_rewards, none, np.full((2, 2), 0.5)),
+        ("num_texts must be at least 1, got 0", self_training, half, half, 0, 3),
+        ("num_generations must be at least 1, got 0", self_training, half, half, 3, 0),
+        (
+            "real_share must lie in [0, 1], got 1.1",
+            self_training,
+            half,
+            half,
+            3,
+            3,
+            1.1,
+        ),
+    )

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -172,13 +173,16 @@ def test_a_soft_atom_lies_between_texts_and_argmax_is_farther():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"shape \(3, 3\), the space texts of 2"):
-        MODELS["table"].probabilities(qd.TextSpace(3, 2))
-    with pytest.raises(ValueError, match=r"texts of one length, got lengths \(1, 2\)"):
-        ConvDeconv.random(KEY, qd.TextSpace(2, (1, 2)))
-    with pytest.raises(ValueError, match="num_atoms must be at least 1, got 0"):
-        ConvLSTM.random(KEY, SPACE, num_atoms=0)
-    with pytest.raises(TypeError, match=r"has atoms\(space\), such as AtomTable"):
-        train(ContinuousWGAN(), LogitTable(np.zeros(27)), SPACE, P, 1)
-    with pytest.raises(ValueError, match="p must have 27 entries, got 8"):
-        transport_to_texts(MODELS["table"], SPACE, np.full(8, 1 / 8))
+    table, one = (
+        MODELS["table"],
+        "a continuous generator is for texts of one length, got",
+    )
+    refused(
+        ("shape (3, 3), the space texts of 2", table.probabilities, qd.TextSpace(3, 2)),
+        (one, ConvDeconv.random, KEY, qd.TextSpace(2, (1, 2))),
+        ("num_atoms must be at least 1, got 0", ConvLSTM.random, KEY, SPACE, 0),
+        ("p must have 27 entries, got 8", transport_to_texts, table, SPACE, P[:8]),
+    )
+    other = LogitTable(np.zeros(27)), SPACE, P, 1
+    words = "has atoms(space), such as AtomTable"
+    refused((words, train, ContinuousWGAN(), *other), error=TypeError)

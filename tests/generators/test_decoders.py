@@ -7,10 +7,10 @@ from math import exp, log, prod, sqrt
 import jax
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import brentq, minimize_scalar
 
 import qdtheory as qd
-from qdtheory import generators as gen
 from qdtheory.generators import (
     Beam,
     BestOf,
@@ -479,34 +479,24 @@ def test_temperature_loses_least_under_ll_se():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     space, q = qd.TextSpace(2, 2), np.full(4, 0.25)
-    for decoder, wrong in (
-        (lambda: Temperature(0), "t must be positive and finite, got 0; for 0 take"),
-        (lambda: TopK(0), "k must be at least 1, got 0"),
-        (lambda: TopK(1, 0), "min_tokens_to_keep must be at least 1, got 0"),
-        (lambda: TopP(1.1), r"mass must lie in \[0, 1\], got 1.1"),
-        (lambda: MinP(-0.1), r"share must lie in \[0, 1\], got -0.1"),
-        (lambda: Typical(1.0), r"mass must lie in \(0, 1\), got 1.0"),
-        (lambda: Epsilon(0), r"cutoff must lie in \(0, 1\), got 0"),
-        (lambda: Eta(1), r"cutoff must lie in \(0, 1\), got 1"),
-        (lambda: Beam(0), "width must be at least 1, got 0"),
-    ):
-        with pytest.raises(ValueError, match=wrong):
-            decoder()
-    with pytest.raises(
-        ValueError, match=r"Beam\(.*\) chooses texts: it must be the last"
-    ):
-        decode(q, space, (Beam(2), TopK(1)))
-    with pytest.raises(
-        TypeError, match=r"expected a decoder, as TopK\(5\), got 'top-k'"
-    ):
-        decode(q, space, "top-k")
-    with pytest.raises(ValueError, match="the space has 4 texts, so q must have 4"):
-        decode(np.full(3, 1 / 3), space, TopK(1))
-    with pytest.raises(ValueError, match="q must hold distributions"):
-        decode(np.full(4, 0.3), space, TopK(1))
-    with pytest.raises(TypeError, match=r"a model is a pytree .* got a dict"):
-        decode({}, space, TopK(1))
-    with pytest.raises(ValueError, match="expected at least one decoder"):
-        decode(q, space, ())
-    with pytest.raises(ValueError, match="scores must have 4 entries, got 3"):
-        gen.decode(q, space, BestOf(2, np.zeros(3)))
+    refused(
+        ("t must be positive and finite, got 0; for 0 take Greedy()", Temperature, 0),
+        ("k must be at least 1, got 0", TopK, 0),
+        ("min_tokens_to_keep must be at least 1, got 0", TopK, 1, 0),
+        ("mass must lie in [0, 1], got 1.1", TopP, 1.1),
+        ("share must lie in [0, 1], got -0.1", MinP, -0.1),
+        ("mass must lie in (0, 1), got 1.0", Typical, 1.0),
+        ("cutoff must lie in (0, 1), got 0", Epsilon, 0),
+        ("cutoff must lie in (0, 1), got 1", Eta, 1),
+        ("width must be at least 1, got 0", Beam, 0),
+        ("chooses texts: it must be the last", decode, q, space, (Beam(2), TopK(1))),
+        ("the space has 4 texts, so q must have 4", decode, q[:3], space, TopK(1)),
+        ("q must hold distributions", decode, np.full(4, 0.3), space, TopK(1)),
+        ("expected at least one decoder", decode, q, space, ()),
+        ("scores must have 4 entries, got 3", decode, q, space, BestOf(2, q[:3])),
+    )
+    refused(
+        ("expected a decoder, as TopK(5), got 'top-k'", decode, q, space, "top-k"),
+        ("LogitTable; got a dict", decode, {}, space, TopK(1)),
+        error=TypeError,
+    )

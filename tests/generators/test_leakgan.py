@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -172,13 +173,16 @@ def test_training():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match="one of leak, noleak, mixed, got 'both'"):
-        draw("both")
-    with pytest.raises(ValueError, match="over 2 tokens here, the space over 3"):
-        draw("leak").probabilities(qd.TextSpace(3, 2))
-    with pytest.raises(ValueError, match="a LeakyLSTM is for texts of one length"):
-        draw("leak").probabilities(qd.TextSpace(2, (1, 2)))
-    with pytest.raises(TypeError, match="LeakGAN trains a LeakyLSTM, got a PrefixTab"):
-        train(LeakGAN(), PrefixTable(np.zeros((7, 2))), SPACE, P, 1)
-    with pytest.raises(ValueError, match="gamma must lie in \\[0, 1\\], got 2"):
-        LeakGAN(2)
+    model, table = draw("leak"), PrefixTable(np.zeros((7, 2)))
+    size, one = (
+        "over 2 tokens here, the space over 3",
+        "a LeakyLSTM is for texts of one",
+    )
+    refused(
+        ("variant must be one of leak, noleak, mixed, got 'both'", draw, "both"),
+        (size, model.probabilities, qd.TextSpace(3, 2)),
+        (one, model.probabilities, qd.TextSpace(2, (1, 2))),
+        ("gamma must lie in [0, 1], got 2", LeakGAN, 2),
+    )
+    words = "LeakGAN trains a LeakyLSTM, got a PrefixTable"
+    refused((words, train, LeakGAN(), table, SPACE, P, 1), error=TypeError)

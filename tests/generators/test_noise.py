@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 from jax.flatten_util import ravel_pytree
+from refusals import refused
 from scipy.stats import spearmanr
 
 import qdtheory as qd
@@ -345,35 +346,34 @@ def test_expectation_is_a_sum_over_batches(rng):
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    q, space = np.array([0.5, 0.5]), texts(2)
-    model = LogitTable.of(q)
-    for rate in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(ValueError, match="learning_rate must be positive"):
-            constant_reward_drift(q, rate, 2)
-    with pytest.raises(ValueError, match="batch_size must be at least 1"):
-        adam_drift(q, 0.1, 0)
-    with pytest.raises(ValueError, match="num_steps must be at least 1"):
-        constant_reward_drift(q, 0.1, 2, num_steps=0)
-    with pytest.raises(ValueError, match="finite, nonnegative variance"):
-        fisher_drift(model, space, 0.1, 2, variance=-1.0)
-    with pytest.raises(ValueError, match="finite mean"):
-        constant_reward_drift(q, 0.1, 2, mean=np.nan)
-    with pytest.raises(ValueError, match="q must sum to 1"):
-        constant_reward_drift(np.ones(2), 0.1, 2)
-    with pytest.raises(ValueError, match="the table has 2 logits, the space 3 texts"):
-        fisher_drift(model, texts(3), 0.1, 2)
-    with pytest.raises(ValueError, match="positive probability"):
-        fisher_drift(LogitTable(np.array([0.0, -1e9])), space, 0.1, 2)
-    rule = optax.sgd(0.1)
-    state = model, rule.init(model)
-    x, r = jnp.array([0, 1]), jnp.ones(2)
-    with pytest.raises(ValueError, match="clip must be positive"):
-        policy_update(state, space, x, r, rule, clip=0.0)
-    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(3,\)"):
-        policy_update(state, space, x, jnp.ones(3), rule)
-    with pytest.raises(ValueError, match="there are 1,048,576 batches"):
-        expectation(lambda x, r: x, q, 20)
-    with pytest.raises(ValueError, match="reward_probabilities must have 2 entries"):
-        expectation(lambda x, r: x, q, 2, np.ones(2), np.ones(1))
-    with pytest.raises(ValueError, match="num_steps must be at least 1"):
-        train_on_rewards(model, space, jax.random.key(0), 0, 2, lambda k, x: x, rule)
+    q, space, rule = np.array([0.5, 0.5]), texts(2), optax.sgd(0.1)
+    model, lost = LogitTable.of(q), LogitTable(np.array([0.0, -1e9]))
+    state, x, r = (model, rule.init(model)), jnp.array([0, 1]), jnp.ones(2)
+    drift, rate = constant_reward_drift, "learning_rate must be positive and finite"
+    values, chances = np.ones(2), np.ones(1)
+
+    def batch(x, r):
+        return x
+
+    refused(
+        *((rate, drift, q, wrong, 2) for wrong in (0.0, -1.0, np.inf, np.nan)),
+        ("batch_size must be at least 1", adam_drift, q, 0.1, 0),
+        ("num_steps must be at least 1", drift, q, 0.1, 2, 1.0, 0.0, 0),
+        ("finite, nonnegative variance", fisher_drift, model, space, 0.1, 2, 1.0, -1.0),
+        ("finite mean", drift, q, 0.1, 2, np.nan),
+        ("q must sum to 1", drift, np.ones(2), 0.1, 2),
+        ("2 logits, the space 3 texts", fisher_drift, model, texts(3), 0.1, 2),
+        ("positive probability", fisher_drift, lost, space, 0.1, 2),
+        ("clip must be positive", policy_update, state, space, x, r, rule, 0.0),
+        ("shapes (2,) and (3,)", policy_update, state, space, x, jnp.ones(3), rule),
+        ("there are 1,048,576 batches", expectation, batch, q, 20),
+        (
+            "probabilities must have 2 entries",
+            expectation,
+            batch,
+            q,
+            2,
+            values,
+            chances,
+        ),
+    )

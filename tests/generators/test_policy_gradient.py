@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from models import DIVERGENCES
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -236,20 +237,19 @@ def test_an_end_token_is_a_token():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     space, table = qd.TextSpace(2, 2), LogitTable(np.zeros(4))
+    lstm, zeros = qd.LSTMLanguageModel.random(jax.random.key(0), 3), np.zeros(4)
     for form in (policy_gradient, token_policy_gradient):
-        with pytest.raises(TypeError, match=r"a model is a pytree .* got a list"):
-            form([0.25] * 4, space, np.zeros(4))
-        with pytest.raises(ValueError, match="has 4 logits, the space 8 texts"):
-            form(table, qd.TextSpace(2, 3), np.zeros(8))
-        with pytest.raises(ValueError, match="model's texts are over 3 tokens"):
-            form(qd.LSTMLanguageModel.random(jax.random.key(0), 3), space, np.zeros(4))
-        with pytest.raises(ValueError, match="rewards must be finite"):
-            form(table, space, np.array([1.0, np.inf, 0, 0]))
-    with pytest.raises(ValueError, match="rewards must have 4 entries, got 3"):
-        policy_gradient(table, space, np.zeros(3))
-    with pytest.raises(
-        ValueError, match=r"rewards must have shape \(4,\), or \(4, 2\)"
-    ):
-        token_policy_gradient(table, space, np.zeros((4, 3)))
-    with pytest.raises(ValueError, match="roll_out must be positive"):
-        token_policy_gradient(table, space, np.zeros(4), np.eye(4)[0])
+        words = "a model is a pytree with probabilities(space)"
+        refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
+        refused(
+            ("4 logits, the space 8", form, table, qd.TextSpace(2, 3), np.zeros(8)),
+            ("model's texts are over 3 tokens", form, lstm, space, zeros),
+            ("rewards must be finite", form, table, space, zeros + np.inf),
+        )
+    stale, form = np.eye(4)[0], token_policy_gradient
+    shapes = "rewards must have shape (4,), or (4, 2) for one a token, got (4, 3)"
+    refused(
+        ("must have 4 entries, got 3", policy_gradient, table, space, zeros[:3]),
+        (shapes, form, table, space, np.zeros((4, 3))),
+        ("roll_out must be positive", form, table, space, zeros, stale),
+    )

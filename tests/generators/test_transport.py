@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import linear_sum_assignment, linprog, minimize_scalar
 from scipy.stats import wasserstein_distance as on_the_line
 
@@ -264,23 +265,19 @@ def test_w1_bends_in_q_where_p_says():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    q = np.full(9, 1 / 9)
-    with pytest.raises(ValueError, match='must be "hamming" or "prefix", got \'edit\''):
-        wasserstein_distance(q, q, SPACE, "edit")
-    with pytest.raises(ValueError, match="q must have 9 entries, got 8"):
-        wasserstein_distance(np.full(8, 1 / 8), q, SPACE)
-    with pytest.raises(ValueError, match=r"of one length, got lengths \(1, 2, 3\)"):
-        wasserstein_distance(np.full(14, 1 / 14), np.full(14, 1 / 14), MIXED)
-    with pytest.raises(ValueError, match="solved on the prefix tree only"):
-        wasserstein_critic(q, q, SPACE, penalty=10)
-    with pytest.raises(ValueError, match="penalty must be positive and finite, got 0"):
-        wasserstein_critic(q, q, SPACE, "prefix", penalty=0)
-    with pytest.raises(ValueError, match=r"got shape \(9, 8\)"):
-        optimal_transport(np.ones((9, 8)), q, q)
-    with pytest.raises(ValueError, match="cost must be finite"):
-        optimal_transport(np.full((9, 9), np.inf), q, q)
-    with pytest.raises(ValueError, match="a must sum to 1"):
-        optimal_transport(np.ones((9, 9)), 2 * q, q)
+    q, short, mixed = np.full(9, 1 / 9), np.full(8, 1 / 8), np.full(14, 1 / 14)
+    w1, critic, ones = wasserstein_distance, wasserstein_critic, np.ones((9, 9))
+    one = "Hamming's distance is for texts of one length, got lengths (1, 2, 3); take "
+    refused(
+        ('must be "hamming" or "prefix", got \'edit\'', w1, q, q, SPACE, "edit"),
+        ("q must have 9 entries, got 8", w1, short, q, SPACE),
+        (one + 'ground="prefix"', w1, mixed, mixed, MIXED),
+        ("solved on the prefix tree only", critic, q, q, SPACE, "hamming", 10),
+        ("must be positive and finite, got 0", critic, q, q, SPACE, "prefix", 0),
+        ("got shape (9, 8)", optimal_transport, np.ones((9, 8)), q, q),
+        ("cost must be finite", optimal_transport, ones * np.inf, q, q),
+        ("a must sum to 1", optimal_transport, ones, 2 * q, q),
+    )
 
 
 @pytest.mark.claim("N23.9")
