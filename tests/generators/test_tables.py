@@ -37,20 +37,6 @@ def test_a_table_of_prefixes_multiplies_token_by_token(rng):
         assert float(q) == pytest.approx(np.prod(expected), rel=1e-14)
 
 
-def test_a_million_texts_have_the_exact_distribution(rng):
-    table, n = PrefixTable(rng.normal(size=(13, 3))), 1_000_000
-    q = np.asarray(table.probabilities(SPACE))
-    assert q.sum() == pytest.approx(1, abs=1e-12)
-    text, first = np.zeros(n, int), 0
-    for length in range(3):
-        # The greatest of logits with Gumbel noise is a draw from their softmax.
-        noise = rng.gumbel(size=(n, 3))
-        text = 3 * text + (table.logits[first + text] + noise).argmax(axis=1)
-        first += 3**length
-    found = np.bincount(text, minlength=27) / n
-    assert (abs(found - q) <= 4 * np.sqrt(q * (1 - q) / n)).all()
-
-
 def test_both_hold_any_positive_distribution(rng):
     for q in rng.dirichlet(np.ones(27), 10):
         for table in (LogitTable.of(q), PrefixTable.of(q, SPACE)):
