@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from referees.enumerated_batches import batches
+from referees.prefixes import masses_after
 from refusals import refused
 from scipy.optimize import brentq, minimize_scalar
 
@@ -182,13 +183,8 @@ def test_only_top_p_tells_equal_tokens_apart():
 
 
 def of_prefix(space, q, prefix):
-    """The law of the next token after a prefix, the end last, by summing texts."""
-    texts = [tuple(row[row >= 0].tolist()) for row in space.tokens]
-    mass = np.zeros(space.vocab_size + 1)
-    for text, weight in zip(texts, q):
-        if text[: len(prefix)] == prefix:
-            token = text[len(prefix)] if len(text) > len(prefix) else space.vocab_size
-            mass[token] += weight
+    """The distribution of the next token after a prefix, the end last."""
+    mass = masses_after(space, q, prefix)
     return mass / mass.sum()
 
 
