@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models import draw
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from referees.prefixes import masses_after
 from scipy.optimize import approx_fprime, minimize
+from scipy.special import log_expit, log_softmax, softmax
 from scipy.stats import multinomial, spearmanr
 
 import qdtheory as qd
@@ -140,15 +142,11 @@ def test_cooling_an_oracles_tokens_lowers_its_own_oracle_nll(seed):
 def test_the_score_itself_ascends_kl_to_the_mixture_and_its_odds_the_likelihood(seed):
     p, q = draw(seed, 6, 1.0), draw(seed + 10, 6, 1.0)
 
-    def law(logits):
-        weights = np.exp(logits - logits.max())
-        return weights / weights.sum()
-
     def to_mixture(logits):
-        return -p @ np.log(2 * p / (p + law(logits)))
+        return -p @ np.log(2 * p / (p + softmax(logits)))
 
     def likelihood(logits):
-        return p @ np.log(law(logits))
+        return p @ np.log(softmax(logits))
 
     score = p / (p + q)
     for weights, objective in ((score, to_mixture), (score / (1 - score), likelihood)):
@@ -204,25 +202,17 @@ def test_the_reshaped_table_mixes_sixteen_neighbours_of_one_roll_out():
 def test_the_mixture_of_tokens_adds_a_divergence_to_that_of_texts(vocab_size, length):
     space = qd.TextSpace(vocab_size, length)
     p, q = (np.asarray(qd.oracle(space, seed, 2.0)) for seed in (0, 1))
-    tokens, number, mixed = space.tokens, 0.0, {}
-
-    def law(x, prefix):
-        """Of the next token after a prefix."""
-        after = (tokens[:, : len(prefix)] == prefix).all(axis=1)
-        mass = np.bincount(tokens[after, len(prefix)], x[after], vocab_size)
-        return mass / mass.sum(), mass.sum()
-
+    words, number, mixed = range(vocab_size), 0.0, {}
     # The chain rule: a sum over prefixes of divergences of the next token.
-    for prefix in (
-        x for t in range(length) for x in product(range(vocab_size), repeat=t)
-    ):
-        (a, in_p), (b, in_q) = law(p, prefix), law(q, prefix)
-        m = (a + b) / 2
-        mixed[prefix] = m
-        number += (in_p * (a @ np.log(a / m)) + in_q * (b @ np.log(b / m))) / 2
+    for prefix in (x for t in range(length) for x in product(words, repeat=t)):
+        masses = [masses_after(space, x, prefix)[:-1] for x in (p, q)]
+        laws = [mass / mass.sum() for mass in masses]
+        mixed[prefix] = sum(laws) / 2
+        for mass, law in zip(masses, laws):
+            number += mass @ np.log(law / mixed[prefix]) / 2
     by_token = [
         np.prod([mixed[tuple(text[:t])][text[t]] for t in range(length)])
-        for text in tokens
+        for text in space.tokens
     ]
     half = (p + q) / 2
     exact = qd.jensen_shannon_divergence(q, p) + half @ np.log(half / by_token)
@@ -233,18 +223,19 @@ def test_the_mixture_of_tokens_adds_a_divergence_to_that_of_texts(vocab_size, le
 
 @pytest.mark.claim("N20.39")
 def test_log_ratios_of_samples_estimate_it():
-    p, q = draw(1, 4, 1.0).reshape(2, 2), draw(2, 4, 1.0).reshape(2, 2)
-    rows = [
-        np.stack([x.sum(1).repeat(2), (x / x.sum(1)[:, None]).ravel()]) for x in (p, q)
-    ]
+    pair = p, q = draw(1, 4, 1.0), draw(2, 4, 1.0)
+    rows = []
+    for x in pair:
+        first = x.reshape(2, 2).sum(axis=1).repeat(2)
+        rows.append(np.stack([first, x / first]))
     m = sum(rows) / 2
     rng, means, error = np.random.default_rng(39), [], 0.0
-    for x, row in zip((p, q), rows, strict=True):
-        logs = np.log(row / m).sum(axis=0)[rng.choice(4, 20_000, p=x.ravel())]
+    for x, row in zip(pair, rows):
+        logs = np.log(row / m).sum(axis=0)[rng.choice(4, 20_000, p=x)]
         means.append(logs.mean())
         error += logs.var() / 20_000 / 4
-    half = (p + q).ravel() / 2
-    js = qd.jensen_shannon_divergence(q.ravel(), p.ravel())
+    half = (p + q) / 2
+    js = qd.jensen_shannon_divergence(q, p)
     exact = float(js) + half @ np.log(half / m.prod(axis=0))
     assert abs(np.mean(means) - exact) < 5 * np.sqrt(error)
 
@@ -257,16 +248,13 @@ def test_a_gradient_through_the_rewards_does_not_touch_the_generator():
     rng = np.random.default_rng(40)
     theta, phi, texts = rng.normal(size=4), rng.normal(size=4), [0, 2, 3, 3]
 
-    def loss(theta, phi):
-        log_q = theta - np.log(np.exp(theta).sum())
-        return -np.mean([log_q[x] * -np.log1p(np.exp(-phi[x])) for x in texts])
+    def loss(both):
+        log_q, rewards = log_softmax(both[:4]), log_expit(both[4:])
+        return -np.mean(log_q[texts] * rewards[texts])
 
-    whole = approx_fprime(
-        np.concatenate([theta, phi]), lambda x: loss(x[:4], x[4:]), 1e-7
-    )
-    rewards = -np.log1p(np.exp(-phi[texts]))
-    q = np.exp(theta) / np.exp(theta).sum()
-    alone = -(rewards[:, None] * (np.eye(4)[texts] - q)).mean(axis=0)
+    whole = approx_fprime(np.concatenate([theta, phi]), loss, 1e-7)
+    scores = np.eye(4)[texts] - softmax(theta)
+    alone = -(log_expit(phi[texts])[:, None] * scores).mean(axis=0)
     assert whole[:4] == pytest.approx(alone, abs=1e-6)
     assert np.abs(whole[4:]).max() > 0.01
 

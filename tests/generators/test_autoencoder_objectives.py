@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from data.tables import read as table
 from jax.flatten_util import ravel_pytree
+from refusals import refused
 from scipy.special import rel_entr
 from scipy.stats import wasserstein_distance
 
@@ -214,35 +215,24 @@ def test_each_setup_trains(name):
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    plane, other = normal_grid(5, 2), LogitTable(np.zeros(8))
+    def trained(objective, *setting, **settings):
+        return lambda: train(objective, draw(*setting, **settings), SPACE, P, 1)
 
-    def trained(objective, model):
-        return lambda: train(objective, model, SPACE, P, 1)
-
-    for call, words in (
-        (lambda: Elbo(keep=0.0), r"keep must lie in \(0, 1\], got 0"),
-        (lambda: Elbo(-1.0), "kl_weight must be finite and at least 0, got -1"),
-        (lambda: Elbo(bag_weight=np.inf), "bag_weight must be finite and at least 0"),
-        (lambda: Elbo(annealing=-1), "annealing must be finite and at least 0"),
-        (lambda: MatchedCodes(-2.0), "weight must be finite and at least 0, got -2"),
-        (
-            lambda: MatchedCodes(resolution=0.0),
-            "resolution must be positive and finite, got 0",
-        ),
-        (lambda: TransportedCodes(keep=2.0), r"keep must lie in \(0, 1\], got 2"),
-        (trained(Elbo(), draw(LINE, None)), "a VAE has noisy codes and a fixed prior"),
-        (
-            trained(MatchedCodes(), draw(LINE, learned_prior=True)),
-            "without a learned one",
-        ),
-        (trained(TransportedCodes(), draw(LINE, None)), "an ARAE has a learned prior"),
-        (
-            trained(TransportedCodes(), draw(plane, None, learned_prior=True)),
-            "codes must lie on a line, where transport is sorting; got 2 dim",
-        ),
-    ):
-        with pytest.raises(ValueError, match=words):
-            call()
+    plane, learned = normal_grid(5, 2), {"learned_prior": True}
+    many = "codes must lie on a line, where transport is sorting; got 2 dim"
+    refused(
+        ("keep must lie in (0, 1], got 0", Elbo, 1.0, 0.0),
+        ("kl_weight must be finite and at least 0, got -1", Elbo, -1.0),
+        ("bag_weight must be finite and at least 0, got inf", Elbo, 1.0, 1.0, np.inf),
+        ("annealing must be finite and at least 0", Elbo, 1.0, 1.0, 0.0, -1),
+        ("weight must be finite and at least 0, got -2", MatchedCodes, -2.0),
+        ("resolution must be positive and finite, got 0", MatchedCodes, 20.0, 1.0, 0.0),
+        ("keep must lie in (0, 1], got 2", TransportedCodes, 1.0, 2.0),
+        ("a VAE has noisy codes and a fixed prior", trained(Elbo(), LINE, None)),
+        ("without a learned one", trained(MatchedCodes(), LINE, **learned)),
+        ("an ARAE has a learned prior", trained(TransportedCodes(), LINE, None)),
+        (many, trained(TransportedCodes(), plane, None, **learned)),
+    )
+    words, table = "expected an Autoencoder, got a LogitTable", LogitTable(np.zeros(8))
     for objective in (Elbo(), MatchedCodes(), TransportedCodes()):
-        with pytest.raises(TypeError, match="an Autoencoder, got a LogitTable"):
-            trained(objective, other)()
+        refused((words, train, objective, table, SPACE, P, 1), error=TypeError)

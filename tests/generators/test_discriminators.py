@@ -5,6 +5,7 @@ from itertools import pairwise, product
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -81,11 +82,10 @@ def test_texts_that_are_never_real_have_d_zero():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match="learning_rate must be between 0 and 2"):
-        LogisticDiscriminator(2, 1, 2.0)
-    with pytest.raises(ValueError, match="num_steps must be at least 1, got 0"):
-        LogisticDiscriminator(2, 0)
-    with pytest.raises(ValueError, match="order must be at least 1, got 0"):
-        LogisticDiscriminator(0)
-    with pytest.raises(ValueError, match="at most the length of the texts, 3, got 4"):
-        LogisticDiscriminator(4).start(SPACE, 1)
+    long = LogisticDiscriminator(4)
+    refused(
+        ("learning_rate must be between 0 and 2", LogisticDiscriminator, 2, 1, 2.0),
+        ("num_steps must be at least 1, got 0", LogisticDiscriminator, 2, 0),
+        ("order must be at least 1, got 0", LogisticDiscriminator, 0),
+        ("at most the length of the texts, 3, got 4", long.start, SPACE, 1),
+    )

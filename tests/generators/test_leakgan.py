@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -61,50 +62,38 @@ def next_tokens(model, text):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_million_texts_have_the_exact_distribution(variant):
-    model, rng, n = draw(variant), np.random.default_rng(9), 1_000_000
-    q = np.asarray(model.probabilities(SPACE))
-    assert q.sum() == pytest.approx(1, abs=1e-12)
-    reached = {(): n}  # how many texts begin so
-    for _ in range(3):
-        further = {}
-        for prefix, count in reached.items():
-            *_, law = next_tokens(model, (*prefix, 0))
-            for token, number in enumerate(rng.multinomial(count, law)):
-                further[*prefix, token] = number
-        reached = further
-    found = np.array([reached[text] for text in product(range(2), repeat=3)]) / n
-    assert (abs(found - q) <= 4 * np.sqrt(q * (1 - q) / n)).all()
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
 def test_probabilities_are_a_product_over_tokens(variant):
     model = draw(variant)
     q = np.asarray(model.probabilities(SPACE))
     scores = np.asarray(prefix_scores(model.discriminator, SPACE))
+    weights, biases = (
+        np.asarray(x)
+        for x in (
+            model.discriminator.output_weights,
+            model.discriminator.output_biases,
+        )
+    )
     for row, text in enumerate(product(range(2), repeat=3)):
-        chance = 1.0
-        for t, law in enumerate(next_tokens(model, text)):
-            chance *= law[text[t]]
-        for t, d in enumerate(states(model.discriminator, text)):
-            judged = d @ np.asarray(model.discriminator.output_weights)
-            judged = judged + np.asarray(model.discriminator.output_biases)
-            assert scores[row, t] == pytest.approx(judged[text[t]], abs=1e-13)
-        assert q[row] == pytest.approx(chance, rel=1e-12)
+        chances = [law[token] for token, law in zip(text, next_tokens(model, text))]
+        assert q[row] == pytest.approx(np.prod(chances), rel=1e-12)
+        judged = np.array(states(model.discriminator, text)) @ weights + biases
+        expected = judged[range(3), text]
+        np.testing.assert_allclose(scores[row], expected, rtol=0, atol=1e-13)
 
 
 def test_the_step_moves_both():
     model, p = draw("mixed"), jnp.asarray(P)
-    found, _ = LeakGAN(0.9).ascent((), model, SPACE, p)
+    ascent = jax.jit(LeakGAN(0.9).ascent, static_argnums=2)
+    found, _ = ascent((), model, SPACE, p)
     q = model.probabilities(SPACE)
 
     def likelihood(discriminator):
         d = jax.nn.sigmoid(prefix_scores(discriminator, SPACE))
         return (p[:, None] * jnp.log(d) + q[:, None] * jnp.log(1 - d)).sum()
 
-    expected = jax.grad(likelihood)(model.discriminator)
+    expected = flat(jax.jit(jax.grad(likelihood))(model.discriminator))
     np.testing.assert_allclose(
-        flat(found.discriminator), flat(expected), rtol=1e-10, atol=1e-14
+        flat(found.discriminator), expected, rtol=1e-10, atol=1e-14
     )
     d = np.asarray(jax.nn.sigmoid(prefix_scores(model.discriminator, SPACE)))
     earned = d.copy()
@@ -112,47 +101,43 @@ def test_the_step_moves_both():
         earned[:, t] += 0.9 * earned[:, t + 1]
     field = token_policy_gradient(model, SPACE, earned)
     assert np.abs(flat(field.discriminator)).max() == 0
-    for part in ("generator", "mixing_weights", "mixing_biases"):
-        np.testing.assert_allclose(
-            flat(getattr(found, part)), flat(getattr(field, part)), atol=1e-14
-        )
+    field = replace(field, discriminator=found.discriminator)
+    np.testing.assert_allclose(flat(found), flat(field), atol=1e-14)
 
 
 @pytest.mark.claim("N22.8")
 def test_a_table_takes_the_same_step_whatever_is_leaked():
     """Logits of a table plus any function of the prefix and the next token."""
     rng = np.random.default_rng(1)
-    rewards = rng.normal(size=(8, 3))
-    logits = rng.normal(size=(7, 2))
-    plain = token_policy_gradient(PrefixTable(logits), SPACE, rewards).logits
+    logits = jnp.asarray(rng.normal(size=(7, 2)))
+
+    @jax.jit
+    def both(leak, rewards):
+        def probabilities(theta):
+            return PrefixTable(theta + leak).probabilities(SPACE)
+
+        q, pull = jax.vjp(probabilities, logits - leak)
+        return q, pull(rewards)[0]
 
     for seed in range(20):
         leak = np.random.default_rng(seed).normal(size=(7, 2), scale=3)
-
-        def probabilities(theta, leak=leak):
-            return PrefixTable(theta + leak).probabilities(SPACE)
-
-        q = probabilities(logits - leak)
-        pull = jax.vjp(probabilities, jnp.asarray(logits - leak))[1]
         # Rewards of whole texts are enough: with tokens' the pooling is the same.
-        whole = rng.normal(size=8)
-        expected = token_policy_gradient(PrefixTable(logits), SPACE, whole).logits
-        np.testing.assert_allclose(pull(jnp.asarray(whole))[0], expected, atol=1e-13)
+        rewards = rng.normal(size=8)
+        expected = token_policy_gradient(PrefixTable(logits), SPACE, rewards).logits
+        q, found = both(leak, rewards)
+        np.testing.assert_allclose(found, expected, atol=1e-13)
         assert q.sum() == pytest.approx(1, abs=1e-12)
-    assert np.abs(plain).max() > 0
+    assert np.abs(expected).max() > 0
 
 
 @pytest.mark.claim("N22.8")
 def test_noleak_does_not_see_the_discriminator():
-    model = draw("noleak")
-    other = replace(model, discriminator=draw("noleak", 5).discriminator)
-    q = model.probabilities(SPACE)
-    np.testing.assert_array_equal(q, other.probabilities(SPACE))
-    for variant in ("leak", "mixed"):
+    for variant in VARIANTS:
         model = draw(variant)
         other = replace(model, discriminator=draw(variant, 5).discriminator)
-        gap = model.probabilities(SPACE) - other.probabilities(SPACE)
-        assert np.abs(gap).max() > 1e-3
+        q, moved = (m.probabilities(SPACE) for m in (model, other))
+        assert (np.abs(q - moved).max() > 1e-3) == (variant != "noleak")
+        assert variant != "noleak" or (q == moved).all()
 
 
 @pytest.mark.slow
@@ -172,13 +157,16 @@ def test_training():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match="one of leak, noleak, mixed, got 'both'"):
-        draw("both")
-    with pytest.raises(ValueError, match="over 2 tokens here, the space over 3"):
-        draw("leak").probabilities(qd.TextSpace(3, 2))
-    with pytest.raises(ValueError, match="a LeakyLSTM is for texts of one length"):
-        draw("leak").probabilities(qd.TextSpace(2, (1, 2)))
-    with pytest.raises(TypeError, match="LeakGAN trains a LeakyLSTM, got a PrefixTab"):
-        train(LeakGAN(), PrefixTable(np.zeros((7, 2))), SPACE, P, 1)
-    with pytest.raises(ValueError, match="gamma must lie in \\[0, 1\\], got 2"):
-        LeakGAN(2)
+    model, table = draw("leak"), PrefixTable(np.zeros((7, 2)))
+    size, one = (
+        "over 2 tokens here, the space over 3",
+        "a LeakyLSTM is for texts of one",
+    )
+    refused(
+        ("variant must be one of leak, noleak, mixed, got 'both'", draw, "both"),
+        (size, model.probabilities, qd.TextSpace(3, 2)),
+        (one, model.probabilities, qd.TextSpace(2, (1, 2))),
+        ("gamma must lie in [0, 1], got 2", LeakGAN, 2),
+    )
+    words = "LeakGAN trains a LeakyLSTM, got a PrefixTable"
+    refused((words, train, LeakGAN(), table, SPACE, P, 1), error=TypeError)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -95,47 +96,15 @@ def test_bad_input():
     p, three = (MarkovModel(np.full(n, 1 / n), np.full((n, n), 1 / n)) for n in (2, 3))
     wide = MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
     light = MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
-    for call, error, words in (
-        (
-            lambda: markov_metrics(p, wide, 3),
-            ValueError,
-            r"shape \(\|V\|,\) and transitions",
-        ),
-        (
-            lambda: decode_markov(light, TopK(1)),
-            ValueError,
-            "must be nonnegative and sum to 1",
-        ),
-        (
-            lambda: markov_metrics(p, three, 3),
-            ValueError,
-            "the models have 2 and 3 tokens",
-        ),
-        (
-            lambda: markov_metrics(p, p, 0),
-            ValueError,
-            "length must be at least 1, got 0",
-        ),
-        (
-            lambda: tempered_markov_metrics(p, 0, 3),
-            ValueError,
-            "beta must be positive and finite, got 0",
-        ),
-        (
-            lambda: decode_markov(p, Beam(2)),
-            TypeError,
-            "a Markov model takes decoders of tokens, got",
-        ),
-        (
-            lambda: p.probabilities(qd.TextSpace(2, (1, 2))),
-            ValueError,
-            "a Markov model is for texts of one length, got lengths",
-        ),
-        (
-            lambda: p.probabilities(qd.TextSpace(3, 2)),
-            ValueError,
-            "a Markov model is over 2 tokens here, the space over 3",
-        ),
-    ):
-        with pytest.raises(error, match=words):
-            call()
+    one, size = "a Markov model is for texts of one length, got", "over 2 tokens here, "
+    refused(
+        ("shape (|V|,) and transitions", markov_metrics, p, wide, 3),
+        ("must be nonnegative and sum to 1", decode_markov, light, TopK(1)),
+        ("the models have 2 and 3 tokens", markov_metrics, p, three, 3),
+        ("length must be at least 1, got 0", markov_metrics, p, p, 0),
+        ("beta must be positive and finite, got 0", tempered_markov_metrics, p, 0, 3),
+        (one, p.probabilities, qd.TextSpace(2, (1, 2))),
+        (size + "the space over 3", p.probabilities, qd.TextSpace(3, 2)),
+    )
+    beam = "a Markov model takes decoders of tokens, got Beam"
+    refused((beam, decode_markov, p, Beam(2)), error=TypeError)

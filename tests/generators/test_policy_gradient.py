@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from models import DIVERGENCES
+from referees.enumerated_batches import batches
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -78,18 +80,24 @@ def steps(model, p, space):
 @pytest.mark.claim("N20.5")
 @pytest.mark.parametrize("space", SPACES[:3])
 def test_the_token_form_is_the_sequence_form(space):
-    rewards = np.random.default_rng(5).normal(size=space.num_texts)
+    rewards = jnp.asarray(np.random.default_rng(5).normal(size=space.num_texts))
     for model in models(space, 5):
-        found = token_policy_gradient(model, space, rewards)
-        assert gap(found, policy_gradient(model, space, rewards)) <= 1e-12
+        assert gap(*both_forms(model, rewards, space)) <= 1e-12
+
+
+@partial(jax.jit, static_argnums=2)
+def both_forms(model, rewards, space):
+    forms = token_policy_gradient, policy_gradient
+    return [form(model, space, rewards) for form in forms]
 
 
 @pytest.mark.claim("N20.5")
 def test_the_token_form_is_seqgans_sum_over_prefixes():
     """Token by token, with completions enumerated, for the model's and stale ones."""
     space, rng = qd.TextSpace(3, 3), np.random.default_rng(1)
-    stale = rng.dirichlet(np.ones(27))
-    rewards, texts = rng.normal(size=27), list(product(range(3), repeat=3))
+    stale, rewards = rng.dirichlet(np.ones(27)), rng.normal(size=27)
+    prefixes = [s for t in range(4) for s in product(range(3), repeat=t)]
+    extend = {s: (space.tokens[:, : len(s)] == s).all(axis=1) for s in prefixes}
 
     @jax.jit
     @jax.grad
@@ -99,16 +107,14 @@ def test_the_token_form_is_seqgans_sum_over_prefixes():
 
     for model in models(space, 2):
         q = np.asarray(model.probabilities(space))
-        for completing in (q, stale):
-            expected = 0.0
-            for t in range(1, 4):
-                for s in product(range(3), repeat=t):
-                    mine = np.array([text[:t] == s for text in texts])
-                    value = completing[mine] @ rewards[mine] / completing[mine].sum()
-                    before = np.array([text[: t - 1] == s[:-1] for text in texts])
-                    slope = flat(log_next(model, mine, before))
-                    expected += q[mine].sum() * value * slope
-            given = None if completing is q else stale
+        slopes = {s: flat(log_next(model, extend[s], extend[s[:-1]]))
+                  for s in prefixes[1:]}  # fmt: skip
+        for given in (None, stale):
+            completing, expected = q if given is None else given, 0.0
+            for s, slope in slopes.items():
+                mine = extend[s]
+                value = completing[mine] @ rewards[mine] / completing[mine].sum()
+                expected += q[mine].sum() * value * slope
             found = flat(token_policy_gradient(model, space, rewards, given))
             np.testing.assert_allclose(found, expected, atol=1e-13)
 
@@ -155,9 +161,8 @@ def test_seqgan_step_descends_a_sum_over_lengths():
         return -sum(p @ np.log(2 * p / (p + q)) for q, p in pairs)
 
     def step(logits, gamma):
-        first, both = (
-            p / (p + q) for q, p in zip(laws(two_tokens(logits)), laws(REAL))
-        )
+        q, p = laws(two_tokens(logits)), laws(REAL)
+        first, both = (b / (a + b) for a, b in zip(q, p))
         first = np.repeat(first, 2)
         earned = np.stack([first + gamma * both, both], axis=1)
         return token_policy_gradient(PrefixTable(logits), TWO, earned).logits
@@ -168,14 +173,13 @@ def test_seqgan_step_descends_a_sum_over_lengths():
     angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     for gamma, least, most in ((1.0, 0, 1e-12), (0.5, 1e-4, 1)):
         work = 0.0
-        for angle in angles:
-            way = np.zeros((2, 3, 2))
-            way[:, 0, 0] = np.cos(angle), -np.sin(angle)
-            way[:, 1, 0] = np.sin(angle), np.cos(angle)
-            work += float((step(LOGITS + way[0], gamma) * way[1]).sum()) / 60
+        for x, y in zip(np.cos(angles), np.sin(angles)):
+            at, way = np.zeros((2, 3, 2))
+            at[:2, 0], way[:2, 0] = (x, y), (-y, x)
+            work += float((step(LOGITS + at, gamma) * way).sum()) / 60
         assert least <= abs(work) <= most
-    at_p = PrefixTable.of(REAL, TWO).logits
-    np.testing.assert_allclose(step(np.asarray(at_p), 0.5), 0, atol=1e-15)
+    at_p = np.asarray(PrefixTable.of(REAL, TWO).logits)
+    np.testing.assert_allclose(step(at_p, 0.5), 0, atol=1e-15)
 
 
 @pytest.mark.claim("N20.12")
@@ -184,12 +188,9 @@ def test_normalised_batches_are_biased_by_the_inverse_of_their_size():
     q, p = 0.5 * rng.dirichlet(np.ones(4), 2) + 0.5 / 4
     r, found = p / q, {}
     for m in (1, 2, 3, 6):
-        expected = np.zeros(4)
-        for batch in product(range(4), repeat=m):  # all ordered batches
-            batch = np.array(batch)
-            share = q[batch].prod() * r[batch] / r[batch].sum()
-            np.add.at(expected, batch, share)
-        found[m] = m * (expected - p)
+        texts, chances = batches(q, m)
+        share = chances[:, None] * r[texts] / r[texts].sum(axis=1, keepdims=True)
+        found[m] = m * (np.bincount(texts.ravel(), share.ravel()) - p)
     np.testing.assert_allclose(found[1], q - p, atol=1e-15)
     # The delta method's limit; what is left falls like 1/m.
     limit = p * ((p * r).sum() - r)
@@ -225,9 +226,8 @@ def test_cot_drops_where_a_token_leads():
 def test_an_end_token_is_a_token():
     space = qd.TextSpace(2, (1, 2, 3))
     model = qd.LSTMLanguageModel.random(jax.random.key(0), 3, 6, 8, end_token=2)
-    rewards = np.random.default_rng(4).normal(size=space.num_texts)
-    found = token_policy_gradient(model, space, rewards)
-    assert gap(found, policy_gradient(model, space, rewards)) <= 1e-13
+    rewards = jnp.asarray(np.random.default_rng(4).normal(size=space.num_texts))
+    assert gap(*both_forms(model, rewards, space)) <= 1e-13
     law = prefix_distribution(space, model.probabilities(space))
     first = [float(law[space.tokens[:, 0] == a, 0].max()) for a in (0, 1)]
     assert sum(first) == pytest.approx(1, abs=1e-14)
@@ -236,20 +236,19 @@ def test_an_end_token_is_a_token():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     space, table = qd.TextSpace(2, 2), LogitTable(np.zeros(4))
+    lstm, zeros = qd.LSTMLanguageModel.random(jax.random.key(0), 3), np.zeros(4)
     for form in (policy_gradient, token_policy_gradient):
-        with pytest.raises(TypeError, match=r"a model is a pytree .* got a list"):
-            form([0.25] * 4, space, np.zeros(4))
-        with pytest.raises(ValueError, match="has 4 logits, the space 8 texts"):
-            form(table, qd.TextSpace(2, 3), np.zeros(8))
-        with pytest.raises(ValueError, match="model's texts are over 3 tokens"):
-            form(qd.LSTMLanguageModel.random(jax.random.key(0), 3), space, np.zeros(4))
-        with pytest.raises(ValueError, match="rewards must be finite"):
-            form(table, space, np.array([1.0, np.inf, 0, 0]))
-    with pytest.raises(ValueError, match="rewards must have 4 entries, got 3"):
-        policy_gradient(table, space, np.zeros(3))
-    with pytest.raises(
-        ValueError, match=r"rewards must have shape \(4,\), or \(4, 2\)"
-    ):
-        token_policy_gradient(table, space, np.zeros((4, 3)))
-    with pytest.raises(ValueError, match="roll_out must be positive"):
-        token_policy_gradient(table, space, np.zeros(4), np.eye(4)[0])
+        words = "a model is a pytree with probabilities(space)"
+        refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
+        refused(
+            ("4 logits, the space 8", form, table, qd.TextSpace(2, 3), np.zeros(8)),
+            ("model's texts are over 3 tokens", form, lstm, space, zeros),
+            ("rewards must be finite", form, table, space, zeros + np.inf),
+        )
+    stale, form = np.eye(4)[0], token_policy_gradient
+    shapes = "rewards must have shape (4,), or (4, 2) for one a token, got (4, 3)"
+    refused(
+        ("must have 4 entries, got 3", policy_gradient, table, space, zeros[:3]),
+        (shapes, form, table, space, np.zeros((4, 3))),
+        ("roll_out must be positive", form, table, space, zeros, stale),
+    )

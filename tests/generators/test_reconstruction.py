@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -96,31 +97,18 @@ def test_the_greedy_law_converges_within_its_bound(grid):
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
+    def model_of(change, p=P, space=SPACE, **settings):
+        return lambda: reconstruct(replace(MODEL, **change), space, p, **settings)
+
     plane = Autoencoder.random(jax.random.key(0), SPACE, normal_grid(9, 2))
-    lost = replace(MODEL, codes=np.full((16, 2), np.nan))
-    for call, words in (
-        (
-            lambda: reconstruct(MODEL, SPACE, P, "beam"),
-            'must be "greedy" or "drawn", got \'beam\'',
-        ),
-        (
-            lambda: reconstruct(MODEL, SPACE, P, max_order=0),
-            "max_order must be at least 1, got 0",
-        ),
-        (lambda: reconstruct(MODEL, SPACE, P, max_order=5), r"n must lie in 1 \.\. 4"),
-        (
-            lambda: reconstruct(MODEL, SPACE, np.full(4, 0.25)),
-            "p must have 16 entries, got 4",
-        ),
-        (
-            lambda: reconstruct(MODEL, qd.TextSpace(2, 3), np.full(8, 1 / 8)),
-            "has 16 codes and 82 outputs, the space needs",
-        ),
-        (
-            lambda: greedy_distribution(plane, SPACE),
-            "a line or a circle, got 2 dimensions",
-        ),
-        (lambda: reconstruct(lost, SPACE, P), "holds NaN: its training diverged"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            call()
+    lost, short = {"codes": np.full((16, 2), np.nan)}, np.full(8, 1 / 8)
+    three = "has 16 codes and 82 outputs, the space needs"
+    refused(
+        ('must be "greedy" or "drawn", got \'beam\'', model_of({}, decoding="beam")),
+        ("max_order must be at least 1, got 0", model_of({}, max_order=0)),
+        ("n must lie in 1 .. 4", model_of({}, max_order=5)),
+        ("p must have 16 entries, got 8", model_of({}, short)),
+        (three, model_of({}, short, qd.TextSpace(2, 3))),
+        ("a line or a circle, got 2 dimensions", greedy_distribution, plane, SPACE),
+        ("holds NaN: its training diverged", model_of(lost)),
+    )

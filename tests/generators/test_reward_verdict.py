@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.generators import REWARDS, check_reward, given_reward
@@ -59,7 +60,8 @@ def test_rewards_that_do_not_rise():
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    with pytest.raises(ValueError, match="the proofs need a formula of D"):
-        check_reward(given_reward(lambda d: 2 * d))
-    with pytest.raises(ValueError, match="log2"):
-        check_reward("log2(D)")
+    code = given_reward(lambda d: 2 * d)
+    refused(
+        ("the proofs need a formula of D", check_reward, code),
+        ("log2", check_reward, "log2(D)"),
+    )

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import DIVERGENCES
+from refusals import refused
 from scipy.integrate import quad
 
 import qdtheory as qd
@@ -182,33 +183,35 @@ def test_an_optimal_ranker_is_no_gradient_and_does_not_collapse(rng):
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
-    half, zero = [0.5, 0.5], [1.0, 0.0]
-    reward = REWARDS["log D"]
+    half, zero, third = [0.5, 0.5], [1.0, 0.0], [0.2, 0.3, 0.5]
+    falls, everywhere = (
+        "the reward <lambda> falls, at D = 1 ",
+        "p must be positive every",
+    )
     for function in (reward_objective, optimal_rewards):
-        with pytest.raises(ValueError, match="p must be positive everywhere"):
-            function(reward, half, zero)
-        with pytest.raises(ValueError, match="q must have 2 entries, got 3"):
-            function(reward, [0.2, 0.3, 0.5], half)
-    with pytest.raises(ValueError, match="p must be positive everywhere"):
-        optimal_discriminator(half, zero)
-    with pytest.raises(ValueError, match=r"x is not allowed .* use D, numbers"):
-        given_reward("x**2")
-    with pytest.raises(ValueError, match=r"finite and smooth .* not near D = 0.25"):
-        given_reward("sqrt(D - 1/2)")
-    with pytest.raises(ValueError, match=r"finite and smooth for every D in \(0, 1\)"):
-        given_reward(lambda d: 1 / (d - 0.5) ** 2)
-    with pytest.raises(ValueError, match=r"falls, at D = 0\.75 for one"):
-        given_reward("D*(1 - D)")
-    with pytest.raises(ValueError, match=r"the reward <lambda> falls, at D = 1 "):
-        given_reward(lambda d: d * (1 - d))
-    with pytest.raises(TypeError, match=r"expected a reward, .* got 3"):
-        given_reward(3)
-    with pytest.raises(TypeError, match="the reward of D"):
-        given_reward(lambda d: np.log(d) if d > 0.5 else d)
-    with pytest.raises(ValueError, match=r"the reward .* falls"):
-        reward_of_divergence("log(u)")
-    with pytest.raises(TypeError, match="expected a formula in u or a function"):
-        reward_of_divergence(2)
+        refused(
+            (everywhere, function, REWARDS["log D"], half, zero),
+            ("q must have 2 entries, got 3", function, REWARDS["log D"], third, half),
+        )
+    refused(
+        (everywhere, optimal_discriminator, half, zero),
+        ("use D, numbers", given_reward, "x**2"),
+        (
+            "finite and smooth for every D in (0, 1); it is not near D = 0.25",
+            given_reward,
+            "sqrt(D - 1/2)",
+        ),
+        ("smooth for every D in (0, 1)", given_reward, lambda d: 1 / (d - 0.5) ** 2),
+        ("falls, at D = 0.75 for one", given_reward, "D*(1 - D)"),
+        (falls, given_reward, lambda d: d * (1 - d)),
+        (" falls, at D = ", reward_of_divergence, "log(u)"),
+    )
+    refused(
+        ("expected a reward, ", given_reward, 3),
+        ("the reward of D", given_reward, lambda d: np.log(d) if d > 0.5 else d),
+        ("expected a formula in u or a function", reward_of_divergence, 2),
+        error=TypeError,
+    )
 
 
 def test_the_objective_of_code_can_be_differentiated(rng):
