@@ -29,8 +29,9 @@ class Bounds(Record):
         qdisc: the gain of `q`, at least 0: a lower bound on QDisc.
         upper_bound: upper bound on the gain of every such model; infinite if none is
             known.
-        q: the model, shape (N,), or (conditions, texts) for conditional generation.
-            V(q) >= V(p) holds as evaluated in 64 bits.
+        q: the model, shape (N,), with V(q) >= V(p) as evaluated in 64 bits; or a
+            conditional one, shape (conditions, texts), as diverse as P up to rounding
+            (1e-10 in the pooled distribution of `transport_bound`).
         status: "exact" or "certified" if the two bounds meet, "lower_bound" if they
             are apart or a seal is refused; see `Discrepancy`.
         reason: the method, and what keeps a result from a seal.

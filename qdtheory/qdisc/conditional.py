@@ -31,12 +31,7 @@ from qdtheory.pairs.separable import SeparablePair
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
 from qdtheory.qdisc.duality import rounding, tangent_bound
-from qdtheory.solvers.interior_point import (
-    Program,
-    Tangent,
-    follow_path,
-    tangent_at,
-)
+from qdtheory.solvers.interior_point import Program, Tangent, follow_path, tangent_at
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.world.distributions import check_distribution
@@ -391,8 +386,7 @@ def transport_bound(
     real = float(conditional_quality(pair, p, p, weights))
     gain = max(_gain(q, p, weights, scores), 0.0)
     prices = Prices(
-        conditions=jnp.asarray(condition_potentials),
-        texts=jnp.asarray(text_potentials),
+        conditions=jnp.asarray(condition_potentials), texts=jnp.asarray(text_potentials)
     )
     upper = max(float(weights @ condition_potentials) - real, gain)
     return _bounds(gain, upper, q, p, weights, scores, f"{PROGRAM}.", prices)

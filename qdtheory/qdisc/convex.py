@@ -19,10 +19,7 @@ import numpy as np
 from jaxtyping import Array
 
 from qdtheory.formulas.scalar_functions import ScalarFunction, limits_at_zero
-from qdtheory.solvers.regularized_argmax import (
-    require_concave,
-    slopes_of,
-)
+from qdtheory.solvers.regularized_argmax import require_concave, slopes_of
 from qdtheory.theory.frontier import NEAREST_WEIGHT
 from qdtheory.world.numbers import EPS, NOISE, TIGHTEST, TINY
 

@@ -28,11 +28,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
-from qdtheory.qdisc.convex import (
-    chord_height,
-    slope_table,
-    values_of,
-)
+from qdtheory.qdisc.convex import chord_height, slope_table, values_of
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
 
 # Boxes per batch, so that few shapes are compiled.

@@ -47,6 +47,7 @@ from qdtheory.solvers.interior_point import (
     face_of,
     favoured,
     most_diverse,
+    not_concave,
 )
 from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
 from qdtheory.theory.frontier import (
@@ -446,9 +447,9 @@ def _refuse_contradiction(
 ) -> None:
     """Raise if a model gains more than tangents of a concave V allow."""
     if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
-        raise ValueError(
-            f"the diversity must be concave: a model gains {gain:.6g}, more than the "
-            f"{upper:.6g} that its tangents allow; use FunctionPair, and a search"
+        raise not_concave(
+            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
+            "allow"
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Functional
+from qdtheory.solvers.interior_point import not_concave
 from qdtheory.world.numbers import TINY
 
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
@@ -121,10 +122,7 @@ def look_for_violations(
 def _refuse(excess: np.ndarray, what: str) -> None:
     worst = np.nanmax(excess, initial=0)
     if worst > 0:
-        raise ValueError(
-            f"the diversity must be concave: it {what}, by {worst:.3g}; use "
-            "FunctionPair, and a search"
-        )
+        raise not_concave(f"it {what}, by {worst:.3g}")
 
 
 def _without(model: np.ndarray, corners: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -207,21 +207,25 @@ def best_model(
     return Optimum(face.model(best), upper, price, tangent)
 
 
+def not_concave(why: str) -> ValueError:
+    """What to raise where a diversity is not concave, as its pair states it is."""
+    return ValueError(
+        f"the diversity must be concave: {why}; use FunctionPair, and a search"
+    )
+
+
 def require_semidefinite(at: Tangent) -> None:
     """Raise unless V curves downwards in every direction at a model."""
     scale = max(float(np.abs(at.hessian).max()), at.size)
     if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
-        raise ValueError(
-            "the diversity must be concave: it is convex at some model, by "
-            f"{most:.3g}; use FunctionPair, and a search"
-        )
+        raise not_concave(f"it is convex at some model, by {most:.3g}")
 
 
 def _require_concave(at: Tangent, real: np.ndarray, value: float) -> None:
     if value > at.ends @ real + 1e-9 * at.size:
-        raise ValueError(
-            "the diversity must be concave: that of P is above the tangent at another "
-            f"model, {value:.6g} > {at.ends @ real:.6g}; use FunctionPair, and a search"
+        raise not_concave(
+            "that of P is above the tangent at another model, "
+            f"{value:.6g} > {at.ends @ real:.6g}"
         )
 
 

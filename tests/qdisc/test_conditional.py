@@ -2,12 +2,12 @@
 
 from itertools import product
 
-import cvxpy as cp
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import oracle
+from referees.conic import DIVERSITIES, most_gained
 from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr, rel_entr
 
@@ -54,22 +54,15 @@ def mismatch(f, slope, p, weights):
 
 def by_cvxpy(pair, p, weights, *, pooled=False, diversity_weights=None):
     """The most quality gained at no loss of SE or NRR, by a conic solver."""
-    q = cp.Variable(p.shape, nonneg=True)
-    if pooled:
-        shares, seen, real = [1.0], [weights @ q], [weights @ p]
-    else:
-        shares = weights if diversity_weights is None else diversity_weights
-        seen, real = [q[c] for c in range(len(p))], p
+    shares = weights if diversity_weights is None else diversity_weights
+    of_one = DIVERSITIES["SE" if pair.g is qd.formulas.SE else "NRR"]
 
-    def diversity(x):
-        return cp.sum(cp.entr(x)) if pair.g is qd.formulas.SE else -cp.sum_squares(x)
+    def diversity(q):
+        if pooled:
+            return of_one(weights @ q)
+        return sum(share * of_one(q[c]) for c, share in enumerate(shares))
 
-    total = sum(share * diversity(x) for share, x in zip(shares, seen))
-    least = sum(share * float(pair.diversity(x)) for share, x in zip(shares, real))
-    scores = weights[:, None] * rewards_of(pair, p)
-    quality = cp.sum(cp.multiply(scores, q - p))
-    bounds = [cp.sum(q, axis=1) == 1, total >= least]
-    return cp.Problem(cp.Maximize(quality), bounds).solve(solver=cp.CLARABEL)
+    return most_gained(weights[:, None] * rewards_of(pair, p), p, diversity)
 
 
 def by_sorting(rewards, pool, weights):

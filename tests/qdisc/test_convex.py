@@ -1,13 +1,12 @@
 """Exact optima for g concave up to a point against searches and conditions."""
 
 from fractions import Fraction
-from itertools import combinations
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import assert_attained, oracle, repeated, searched
+from models import assert_attained, mixtures, oracle, repeated, searched
 from scipy.optimize import brentq
 
 import qdtheory as qd
@@ -165,7 +164,13 @@ def test_no_warning_at_an_inflection_where_some_texts_are_left_out():
     assert_attained(pair, p, found.q, found.qdisc)
 
 
-@pytest.mark.parametrize("references", [(2, 30), (10, 64), (100, 10_000)])
+@pytest.mark.parametrize(
+    "references",
+    [
+        (2, 30),
+        *(pytest.param(r, marks=pytest.mark.slow) for r in ((10, 64), (100, 10_000))),
+    ],
+)
 def test_a_candidate_that_newton_loses_is_no_warning(references):
     # Warnings are errors here: one of the points to polish has no solution nearby.
     pair = qd.pairs.single_token_bleu_pair(*references)
@@ -184,12 +189,7 @@ def test_a_candidate_that_newton_loses_is_no_warning(references):
 
 @pytest.mark.claim("N5.13")
 def test_a_solution_of_the_condition_is_beaten_by_a_point_of_a_grid():
-    def g(x):
-        return -x + x * (1 - x) ** 10
-
-    def slope(x):
-        return -1 + (1 - x) ** 10 - 10 * x * (1 - x) ** 9
-
+    g, slope = repeated(10)
     scores = 1 - (1 - np.array([0.3, 0.25, 0.15, 0.12, 0.1, 0.08])) ** 10
 
     def model(b):
@@ -198,9 +198,7 @@ def test_a_solution_of_the_condition_is_beaten_by_a_point_of_a_grid():
 
     lowest = slope(2 / 11) + 0.01 * scores.max() + 1e-12
     q = model(brentq(lambda b: model(b).sum() - 1, lowest, -1.1, xtol=1e-14))
-    bars = np.array([*combinations(range(20 + 5), 5)])
-    ends = np.hstack([np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), 25)])
-    grid = (np.diff(ends) - 1) / 20
+    grid = mixtures(6, 20)
     better = (grid @ scores > q @ scores + 0.1) & (g(grid).sum(1) > g(q).sum())
     assert better.any()
     assert (grid[better].max(axis=1) > 2 / 11).all()
@@ -209,13 +207,10 @@ def test_a_solution_of_the_condition_is_beaten_by_a_point_of_a_grid():
 @pytest.mark.claim("N5.14")
 @pytest.mark.parametrize(("num_texts", "k"), [(4, 20), (64, 1000)])
 def test_a_uniform_p_can_be_less_diverse_at_equal_quality(num_texts, k):
-    def g(x):
-        return -x + x * (1 - x) ** k
-
+    g, _ = repeated(k)
     uniform = num_texts * g(Fraction(1, num_texts))
-    found = qd.quality_discrepancy(
-        qd.pairs.single_token_bleu_pair(1, k), np.full(num_texts, 1 / num_texts)
-    )
+    pair = qd.pairs.single_token_bleu_pair(1, k)
+    found = qd.quality_discrepancy(pair, np.full(num_texts, 1 / num_texts))
     top = Fraction(round(1000 * float(found.q.max())), 1000)
     collapsed = g(top) + (num_texts - 1) * g((1 - top) / (num_texts - 1))
     assert collapsed > uniform

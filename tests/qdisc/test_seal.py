@@ -78,6 +78,7 @@ def test_a_pole_of_g_at_a_p_of_0_is_named(g):
         qd.quality_discrepancy(pair, p)
 
 
+@pytest.mark.slow
 def test_a_g_of_no_end_ends():
     pair = qd.SeparablePair("x", "x**20 - 4*x**2 - 0.1*(1-x)**20")
     found = qd.quality_discrepancy(pair, P)

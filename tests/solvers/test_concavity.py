@@ -30,7 +30,9 @@ def test_a_bump_far_from_p_is_no_concave_diversity():
         qd.quality_discrepancy(pair, p)
 
 
-@pytest.mark.parametrize("width", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize(
+    "width", [1e-1, pytest.param(1e-2, marks=pytest.mark.slow), 1e-3]
+)
 @pytest.mark.parametrize("centre", [1e-3, 0.05, 0.3, 0.5003, 0.77, 0.999])
 def test_narrow_bumps_are_found(centre, width):
     # Curvature of twice what -q^2 has to spare.

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from models import assert_attained, entropy, spread
+from referees.conic import most_gained
 from scipy.optimize import linprog
 
 import qdtheory as qd
@@ -65,19 +66,6 @@ def test_bounds_enclose_the_exact_solution(f, g):
             assert found.dominated_in == exact.dominated_in
 
 
-def solved_by_cvxpy(p, scores, diversity):
-    """QDisc by a conic solver."""
-    q = cp.Variable(p.size, nonneg=True)
-    value = diversity(q)
-    real = diversity(p)
-    least = float(real if np.isscalar(real) else real.value)
-    problem = cp.Problem(
-        cp.Maximize(scores @ q - scores @ p), [cp.sum(q) == 1, value >= least]
-    )
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_enclose_cvxpy_on_ngrams_and_distinct(seed):
     rng = np.random.default_rng(seed)
@@ -90,7 +78,7 @@ def test_bounds_enclose_cvxpy_on_ngrams_and_distinct(seed):
         pair = qd.ConcavePair(lambda p: jnp.asarray(scores), value)
         found = qd.quality_discrepancy(pair, p)
         # Clarabel stops at a gap of 1e-8; a point mass is no part of these draws.
-        assert found.qdisc == pytest.approx(solved_by_cvxpy(p, scores, conic), abs=2e-6)
+        assert found.qdisc == pytest.approx(most_gained(scores, p, conic), abs=2e-6)
         assert found.upper_bound - found.qdisc <= 1e-9
         assert_attained(pair, p, found.q, found.qdisc)
 
@@ -179,11 +167,3 @@ def test_bad_pairs(scores, diversity, message):
     pair = qd.ConcavePair(scores, diversity)
     with pytest.raises(ValueError, match=message):
         qd.quality_discrepancy(pair, np.arange(1, 9) / 36)
-
-
-def test_certify_leaves_what_is_certified():
-    p = np.array([0.5, 0.3, 0.2])
-    pair = qd.ConcavePair(jnp.log, qd.negative_repetition_rate, "LL-NRR")
-    found = qd.quality_discrepancy(pair, p)
-    assert found.status == "certified"
-    assert qd.certify(pair, p, found) is found
