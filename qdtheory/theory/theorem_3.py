@@ -126,14 +126,14 @@ def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
-    if (place := _fall(f, x)) is not None:
-        violation = f"f does not increase strictly near x = {place:.6g}"
+    if (at := _fall(f, x)) is not None:
+        violation = f"f does not increase strictly near x = {at:.6g}"
     elif residual > RESIDUAL_TOLERANCE:
         violation = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         violation = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (place := _jump(g, x)) is not None:
-        violation = f"g jumps near x = {place:.6g}"
+    elif (at := _jump(g, x)) is not None:
+        violation = f"g jumps near x = {at:.6g}"
     return Fit(w0, b0, residual, violation)
 
 
@@ -260,8 +260,8 @@ def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterat
         fall = find_sign(f.derivatives()[1], variable(), -1)
         if fall is not None:
             yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
-        elif rise.place is not None:
-            yield f"that f increases was not proved near x = {float(rise.place):.6g}"
+        elif rise.point is not None:
+            yield f"that f increases was not proved near x = {float(rise.point):.6g}"
 
 
 def _exact(number: Any) -> Any:
