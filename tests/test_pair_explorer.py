@@ -205,12 +205,8 @@ def test_points_of_the_frontier_are_the_librarys(explorer):
         quality, diversity = np.array(points).T
         assert (np.diff(quality) > 0).all()
         curve = qd.pareto_frontier(pair, p, 4001)
-        order = np.argsort(curve.quality)
-        expected = np.interp(
-            quality,
-            np.asarray(curve.quality)[order],
-            np.asarray(curve.diversity)[order],
-        )
+        u, v = np.array([curve.quality, curve.diversity])
+        expected = np.interp(quality, np.sort(u), v[np.argsort(u)])
         np.testing.assert_allclose(diversity, expected, atol=1e-4)
 
 

@@ -89,14 +89,14 @@ def _limit(sequence: list) -> float:
 
 def error_of(tree: Tree) -> float:
     """Error of a formula and of two derivatives in 64 bits, as it is written."""
-    found = in_numpy(tree, TRIED)
+    ours = in_numpy(tree, TRIED)
     tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
     if len(rows := [row for row in tried if row]) < len(tried):
         return np.nan
     exact = np.array([_derivatives(row, x) for row, x in zip(rows, TRIED, strict=True)])
     exact, beyond = np.nan_to_num(exact.T), np.isinf(exact.T)  # what 64 bits can hold
     with np.errstate(all="ignore"):
-        jet = np.array([found.value, found.slope, found.curvature])
+        jet = np.array([ours.value, ours.slope, ours.curvature])
         scale = np.abs(exact[:3]) + np.minimum(TRIED, 1 - TRIED) * np.abs(exact[1:])
         # Near 1 no probabilities are compared by their ratio.
         usual = np.median(np.abs(exact[:3, TRIED > 0.05]), axis=1, keepdims=True)
@@ -142,8 +142,8 @@ class Table:
 
     def in_jax(self, x: jax.Array) -> jax.Array:
         """The value, which JAX can differentiate."""
-        place = jnp.searchsorted(self.starts, jax.lax.stop_gradient(x), side="right")
-        i = jnp.maximum(place - 1, 0)
+        after = jnp.searchsorted(self.starts, jax.lax.stop_gradient(x), side="right")
+        i = jnp.maximum(after - 1, 0)
         step = (x - jnp.asarray(self.centres)[i]) / jnp.asarray(self.radii)[i]
         value = jnp.zeros_like(x)
         for terms in self.terms[::-1]:

@@ -151,15 +151,15 @@ class Code:
 
 def _outputs(jaxpr: Any, consts: Sequence, arguments: Sequence) -> list:
     """The outputs of a list of operations as trees, or as arrays if they hold no x."""
-    known = dict(zip(jaxpr.constvars, consts, strict=True))
-    known |= dict(zip(jaxpr.invars, arguments, strict=True))
+    values = dict(zip(jaxpr.constvars, consts, strict=True))
+    values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
     def value(variable: Any) -> Any:
-        return variable.val if hasattr(variable, "val") else known[variable]
+        return variable.val if hasattr(variable, "val") else values[variable]
 
     for equation in jaxpr.eqns:
-        found = _applied(equation, [value(variable) for variable in equation.invars])
-        known |= dict(zip(equation.outvars, found, strict=True))
+        outputs = _applied(equation, [value(variable) for variable in equation.invars])
+        values |= dict(zip(equation.outvars, outputs, strict=True))
     return [value(variable) for variable in jaxpr.outvars]
 
 
@@ -167,8 +167,8 @@ def _applied(equation: Any, operands: list) -> list:
     """One operation, computed if its operands hold no x."""
     name, params = equation.primitive.name, equation.params
     if not any(map(_is_tree, operands)):
-        found = equation.primitive.bind(*map(jnp.asarray, operands), **params)
-        return list(found) if equation.primitive.multiple_results else [found]
+        outputs = equation.primitive.bind(*map(jnp.asarray, operands), **params)
+        return list(outputs) if equation.primitive.multiple_results else [outputs]
     for inner in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
         if name != "scan" and inner in params:
             inside = params[inner]

@@ -53,7 +53,7 @@ class Sign:
     # Whether it has no zeros.
     strict: bool = False
     # A point where the proof failed, or None.
-    place: Fraction | None = None
+    point: Fraction | None = None
 
 
 @lru_cache(maxsize=512)
@@ -82,9 +82,9 @@ def _sign_by_balls(h: Any, x: Any) -> Sign:
     ends = [_sign_around(side, x) for side in (h, h.subs(x, 1 - x))]
     (low, near_0), (high, near_1) = (end or (None, 0) for end in ends)
     if low is None or low != high:
-        return Sign(None, place=Fraction(1, 2))
-    found = _bisect(h, x, low, (near_0, near_1))
-    return Sign(found.value, found.value is not None, found.place)
+        return Sign(None, point=Fraction(1, 2))
+    proof = _bisect(h, x, low, (near_0, near_1))
+    return Sign(proof.value, proof.value is not None, proof.point)
 
 
 def _sign_of_factors(h: Any, x: Any) -> Sign:
@@ -92,15 +92,15 @@ def _sign_of_factors(h: Any, x: Any) -> Sign:
         return Sign(0)
     value, strict = 1, True
     for base, exponent in _factors(h):
-        found = _one_sign(base, x)
+        one = _one_sign(base, x)
         even = exponent.is_Integer and exponent % 2 == 0
-        if found.value is None:
+        if one.value is None:
             if not (even and exponent > 0):
-                return found
+                return one
             strict = False
-        elif found.value < 0 and not even:
+        elif one.value < 0 and not even:
             if not exponent.is_Integer:
-                return Sign(None, place=Fraction(1, 2))
+                return Sign(None, point=Fraction(1, 2))
             value = -value
     return Sign(value, strict)
 
@@ -114,12 +114,12 @@ def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
     >>> find_sign(9 - 10 * x, x, -1)
     Fraction(15, 16)
     """
-    return _bisect(h, x, -wanted, (NEAR_ENDS[-2],) * 2).place
+    return _bisect(h, x, -wanted, (NEAR_ENDS[-2],) * 2).point
 
 
 def find_peak(h: Any, x: Any) -> list[Fraction]:
     """Up to four points where |h| is large, the largest first, by branch and bound."""
-    found: list[tuple[float, Fraction]] = []
+    tried: list[tuple[float, Fraction]] = []
     with ctx.workprec(PRECISION):
         run, size = _runner(h, x)
         heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
@@ -129,7 +129,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
             _, m, k = heapq.heappop(heap)
             at = run(arb((m, -k)))
             if at.is_finite():
-                found.append((float(abs(at).mid()), Fraction(m, 2**k)))
+                tried.append((float(abs(at).mid()), Fraction(m, 2**k)))
             if k >= NEAR_ENDS[-2]:
                 continue
             for half in (2 * m - 1, 2 * m + 1):
@@ -141,7 +141,7 @@ def find_peak(h: Any, x: Any) -> list[Fraction]:
                     heapq.heappush(heap, (-bound, half, k + 1))
                 elif k < NEAR_BOUND:
                     heapq.heappush(heap, (-math.inf, half, k + 1))
-    return list(dict.fromkeys(place for _, place in sorted(found, reverse=True)))[:4]
+    return list(dict.fromkeys(point for _, point in sorted(tried, reverse=True)))[:4]
 
 
 def is_zero(h: Any) -> bool:
@@ -227,15 +227,15 @@ def _one_sign(h: Any, x: Any) -> Sign:
             middle = _runner(h, x)[0](ball(Fraction(1, 2)))
         sign = ends[0][0] or ends[1][0] or _told(middle)
         if sign is None:
-            return Sign(None, place=Fraction(1, 2))
-        found = _bisect(h, x, sign, tuple(k for _, k in ends))
+            return Sign(None, point=Fraction(1, 2))
+        between = _bisect(h, x, sign, tuple(k for _, k in ends))
     except ValueError:  # an operation unsupported by balls
-        return Sign(None, place=Fraction(1, 2))
-    if found.value is None or {sign} != {s for s, _ in ends}:
-        place = found.place or (
+        return Sign(None, point=Fraction(1, 2))
+    if between.value is None or {sign} != {s for s, _ in ends}:
+        point = between.point or (
             Fraction(1, 2**64) if ends[0][0] != sign else 1 - Fraction(1, 2**64)
         )
-        return Sign(None, place=place)
+        return Sign(None, point=point)
     return Sign(sign, True)
 
 
@@ -247,7 +247,7 @@ def _told(value: Any) -> int | None:
 def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
     """Prove that h has a sign from 2**-near[0] to 1 - 2**-near[1], or refute it.
 
-    On failure `place` is a point where the opposite sign is proved, or None.
+    On failure `point` is a point where the opposite sign is proved, or None.
     """
     with ctx.workprec(PRECISION):
         (run, size), (slope, more) = _runner(h, x), _runner(h.diff(x), x)
@@ -264,7 +264,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
             middle, radius = arb((m, -k)), arb(0, (1, -k))
             at = sign * run(middle)
             if at < 0:
-                return Sign(None, place=Fraction(m, 2**k))
+                return Sign(None, point=Fraction(m, 2**k))
             if sign * run(middle + radius) > 0:
                 continue
             # Also try the mean value form, which is tighter if terms cancel.

@@ -32,8 +32,8 @@ def require_traceable(
         return jax.jvp(jax.grad(of_first), (x,), (x,))
 
     try:
-        found = jax.eval_shape(of_first, arguments[0])
-        if _is_number(found):
+        output = jax.eval_shape(of_first, arguments[0])
+        if _is_number(output):
             jax.eval_shape(twice_differentiated, arguments[0])
     except Exception as error:
         _call(function, arguments, name)
@@ -42,9 +42,9 @@ def require_traceable(
             "jax.numpy, without float(), sets or conditions on values; scores that "
             "other code computed go into LinearPair(scores, g)"
         ) from None
-    if not _is_number(found):
-        shape, dtype = (getattr(found, x, None) for x in ("shape", "dtype"))
-        got = type(found).__name__ if shape is None else f"shape {shape} of {dtype}"
+    if not _is_number(output):
+        shape, dtype = (getattr(output, x, None) for x in ("shape", "dtype"))
+        got = type(output).__name__ if shape is None else f"shape {shape} of {dtype}"
         raise TypeError(f"{name} must return one real number, got {got}")
 
 

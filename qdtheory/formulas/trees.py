@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, lru_cache, partial, reduce
 from operator import methodcaller
 from typing import Any
 
@@ -393,7 +393,7 @@ def balls(
         cap, ctx.cap = ctx.cap, order + 1
         try:
             start = arb_series([x, ball(unit or Fraction(1))], order + 1)
-            series = compiled(tree, ball, ball_functions())(start)
+            series = _enclosing(tree, precision)(start)
             series = arb_series([0], order + 1) + series
             # A sum with NaN leaves derivatives as they are.
             if not series[0].is_finite():
@@ -405,6 +405,13 @@ def balls(
             return [arb.nan()] * (order + 1)
         finally:
             ctx.cap = cap
+
+
+@lru_cache(maxsize=128)
+def _enclosing(tree: Tree, precision: int) -> Callable[[Any], Any]:
+    """A tree as a function of balls, at many x of one precision."""
+    with ctx.workprec(precision):
+        return compiled(tree, ball, ball_functions())
 
 
 def ball(exact: Fraction | float) -> Any:

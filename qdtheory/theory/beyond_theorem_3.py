@@ -146,8 +146,8 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
 
 
 def _holds(h: Any, x: Any, value: int, *, strict: bool = False) -> bool:
-    found = sign_of(h, x)
-    return found.value == value and (found.strict or not strict)
+    sign = sign_of(h, x)
+    return sign.value == value and (sign.strict or not strict)
 
 
 # --- P at which a pair is likely to be beaten, if it is at all ------------------------

@@ -136,22 +136,22 @@ def _reason(
             "The kernel is positive semidefinite on zero-sum vectors, up to rounding: "
             "U + V / 2 is greatest at Q = P."
         )
-    found = f"{num_negative} eigenvalues on zero-sum vectors are negative"
+    said = f"{num_negative} eigenvalues on zero-sum vectors are negative"
     if num_negative == 1:
-        found = "One eigenvalue on zero-sum vectors is negative"
-    found += f", the least {least:.4g}"
+        said = "One eigenvalue on zero-sum vectors is negative"
+    said += f", the least {least:.4g}"
     every = "every interior P is dominated, in diversity alone where KP is constant"
     if num_negative > 1:
-        return f"{found}: {every}."
+        return f"{said}: {every}."
     if level is None:
-        return f"{found}, and no z has Kz constant: {every}."
+        return f"{said}, and no z has Kz constant: {every}."
     if not compatible:
         return (
-            f"{found}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
+            f"{said}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
             f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
         )
     return (
-        f"{found}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
+        f"{said}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
         "dominated, although no weighted sum of U and V is greatest there."
     )
 

@@ -81,22 +81,22 @@ class Functions:
 
 def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
     """Read f and g once for all tests; what the theorem needs has to be finite."""
-    formulas = formula_of(f), formula_of(g)
+    score, bonus = formula_of(f), formula_of(g)
     ends = (h.trusted for h in (f, g) if isinstance(h, Code))
     x = np.maximum(GRID, trusted := max(ends, default=0.0))
-    quality, diversity = jet_of(formulas[0] or f, x), jet_of(formulas[1] or g, x)
+    quality, diversity = jet_of(score or f, x), jet_of(bonus or g, x)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
-    if not all(h and h.is_smooth and find_hole(h)[0] for h in formulas):
+    if not all(h and h.is_smooth and find_hole(h)[0] for h in (score, bonus)):
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(
                     f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
                 )
-    read = None if None in formulas else formulas
+    formulas = None if score is None or bonus is None else (score, bonus)
     metrics = lambda q, p: q @ jax.vmap(f)(p), lambda q: jax.vmap(g)(q).sum()
-    return Functions(metrics, read, trusted, x, quality, diversity)
+    return Functions(metrics, formulas, trusted, x, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
@@ -126,14 +126,14 @@ def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
-    if (place := _fall(f, x)) is not None:
-        violation = f"f does not increase strictly near x = {place:.6g}"
+    if (at := _fall(f, x)) is not None:
+        violation = f"f does not increase strictly near x = {at:.6g}"
     elif residual > RESIDUAL_TOLERANCE:
         violation = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         violation = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (place := _jump(g, x)) is not None:
-        violation = f"g jumps near x = {place:.6g}"
+    elif (at := _jump(g, x)) is not None:
+        violation = f"g jumps near x = {at:.6g}"
     return Fit(w0, b0, residual, violation)
 
 
@@ -260,8 +260,8 @@ def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterat
         fall = find_sign(f.derivatives()[1], variable(), -1)
         if fall is not None:
             yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
-        elif rise.place is not None:
-            yield f"that f increases was not proved near x = {float(rise.place):.6g}"
+        elif rise.point is not None:
+            yield f"that f increases was not proved near x = {float(rise.point):.6g}"
 
 
 def _exact(number: Any) -> Any:

@@ -111,17 +111,24 @@ def test_code_is_its_tangent_where_it_cannot_be_trusted():
     assert rounded.zero == pytest.approx((1.0, 2.0), abs=0.1)
 
 
+# -x**2, but for an operation that has no formula.
+CODE = qd.SeparablePair("log(x)", lambda x: -(x**2) + 0 * digamma(1 + x))
+P = np.array([0.6, 0.3, 0.1])
+
+
+def test_no_frontier_and_no_verdict_rests_on_code():
+    assert qd.pareto_frontier(CODE, P, 5).status == "lower_bound"
+    assert qd.pareto_frontier(qd.LL_NRR, P, 5).status == "exact"
+    assert qd.check_compatibility(CODE).compatible is not True
+
+
+@pytest.mark.slow
 def test_no_seal_rests_on_code():
-    pair = qd.SeparablePair(qd.formulas.LL, lambda x: -(x**2) + 0 * digamma(1 + x))
-    p = np.array([0.6, 0.3, 0.1])
-    found = qd.quality_discrepancy(pair, p)
-    plain = qd.quality_discrepancy(qd.LL_NRR, p)
+    found = qd.quality_discrepancy(CODE, P)
+    plain = qd.quality_discrepancy(qd.LL_NRR, P)
     assert found.status == "lower_bound"
     assert "by its code only, as the operation digamma has no formula" in found.reason
     assert found.qdisc == pytest.approx(plain.qdisc, abs=1e-9)
-    assert qd.pareto_frontier(pair, p, 5).status == "lower_bound"
-    assert qd.pareto_frontier(qd.LL_NRR, p, 5).status == "exact"
-    assert qd.check_compatibility(pair).compatible is not True
 
 
 @pytest.mark.slow

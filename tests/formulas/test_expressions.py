@@ -203,7 +203,7 @@ FLOATS = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}
 INTERVALS = {"log": iv.log, "exp": iv.exp, "sqrt": iv.sqrt, "mpf": iv.mpf}
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(EXPRESSIONS, st.sampled_from([0.0625, 0.25, 0.5, 0.875]))
 def test_drawn_expressions_have_pythons_and_sympys_value(text, x):
     """All lie in the interval that arithmetic with 40 bits leaves."""

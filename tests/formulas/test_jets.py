@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy
 from flint import arb, ctx
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from models import EXPRESSIONS
 
@@ -21,7 +21,6 @@ def parts(jet):
     return jet.value, jet.slope, jet.curvature
 
 
-@settings(max_examples=100)
 @given(EXPRESSIONS, st.sampled_from(["0.0625", "0.3", "0.875"]))
 def test_enclosures_hold_what_sympy_differentiates(text, decimal):
     exact = Fraction(decimal)
@@ -42,7 +41,6 @@ def test_enclosures_hold_what_sympy_differentiates(text, decimal):
             assert enclosure.overlaps(written)
 
 
-@settings(max_examples=50)
 @given(EXPRESSIONS)
 def test_enclosures_over_a_stretch_hold_those_of_its_points(text):
     ends = Fraction(1, 4), Fraction(3, 8)

@@ -164,8 +164,7 @@ RATIONAL = {
 }
 
 
-@pytest.mark.claim("T1.1")
-@pytest.mark.claim("T1.2")
+@pytest.mark.claim("T1.1", "T1.2")
 @pytest.mark.parametrize("name", RATIONAL)
 @few_examples
 @given(seed=SEEDS, size=st.sampled_from([2, 3, 5]))
@@ -179,15 +178,12 @@ def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size
     assert pair.quality(gain, p) > pair.quality(q, p)
     assert pair.diversity(moved) < pair.diversity(q)
     # By Theorem 1's proof only the two texts matter.
+    fall = pair.diversity(moved) - pair.diversity(q)
     change = pair.g(moved[i]) + pair.g(moved[j]) - pair.g(q[i]) - pair.g(q[j])
-    np.testing.assert_allclose(
-        pair.diversity(moved) - pair.diversity(q), change, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        pair.quality(gain, p) - pair.quality(q, p),
-        (gain[up] - q[up]) * (pair.f(p[up]) - pair.f(p[down])),
-        atol=1e-13,
-    )
+    np.testing.assert_allclose(fall, change, atol=1e-13)
+    rise = pair.quality(gain, p) - pair.quality(q, p)
+    change = (gain[up] - q[up]) * (pair.f(p[up]) - pair.f(p[down]))
+    np.testing.assert_allclose(rise, change, atol=1e-13)
 
 
 @pytest.mark.claim("T1.3")
@@ -239,16 +235,12 @@ def test_a_quality_violation_gives_a_transfer_that_does_not_raise_quality(shape)
 
 
 @pytest.mark.claim("T1.9")
-@few_examples
-@given(seed=SEEDS)
-def test_two_texts_do_not_see_the_odd_part_of_a_diversity(seed):
-    def g(x):
-        return -(x**2) - 4 * (x - 0.5) ** 3
-
-    pair = with_cr(g)
+def test_two_texts_do_not_see_the_odd_part_of_a_diversity():
+    pair = with_cr(lambda x: -(x**2) - 4 * (x - 0.5) ** 3)
     assert not qd.check_rationality(pair).rational
-    q = distribution(seed, 2)
-    np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
+    for seed in range(100):
+        q = distribution(seed, 2)
+        np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
     # With a third text the slopes rise wherever x1 + x2 < 5/6.
     rising = np.array([0.3, 0.2, 0.5])
     moved = after(rising, 0, 1, 0.1)
