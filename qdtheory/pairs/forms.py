@@ -132,8 +132,8 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
-    """Check a real distribution, and pose the pair there.
+def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
+    """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
@@ -145,7 +145,7 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
     """
     require_values(p)
     p = np.asarray(check_distribution(p))
-    form = form_of(pair)
+    form = pair if isinstance(pair, Form) else form_of(pair)
     require_traceable_form(form, p)
     return Posed(form, p)
 
@@ -188,38 +188,3 @@ def bleu_error(table: BleuTable, p: Float[np.ndarray, " texts"], r: float) -> fl
 def name_of(pair: Any) -> str:
     """The pair's name, or that of its class if it has none."""
     return getattr(pair, "name", type(pair).__name__)
-
-
-# --- Forms of one class of pairs ----------------------------------------------------
-def separable_form(pair: Any) -> Any:
-    """The pair as scores and a sum of g(Q_i), if it has that form."""
-    form = form_of(pair)
-    if isinstance(form, Separable) and isinstance(pair, BleuPair):
-        r, k = int(pair.num_references), int(pair.num_self_references)
-        return single_token_bleu_pair(r, k)
-    return pair if isinstance(form, Separable) else None
-
-
-def has_tails(pair: Any) -> bool:
-    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
-    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
-
-
-def is_quadratic(pair: Any) -> bool:
-    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference."""
-    return isinstance(pair, KernelPair) or _self_references(pair) == 1
-
-
-def is_cubic(pair: Any) -> bool:
-    """Whether diversity is BLEU with two Self-BLEU references."""
-    return _self_references(pair) == 2
-
-
-def _self_references(pair: Any) -> float | None:
-    return float(pair.num_self_references) if isinstance(pair, BleuPair) else None
-
-
-def score_error(pair: Any, p: Float[np.ndarray, " texts"]) -> float:
-    """Error bound of a score in 64 bits, taking a kernel or table as exact."""
-    form = bleu_form(pair) if isinstance(pair, BleuPair) else form_of(pair)
-    return form.score_error(p)

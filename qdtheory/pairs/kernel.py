@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.metrics.similarity import check_kernel
 from qdtheory.pairs.base import is_concrete
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import NOISE, STATIC
+from qdtheory.world.numbers import STATIC
 
 
 @jax.tree_util.register_dataclass
@@ -94,36 +94,6 @@ class KernelPair:
         """
         q = check_distribution(q, "q", len(self.kernel))
         return -q @ jnp.asarray(self.kernel) @ q
-
-
-def check_kernel(kernel: Any) -> None:
-    """Raise unless a kernel is a float64 array, square, finite and symmetric."""
-    if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
-        got = (
-            f"dtype {kernel.dtype}"
-            if hasattr(kernel, "dtype")
-            else f"a {type(kernel).__name__}"
-        )
-        raise TypeError(
-            f"kernel must be a NumPy or JAX array of float64, got {got}; "
-            "convert it with numpy.asarray(kernel, dtype=float)"
-        )
-    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
-        raise ValueError(
-            "kernel must be a square matrix with a row and a column for each text, "
-            f"got shape {kernel.shape}"
-        )
-    values = np.asarray(kernel)
-    if not np.isfinite(values).all():
-        i, j = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"kernel must be finite, got {values[i, j]} at [{i}, {j}]")
-    asymmetry = np.abs(values - values.T)
-    if asymmetry.max() > NOISE * np.abs(values).max():
-        i, j = np.unravel_index(asymmetry.argmax(), values.shape)
-        raise ValueError(
-            f"kernel must be symmetric, got {values[i, j]:.6g} at [{i}, {j}] and "
-            f"{values[j, i]:.6g} at [{j}, {i}]; (kernel + kernel.T) / 2 is symmetric"
-        )
 
 
 def squared_mmd(

@@ -8,7 +8,7 @@ import pytest
 from models import oracle
 
 import qdtheory as qd
-from qdtheory.qdisc.tails import bleu_1_interval
+from qdtheory.qdisc.certify import bleu_1_interval
 
 
 def blind(pair, p, quality_range):
@@ -59,10 +59,20 @@ def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
     p = np.array([0.5, 0.3, 0.2])
     exact = qd.quality_discrepancy(qd.LL_NRR, p)
     assert qd.certify(qd.LL_NRR, p, exact) is exact
-    space = qd.TextSpace(2, 2)
-    pair, p = qd.BleuPair(space, 2, 2, 3), np.full(4, 0.25)
+    pair, p = qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 2, 3), np.full(6, 1 / 6)
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
         qd.certify(pair, p, blind(pair, p, 1.0))
+
+
+def test_a_search_on_bleu_of_whole_texts_is_bounded_as_a_sum_over_texts():
+    pair, p = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])
+    found = qd.certify(pair, p, blind(pair, p, 1.0))
+    assert found.status == "certified"
+    assert found.reason.endswith(
+        "Bounded by the concave envelope and branch and bound."
+    )
+    exact = qd.quality_discrepancy(pair, p)
+    assert found.qdisc - 1e-9 <= exact.qdisc <= found.upper_bound + 1e-9
 
 
 PAIRS = {
