@@ -72,7 +72,7 @@ class Posed:
     p: Float[np.ndarray, " texts"]
 
     @property
-    def g(self) -> ScalarFunction | None:
+    def g(self) -> Any:
         """The function that diversity sums over the texts, if there is one."""
         return self.form.g
 

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed, total_diversity
-from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu_table import BleuTable, text_bleu
 from qdtheory.pairs.base import ConcavePair, LinearPair, Pair, one_score_a_text
@@ -53,10 +52,10 @@ class Form:
 
     pair: Any
     scores: Callable
-    quality: Callable | None
+    quality: Any
     diversity: Callable
-    f: ScalarFunction | None = None
-    g: ScalarFunction | None = None
+    f: Any = None
+    g: Any = None
     num_texts: int | None = None
     score_error: Callable[[np.ndarray], float] = lambda _: 0.0
 
@@ -85,7 +84,7 @@ class Pooled(Form):
     """A separable pair on distributions of n-grams or classes."""
 
 
-def form_of(pair: Pair) -> Form:
+def form_of(pair: Any) -> Form:
     """Tell the form of a pair."""
     compiled = _compiled(pair)
     match pair:
@@ -101,13 +100,11 @@ def form_of(pair: Pair) -> Form:
         case KernelPair(kernel=kernel):
             error = partial(_kernel_error, kernel)
             return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
-        case BleuPair(smoothing=None, space=space) if space.lengths == (
-            pair.max_order,
-        ):
+        case BleuPair(smoothing=None) if pair.space.lengths == (pair.max_order,):
             # The n-gram of the whole text matches only where the text is a reference.
             r, k = int(pair.num_references), int(pair.num_self_references)
             form = form_of(single_token_bleu_pair(r, k))
-            return replace(form, pair=pair, num_texts=space.num_texts)
+            return replace(form, pair=pair, num_texts=pair.space.num_texts)
         case BleuPair():
             return bleu_form(pair)
         case PooledPair():
@@ -122,7 +119,7 @@ def bleu_form(pair: BleuPair) -> Bleu:
     return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
-def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
+def _compiled(pair: Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
 
@@ -152,9 +149,8 @@ def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
 
 def require_traceable_form(form: Form, p: Float[np.ndarray, " texts"]) -> None:
     """Raise unless JAX can trace the functions of a user, tried at a distribution."""
-    if (
-        type(form) is Form
-    ):  # the others are the library's own, or were checked when made
+    # Other forms are of the library's own functions, or were checked when made.
+    if type(form) is Form:
         require_traceable(form.quality, p, p, name="quality(q, p)")
     if type(form) in (Form, Concave):
         require_traceable(form.diversity, p, name="diversity(q)")

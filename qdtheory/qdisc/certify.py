@@ -190,7 +190,7 @@ def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
     )
 
 
-def _tails(posed: Posed, start: np.ndarray, *limits: float) -> Bounds:
+def _tails(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
     pair = posed.form.pair
     references = float(pair.num_references), float(pair.num_self_references)
     return tail_bounds(posed, pair.space, references, start, *limits)
@@ -200,7 +200,7 @@ def _relaxed(posed: Posed, start: np.ndarray) -> Bounds:
     return relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
 
 
-def _cubic(posed: Posed, start: np.ndarray, *limits: float) -> Bounds:
+def _cubic(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
     return cubic_bounds(posed, posed.form.pair.table, start, *limits)
 
 

@@ -238,18 +238,18 @@ def check_compatibility(
         case Separable(f=f, g=g) if f is not None:
             functions = read_functions(f, g)
             return _check_separable(functions, p, num_texts, stated, concave)
-        case Kernel():
-            return _check_kernel(pair.kernel, p)
+        case Kernel(pair=of_kernel):
+            return _check_kernel(of_kernel.kernel, p)
         case Vendi():
             return VENDI
-        case Pooled() if pair.one_length and pair.map.shape[1] == 1:
-            return _check_classes(pair, p, stated)
-        case Pooled() if pair.one_length:
-            number = pair.num_outcomes
-            verdict = check_compatibility(pair.pair, num_texts=number, stated=stated)
+        case Pooled(pair=pooled) if pooled.one_length and pooled.map.shape[1] == 1:
+            return _check_classes(pooled, p, stated)
+        case Pooled(pair=pooled) if pooled.one_length:
+            number = pooled.num_outcomes
+            verdict = check_compatibility(pooled.pair, num_texts=number, stated=stated)
             if verdict.compatible:  # if not, no text may have what the witness needs
-                return replace(verdict, reason=f"On the {pair.of}: {verdict.reason}")
-        case Bleu() if (verdict := _classified(pair, p)) is not None:
+                return replace(verdict, reason=f"On the {pooled.of}: {verdict.reason}")
+        case Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
             return verdict
     if num_texts is None:
         raise ValueError(
