@@ -12,9 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed, total_diversity
+from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu_table import BleuTable, text_bleu
 from qdtheory.pairs.base import ConcavePair, LinearPair, Pair, one_score_a_text
@@ -89,7 +90,8 @@ def form_of(pair: Any) -> Form:
     compiled = _compiled(pair)
     match pair:
         case SeparablePair(f=f, g=g):
-            return Separable(pair, compiled[0], None, partial(total_diversity, g), f, g)
+            scores = partial(_evaluated, f)
+            return Separable(pair, scores, None, partial(total_diversity, g), f, g)
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             return Separable(pair, scores, None, partial(total_diversity, g), g=g)
@@ -122,6 +124,10 @@ def bleu_form(pair: BleuPair) -> Bleu:
 def _compiled(pair: Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
+
+
+def _evaluated(f: ScalarFunction, p: ArrayLike) -> Array:
+    return evaluate(f, jnp.asarray(p))
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:

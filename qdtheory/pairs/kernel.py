@@ -35,6 +35,7 @@ class KernelPair:
         Gretton et al. 2012 for the MMD; the pair is ours.
 
     Example:
+        >>> import numpy as np
         >>> pair = KernelPair(np.array([[1.0, 0.5], [0.5, 1.0]]))
         >>> p = np.array([0.5, 0.5])
         >>> float(pair.quality(p, p)), float(pair.diversity(p))
@@ -126,6 +127,7 @@ def squared_mmd(
     Claims: N16.13.
 
     Example:
+        >>> import numpy as np
         >>> a, b = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         >>> float(squared_mmd(np.eye(2), a, b))
         2.0
