@@ -207,6 +207,14 @@ def assert_beats(pair, witness, quality=None, diversity=None):
 # -- scalar functions and their sums ------------------------------------------------
 
 
+def beaten(pair, p=None, **options):
+    """The verdict on a pair, which has to be "incompatible", with a sound witness."""
+    verdict = qd.check_compatibility(pair, p, **options)
+    assert verdict.compatible is False
+    assert_beats(pair, verdict.witness)
+    return verdict
+
+
 def score(n, x):
     """The chance that a text of probability x is one of n references."""
     return 1 - (1 - x) ** n
