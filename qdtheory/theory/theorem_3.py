@@ -81,22 +81,22 @@ class Functions:
 
 def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
     """Read f and g once for all tests; what the theorem needs has to be finite."""
-    formulas = formula_of(f), formula_of(g)
+    score, bonus = formula_of(f), formula_of(g)
     ends = (h.trusted for h in (f, g) if isinstance(h, Code))
     x = np.maximum(GRID, trusted := max(ends, default=0.0))
-    quality, diversity = jet_of(formulas[0] or f, x), jet_of(formulas[1] or g, x)
+    quality, diversity = jet_of(score or f, x), jet_of(bonus or g, x)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
-    if not all(h and h.is_smooth and find_hole(h)[0] for h in formulas):
+    if not all(h and h.is_smooth and find_hole(h)[0] for h in (score, bonus)):
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(
                     f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
                 )
-    read = None if None in formulas else formulas
+    formulas = None if score is None or bonus is None else (score, bonus)
     metrics = lambda q, p: q @ jax.vmap(f)(p), lambda q: jax.vmap(g)(q).sum()
-    return Functions(metrics, read, trusted, x, quality, diversity)
+    return Functions(metrics, formulas, trusted, x, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:

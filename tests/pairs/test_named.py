@@ -12,7 +12,7 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
-from models import centred, distribution, distributions, score
+from models import centred, distribution, distributions, score, seen_sets
 from scipy.optimize import fsolve, minimize
 from scipy.spatial import ConvexHull
 from scipy.stats import entropy
@@ -37,18 +37,6 @@ def topped(t, size):
     q = np.full(size, (1 - t) / (size - 1))
     q[0] = t
     return q
-
-
-def seen_sets(q, draws):
-    """The chance of each set of texts seen in a number of draws, by recursion."""
-    chances = {frozenset(): 1.0}
-    for _ in range(draws):
-        after = Counter()
-        for seen, chance in chances.items():
-            for text, share in enumerate(q):
-                after[seen | {text}] += chance * share
-        chances = after
-    return chances
 
 
 def ascend(height, slope, start, *constraints):
