@@ -139,6 +139,22 @@ def searched(scores, g, slope, p, rng, num_starts=25):
     return best
 
 
+def searched_in_vain(pair, p, quality_range=1.0):
+    """What a search that finds nothing returns."""
+    return qd.qdisc.Discrepancy(
+        qdisc=0.0,
+        q=jnp.asarray(p),
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range,
+        most_diverse=jnp.asarray(p),
+        dominated_in=None,
+        reason="A search.",
+        pair=pair,
+        p=jnp.asarray(p),
+    )
+
+
 def assert_attained(pair, p, q, gain):
     """The model is a distribution, as diverse as P, and gains this much quality."""
     q = np.asarray(q)
@@ -205,6 +221,14 @@ def assert_beats(pair, witness, quality=None, diversity=None):
 
 
 # -- scalar functions and their sums ------------------------------------------------
+
+
+def beaten(pair, p=None, **options):
+    """The verdict on a pair, which has to be "incompatible", with a sound witness."""
+    verdict = qd.check_compatibility(pair, p, **options)
+    assert verdict.compatible is False
+    assert_beats(pair, verdict.witness)
+    return verdict
 
 
 def score(n, x):
@@ -312,6 +336,22 @@ def counted(space, q, n):
             counts[tuple(text[start : start + n])] += probability
     every = product(range(space.vocab_size), repeat=n)
     return np.array([counts[ngram] for ngram in every])
+
+
+def seen_sets(q, draws, held=None):
+    """The chance of each set seen in a number of draws, by recursion.
+
+    Seen is the text drawn or, if given, the n-grams that it holds.
+    """
+    held = held or [frozenset([text]) for text in range(len(q))]
+    chances = Counter({frozenset(): 1.0})
+    for _ in range(draws):
+        after = Counter()
+        for seen, chance in chances.items():
+            for new, share in zip(held, q, strict=True):
+                after[seen | new] += chance * share
+        chances = after
+    return chances
 
 
 def after(q, i, j, mass):

@@ -19,6 +19,29 @@ def test_a_room_imports_only_from_the_rooms_above(module):
         assert name.split(".")[1] in allowed, f"{module} imports {name}"
 
 
+# What takes a pair: it asks for its form, and hands arrays and functions on.
+DOORS = {
+    "qdtheory.solvers.search",  # searches any pair
+    "qdtheory.theory.compatibility",
+    "qdtheory.theory.frontier",
+    "qdtheory.theory.scoring_rules",
+    "qdtheory.theory.theorem_1",
+    "qdtheory.qdisc.solve",
+    "qdtheory.qdisc.certify",
+    "qdtheory.qdisc.conditional",
+}
+
+
+def test_judges_solvers_and_bounds_below_the_doors_see_no_pair():
+    importing = {
+        module
+        for module, path in MODULES.items()
+        if module.split(".")[1] in ("formulas", "solvers", "theory", "qdisc")
+        and any(name.startswith("qdtheory.pairs.") for name in imported(path))
+    }
+    assert importing == DOORS
+
+
 def test_no_modules_import_each_other_in_a_circle():
     graph = {name: imported(path) & MODULES.keys() for name, path in MODULES.items()}
     order = list(TopologicalSorter(graph).static_order())

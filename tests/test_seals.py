@@ -6,29 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.scipy.special import entr
-from models import oracle
+from models import oracle, searched_in_vain
 
 import qdtheory as qd
 from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.seal import seal
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
-
-
-def searched_in_vain(pair, p):
-    """What a search that finds nothing returns."""
-    return qd.qdisc.Discrepancy(
-        qdisc=0.0,
-        q=jnp.asarray(p),
-        status="lower_bound",
-        upper_bound=np.inf,
-        quality_range=1.0,
-        most_diverse=jnp.asarray(p),
-        dominated_in=None,
-        reason="A search.",
-        pair=pair,
-        p=jnp.asarray(p),
-    )
 
 
 def sealed(pair, p):

@@ -72,12 +72,7 @@ class Posed:
     p: Float[np.ndarray, " texts"]
 
     @property
-    def pair(self) -> Any:
-        """The pair that was posed."""
-        return self.form.pair
-
-    @property
-    def g(self) -> ScalarFunction | None:
+    def g(self) -> Any:
         """The function that diversity sums over the texts, if there is one."""
         return self.form.g
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,38 @@ from jaxtyping import Array, Float
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
+from qdtheory.world.numbers import NOISE
 from qdtheory.world.spaces import TextSpace
+
+
+def check_kernel(kernel: Any) -> None:
+    """Raise unless a kernel is a float64 array, square, finite and symmetric."""
+    if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
+        got = (
+            f"dtype {kernel.dtype}"
+            if hasattr(kernel, "dtype")
+            else f"a {type(kernel).__name__}"
+        )
+        raise TypeError(
+            f"kernel must be a NumPy or JAX array of float64, got {got}; "
+            "convert it with numpy.asarray(kernel, dtype=float)"
+        )
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
+        raise ValueError(
+            "kernel must be a square matrix with a row and a column for each text, "
+            f"got shape {kernel.shape}"
+        )
+    values = np.asarray(kernel)
+    if not np.isfinite(values).all():
+        i, j = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"kernel must be finite, got {values[i, j]} at [{i}, {j}]")
+    asymmetry = np.abs(values - values.T)
+    if asymmetry.max() > NOISE * np.abs(values).max():
+        i, j = np.unravel_index(asymmetry.argmax(), values.shape)
+        raise ValueError(
+            f"kernel must be symmetric, got {values[i, j]:.6g} at [{i}, {j}] and "
+            f"{values[j, i]:.6g} at [{j}, {i}]; (kernel + kernel.T) / 2 is symmetric"
+        )
 
 
 def ngram_kernel(space: TextSpace, n: int) -> Float[np.ndarray, "texts texts"]:

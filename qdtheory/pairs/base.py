@@ -222,7 +222,7 @@ class Frozen:
         return np.frombuffer(data).reshape(shape)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.key == other.key
+        return isinstance(other, type(self)) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)

@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed, total_diversity
-from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu_table import BleuTable, text_bleu
 from qdtheory.pairs.base import ConcavePair, LinearPair, Pair, one_score_a_text
@@ -53,10 +53,10 @@ class Form:
 
     pair: Any
     scores: Callable
-    quality: Callable | None
+    quality: Any
     diversity: Callable
-    f: ScalarFunction | None = None
-    g: ScalarFunction | None = None
+    f: Any = None
+    g: Any = None
     num_texts: int | None = None
     score_error: Callable[[np.ndarray], float] = lambda _: 0.0
 
@@ -85,12 +85,13 @@ class Pooled(Form):
     """A separable pair on distributions of n-grams or classes."""
 
 
-def form_of(pair: Pair) -> Form:
+def form_of(pair: Any) -> Form:
     """Tell the form of a pair."""
     compiled = _compiled(pair)
     match pair:
         case SeparablePair(f=f, g=g):
-            return Separable(pair, compiled[0], None, partial(total_diversity, g), f, g)
+            scores = partial(_evaluated, f)
+            return Separable(pair, scores, None, partial(total_diversity, g), f, g)
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             return Separable(pair, scores, None, partial(total_diversity, g), g=g)
@@ -101,13 +102,11 @@ def form_of(pair: Pair) -> Form:
         case KernelPair(kernel=kernel):
             error = partial(_kernel_error, kernel)
             return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
-        case BleuPair(smoothing=None, space=space) if space.lengths == (
-            pair.max_order,
-        ):
+        case BleuPair(smoothing=None) if pair.space.lengths == (pair.max_order,):
             # The n-gram of the whole text matches only where the text is a reference.
             r, k = int(pair.num_references), int(pair.num_self_references)
             form = form_of(single_token_bleu_pair(r, k))
-            return replace(form, pair=pair, num_texts=space.num_texts)
+            return replace(form, pair=pair, num_texts=pair.space.num_texts)
         case BleuPair():
             return bleu_form(pair)
         case PooledPair():
@@ -122,9 +121,13 @@ def bleu_form(pair: BleuPair) -> Bleu:
     return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
-def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
+def _compiled(pair: Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
+
+
+def _evaluated(f: ScalarFunction, p: ArrayLike) -> Array:
+    return evaluate(f, jnp.asarray(p))
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:
@@ -132,8 +135,8 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
-    """Check a real distribution, and pose the pair there.
+def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
+    """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
         >>> from qdtheory.pairs.named import CR_NRR
@@ -145,16 +148,15 @@ def pose(pair: Pair, p: Float[ArrayLike, " texts"]) -> Posed:
     """
     require_values(p)
     p = np.asarray(check_distribution(p))
-    form = form_of(pair)
+    form = pair if isinstance(pair, Form) else form_of(pair)
     require_traceable_form(form, p)
     return Posed(form, p)
 
 
 def require_traceable_form(form: Form, p: Float[np.ndarray, " texts"]) -> None:
     """Raise unless JAX can trace the functions of a user, tried at a distribution."""
-    if (
-        type(form) is Form
-    ):  # the others are the library's own, or were checked when made
+    # Other forms are of the library's own functions, or were checked when made.
+    if type(form) is Form:
         require_traceable(form.quality, p, p, name="quality(q, p)")
     if type(form) in (Form, Concave):
         require_traceable(form.diversity, p, name="diversity(q)")
@@ -188,38 +190,3 @@ def bleu_error(table: BleuTable, p: Float[np.ndarray, " texts"], r: float) -> fl
 def name_of(pair: Any) -> str:
     """The pair's name, or that of its class if it has none."""
     return getattr(pair, "name", type(pair).__name__)
-
-
-# --- Forms of one class of pairs ----------------------------------------------------
-def separable_form(pair: Any) -> Any:
-    """The pair as scores and a sum of g(Q_i), if it has that form."""
-    form = form_of(pair)
-    if isinstance(form, Separable) and isinstance(pair, BleuPair):
-        r, k = int(pair.num_references), int(pair.num_self_references)
-        return single_token_bleu_pair(r, k)
-    return pair if isinstance(form, Separable) else None
-
-
-def has_tails(pair: Any) -> bool:
-    """Whether the pair is BLEU-1 on texts of one length, a sum over tails of counts."""
-    return isinstance(pair, BleuPair) and pair.max_order == len(pair.space.lengths) == 1
-
-
-def is_quadratic(pair: Any) -> bool:
-    """Whether diversity is -Q'KQ: a kernel, or BLEU with one Self-BLEU reference."""
-    return isinstance(pair, KernelPair) or _self_references(pair) == 1
-
-
-def is_cubic(pair: Any) -> bool:
-    """Whether diversity is BLEU with two Self-BLEU references."""
-    return _self_references(pair) == 2
-
-
-def _self_references(pair: Any) -> float | None:
-    return float(pair.num_self_references) if isinstance(pair, BleuPair) else None
-
-
-def score_error(pair: Any, p: Float[np.ndarray, " texts"]) -> float:
-    """Error bound of a score in 64 bits, taking a kernel or table as exact."""
-    form = bleu_form(pair) if isinstance(pair, BleuPair) else form_of(pair)
-    return form.score_error(p)

@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.metrics.similarity import check_kernel
 from qdtheory.pairs.base import is_concrete
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import NOISE, STATIC
+from qdtheory.world.numbers import STATIC
 
 
 @jax.tree_util.register_dataclass
@@ -35,6 +35,7 @@ class KernelPair:
         Gretton et al. 2012 for the MMD; the pair is ours.
 
     Example:
+        >>> import numpy as np
         >>> pair = KernelPair(np.array([[1.0, 0.5], [0.5, 1.0]]))
         >>> p = np.array([0.5, 0.5])
         >>> float(pair.quality(p, p)), float(pair.diversity(p))
@@ -96,36 +97,6 @@ class KernelPair:
         return -q @ jnp.asarray(self.kernel) @ q
 
 
-def check_kernel(kernel: Any) -> None:
-    """Raise unless a kernel is a float64 array, square, finite and symmetric."""
-    if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
-        got = (
-            f"dtype {kernel.dtype}"
-            if hasattr(kernel, "dtype")
-            else f"a {type(kernel).__name__}"
-        )
-        raise TypeError(
-            f"kernel must be a NumPy or JAX array of float64, got {got}; "
-            "convert it with numpy.asarray(kernel, dtype=float)"
-        )
-    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
-        raise ValueError(
-            "kernel must be a square matrix with a row and a column for each text, "
-            f"got shape {kernel.shape}"
-        )
-    values = np.asarray(kernel)
-    if not np.isfinite(values).all():
-        i, j = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"kernel must be finite, got {values[i, j]} at [{i}, {j}]")
-    asymmetry = np.abs(values - values.T)
-    if asymmetry.max() > NOISE * np.abs(values).max():
-        i, j = np.unravel_index(asymmetry.argmax(), values.shape)
-        raise ValueError(
-            f"kernel must be symmetric, got {values[i, j]:.6g} at [{i}, {j}] and "
-            f"{values[j, i]:.6g} at [{j}, {i}]; (kernel + kernel.T) / 2 is symmetric"
-        )
-
-
 def squared_mmd(
     kernel: Float[ArrayLike, "texts texts"],
     q: Float[ArrayLike, " texts"],
@@ -156,6 +127,7 @@ def squared_mmd(
     Claims: N16.13.
 
     Example:
+        >>> import numpy as np
         >>> a, b = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         >>> float(squared_mmd(np.eye(2), a, b))
         2.0

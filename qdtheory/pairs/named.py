@@ -17,6 +17,7 @@ from qdtheory.formulas.scalar_functions import (
 )
 from qdtheory.pairs.base import FunctionPair, LinearPair, Pair
 from qdtheory.pairs.separable import SeparablePair
+from qdtheory.world.distributions import check_positive
 
 LL_SE = SeparablePair(LL, SE)
 CR_NRR = SeparablePair(CR, NRR)
@@ -69,12 +70,9 @@ def single_token_bleu_pair(
         >>> float(pair.f(0.5)), float(pair.g(0.5))
         (0.75, -0.25)
     """
-    for name, number in (
-        ("num_references", num_references),
-        ("num_self_references", num_self_references),
-    ):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number}")
+    check_positive(
+        num_references=num_references, num_self_references=num_self_references
+    )
     return SeparablePair(
         SingleTokenBleu(num_references),
         SingleTokenSelfBleu(num_self_references),
@@ -116,8 +114,7 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
     if k < 2:
         raise ValueError(f"k must be at least 2, got {k}")
     n = k - 1 if num_references is None else num_references
-    if n < 1:
-        raise ValueError(f"num_references must be at least 1, got {n}")
+    check_positive(num_references=n)
     name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
     return SeparablePair(SingleTokenBleu(n), SingleTokenBleu(k), name)
 

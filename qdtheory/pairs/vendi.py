@@ -65,6 +65,7 @@ class VendiPair(ConcavePair):
     Claims: N25.9, N25.10.
 
     Example:
+        >>> import numpy as np
         >>> pair = VendiPair(np.eye(2))
         >>> p = np.array([0.5, 0.5])
         >>> round(float(pair.quality(p, p)), 6), round(float(pair.diversity(p)), 6)

@@ -1,5 +1,13 @@
 from .bounds import Bounds as Bounds
-from .certify import certify as certify, quality_discrepancy as quality_discrepancy
+from .certify import (
+    bleu_1_interval as bleu_1_interval,
+    certify as certify,
+    cubic_bound as cubic_bound,
+    cubic_interval as cubic_interval,
+    quadratic_interval as quadratic_interval,
+    quality_discrepancy as quality_discrepancy,
+    separable_interval as separable_interval,
+)
 from .conditional import (
     Prices as Prices,
     average_discrepancy as average_discrepancy,
@@ -11,13 +19,6 @@ from .conditional import (
 )
 from .cubic import (
     CubicCertificate as CubicCertificate,
-    cubic_bound as cubic_bound,
-    cubic_interval as cubic_interval,
 )
-from .quadratic import quadratic_interval as quadratic_interval
-from .separable import (
-    dual_bound as dual_bound,
-    separable_interval as separable_interval,
-)
+from .separable import dual_bound as dual_bound
 from .solve import Discrepancy as Discrepancy
-from .tails import bleu_1_interval as bleu_1_interval

@@ -1,19 +1,15 @@
 """The record of every result on QDisc, and what all that bound it share."""
 
 import math
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Posed
-from qdtheory.pairs.base import Pair
-from qdtheory.pairs.forms import pose
 from qdtheory.qdisc.seal import Status, seal
-from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import CONTRADICTION, EPS
 from qdtheory.world.records import Record
 
@@ -54,25 +50,13 @@ class Bounds(Record):
         return self.upper_bound - self.qdisc
 
 
-def pose_with_start(
-    pair: Pair,
-    p: ArrayLike,
-    start: ArrayLike | None,
-    tolerance: float = 1.0,
-    max_texts: int = sys.maxsize,
-) -> tuple[Posed, np.ndarray]:
-    """Check P, a model to improve (P itself if None) and a width at which to stop."""
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
-    posed = pose(pair, p)
-    if posed.p.size > max_texts:
+def require_few_texts(posed: Posed, most: int) -> None:
+    """Raise if a bound would take too long."""
+    if posed.p.size > most:
         raise ValueError(
-            f"this bound takes {max_texts} texts at most, got {posed.p.size}; take a "
+            f"this bound takes {most} texts at most, got {posed.p.size}; take a "
             "smaller space"
         )
-    if start is None:
-        return posed, posed.p
-    return posed, np.asarray(check_distribution(start, "start", posed.p.size))
 
 
 def sealed_bounds(
@@ -81,7 +65,6 @@ def sealed_bounds(
     upper: float,
     method: str,
     *,
-    error: float = 0.0,
     steps: int = 0,
     evidence: Any = None,
 ) -> Bounds:
@@ -93,7 +76,7 @@ def sealed_bounds(
             "wrong then; please report this pair and P"
         )
     upper = float(max(gain, upper))  # below the gain by rounding only
-    status, fault = seal(posed, q, gain, upper, "certified", error)
+    status, fault = seal(posed, q, gain, upper, "certified")
     reason = f"Bounded by {method}."
     if fault:
         reason = f"No seal: {fault}. {reason}"

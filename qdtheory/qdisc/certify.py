@@ -14,26 +14,35 @@ from jaxtyping import ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.base import Pair
+from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.forms import (
+    Bleu,
     Concave,
+    Form,
+    Kernel,
+    Separable,
+    bleu_form,
     form_of,
-    has_tails,
-    is_cubic,
-    is_quadratic,
     name_of,
     pose,
-    score_error,
-    separable_form,
+    quadratic_form,
 )
+from qdtheory.pairs.kernel import KernelPair
 from qdtheory.qdisc.bounds import Bounds
-from qdtheory.qdisc.cubic import cubic_interval
-from qdtheory.qdisc.quadratic import quadratic_interval
+from qdtheory.qdisc.cubic import METHOD as CUBIC
+from qdtheory.qdisc.cubic import CubicCertificate, certificate_bound, cubic_bounds
+from qdtheory.qdisc.quadratic import METHOD as RELAXATION
+from qdtheory.qdisc.quadratic import relaxed_bounds
 from qdtheory.qdisc.seal import seal
-from qdtheory.qdisc.separable import separable_interval
+from qdtheory.qdisc.separable import METHOD as ENVELOPE
+from qdtheory.qdisc.separable import envelope_bounds
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
-from qdtheory.qdisc.tails import bleu_1_interval
+from qdtheory.qdisc.tails import METHOD as TAILS
+from qdtheory.qdisc.tails import tail_bounds
 from qdtheory.solvers.search import NUM_STARTS, Method
+from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import MARGIN
+from qdtheory.world.spaces import TextSpace
 
 
 def quality_discrepancy(
@@ -86,8 +95,8 @@ def quality_discrepancy(
         True
     """
     posed = pose(pair, p)
-    if certify and separable_form(pair) is None:
-        bounding_method(pair)  # refuses before a search, not after it
+    if certify:
+        bounding_method(posed.form)  # refuses before a search, not after it
     found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
     return _certified(posed, found) if certify else found
 
@@ -135,8 +144,8 @@ def certify(
 def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     if found.status != "lower_bound":
         return found
-    interval, method = bounding_method(posed.pair)
-    bounds = interval(posed.pair, posed.p, found.q)
+    bound, method = bounding_method(posed.form)
+    bounds = bound(posed, np.asarray(found.q))
     gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
@@ -146,8 +155,7 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     else:
         dominated_in = found.dominated_in
     gain, upper = max(gain, 0.0), bounds.upper_bound
-    error = score_error(posed.pair, posed.p)
-    status, fault = seal(posed, np.asarray(q), gain, upper, "certified", error)
+    status, fault = seal(posed, np.asarray(q), gain, upper, "certified")
     reason += f" No seal: {fault}." if fault else ""
     return replace(
         found,
@@ -160,44 +168,40 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
     )
 
 
-def bounding_method(pair: Pair) -> tuple[Callable[..., Bounds], str]:
-    """Select the method that bounds QDisc of a pair from above.
-
-    Args:
-        pair: any pair.
-
-    Returns:
-        A function of the pair, P and a starting model, and the method's name.
-
-    Raises:
-        TypeError: no bound is known for the pair.
-
-    Example:
-        >>> from qdtheory import KernelPair
-        >>> bounding_method(KernelPair(np.eye(2)))[1]
-        'the doubly nonnegative relaxation'
-    """
-    if isinstance(form_of(pair), Concave):
-        return _convex_interval, "a convex problem, if V is concave as the pair states"
-    if has_tails(pair):
-        return bleu_1_interval, "branch and bound"
-    if is_quadratic(pair):
-        return quadratic_interval, "the doubly nonnegative relaxation"
-    if separable_form(pair) is pair:
-        return separable_interval, "the concave envelope and branch and bound"
-    if is_cubic(pair):
-        return cubic_interval, "the cubic relaxation"
+def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
+    """Select what bounds QDisc from above, given the posed pair and a model."""
+    match form:
+        case Concave():
+            solve = lambda posed, _: solve_or_search(posed)  # noqa: E731
+            return solve, "a convex problem, if V is concave as the pair states"
+        case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
+            return _tails, TAILS
+        case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
+            return _relaxed, RELAXATION
+        case Separable():
+            return envelope_bounds, ENVELOPE
+        case Bleu(pair=BleuPair(num_self_references=2)):
+            return _cubic, CUBIC
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
         "ConcavePair and for a diversity that sums g(Q_i); got "
-        f"{name_of(pair)}"
+        f"{name_of(form.pair)}"
     )
 
 
-def _convex_interval(pair: Pair, p: np.ndarray, _: ArrayLike) -> Bounds:
-    """Bounds from the convex problem, which needs no starting model."""
-    return solve_or_search(Posed(form_of(pair), p))
+def _tails(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
+    pair = posed.form.pair
+    references = float(pair.num_references), float(pair.num_self_references)
+    return tail_bounds(posed, pair.space, references, start, *limits)
+
+
+def _relaxed(posed: Posed, start: np.ndarray) -> Bounds:
+    return relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
+
+
+def _cubic(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
+    return cubic_bounds(posed, posed.form.pair.table, start, *limits)
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
@@ -224,3 +228,233 @@ def _is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
         return False
     return all(map(np.array_equal, leaves, others))
+
+
+# --- Single bounds ------------------------------------------------------------------
+def bleu_1_interval(
+    pair: BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_steps: int = 1000,
+) -> Bounds:
+    """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
+
+    Args:
+        pair: BLEU of order 1, on texts of one length.
+        p: the real distribution, shape (num_texts,).
+        start: a model to improve, shape (num_texts,); P itself by default.
+        tolerance: width at which to stop, as a share of the range of the texts'
+            scores, positive.
+        max_steps: number of splits at which to stop.
+
+    Returns:
+        The interval, wider than `tolerance` only if the splits are exhausted.
+
+    Raises:
+        ValueError: another pair, `p` or `start` is not a distribution, or a tolerance
+            that is not positive.
+
+    Claims: N8.4, N8.7, N17.10.
+
+    Example:
+        >>> from qdtheory.world.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
+        >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
+        >>> found = bleu_1_interval(pair, p)
+        >>> found.gap <= 1e-6
+        True
+    """
+    match pair:
+        case BleuPair(max_order=1, space=TextSpace(lengths=(_,))):
+            posed, start = _posed(bleu_form(pair), p, start, tolerance)
+            return _tails(posed, start, tolerance, max_steps)
+    raise ValueError(
+        "branch and bound takes BLEU of order 1 on texts of one length, got order "
+        f"{pair.max_order} and lengths {pair.space.lengths}"
+    )
+
+
+def separable_interval(
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_steps: int = 1000,
+) -> Bounds:
+    """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
+
+    Args:
+        pair: a pair with a score for each text and a g given by a formula with two
+            bounded derivatives on [0, 1]: an `Expression`, NRR, or the g of
+            single-token BLEU.
+        p: the real distribution, shape (N,).
+        start: a model to improve, shape (N,); P itself by default.
+        tolerance: width at which to stop, as a share of the range of the finite
+            scores, positive.
+        max_steps: number of splits at which to stop.
+
+    Returns:
+        The interval, wider than `tolerance` only if the splits are exhausted.
+
+    Raises:
+        TypeError: another pair, or a g without a formula.
+        ValueError: `p` or `start` is not a distribution, too many texts, a tolerance
+            that is not positive, or a g whose shape interval arithmetic cannot
+            determine.
+
+    Claims: N17.6, N17.7, N17.8.
+
+    Example:
+        >>> from qdtheory.formulas.expressions import Expression
+        >>> from qdtheory.pairs.separable import SeparablePair
+        >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
+        >>> pair = SeparablePair(Expression("x"), two_peaks)
+        >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
+        >>> found.gap <= 1e-6
+        True
+    """
+    form = form_of(pair)
+    if not isinstance(form, Separable):
+        raise TypeError(
+            "the bound takes a pair with a score for each text and a diversity that "
+            f"sums g(Q_i), a SeparablePair or LinearPair; got {name_of(pair)}"
+        )
+    posed, start = _posed(form, p, start, tolerance)
+    return envelope_bounds(posed, start, tolerance, max_steps)
+
+
+def quadratic_interval(
+    pair: KernelPair | BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+) -> Bounds:
+    """Bound QDisc if diversity is minus the expected similarity of two texts.
+
+    Args:
+        pair: a kernel pair, or BLEU with one Self-BLEU reference.
+        p: the real distribution, shape (N,).
+        start: a model to improve, shape (N,); P itself by default.
+
+    Returns:
+        The interval; the relaxation need not be tight.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: `p` or `start` is not a distribution, or too many texts.
+        ImportError: cvxpy is not installed.
+
+    Example:
+        >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
+        >>> p = np.array([0.2, 0.5, 0.3])
+        >>> found = quadratic_interval(KernelPair(kernel), p)
+        >>> found.gap <= 1e-6
+        True
+    """
+    match pair:
+        case KernelPair():
+            return _relaxed(*_posed(form_of(pair), p, start))
+        case BleuPair(num_self_references=1):
+            return _relaxed(*_posed(bleu_form(pair), p, start))
+    raise TypeError(
+        "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
+        f"got {name_of(pair)}"
+    )
+
+
+def cubic_interval(
+    pair: BleuPair,
+    p: Float[ArrayLike, " texts"],
+    start: Float[ArrayLike, " texts"] | None = None,
+    tolerance: float = 1e-6,
+    max_steps: int = 3000,
+) -> Bounds:
+    """Bound QDisc of BLEU of any order with two Self-BLEU references.
+
+    Args:
+        pair: BLEU with two Self-BLEU references, on at most 64 texts.
+        p: the real distribution, shape (num_texts,).
+        start: a model to improve, shape (num_texts,); P itself by default. The better
+            it is, the sooner the interval closes.
+        tolerance: width at which to stop, as a share of the range of the texts'
+            scores, positive.
+        max_steps: number of steps at which to stop.
+
+    Returns:
+        The bounds, farther apart than `tolerance` only if the steps are exhausted,
+        with the certificate as evidence. Convergence is not proved.
+
+    Raises:
+        TypeError: another pair.
+        ValueError: `p` or `start` is not a distribution, too many texts, or a
+            tolerance that is not positive.
+
+    Claims: N17.22, N17.23.
+
+    Example:
+        >>> from qdtheory.world.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
+        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
+        >>> found = cubic_interval(pair, p)
+        >>> found.gap <= 1e-6
+        True
+        >>> cubic_bound(pair, p, found.evidence) == found.upper_bound
+        True
+    """
+    posed, start = _posed(_cubic_form(pair), p, start, tolerance)
+    return _cubic(posed, start, tolerance, max_steps)
+
+
+def cubic_bound(
+    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: CubicCertificate
+) -> float:
+    """Upper bound on QDisc from a certificate of any origin.
+
+    Args:
+        pair: BLEU with two Self-BLEU references, on at most 64 texts.
+        p: the real distribution, shape (num_texts,).
+        certificate: certificate for this pair and distribution.
+
+    Returns:
+        Upper bound on the gain of models with V(Q) >= V(P).
+
+    Raises:
+        TypeError: another pair.
+        ValueError: `p` is not a distribution, too many texts, or a certificate with a
+            negative price, a matrix that is not positive semidefinite, or of another
+            size.
+
+    Claims: N17.20, N17.22, N17.23.
+
+    Example:
+        >>> from qdtheory.world.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), 1, 2, 2)
+        >>> zeros = np.zeros((2, 2, 2)), np.zeros((2, 2))
+        >>> nothing = CubicCertificate(0.0, *zeros, floor=0.0)
+        >>> print(f"{cubic_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
+        0.12
+    """
+    posed, _ = _posed(_cubic_form(pair), p, None)
+    return certificate_bound(posed, pair.table, certificate)
+
+
+def _cubic_form(pair: BleuPair) -> Bleu:
+    match pair:
+        case BleuPair(num_self_references=2):
+            return bleu_form(pair)
+    raise TypeError(
+        "the cubic relaxation takes BLEU with two Self-BLEU references; got "
+        f"{name_of(pair)}"
+    )
+
+
+def _posed(
+    form: Form, p: ArrayLike, start: ArrayLike | None, tolerance: float = 1.0
+) -> tuple[Posed, np.ndarray]:
+    """Check P, a model to improve (P itself if None) and a width at which to stop."""
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    posed = pose(form, p)
+    if start is None:
+        return posed, posed.p
+    return posed, np.asarray(check_distribution(start, "start", posed.p.size))

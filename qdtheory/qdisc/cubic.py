@@ -25,15 +25,13 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed
-from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import is_cubic, name_of, score_error
+from qdtheory.metrics.bleu_table import BleuTable
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
-    pose_with_start,
+    require_few_texts,
     sealed_bounds,
 )
 from qdtheory.solvers.boxes import climb_from
@@ -72,53 +70,20 @@ class CubicCertificate(Record):
     floor: float
 
 
-def cubic_interval(
-    pair: BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
+def cubic_bounds(
+    posed: Posed,
+    table: BleuTable,
+    start: np.ndarray,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
 ) -> Bounds:
-    """Bound QDisc of BLEU of any order with two Self-BLEU references.
-
-    Args:
-        pair: BLEU with two Self-BLEU references, on at most 64 texts.
-        p: the real distribution, shape (num_texts,).
-        start: a model to improve, shape (num_texts,); P itself by default. The better
-            it is, the sooner the interval closes.
-        tolerance: width at which to stop, as a share of the range of the texts'
-            scores, positive.
-        max_steps: number of steps at which to stop.
-
-    Returns:
-        The bounds, farther apart than `tolerance` only if the steps are exhausted,
-        with the certificate as evidence. Convergence is not proved.
-
-    Raises:
-        TypeError: another pair.
-        ValueError: `p` or `start` is not a distribution, too many texts, or a
-            tolerance that is not positive.
-
-    Claims: N17.22, N17.23.
-
-    Example:
-        >>> from qdtheory.world.spaces import TextSpace
-        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
-        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
-        >>> found = cubic_interval(pair, p)
-        >>> found.gap <= 1e-6
-        True
-        >>> cubic_bound(pair, p, found.evidence) == found.upper_bound
-        True
-    """
-    _require_cubic(pair)
-    posed, start = pose_with_start(pair, p, start, tolerance, MAX_TEXTS)
-    problem, p, error = _problem(posed), posed.p, score_error(posed.pair, posed.p)
+    """Bound QDisc of BLEU with two Self-BLEU references, by its table."""
+    problem, p = _problem(posed, table), posed.p
     unit, n = float(np.ptp(problem.gains)), p.size
     if unit <= problem.error:  # up to rounding no model has another quality than P
         nothing = CubicCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
         upper = _bound(problem, nothing)
-        return sealed_bounds(posed, p, upper, METHOD, error=error, evidence=nothing)
+        return sealed_bounds(posed, p, upper, METHOD, evidence=nothing)
     width = tolerance * unit
 
     def climb(q: np.ndarray) -> np.ndarray:
@@ -149,43 +114,14 @@ def cubic_interval(
             lower, q = gain, better
     # By the theorem the bound is the certificate's, or the gain that it takes as known.
     upper = max(upper, certificate.floor)
-    return sealed_bounds(
-        posed, q, upper, METHOD, error=error, steps=steps, evidence=certificate
-    )
+    return sealed_bounds(posed, q, upper, METHOD, steps=steps, evidence=certificate)
 
 
-def cubic_bound(
-    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: CubicCertificate
+def certificate_bound(
+    posed: Posed, table: BleuTable, certificate: CubicCertificate
 ) -> float:
-    """Upper bound on QDisc from a certificate of any origin.
-
-    Args:
-        pair: BLEU with two Self-BLEU references, on at most 64 texts.
-        p: the real distribution, shape (num_texts,).
-        certificate: certificate for this pair and distribution.
-
-    Returns:
-        Upper bound on the gain of models with V(Q) >= V(P).
-
-    Raises:
-        TypeError: another pair.
-        ValueError: `p` is not a distribution, too many texts, or a certificate with a
-            negative price, a matrix that is not positive semidefinite, or of another
-            size.
-
-    Claims: N17.20, N17.22, N17.23.
-
-    Example:
-        >>> from qdtheory.world.spaces import TextSpace
-        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), 1, 2, 2)
-        >>> zeros = np.zeros((2, 2, 2)), np.zeros((2, 2))
-        >>> nothing = CubicCertificate(0.0, *zeros, floor=0.0)
-        >>> print(f"{cubic_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
-        0.12
-    """
-    _require_cubic(pair)
-    posed, _ = pose_with_start(pair, p, None, max_texts=MAX_TEXTS)
-    problem = _problem(posed)
+    """Upper bound on QDisc from a certificate of any origin."""
+    problem = _problem(posed, table)
     n = problem.gains.size
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     if grams.shape != (n, n, n) or gram.shape != (n, n):
@@ -229,17 +165,10 @@ class _Problem:
         return entries[self.place].reshape(self.tensor.shape)
 
 
-def _require_cubic(pair: BleuPair) -> None:
-    if not is_cubic(pair):
-        raise TypeError(
-            "the cubic relaxation takes BLEU with two Self-BLEU references; got "
-            f"{name_of(pair)}"
-        )
-
-
-def _problem(posed: Posed) -> _Problem:
-    pair, p, scores, n = posed.pair, posed.p, posed.scores, posed.p.size
-    tensor, rounding = _self_bleu(pair)
+def _problem(posed: Posed, table: BleuTable) -> _Problem:
+    require_few_texts(posed, MAX_TEXTS)
+    p, scores, n = posed.p, posed.scores, posed.p.size
+    tensor, rounding = _self_bleu(table, n)
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     codes, place, count = np.unique(
         (key[0] * n + key[1]) * n + key[2], return_inverse=True, return_counts=True
@@ -249,19 +178,18 @@ def _problem(posed: Posed) -> _Problem:
         tensor=tensor,
         budget=float(tensor @ p @ p @ p),
         rounding=rounding,
-        error=score_error(pair, p) + constant_gain(scores),
+        error=posed.score_error + constant_gain(scores),
         index=np.stack([codes // n**2, codes // n % n, codes % n]),
         place=place,
         count=count.astype(float),
     )
 
 
-def _self_bleu(pair: BleuPair) -> tuple[np.ndarray, float]:
+def _self_bleu(table: BleuTable, n: int) -> tuple[np.ndarray, float]:
     """The mean BLEU of three texts, each against the others, and its rounding.
 
-    Exact is what the weights of the pair's table say.
+    Exact is what the weights of the table say.
     """
-    table, n = pair.table, pair.space.num_texts
     sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(float)
     weights = np.zeros((n, len(sets)))
     np.add.at(

@@ -15,16 +15,13 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
 
-from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import is_quadratic, name_of, quadratic_form, score_error
-from qdtheory.pairs.kernel import KernelPair
+from qdtheory.formulas.posed import Posed
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
     in_units,
-    pose_with_start,
+    require_few_texts,
     sealed_bounds,
 )
 from qdtheory.solvers.boxes import climb_from
@@ -37,46 +34,18 @@ METHOD = "the doubly nonnegative relaxation"
 MAX_TEXTS = 128
 
 
-def quadratic_interval(
-    pair: KernelPair | BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
+def relaxed_bounds(
+    posed: Posed, quadratic: tuple[np.ndarray, float], start: np.ndarray
 ) -> Bounds:
-    """Bound QDisc if diversity is minus the expected similarity of two texts.
-
-    Args:
-        pair: a kernel pair, or BLEU with one Self-BLEU reference.
-        p: the real distribution, shape (N,).
-        start: a model to improve, shape (N,); P itself by default.
-
-    Returns:
-        The interval; the relaxation need not be tight.
-
-    Raises:
-        TypeError: another pair.
-        ValueError: `p` or `start` is not a distribution, or too many texts.
-        ImportError: cvxpy is not installed.
-
-    Example:
-        >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
-        >>> p = np.array([0.2, 0.5, 0.3])
-        >>> found = quadratic_interval(KernelPair(kernel), p)
-        >>> found.gap <= 1e-6
-        True
-    """
-    if not is_quadratic(pair):
-        raise TypeError(
-            "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
-            f"got {name_of(pair)}"
-        )
-    posed, start = pose_with_start(pair, p, start, max_texts=MAX_TEXTS)
+    """Bound QDisc for V = -Q'KQ, given K and the error bound of an entry."""
+    require_few_texts(posed, MAX_TEXTS)
     p, scores = posed.p, posed.scores
-    error = score_error(posed.pair, p)
+    error = posed.score_error
     units = in_units(scores, p, error)
     if units is None:
         upper = constant_gain(scores, error)
-        return sealed_bounds(posed, p, upper, METHOD, error=error)
-    kernel, budget, rounding = _unit_kernel(*quadratic_form(posed.pair), p)
+        return sealed_bounds(posed, p, upper, METHOD)
+    kernel, budget, rounding = _unit_kernel(*quadratic, p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
 
     def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
@@ -92,7 +61,7 @@ def quadratic_interval(
     ]
     q = max([p, start, *climbed], key=posed.gain)
     upper = units.gain(upper)
-    return sealed_bounds(posed, q, upper, METHOD, error=error, steps=steps)
+    return sealed_bounds(posed, q, upper, METHOD, steps=steps)
 
 
 def _unit_kernel(

@@ -32,7 +32,6 @@ def seal(
     gain: float,
     upper: float,
     aim: Literal["exact", "certified"],
-    error: float = 0.0,
 ) -> tuple[Status, str]:
     """Decide the status, given what the bound may show, and say what refuses a seal."""
     if (fault := next(_faults(posed, q, gain, upper), None)) is not None:
@@ -41,7 +40,7 @@ def seal(
         met = upper - gain <= distinguishable(posed, q)
     else:
         sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
-        rounding = 4 * (posed.p.size * EPS * sizes + error)
+        rounding = 4 * (posed.p.size * EPS * sizes + posed.score_error)
         met = upper - gain <= max(CERTIFIED * _unit(posed), rounding)
     return (aim if met else "lower_bound"), ""
 

@@ -25,19 +25,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
     formula_of,
     jet_of,
 )
 from qdtheory.formulas.trees import ball
-from qdtheory.pairs.base import Pair
-from qdtheory.pairs.forms import name_of, separable_form
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,
     in_units,
-    pose_with_start,
+    require_few_texts,
     sealed_bounds,
 )
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
@@ -255,54 +254,12 @@ def _bounds(enclosed: Any) -> tuple[float, float]:
 
 
 # --- Branch and bound ---------------------------------------------------------------
-def separable_interval(
-    pair: Pair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
-    tolerance: float = 1e-6,
-    max_steps: int = 1000,
+def envelope_bounds(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
 ) -> Bounds:
-    """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
-
-    Args:
-        pair: a pair with a score for each text and a g given by a formula with two
-            bounded derivatives on [0, 1]: an `Expression`, NRR, or the g of
-            single-token BLEU.
-        p: the real distribution, shape (N,).
-        start: a model to improve, shape (N,); P itself by default.
-        tolerance: width at which to stop, as a share of the range of the finite
-            scores, positive.
-        max_steps: number of splits at which to stop.
-
-    Returns:
-        The interval, wider than `tolerance` only if the splits are exhausted.
-
-    Raises:
-        TypeError: another pair, or a g without a formula.
-        ValueError: `p` or `start` is not a distribution, too many texts, a tolerance
-            that is not positive, or a g whose shape interval arithmetic cannot
-            determine.
-
-    Claims: N17.6, N17.7, N17.8.
-
-    Example:
-        >>> from qdtheory.formulas.expressions import Expression
-        >>> from qdtheory.pairs.separable import SeparablePair
-        >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
-        >>> pair = SeparablePair(Expression("x"), two_peaks)
-        >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
-        >>> found.gap <= 1e-6
-        True
-    """
-    separable = separable_form(pair)
-    if separable is None:
-        raise TypeError(
-            "the bound takes a pair with a score for each text and a diversity that "
-            "sums g(Q_i), a SeparablePair or LinearPair; got "
-            f"{name_of(pair)}"
-        )
-    posed, start = pose_with_start(separable, p, start, tolerance, MAX_TEXTS)
-    p, scores, g = posed.p, posed.scores, posed.pair.g
+    """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
+    require_few_texts(posed, MAX_TEXTS)
+    p, scores, g = posed.p, posed.scores, posed.g
     # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = in_units(scores[order], p[order])

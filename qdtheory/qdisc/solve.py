@@ -167,29 +167,29 @@ def _is_solvable(g: ScalarFunction) -> bool:
     return isinstance(g, Code) or is_strictly_concave(g, inflection)
 
 
-def _searched(posed: Posed, found: Search) -> Discrepancy:
+def _searched(posed: Posed, search: Search) -> Discrepancy:
     """Report the result of a search as a lower bound."""
-    qdisc, quality_range = float(found.gain), float(found.quality_range)
+    qdisc, quality_range = float(search.gain), float(search.quality_range)
     quality = posed.real_quality
     noise = NOISE * max(abs(quality), abs(quality + qdisc))
-    q, dominated_in = found.q, "quality"
-    if qdisc <= noise + _price_of_rounding(posed, found) * quality_range:
+    q, dominated_in = search.q, "quality"
+    if qdisc <= noise + _price_of_rounding(posed, search) * quality_range:
         q, qdisc, dominated_in = jnp.asarray(posed.p), 0.0, None
-        loss = quality - posed.quality(found.most_diverse)
-        rise = posed.diversity(found.most_diverse) - posed.real_diversity
+        loss = quality - posed.quality(search.most_diverse)
+        rise = posed.diversity(search.most_diverse) - posed.real_diversity
         if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
-            q, dominated_in = found.most_diverse, "diversity"
-    reason = f"A search of {found.num_starts} starts; none gained quality."
+            q, dominated_in = search.most_diverse, "diversity"
+    reason = f"A search of {search.num_starts} starts; none gained quality."
     if dominated_in == "quality":
         reason = (
-            f"A search of {found.num_starts} starts; before the best few were "
-            f"polished, {found.num_agreeing} came within 1e-4 of the best gain, "
+            f"A search of {search.num_starts} starts; before the best few were "
+            f"polished, {search.num_agreeing} came within 1e-4 of the best gain, "
             "relatively."
         )
-    if found.learning_rate is not None:
+    if search.learning_rate is not None:
         reason = (
             "SGD on a penalty: the best feasible iterate, at the learning rate "
-            f"{float(found.learning_rate):g}."
+            f"{float(search.learning_rate):g}."
         )
     return Discrepancy(
         qdisc=qdisc,
@@ -197,19 +197,19 @@ def _searched(posed: Posed, found: Search) -> Discrepancy:
         status="lower_bound",
         upper_bound=np.inf,
         quality_range=quality_range if quality_range > noise else 0.0,
-        most_diverse=found.most_diverse,
+        most_diverse=search.most_diverse,
         dominated_in=dominated_in,
         reason=reason,
-        num_starts=found.num_starts,
-        num_agreeing=int(found.num_agreeing),
-        converged=bool(found.converged),
+        num_starts=search.num_starts,
+        num_agreeing=int(search.num_agreeing),
+        converged=bool(search.converged),
     )
 
 
-def _price_of_rounding(posed: Posed, found: Search) -> float:
+def _price_of_rounding(posed: Posed, search: Search) -> float:
     """What a rounding error of V may gain near its maximum, in the range of U."""
     towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
-    height = posed.diversity(found.most_diverse) - posed.diversity(towards_one)
+    height = posed.diversity(search.most_diverse) - posed.diversity(towards_one)
     noise = NOISE * abs(posed.real_diversity)
     return float(np.sqrt(noise / height)) if height > noise else 0.0
 

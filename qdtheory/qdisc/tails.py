@@ -24,70 +24,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
 
+from qdtheory.formulas.posed import Posed
 from qdtheory.metrics.ngrams import ngram_matrix
-from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import has_tails, score_error
 from qdtheory.qdisc.bounds import (
     PENALTY,
     Bounds,
     constant_gain,
     in_units,
-    pose_with_start,
     sealed_bounds,
 )
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS, TINY
+from qdtheory.world.spaces import TextSpace
 
 METHOD = "branch and bound"
 
 
-def bleu_1_interval(
-    pair: BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
+def tail_bounds(
+    posed: Posed,
+    space: TextSpace,
+    references: tuple[float, float],
+    start: np.ndarray,
     tolerance: float = 1e-6,
     max_steps: int = 1000,
 ) -> Bounds:
-    """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
-
-    Args:
-        pair: BLEU of order 1, on texts of one length.
-        p: the real distribution, shape (num_texts,).
-        start: a model to improve, shape (num_texts,); P itself by default.
-        tolerance: width at which to stop, as a share of the range of the texts'
-            scores, positive.
-        max_steps: number of splits at which to stop.
-
-    Returns:
-        The interval, wider than `tolerance` only if the splits are exhausted.
-
-    Raises:
-        ValueError: another pair, `p` or `start` is not a distribution, or a tolerance
-            that is not positive.
-
-    Claims: N8.4, N8.7, N17.10.
-
-    Example:
-        >>> from qdtheory.world.spaces import TextSpace
-        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
-        >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
-        >>> found = bleu_1_interval(pair, p)
-        >>> found.gap <= 1e-6
-        True
-    """
-    if not has_tails(pair):
-        raise ValueError(
-            "branch and bound takes BLEU of order 1 on texts of one length, got order "
-            f"{pair.max_order} and lengths {pair.space.lengths}"
-        )
-    posed, start = pose_with_start(pair, p, start, tolerance)
-    scores, error = posed.scores, score_error(posed.pair, posed.p)
+    """Bound QDisc of BLEU-1 of (n, k) references, on texts of one length."""
+    scores, error = posed.scores, posed.score_error
     if in_units(scores, posed.p, error) is None:
         upper = constant_gain(scores, error)
-        return sealed_bounds(posed, posed.p, upper, METHOD, error=error)
-    problem, kind = _tails(posed.pair, posed.p)
+        return sealed_bounds(posed, posed.p, upper, METHOD)
+    problem, kind = _tails(space, *references, posed.p)
     quality = float(problem.weights @ problem.real)
     seen = np.zeros(len(problem.vertices), bool)
 
@@ -115,7 +82,7 @@ def bleu_1_interval(
         bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
     upper = problem.unit * (bound - quality + problem.rounding)
-    return sealed_bounds(posed, best, upper, METHOD, error=error, steps=splits)
+    return sealed_bounds(posed, best, upper, METHOD, steps=splits)
 
 
 @dataclass(frozen=True)
@@ -136,11 +103,12 @@ class _Tails:
         return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
 
 
-def _tails(pair: BleuPair, p: np.ndarray) -> tuple[_Tails, np.ndarray]:
+def _tails(
+    space: TextSpace, n: float, k: float, p: np.ndarray
+) -> tuple[_Tails, np.ndarray]:
     """Build the problem, and the index of each text's vertex."""
-    (length,) = pair.space.lengths
-    n, k = float(pair.num_references), float(pair.num_self_references)
-    counts = ngram_matrix(pair.space, 1).T[:, :, None]
+    (length,) = space.lengths
+    counts = ngram_matrix(space, 1).T[:, :, None]
     tails = (counts >= np.arange(1, length + 1)).reshape(p.size, -1).astype(float)
     vertices, kind = np.unique(tails, axis=0, return_inverse=True)
     # Off by a single rounding error, for any number of texts.

@@ -13,7 +13,6 @@ the previous round and multiplies the texts' probabilities by noise.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +20,6 @@ import numpy as np
 from jaxtyping import Array
 
 from qdtheory.formulas.posed import Functional
-from qdtheory.pairs.base import Pair
 from qdtheory.world.numbers import NOISE
 
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
@@ -52,19 +50,6 @@ class Problem:
     def surplus(self, q: Array) -> Array:
         """Return the diversity above the least."""
         return self.diversity(q) - self.least
-
-
-def quality_of(pair: Pair, p: Array, q: Array) -> Array:
-    """The quality of a model, its argument last."""
-    return pair.quality(q, p)
-
-
-def problem_of(
-    pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
-) -> Problem:
-    """The problem of one pair at one real distribution."""
-    quality = partial(quality_of, pair, p)
-    return Problem(quality, pair.diversity, jnp.asarray(weights), least)
 
 
 @jax.tree_util.register_dataclass
@@ -202,22 +187,17 @@ def _repaired(problem: Problem, inside: Array, q: Array) -> tuple[Array, Array]:
     return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
 
 
-def optimality_gap(
-    pair: Pair, p: Array, q: Array, least: Array | float
-) -> tuple[Array, Array]:
+def optimality_gap(problem: Problem, q: Array) -> tuple[Array, Array]:
     """First-order optimality gap of a model, and the price of diversity there."""
-    problem = problem_of(pair, p, BEST, least)
     end = _point(problem, jnp.log(q))
     # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
     return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
 
 
-def greatest_quality(pair: Pair, p: Array) -> Array:
+def greatest_quality(free: Problem, p: Array, *, is_linear: bool) -> Array:
     """Greatest quality of single texts and, unless U is linear in Q, of an ascent."""
-    greatest = jax.vmap(lambda q: pair.quality(q, p))(jnp.eye(p.size)).max()
-    if hasattr(pair, "text_quality"):
+    greatest = jax.vmap(free.quality)(jnp.eye(p.size)).max()
+    if is_linear:
         return greatest
-    free = problem_of(pair, p, BEST, UNBOUNDED)
-    q = _ascend(free, p, POLISH_STEPS)
-    return jnp.maximum(greatest, pair.quality(q, p))
+    return jnp.maximum(greatest, free.quality(_ascend(free, p, POLISH_STEPS)))

@@ -29,10 +29,9 @@ from qdtheory.solvers.mirror_ascent import (
     NUM_STEPS,
     POLISH_STEPS,
     UNBOUNDED,
+    Problem,
     greatest_quality,
     optimality_gap,
-    problem_of,
-    quality_of,
     solve,
 )
 from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
@@ -46,6 +45,19 @@ AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
 Method = Literal["ascent", "penalty"]
+
+
+def quality_of(pair: Pair, p: Array, q: Array) -> Array:
+    """The quality of a model, its argument last."""
+    return pair.quality(q, p)
+
+
+def problem_of(
+    pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
+) -> Problem:
+    """The problem of one pair at one real distribution."""
+    quality = partial(quality_of, pair, p)
+    return Problem(quality, pair.diversity, jnp.asarray(weights), least)
 
 
 @jax.tree_util.register_dataclass
@@ -262,6 +274,11 @@ def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
 
 
 @jax.jit
+def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
+    return penalised(partial(quality_of, pair, p), pair.diversity, p)
+
+
+@jax.jit
 def _penalty_batch(pair: Pair, p: Array) -> Search:
     return jax.vmap(partial(_penalty_one, pair))(p)
 
@@ -272,7 +289,7 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
 
     most_diverse, values = iterates(pair.diversity, unbounded, p)
     most_diverse = most_diverse[values.max(axis=1).argmax()]
-    models, values = penalised(pair, p)
+    models, values = _penalised(pair, p)
     best = values.max(axis=1).argmax()
     q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
     return _report(
@@ -287,6 +304,38 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
         num_steps=SGD_STEPS,
         learning_rate=jnp.array(LEARNING_RATES)[best],
     )
+
+
+def penalty_curve(
+    pair: Pair, p: Float[ArrayLike, " texts"]
+) -> Float[Array, "rates steps"]:
+    """Gain in quality along the iterates of the paper's method.
+
+    Args:
+        pair: any differentiable pair.
+        p: the real distribution, shape (N,).
+
+    Returns:
+        For each of the learning rates 0.1, 1 and 10 and each of 5,000 steps
+        U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
+
+    Raises:
+        ValueError: `p` is not a distribution.
+
+    References:
+        Li et al. 2020, appendix G.1, figure 5.
+
+    Example:
+        >>> from qdtheory.pairs.named import LL_NRR
+        >>> gains = penalty_curve(LL_NRR, np.array([0.6, 0.3, 0.1]))
+        >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
+        (3, 5000) 0.0134
+    """
+    require_x64()
+    pair, p = known_to_jax(pair), check_distribution(p)
+    _, values = _penalised(pair, p)
+    gains = values - pair.quality(p, p)
+    return jnp.where(gains > 0, gains, jnp.nan)
 
 
 # --- The frontier --------------------------------------------------------------------
@@ -346,7 +395,9 @@ def _frontier(
     # At the end the price is 0, as quality is maximal; at the start it is infinite, as
     # diversity is maximal.
     least = jax.vmap(pair.diversity)(models).at[-1].set(UNBOUNDED)
-    gaps, prices = jax.vmap(partial(optimality_gap, pair, p))(models, least)
+    gaps, prices = jax.vmap(
+        lambda q, s: optimality_gap(problem_of(pair, p, BEST, s), q)
+    )(models, least)
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
 
 
@@ -355,10 +406,11 @@ def _report(
     pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:
     """Report a model with its diagnostics; `numbers` are those of the method."""
-    greatest = greatest_quality(pair, p)
+    free = problem_of(pair, p, BEST, UNBOUNDED)
+    greatest = greatest_quality(free, p, is_linear=hasattr(pair, "text_quality"))
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
-    residual, _ = optimality_gap(pair, p, q, pair.diversity(p))
+    residual, _ = optimality_gap(problem_of(pair, p, BEST, pair.diversity(p)), q)
     return Search(
         q=q,
         gain=gain,

@@ -68,7 +68,11 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.distributions import (
+    check_distribution,
+    check_positive,
+    require_x64,
+)
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
@@ -224,8 +228,8 @@ def check_compatibility(
                 "leave out the texts of probability 0"
             )
         num_texts = p.size
-    if num_texts is not None and num_texts < 1:
-        raise ValueError(f"num_texts must be at least 1, got {num_texts}")
+    if num_texts is not None:
+        check_positive(num_texts=num_texts)
     if stated is not None and stated not in STATEMENTS:
         raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
     form = form_of(pair)
@@ -233,23 +237,22 @@ def check_compatibility(
         if num_texts not in (None, form.num_texts):
             raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
         num_texts = form.num_texts
-    concave = (lambda _: "stated by the caller") if stated == "concave" else None
     match form:
         case Separable(f=f, g=g) if f is not None:
             functions = read_functions(f, g)
-            return _check_separable(functions, p, num_texts, stated, concave)
-        case Kernel():
-            return _check_kernel(pair.kernel, p)
+            return _check_separable(functions, p, num_texts, stated)
+        case Kernel(pair=of_kernel):
+            return _check_kernel(of_kernel.kernel, p)
         case Vendi():
             return VENDI
-        case Pooled() if pair.one_length and pair.map.shape[1] == 1:
-            return _check_classes(pair, p, stated)
-        case Pooled() if pair.one_length:
-            number = pair.num_outcomes
-            verdict = check_compatibility(pair.pair, num_texts=number, stated=stated)
+        case Pooled(pair=pooled) if pooled.one_length and pooled.map.shape[1] == 1:
+            return _check_classes(pooled, p, stated)
+        case Pooled(pair=pooled) if pooled.one_length:
+            number = pooled.num_outcomes
+            verdict = check_compatibility(pooled.pair, num_texts=number, stated=stated)
             if verdict.compatible:  # if not, no text may have what the witness needs
-                return replace(verdict, reason=f"On the {pair.of}: {verdict.reason}")
-        case Bleu() if (verdict := _classified(pair, p)) is not None:
+                return replace(verdict, reason=f"On the {pooled.of}: {verdict.reason}")
+        case Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
             return verdict
     if num_texts is None:
         raise ValueError(
@@ -258,7 +261,8 @@ def check_compatibility(
         )
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     require_traceable_form(form, trial)
-    metrics = metrics_of(pair.quality, pair.diversity, concave or _concavity(form))
+    concave = _stated(stated) or _concavity(form)
+    metrics = metrics_of(pair.quality, pair.diversity, concave)
     return _check_at_points(metrics, p, random_points(num_texts))
 
 
@@ -306,6 +310,10 @@ def check(
     return check_compatibility(pair, p, num_texts=num_texts, stated=stated)
 
 
+def _stated(stated: str | None) -> Concavity | None:
+    return (lambda _: "stated by the caller") if stated == "concave" else None
+
+
 def _concavity(form: Form) -> Concavity:
     """Why U is linear and V concave in the model, by the form of a pair."""
     match form:
@@ -324,7 +332,6 @@ def _check_separable(
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
-    concave: Concavity | None,
 ) -> Verdict:
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
@@ -335,7 +342,7 @@ def _check_separable(
             "optimal if it is best in the other metric.",
         )
     if functions.formulas is None or not functions.smooth:
-        return _check_code(functions, p, num_texts, stated, concave)
+        return _check_code(functions, p, num_texts, stated)
     return _check_formulas(functions, *functions.formulas, p, num_texts)
 
 
@@ -370,7 +377,6 @@ def _check_code(
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
-    concave: Concavity | None,
 ) -> Verdict:
     """Check functions given as code: find a witness, unless the fit holds."""
     fit = fit_theorem_3(functions.f, functions.g, functions.x)
@@ -383,6 +389,7 @@ def _check_code(
             f"64 bits do not determine the code below x = {least:.3g}, and P has a "
             f"text of {p.min():.3g}.",
         )
+    concave = _stated(stated)
     if functions.formulas is not None:
         metrics = metrics_of_formulas(*functions.formulas, concave)
     else:

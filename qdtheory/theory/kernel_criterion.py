@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.kernel import check_kernel
+from qdtheory.metrics.similarity import check_kernel
 from qdtheory.theory.dominance import Witness
 from qdtheory.world.distributions import check_distribution, require_x64
 from qdtheory.world.numbers import EPS, NOISE

@@ -85,16 +85,10 @@ def metrics_of(
     quality: Callable, diversity: Callable, concave: Concavity = not_known
 ) -> Metrics:
     """The values and derivatives of any U(q, p) and V(q), by JAX."""
-
-    def both(derivative: Callable) -> Callable:
-        return _compiled(
-            lambda p: (
-                derivative(lambda q: quality(q, p))(p),
-                derivative(diversity)(p),
-            )
-        )
-
-    gradients, hessians = both(jax.grad), both(jax.hessian)
+    gradients, hessians = (
+        _compiled(lambda p, d=derivative: (d(quality)(p, p), d(diversity)(p)))
+        for derivative in (jax.grad, jax.hessian)
+    )
     values = _compiled(
         jax.vmap(
             lambda p, q: jnp.stack([quality(q, p), diversity(q)]),
@@ -110,12 +104,9 @@ def metrics_of(
         return np.maximum(known, _measured(values, slopes, p, real))
 
     def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Evaluate the pair itself, one distribution at a time."""
-
-        def at(x: np.ndarray) -> np.ndarray:
-            return np.array([float(quality(x, p)), float(diversity(x))])
-
-        return at(q) - at(p)
+        """By the pair itself, one distribution at a time."""
+        model, real = ((quality(x, p), diversity(x)) for x in (q, p))
+        return np.array(model, float) - np.array(real, float)
 
     names = "grad U", "grad V"
     return Metrics(names, gradients, hessians, values, noise, gains, concave)

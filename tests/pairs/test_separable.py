@@ -58,18 +58,6 @@ def test_quality_is_a_plain_sum_and_linear(name, size, seed):
     )
 
 
-@pytest.mark.claim("N2.1")
-@few_examples
-@given(size=SIZES, seed=SEEDS)
-def test_log_likelihood_is_minus_entropy_minus_divergence(size, seed):
-    p, q = distribution(seed, size), distribution(seed + 1, size, zeros=0.3)
-    likelihood = qd.LL_SE.quality(q, p)
-    np.testing.assert_allclose(likelihood, -qd.cross_entropy(q, p), atol=1e-12)
-    np.testing.assert_allclose(
-        likelihood, -qd.LL_SE.diversity(q) - qd.kl_divergence(q, p), atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("name", DIVERSITIES)
 @few_examples
 @given(size=SIZES, seed=SEEDS)

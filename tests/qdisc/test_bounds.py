@@ -8,7 +8,7 @@ import pytest
 from models import assert_attained, exact, oracle
 
 import qdtheory as qd
-from qdtheory.pairs.forms import pose
+from qdtheory.pairs.forms import form_of, pose
 from qdtheory.qdisc.bounds import in_units, sealed_bounds
 from qdtheory.qdisc.certify import bounding_method
 
@@ -119,7 +119,7 @@ def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, split
     ],
 )
 def test_each_form_has_its_bound(pair, method):
-    assert bounding_method(pair)[1].startswith(method)
+    assert bounding_method(form_of(pair))[1].startswith(method)
 
 
 # --- Bad input ----------------------------------------------------------------------

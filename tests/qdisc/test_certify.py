@@ -5,33 +5,17 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import oracle
+from models import oracle, searched_in_vain
 
 import qdtheory as qd
-from qdtheory.qdisc.tails import bleu_1_interval
-
-
-def blind(pair, p, quality_range):
-    """What a search that finds nothing returns."""
-    return qd.qdisc.Discrepancy(
-        qdisc=0.0,
-        q=jnp.asarray(p),
-        status="lower_bound",
-        upper_bound=np.inf,
-        quality_range=quality_range,
-        most_diverse=jnp.asarray(p),
-        dominated_in=None,
-        reason="A search.",
-        pair=pair,
-        p=jnp.asarray(p),
-    )
+from qdtheory.qdisc.certify import bleu_1_interval
 
 
 def test_certify_bounds_and_improves():
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, 0, sigma=0.5)
-    found = qd.certify(pair, p, blind(pair, p, 0.5))
+    found = qd.certify(pair, p, searched_in_vain(pair, p, 0.5))
     bounds = bleu_1_interval(pair, p)
     assert found.status == "certified"
     assert (found.qdisc, found.upper_bound) == (bounds.qdisc, bounds.upper_bound)
@@ -42,14 +26,14 @@ def test_certify_bounds_and_improves():
     assert again.qdisc == pytest.approx(found.qdisc, abs=1e-15)
     assert again.q is found.q
     assert again.status == "certified"
-    assert qd.certify(pair, p, blind(pair, p, 0.0)).drate is None
+    assert qd.certify(pair, p, searched_in_vain(pair, p, 0.0)).drate is None
 
 
 @pytest.mark.claim("N17.13")
 def test_certify_leaves_an_interval_where_the_bounds_do_not_meet():
     kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
     pair, p = qd.KernelPair(kernel), np.array([0.3, 0.3, 0.4])
-    found = qd.certify(pair, p, blind(pair, p, 1.0))
+    found = qd.certify(pair, p, searched_in_vain(pair, p))
     assert found.status == "lower_bound"
     assert found.qdisc + 1e-5 < found.upper_bound < np.inf
     assert found.reason.endswith("Bounded by the doubly nonnegative relaxation.")
@@ -59,10 +43,20 @@ def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
     p = np.array([0.5, 0.3, 0.2])
     exact = qd.quality_discrepancy(qd.LL_NRR, p)
     assert qd.certify(qd.LL_NRR, p, exact) is exact
-    space = qd.TextSpace(2, 2)
-    pair, p = qd.BleuPair(space, 2, 2, 3), np.full(4, 0.25)
+    pair, p = qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 2, 3), np.full(6, 1 / 6)
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
-        qd.certify(pair, p, blind(pair, p, 1.0))
+        qd.certify(pair, p, searched_in_vain(pair, p))
+
+
+def test_a_search_on_bleu_of_whole_texts_is_bounded_as_a_sum_over_texts():
+    pair, p = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])
+    found = qd.certify(pair, p, searched_in_vain(pair, p))
+    assert found.status == "certified"
+    assert found.reason.endswith(
+        "Bounded by the concave envelope and branch and bound."
+    )
+    exact = qd.quality_discrepancy(pair, p)
+    assert found.qdisc - 1e-9 <= exact.qdisc <= found.upper_bound + 1e-9
 
 
 PAIRS = {
@@ -81,7 +75,7 @@ PAIRS = {
 def test_a_result_is_certified_for_its_own_problem_alone(name):
     p = np.array([0.5, 0.3, 0.2])
     pair, twin = PAIRS[name](), PAIRS[name]()
-    found = dataclasses.replace(blind(pair, p, 1.0), status="exact")
+    found = dataclasses.replace(searched_in_vain(pair, p), status="exact")
     assert qd.certify(pair, p, found) is found
     assert qd.certify(twin, p.copy(), found) is found
     for other, make in PAIRS.items():
@@ -104,10 +98,12 @@ def test_parameters_tell_pairs_apart():
     assert certified.status == "certified"
     assert certified.upper_bound < 0.0088 < found.qdisc
     kernel = np.eye(4)
-    found = blind(qd.KernelPair(kernel), p, 1.0)
+    found = searched_in_vain(qd.KernelPair(kernel), p, 1.0)
     with pytest.raises(ValueError, match="another one, kernel"):
         qd.certify(qd.KernelPair(np.eye(4) * [1, 1, 1, 1 + 1e-15]), p, found)
-    found = blind(qd.ConcavePair(lambda p: p, qd.negative_repetition_rate), p, 1.0)
+    found = searched_in_vain(
+        qd.ConcavePair(lambda p: p, qd.negative_repetition_rate), p, 1.0
+    )
     other = qd.ConcavePair(lambda p: p, qd.negative_repetition_rate)
     with pytest.raises(ValueError, match="the same if they are one object"):
         qd.certify(other, p, found)
@@ -135,7 +131,7 @@ def test_the_bar_is_a_share_of_the_range_of_scores():
     p = np.array([0.3, 0.3, 0.4])
     for unit in (1e-6, 1.0, 1e6):
         pair = qd.KernelPair(unit * kernel)
-        found = qd.certify(pair, p, blind(pair, p, 1.0))
+        found = qd.certify(pair, p, searched_in_vain(pair, p))
         assert found.status == "lower_bound"
         assert found.upper_bound - found.qdisc > 0.005 * unit
 

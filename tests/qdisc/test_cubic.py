@@ -12,7 +12,7 @@ from models import assert_attained, exact, exact_bleu, oracle
 from scripts import rows_of
 
 import qdtheory as qd
-from qdtheory.pairs.forms import pose
+from qdtheory.pairs.forms import bleu_form, pose
 from qdtheory.qdisc.cubic import STEPS_BETWEEN_CHECKS, _lack, _problem, _projected
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
@@ -37,11 +37,15 @@ def bleu_2(candidate, references):
     return np.sqrt(precisions[0] * precisions[1])
 
 
+def problem_of(pair, p):
+    return _problem(pose(bleu_form(pair), p), pair.table)
+
+
 @pytest.mark.claim("N17.21")
 @pytest.mark.parametrize("space", SPACES)
 def test_the_tensor_is_self_bleu_of_three_texts(space):
     n, texts = space.num_texts, space.tokens.tolist()
-    problem = _problem(pose(qd.BleuPair(space, 2, 5, 2), np.full(n, 1 / n)))
+    problem = problem_of(qd.BleuPair(space, 2, 5, 2), np.full(n, 1 / n))
     for triple in itertools.combinations_with_replacement(range(n), 3):
         trio = [texts[i] for i in triple]
         scores = [bleu_2(trio[i], trio[:i] + trio[i + 1 :]) for i in range(3)]
@@ -81,7 +85,7 @@ def largest_entry(pair, p, certificate):
     n = p.size
     scores = np.asarray(pair.text_quality(p))
     gains = scores - p @ scores
-    tensor = _problem(pose(pair, p)).tensor
+    tensor = problem_of(pair, p).tensor
     entries = np.zeros((n, n, n))
     for x, y, z in itertools.permutations(range(3)):
         order = np.argsort((x, y, z))
@@ -202,7 +206,7 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
 def test_projection_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 2)
-    problem = _problem(pose(pair, rng.dirichlet(np.ones(4))))
+    problem = problem_of(pair, rng.dirichlet(np.ones(4)))
     size = problem.count.size
     target = rng.normal(size=size)
     ones, costs = np.ones(size), problem.entries(problem.tensor)

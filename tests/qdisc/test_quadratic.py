@@ -10,8 +10,8 @@ from models import assert_attained, exact, mixtures, oracle
 import qdtheory as qd
 from qdtheory.pairs.forms import quadratic_form
 from qdtheory.qdisc import quadratic
-from qdtheory.qdisc.quadratic import _quadratic_bound, quadratic_interval
-from qdtheory.qdisc.tails import bleu_1_interval
+from qdtheory.qdisc.certify import bleu_1_interval, quadratic_interval
+from qdtheory.qdisc.quadratic import _quadratic_bound
 
 # --- Quadratic diversity --------------------------------------------------------
 

@@ -128,12 +128,8 @@ SHAPES = {"concave": ("log(x)", "-x**2"), "concave-convex": ("x", "-2*x**2 + x**
 def test_exact_in_any_unit(shape, c, d):
     f, g = SHAPES[shape]
     p = np.array([0.45, 0.3, 0.15, 0.1])
-    pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
-    found = quality_discrepancy(pair, p)
-    scaled = qd.SeparablePair(
-        qd.Expression(f"{c:f}*{f}"), qd.Expression(f"{d:f}*({g})")
-    )
-    other = quality_discrepancy(scaled, p)
+    found = quality_discrepancy(qd.SeparablePair(f, g), p)
+    other = quality_discrepancy(qd.SeparablePair(f"{c:f}*{f}", f"{d:f}*({g})"), p)
     assert (found.status, other.status) == ("exact", "exact")
     assert other.qdisc / c == pytest.approx(found.qdisc, rel=1e-9)
     assert other.dominated_in == found.dominated_in == "quality"
@@ -143,11 +139,9 @@ def test_exact_in_any_unit(shape, c, d):
 def test_exact_with_constants_lines_and_another_order(shape):
     f, g = SHAPES[shape]
     p = np.array([0.45, 0.3, 0.15, 0.1])
-    pair = qd.SeparablePair(qd.Expression(f), qd.Expression(g))
+    pair = qd.SeparablePair(f, g)
     found = quality_discrepancy(pair, p)
-    moved = qd.SeparablePair(
-        qd.Expression(f"{f} + 50"), qd.Expression(f"{g} - 30*x + 2")
-    )
+    moved = qd.SeparablePair(f"{f} + 50", f"{g} - 30*x + 2")
     other = quality_discrepancy(moved, p)
     assert other.status == "exact"
     # 50 and 30 cost two digits.
@@ -261,20 +255,22 @@ def test_one_text():
         assert (found.qdisc, found.drate, found.dominated_in) == (0, None, None)
 
 
-def test_bad_input(as_a_user):
-    p = np.array([0.6, 0.4])
-    with pytest.raises(ValueError, match="nonnegative"):
-        quality_discrepancy(qd.LL_SE, p - 0.5)
-    with pytest.raises(TypeError, match="SeparablePair or LinearPair; got a Pooled"):
-        quality_discrepancy(
-            qd.pairs.ngram_pair(qd.TextSpace(2, 1), 1), p, method="exact"
-        )
-    for scores in ([-np.inf, 0.0], [np.nan, 0.0], [np.inf, 0.0]):
-        pair = qd.LinearPair(
-            lambda p, scores=scores: jnp.array(scores), qd.formulas.NRR
-        )
-        with pytest.raises(ValueError, match="the quality of P itself must be finite"):
-            quality_discrepancy(pair, p)
+NGRAMS = qd.pairs.ngram_pair(qd.TextSpace(2, 1), 1)
+REFUSED = [
+    (qd.LL_SE, np.array([0.6, -0.4]), {}, ValueError, "nonnegative"),
+    (NGRAMS, None, {"method": "exact"}, TypeError, "or LinearPair; got a Pooled"),
+] + [
+    (qd.LinearPair(lambda p, s=s: jnp.array([s, 0.0]), "NRR"), None, {}, ValueError,
+     "the quality of P itself must be finite")
+    for s in (-np.inf, np.nan, np.inf)
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("pair", "p", "options", "error", "words"), REFUSED)
+def test_bad_input(pair, p, options, error, words):
+    with pytest.raises(error, match=words):
+        quality_discrepancy(pair, np.array([0.6, 0.4]) if p is None else p, **options)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from models import assert_attained, exact, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.qdisc import tails
+from qdtheory.qdisc.certify import bleu_1_interval
 from qdtheory.qdisc.tails import (
     _bounded,
     _phi,
@@ -17,7 +18,6 @@ from qdtheory.qdisc.tails import (
     _slope,
     _supports,
     _tails,
-    bleu_1_interval,
 )
 
 
@@ -224,7 +224,7 @@ def test_the_budget_and_the_weights_of_the_tails():
         n, k = int(rng.choice([1, 2, 50])), int(rng.choice([1, 2, 3, 50]))
         space = qd.TextSpace(2, 3)
         p = rng.dirichlet(np.full(8, rng.choice([0.1, 1.0])))
-        problem, kind = _tails(qd.BleuPair(space, 1, n, k), p)
+        problem, kind = _tails(space, n, k, p)
         tails = problem.vertices[kind].astype(int)
         real = exact(p) @ tails
         real = real / sum(exact(p))
@@ -242,8 +242,7 @@ def test_the_budget_and_the_weights_of_the_tails():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    pair = qd.BleuPair(qd.TextSpace(2, 3), 1, 2, 3)
-    problem, _ = _tails(pair, rng.dirichlet(np.ones(8)))
+    problem, _ = _tails(qd.TextSpace(2, 3), 2, 3, rng.dirichlet(np.ones(8)))
     low, high = np.zeros(6), np.full(6, 0.9)
     box = _bounded(problem, low, high, np.empty((0, 3)), problem.real, -np.inf)
     solved, solve = [], scipy.optimize.linprog

@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 
 import qdtheory as qd
-from qdtheory.qdisc.quadratic import quadratic_interval
+from qdtheory.qdisc.certify import quadratic_interval
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 
 

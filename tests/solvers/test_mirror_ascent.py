@@ -11,9 +11,9 @@ from qdtheory.solvers.mirror_ascent import (
     UNBOUNDED,
     greatest_quality,
     optimality_gap,
-    problem_of,
     solve,
 )
+from qdtheory.solvers.search import problem_of
 
 P = np.array([0.5, 0.3, 0.2])
 # Maximise scores . q where q . q <= P . P: q moves from 1/3 along the centred scores.
@@ -22,6 +22,7 @@ UP = SCORES - SCORES.mean()
 RADIUS = np.sqrt(P @ P - 1 / 3)
 BEST_MODEL = 1 / 3 + RADIUS * UP / np.linalg.norm(UP)
 PAIR = qd.LinearPair(SCORES, qd.formulas.NRR)
+FREE = problem_of(PAIR, jnp.asarray(P), BEST, UNBOUNDED)
 
 
 def test_the_best_model_within_a_ball():
@@ -37,22 +38,24 @@ def test_the_best_model_within_a_ball():
 
 
 def test_gap_and_price_there_and_elsewhere():
-    least = PAIR.diversity(P)
-    gap, price = optimality_gap(PAIR, jnp.asarray(P), jnp.asarray(BEST_MODEL), least)
+    problem = problem_of(PAIR, jnp.asarray(P), BEST, PAIR.diversity(P))
+    gap, price = optimality_gap(problem, jnp.asarray(BEST_MODEL))
     # scores = 2 price q + constant on the sphere
     assert float(price) == pytest.approx(np.linalg.norm(UP) / (2 * RADIUS), rel=1e-9)
     assert float(gap) == pytest.approx(0, abs=1e-12)
-    gap, _ = optimality_gap(PAIR, jnp.asarray(P), jnp.asarray(P), least)
+    gap, _ = optimality_gap(problem, jnp.asarray(P))
     assert gap > 0.01
     # Where diversity is in excess, it has no price, and the best text gains most.
     inside = jnp.full(3, 1 / 3)
-    gap, price = optimality_gap(PAIR, jnp.asarray(P), inside, UNBOUNDED)
+    gap, price = optimality_gap(FREE, inside)
     assert float(price) == 0
     assert float(gap) == pytest.approx(UP.max(), abs=1e-12)
 
 
 def test_the_greatest_quality_of_one_text_and_of_a_mixture():
-    assert float(greatest_quality(PAIR, jnp.asarray(P))) == SCORES.max()
+    p = jnp.asarray(P)
+    assert float(greatest_quality(FREE, p, is_linear=True)) == SCORES.max()
     round_top = qd.FunctionPair(lambda q, p: -((q - p) ** 2).sum(), PAIR.diversity)
-    found = greatest_quality(round_top, jnp.asarray(P))
+    free = problem_of(round_top, p, BEST, UNBOUNDED)
+    found = greatest_quality(free, p, is_linear=False)
     assert float(found) == pytest.approx(0, abs=1e-9)

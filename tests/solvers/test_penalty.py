@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.solvers.penalty import penalty_curve
+from qdtheory.solvers.search import penalty_curve
 
 
 def test_the_papers_curve_is_sgd_with_momentum():
