@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import build
-import psutil
 import pytest
 from hypothesis import settings
 
@@ -102,19 +101,18 @@ def as_a_user():
 
 # --- memory and time ------------------------------------------------------------
 
-GROWTH = 1.5e9  # bytes; two workers and Pyright then fit 8 GB
-process = psutil.Process()
-kept = process.memory_info().rss
+PROGRAMS = 1000  # of 1.5 MB each, so that two workers and Pyright fit 8 GB
 
 
 @pytest.fixture(autouse=True, scope="module")
 def forget_compiled_functions():
-    """Free what was compiled once it is much, for what comes compiles some again."""
+    """Free what was compiled once it is much, for what comes compiles some again.
+
+    Memory that was freed stays with the process, so the programs are counted.
+    """
     yield
-    global kept
-    if process.memory_info().rss > kept + GROWTH:
+    if len(jax.devices()[0].client.live_executables()) > PROGRAMS:
         jax.clear_caches()
-        kept = process.memory_info().rss
 
 
 spent = 0.0

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
+import pandas as pd
+
 TABLES = Path(__file__).parents[1] / "notebooks" / "data"
 
 
@@ -19,6 +21,16 @@ def rows_of(name):
     found = script("tables").read(name)
     assert found, name
     return found
+
+
+def frame(name):
+    """A table with numbers where there are numbers; texts that are missing are ""."""
+    table = pd.DataFrame(rows_of(name))
+    for column in table:
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        if (numbers.notna() | (table[column] == "")).all() and numbers.notna().any():
+            table[column] = numbers
+    return table
 
 
 PUBLISHED = {

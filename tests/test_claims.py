@@ -23,7 +23,7 @@ NAMING = re.compile(r"^Claims: (.+)\.$", re.MULTILINE)
 NOT_OF_THE_LIBRARY = {"E13.1", "E13.4", "E13.5"}
 ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
 # What reads a committed table, and what makes numbers anew besides the library.
-READING = {"rows_of", "read", "published", "column_of"}
+READING = {"rows_of", "read", "frame", "published", "column_of"}
 COMPUTING = {"default_rng", "load"}
 
 

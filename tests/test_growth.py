@@ -1,6 +1,6 @@
 """How the loss grows with sizes and references: other distributions, other routes."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import cvxpy as cp
 import jax
@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 from models import oracle
 from referees.enumerated_bleu import bleu_of_triples, diversity, quality
-from scripts import rows_of
+from scripts import frame
 from scripts import script as load
 
 import qdtheory as qd
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
-NUMBERS = "vocab_size", "length", "references", "candidates", "sigma"
-BASE = {
-    **{"vocab_size": "4", "length": "3", "references": "2", "candidates": "3"},
-    "sigma": "1",
-}
+GROWTH = frame("growth.csv")
+BASE = {"vocab_size": 4, "length": 3, "references": 2, "candidates": 3, "sigma": 1}
 
 
-@pytest.fixture(scope="module")
-def table():
-    return rows_of("growth.csv")
+def rows_at_base(but):
+    """Where all numbers but one are those of the base."""
+    found = GROWTH
+    for name in BASE.keys() - {but}:
+        found = found[found[name] == BASE[name]]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def script():
 
 
 @pytest.mark.claim("N19.1")
-def test_exact_rows_equal_a_conic_solver(table):
+def test_exact_rows_equal_a_conic_solver():
     p = oracle(SPACE, 2, 0.5, size=32)
     q, shares = (
         cp.Variable(64, nonneg=True),
@@ -45,12 +45,9 @@ def test_exact_rows_equal_a_conic_solver(table):
     for pair, (scores, bound) in cases.items():
         problem = cp.Problem(cp.Maximize(scores @ q), [cp.sum(q) == 1, bound])
         problem.solve(solver=cp.CLARABEL)
-        (listed,) = (
-            float(row["qdisc"])
-            for row in table
-            if row["pair"] == pair and row["seed"] == "2" and row["sigma"] == "0.5"
-            if row["method"] == "exact"
-        )
+        listed = GROWTH.query(
+            f"pair == {pair!r} and seed == 2 and sigma == 0.5 and method == 'exact'"
+        ).qdisc.item()
         # Clarabel's gap is 1e-8, of scores up to 10 in size.
         assert problem.value - scores @ p == pytest.approx(listed, abs=1e-6)
 
@@ -168,31 +165,18 @@ def test_the_built_model_keeps_a_text_that_parts_of_others_do_not_match(order):
 
 
 @pytest.mark.claim("N19.6", recount=True)
-def test_steps_of_the_table_are_certain_where_bounds_do_not_meet(table):
-    def ends(pair, candidates):
-        rows = [
-            row
-            for row in table
-            if row["pair"] == pair and row["method"] in ("exact", "bounds", "search")
-            if all(row[x] == BASE[x] for x in NUMBERS if x != "candidates")
-            if row["candidates"] == candidates
-        ]
-        for row in rows:
-            tops = {
-                "exact": row["qdisc"],
-                "bounds": row["upper_bound"],
-                "search": "inf",
-            }
-            yield row["seed"], float(row["qdisc"]), float(tops[row["method"]])
-
+def test_steps_of_the_table_are_certain_where_bounds_do_not_meet():
+    rows = rows_at_base("candidates").query("method in ('exact', 'bounds', 'search')")
+    tops = {"exact": rows.qdisc, "bounds": rows.upper_bound, "search": np.inf}
+    top = np.select([rows.method == name for name in tops], [*tops.values()])
+    rows = rows.assign(top=top).set_index(["pair", "candidates", "seed"]).sort_index()
     for pair, sure in (("BS-1", True), ("BS-2", False), ("BS-3", True)):
-        for before, after in (("3", "6"), ("6", "31"), ("31", "101"), ("101", "1001")):
-            tops = {seed: (low, top) for seed, low, top in ends(pair, before)}
-            lows = {seed: low for seed, low, _ in ends(pair, after)}
-            both = lows.keys() & tops.keys()
-            assert len(both) >= 5
-            assert all(lows[s] > tops[s][0] for s in both)
-            assert all(lows[s] > tops[s][1] for s in both) == sure
+        for before, after in pairwise((3, 6, 31, 101, 1001)):
+            old, new = rows.loc[pair, before], rows.loc[pair, after]
+            seeds = old.index.intersection(new.index)
+            assert len(seeds) >= 5
+            assert (new.qdisc[seeds] > old.qdisc[seeds]).all()
+            assert (new.qdisc[seeds] > old.top[seeds]).all() == sure
 
 
 @pytest.mark.slow
@@ -235,15 +219,10 @@ def test_bleu_1_of_two_words_fits_up_to_two_references_and_no_further():
 
 
 @pytest.mark.claim("N19.8")
-def test_family_rows_are_models_that_beat_p_by_enumeration(table):
+def test_family_rows_are_models_that_beat_p_by_enumeration():
     seen = set()
-    for row in table:
-        if row["method"] != "family" or not row["family"]:
-            continue
-        if any(row[name] != BASE[name] for name in NUMBERS if name != "length"):
-            continue
-        if row["length"] not in "23":
-            continue
+    rows = rows_at_base("length").query("method == 'family' and length in (2, 3)")
+    for row in rows[rows.family != ""].to_dict("records"):
         space = qd.TextSpace(vocab_size=4, lengths=int(row["length"]))
         size = space.num_texts
         p = oracle(space, int(row["seed"]), 1.0, size=32)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 from scipy.stats import kendalltau, pearsonr, spearmanr
-from scripts import rows_of
+from scripts import frame, rows_of
 
 import qdtheory as qd
 
@@ -549,25 +549,22 @@ def test_a_hot_model_cools_to_its_sweep_and_is_far_before():
 
 def damaged_reviews():
     """(damage, metric) -> values, a row for each strength, a column for each repeat."""
-    found = {}
-    for row in rows_of("sensitivity.csv"):
-        at = round(10 * float(row["strength"])), int(row["repeat"])
-        table = found.setdefault((row["damage"], row["metric"]), np.zeros((6, 5)))
-        table[at] = float(row["value"])
-    return found
+    return {
+        key: rows.pivot(index="strength", columns="repeat", values="value").to_numpy()
+        for key, rows in frame("sensitivity.csv").groupby(["damage", "metric"])
+    }
 
 
 @pytest.mark.claim("N15.21", recount=True)
 def test_in_two_samples_lost_topics_cost_less_than_damaged_words():
     """By slopes over all strengths, and lost topics against a tenth of dropout."""
-    found = {}
-    for row in rows_of("reverse_scores.csv"):
-        found.setdefault((row["damage"], row["repeat"]), []).append(
-            float(row["per_token"])
-        )
+    table = frame("reverse_scores.csv").sort_values("strength")
+    found = {
+        key: [*rows.per_token] for key, rows in table.groupby(["damage", "repeat"])
+    }
     strengths = np.arange(6) / 10
     slopes = {key: np.polyfit(strengths, x, 1)[0] for key, x in found.items()}
-    for repeat in "01":
+    for repeat in (0, 1):
         least = 4 * slopes["mode collapse", repeat]
         assert slopes["word dropout", repeat] > least < slopes["word swap", repeat]
         # Half of the topics cost less than a fifth of the words.

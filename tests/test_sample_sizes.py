@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from models import MODEL, REAL
 from scipy.stats import binom, linregress
-from scripts import rows_of, script
+from scripts import frame, script
 
 from qdtheory.text import (
     as_corpus,
@@ -24,7 +24,7 @@ from qdtheory.text import (
 from qdtheory.text.partial_sums import partial_sums
 from qdtheory.text.postings import hashed
 
-ROWS = rows_of("sample_sizes.csv")
+ROWS = frame("sample_sizes.csv")
 SIZES = 10**3, 10**4, 10**5, 10**6
 
 
@@ -102,39 +102,36 @@ def test_parts_of_skewed_words_are_balanced_and_share_nothing():
 
 
 def costs(column="seconds"):
-    rows = [row for row in ROWS if row["what"] == "cost"]
-    return {(row["name"], int(row["size"])): float(row[column]) for row in rows}
+    """A row for each size, a column for each way."""
+    rows = ROWS[ROWS.what == "cost"]
+    return rows.pivot(index="size", columns="name", values=column)
 
 
 @pytest.mark.claim("N12.32", recount=True)
 def test_the_table_of_costs_grows_linearly():
     """By a line through all but the smallest size, where the notebook takes two."""
     table = costs()
-    assert len(table) == 15
+    assert table.count().sum() == 15
     for way in ("metrics", "intervals", "parts"):
-        seconds = [table[way, size] for size in SIZES[1:]]
+        seconds = table[way][[*SIZES[1:]]]
         slope = linregress(np.log(SIZES[1:]), np.log(seconds)).slope
         assert 0.7 <= slope <= 1.2
-    for size in SIZES:
-        assert table["intervals", size] <= 3 * table["metrics", size]
-    for size in SIZES[:3]:
-        assert table["recounted", size] >= 8 * table["metrics", size]
-    megabytes = costs("megabytes")
-    assert megabytes["parts", 10**6] < 0.6 * megabytes["intervals", 10**6]
+    assert (table.intervals <= 3 * table.metrics)[[*SIZES]].all()
+    assert (table.recounted >= 8 * table.metrics)[[*SIZES[:3]]].all()
+    megabytes = costs("megabytes").loc[10**6]
+    assert megabytes.parts < 0.6 * megabytes.intervals
 
 
 @pytest.mark.claim("N12.33", recount=True)
 def test_the_tables_intervals_cover():
-    found = [row for row in ROWS if row["what"] == "coverage"]
-    assert len(found) == 24
-    assert {int(row["size"]) for row in found} == {*SIZES}
-    for row in found:
-        hits, repeats = int(row["hits"]), int(row["repeats"])
-        assert hits >= binom.ppf(1e-3, repeats, 0.95), row
-        # The values scatter about the known mean, and the error is not too small.
-        error = float(row["deviation"]) / np.sqrt(repeats)
-        assert abs(float(row["average"]) - float(row["mean"])) <= 4 * error, row
-        assert float(row["standard_error"]) >= 0.7 * float(row["deviation"]), row
+    t = ROWS[ROWS.what == "coverage"]
+    assert len(t) == 24
+    assert set(t["size"]) == {*SIZES}
+    assert (t.hits >= binom.ppf(1e-3, t.repeats, 0.95)).all()
+    # The values scatter about the known mean, and the error is not too small.
+    error = t.deviation / np.sqrt(t.repeats)
+    assert ((t.average - t["mean"]).abs() <= 4 * error).all()
+    assert (t.standard_error >= 0.7 * t.deviation).all()
 
 
 @pytest.mark.claim("N12.33")
@@ -156,9 +153,9 @@ def test_the_script_is_the_tables():
     head = script("tables").provenance("sample_sizes.csv")
     assert any(made.SETTINGS in line for line in head)
     means = made.means(made.SOURCE, made.REAL, 10**4)
-    for row in ROWS:
-        if row["what"] == "coverage" and row["size"] == "10000":
-            assert float(row["mean"]) == pytest.approx(means[row["name"]], rel=1e-5)
+    rows = ROWS[(ROWS.what == "coverage") & (ROWS["size"] == 10**4)]
+    listed = rows.set_index("name")["mean"]
+    assert {x: means[x] for x in listed.index} == pytest.approx({**listed}, rel=1e-5)
 
 
 # -- means at every size ---------------------------------------------------------------

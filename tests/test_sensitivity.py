@@ -4,11 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scripts import rows_of
+from scripts import frame
 from scripts import script as load
 
 from qdtheory.text import Corpus, as_corpus, imdb, prepare
 from qdtheory.text.evaluation import every_metric
+
+KEYS = ["damage", "strength", "repeat", "metric"]
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +67,7 @@ def test_no_strength_no_damage_and_more_strength_more(script):
 
 @pytest.fixture(scope="module")
 def table():
-    return {
-        (row["damage"], float(row["strength"]), int(row["repeat"]), row["metric"]): (
-            float(row["value"])
-        )
-        for row in rows_of("sensitivity.csv")
-    }
+    return frame("sensitivity.csv").set_index(KEYS).value.to_dict()
 
 
 def test_the_table_is_whole(script, table):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
-from scripts import column_of, published, rows_of, script
+from scripts import column_of, frame, published, script
 
 from qdtheory.text import (
     cnd,
@@ -32,139 +32,96 @@ CORPORA, ORDERS = ("COCO", "news"), (2, 3, 4, 5)
 SYSTEMS = ("Real", "MLE", "SeqGAN", "MaliGAN", "RankGAN", "LeakGAN", "TextGAN")
 
 
-def read(name):
-    """Rows as dicts, with numbers where there are numbers."""
-
-    def value(text):
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-    return [{k: value(v) for k, v in row.items()} for row in rows_of(name)]
-
-
-@pytest.fixture(scope="module")
-def table2():
-    return read("table2.csv")
-
-
-def chosen(table, **where):
-    found = [
-        row
-        for row in table
-        if row["qdisc"] != "" and all(row[k] == v for k, v in where.items())
-    ]
-    assert found
-    return found
-
-
-@pytest.fixture(scope="module")
-def printed():
-    return {
-        (row["paper"], row["row"], row["column"]): row["value"]
-        for row in read("published.csv")
-    }
-
-
 # -- Table 2 -------------------------------------------------------------------------
 
 
-def test_ratios_are_qdisc_over_their_units(table2):
-    for row in chosen(table2):
-        q = pytest.approx(row["qdisc"], rel=1e-5)  # six digits are written
-        assert row["drate"] * row["quality_range"] == q
-        assert row["self_ratio"] * row["quality"] == q
-        if row["ref_ratio"] != "":
-            # A difference of two numbers of six digits.
-            loss = row["quality_0"] - row["quality_02"]
-            error = 1e-5 * row["quality_0"] * abs(row["ref_ratio"])
-            assert row["ref_ratio"] * loss == pytest.approx(
-                row["qdisc"], rel=1e-5, abs=error
-            )
+TABLE_2 = frame("table2.csv").dropna(subset="qdisc")
+
+
+def test_ratios_are_qdisc_over_their_units():
+    t, digits = TABLE_2, {"rtol": 1e-5, "atol": 0}  # six digits are written
+    np.testing.assert_allclose(t.drate * t.quality_range, t.qdisc, **digits)
+    np.testing.assert_allclose(t.self_ratio * t.quality, t.qdisc, **digits)
+    t = t.dropna(subset="ref_ratio")
+    # A difference of two numbers of six digits.
+    off = (t.ref_ratio * (t.quality_0 - t.quality_02) - t.qdisc).abs()
+    error = np.maximum(t.qdisc.abs(), t.quality_0 * t.ref_ratio.abs())
+    assert (off <= 1e-5 * error).all()
 
 
 @pytest.mark.claim("N10.27", recount=True)
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(table2, corpus):
-    where = {"corpus": corpus, "source": "resample", "length": "same"}
-    drate = {
-        (row["pair"], row["split"], row["order"]): row["drate"]
-        for row in chosen(table2, **where)
-    }
-    assert len(drate) == 6 * 4
-    for split in range(4):
-        cr = [drate["CN", split, n] for n in ORDERS]
-        assert (np.diff(cr) > 0).all()
-        if split < 2:
-            bleu = [drate["BS", split, n] for n in ORDERS]
-            assert (np.array(bleu) > 4 * np.array(cr)).all()
+def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(corpus):
+    t = TABLE_2.query("corpus == @corpus and source == 'resample' and length == 'same'")
+    drate = t.pivot(index=["pair", "split"], columns="order", values="drate")
+    cr, bleu = drate.loc["CN"], drate.loc["BS"]
+    assert (list(cr.index), list(bleu.index)) == ([0, 1, 2, 3], [0, 1])
+    assert (np.diff(cr) > 0).all()
+    assert (bleu > 4 * cr.loc[:1]).all(axis=None)
 
 
 @pytest.mark.claim("N10.28", recount=True)
-@pytest.mark.parametrize("corpus", CORPORA)
-@pytest.mark.parametrize("order", ORDERS)
-def test_cr_discrepancies_of_each_split_are_those_of_sampling(table2, corpus, order):
-    where = {"corpus": corpus, "pair": "CN", "order": order, "length": "same"}
-    for row in chosen(table2, **where):
-        f = row["floor"]
-        a = -row["diversity"] - f
-        expected = {
-            "references": f,
-            "resample": np.sqrt(a * (a + f)) - a,
-            "third part": 0,
-        }
+def test_cr_discrepancies_of_each_split_are_those_of_sampling():
+    t = TABLE_2.query("pair == 'CN' and length == 'same'")
+    a = -t.diversity - t.floor
+    expected = {
+        "references": t.floor,
+        "resample": np.sqrt(a * (a + t.floor)) - a,
+        "third part": 0 * a,
+    }
+    assert set(t.source) == expected.keys()
+    for source, value in expected.items():
         # One split; bigrams of a caption vary most.
-        assert abs(row["qdisc"] - expected[row["source"]]) < 0.3 * f
+        off = (t.qdisc - value)[t.source == source].abs()
+        assert (off < 0.3 * t.floor.loc[off.index]).all()
 
 
 @pytest.mark.claim("N10.29", recount=True)
-def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error(
-    table2, printed
-):
+def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error():
     for order in (2, 3, 4):
-        rows = chosen(table2, corpus="COCO", pair="CN", order=order)
-        half = np.median([r["floor"] * r["sentences"] for r in rows]) / 50_000 / 2
+        t = TABLE_2.query("corpus == 'COCO' and pair == 'CN' and order == @order")
+        half = np.median(t.floor * t.sentences) / 50_000 / 2
         for paper in ("li2020", "li2020-preprint"):
-            theirs = printed.get((paper, f"CN-{order}", "MSCOCO QDisc"))
+            theirs = column_of(paper, "2", "MSCOCO QDisc").get(f"CN-{order}")
             if theirs is not None:
                 assert 0.7 < theirs / half < 1.1
 
 
 @pytest.mark.claim("N10.30", recount=True)
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_bleu_prefers_noise_only_where_it_has_seen_the_references(table2, corpus):
-    for row in chosen(table2, corpus=corpus, pair="BS"):
-        if row["source"] == "third part":
-            assert abs(row["qdisc"]) < 0.01
-            # Its first member scores as the candidates do.
-            assert abs(row["quality_0"] - row["quality"]) < 0.01
-        else:
-            assert row["qdisc"] > 0.02
-            assert row["quality_0"] == 1
+def test_bleu_prefers_noise_only_where_it_has_seen_the_references(corpus):
+    t = TABLE_2.query("corpus == @corpus and pair == 'BS'")
+    seen = t.source != "third part"
+    assert 0 < seen.sum() < len(t)
+    assert (t[seen].qdisc > 0.02).all()
+    assert (t[seen].quality_0 == 1).all()
+    assert (t[~seen].qdisc.abs() < 0.01).all()
+    # Its first member scores as the candidates do.
+    assert ((t.quality_0 - t.quality)[~seen].abs() < 0.01).all()
 
 
 @pytest.mark.claim("N10.31", recount=True)
-def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper(table2, printed):
-    for row in chosen(table2, pair="BS", source="resample"):
-        assert 0.19 < row["quality_0"] - row["quality_02"] < 0.21
+def test_a_fifth_of_noise_costs_a_fifth_of_bleu_but_not_in_the_paper():
+    t = TABLE_2.query("pair == 'BS' and source == 'resample'")
+    assert len(t)
+    assert (t.quality_0 - t.quality_02).between(0.19, 0.21).all()
     for paper, other in product(("li2020", "li2020-preprint"), ("MSCOCO", "WMT")):
-        for order in ORDERS:
-            key = paper, f"BS-{order}", f"{other} "
-            if (*key[:2], key[2] + "QDisc") in printed:
-                unit = [printed[(*key[:2], key[2] + x)] for x in ("QDisc", "Ref-Ratio")]
-                assert 0.1 < unit[0] / unit[1] < 0.14
+        qdisc, ratio = (
+            column_of(paper, "2", f"{other} {x}") for x in ("QDisc", "Ref-Ratio")
+        )
+        for row in qdisc.keys() & {f"BS-{order}" for order in ORDERS}:
+            assert 0.1 < qdisc[row] / ratio[row] < 0.14
 
 
 @needs_data
-def test_table_2_is_measured_anew_by_counting(table2):
+def test_table_2_is_measured_anew_by_counting():
     """Quality, diversity and the range of CR of bigrams, in the first split of news."""
     measure = script("make_table2")
     sentences = measure.read(Path(DATA), "news")
     size = len(sentences) // 3
     order = np.random.default_rng(0).permutation(len(sentences))
-    where = {"corpus": "news", "pair": "CN", "order": 2, "split": 0}
-    for row in chosen(table2, source="references", **where):
+    rows = TABLE_2.query("corpus == 'news' and pair == 'CN' and order == 2")
+    for row in rows.query("split == 0 and source == 'references'").to_dict("records"):
         c, r = (list(sentences[order[k * size : (k + 1) * size]]) for k in (0, 1))
         if row["swapped"]:
             c, r = r, c
@@ -190,56 +147,47 @@ def rates(candidates, references):
 # -- six models ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def scores():
-    return {
-        (row["references"], row["system"], row["metric"], row["order"]): row
-        for row in read("model_samples.csv")
-        if row["system"] != "noise"
-    }
+SAMPLES = frame("model_samples.csv")
+NOISE = SAMPLES.query(
+    "system == 'noise' and references == 'train' and length == 'same'"
+)
+KEYS = ["references", "metric", "order", "system"]
+SCORES = SAMPLES.query("system != 'noise'").set_index(KEYS).sort_index()
 
 
-def values(scores, metric, order, against="train"):
-    return np.array([scores[against, s, metric, order]["value"] for s in SYSTEMS])
+def values(metric, order, against="train", column="value"):
+    """A metric of all systems."""
+    return SCORES.loc[(against, metric, order), column][[*SYSTEMS]].to_numpy()
 
 
 @pytest.mark.claim("N10.34", recount=True)
-def test_models_do_not_repeat_what_they_are_scored_on(scores):
+def test_models_do_not_repeat_what_they_are_scored_on():
     for against in ("train", "test"):
-        copied = values(scores, "copied", 0, against)
+        copied = values("copied", 0, against)
         assert (copied[1:] < copied[0]).all()
-    assert values(scores, "different sentences", 0).argmin() == 6
+    assert values("different sentences", 0).argmin() == 6
     # A collapse shows in the share of different n-grams too.
-    assert values(scores, "distinct", 1).argmin() == 6
+    assert values("distinct", 1).argmin() == 6
 
 
 @pytest.mark.claim("N10.35", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
-def test_models_are_further_from_real_text_than_real_text_is(scores, order):
+def test_models_are_further_from_real_text_than_real_text_is(order):
     """By what sampling adds to the plug-in, real text is at 0 and no model is."""
-    rows = {
-        s: [scores["train", s, m, order] for m in ("CND", "CND of pairs")]
-        for s in SYSTEMS
-    }
-    real, pairs = rows["Real"]
-    floor = real["value"] - pairs["value"]
-    assert abs(pairs["value"]) < 0.1 * floor
-    for s in SYSTEMS[1:]:
-        assert rows[s][0]["low"] > floor - pairs["value"]
-        assert rows[s][1]["low"] > pairs["high"] > 0
+    real, pairs = values("CND", order), values("CND of pairs", order)
+    floor = real[0] - pairs[0]
+    assert abs(pairs[0]) < 0.1 * floor
+    assert (values("CND", order, column="low")[1:] > floor - pairs[0]).all()
+    high = values("CND of pairs", order, column="high")[0]
+    assert high > 0
+    assert (values("CND of pairs", order, column="low")[1:] > high).all()
 
 
 @pytest.mark.claim("N10.36", recount=True)
-def test_noise_gives_a_scale(scores):
+def test_noise_gives_a_scale():
     """CND of bigrams is about the square of the share, beyond that of real text."""
-    noise = {
-        row["share"]: row["value"]
-        for row in read("model_samples.csv")
-        if (row["system"], row["references"], row["length"])
-        == ("noise", "train", "same")
-        and (row["metric"], row["order"]) == ("CND", 2)
-    }
-    real, mle, seq, mali = values(scores, "CND", 2)[:4]
+    noise = NOISE.query("metric == 'CND' and order == 2").set_index("share").value
+    real, mle, seq, mali = values("CND", 2)[:4]
     unit = (noise[0.6] - real) / 0.6**2
     roots = np.sqrt((np.array([mle, seq, mali]) - real) / unit)
     assert (np.diff(roots) > 0).all()
@@ -248,22 +196,22 @@ def test_noise_gives_a_scale(scores):
 
 @pytest.mark.claim("N10.37", recount=True)
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_models_are_less_diverse_than_real_text(scores, order):
+def test_models_are_less_diverse_than_real_text(order):
     """By a third number."""
-    different = values(scores, "distinct", order)
+    different = values("distinct", order)
     assert (different[1:] < different[0]).all()
 
 
 @pytest.mark.claim("N10.38", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
-def test_only_the_divergence_puts_real_text_first(scores, order):
+def test_only_the_divergence_puts_real_text_first(order):
     for metric in ("CND", "CND of pairs"):
-        value = values(scores, metric, order)
+        value = values(metric, order)
         assert (value.argmin(), value.argmax()) == (0, 6)
-    assert values(scores, "CR", order).argmax() == 6
-    assert values(scores, "BLEU", order).argmax() != 0
+    assert values("CR", order).argmax() == 6
+    assert values("BLEU", order).argmax() != 0
     # As the sum of quality and diversity has it, not as either.
-    total = 2 * values(scores, "CR", order) + values(scores, "NRR", order)
+    total = 2 * values("CR", order) + values("NRR", order)
     assert (total.argmax(), total.argmin()) == (0, 6)
 
 
@@ -292,34 +240,34 @@ def test_more_of_cr_and_nrr_is_less_cnd(systems, references, order):
 
 
 @pytest.mark.claim("N10.40", recount=True)
-def test_cnd_ranks_alike_at_orders_2_to_4(scores):
+def test_cnd_ranks_alike_at_orders_2_to_4():
     """Without its sampling error too."""
     ranks = {
-        metric: [tuple(values(scores, metric, n).argsort()) for n in (2, 3, 4)]
+        metric: [tuple(values(metric, n).argsort()) for n in (2, 3, 4)]
         for metric in ("CND", "CND of pairs")
     }
     assert len(set(ranks["CND"] + ranks["CND of pairs"])) == 1
 
 
+LM_SCORES, REAL_ROW = frame("lm_scores.csv"), frame("real_row.csv")
+
+
 def lm_scores(fitted_to, column):
     """A row for each training, a column for each system."""
-    found = {}
-    for row in read("lm_scores.csv"):
-        if row["fitted_to"] == fitted_to:
-            found.setdefault(row["seed"], {})[row["system"]] = row[column]
-    return np.array([[row[s] for s in SYSTEMS] for row in found.values()])
+    table = LM_SCORES[LM_SCORES.fitted_to == fitted_to]
+    return table.pivot(index="seed", columns="system")[column][[*SYSTEMS]].to_numpy()
 
 
 @pytest.mark.claim("N10.41", recount=True)
-def test_numbers_of_the_whole_distribution_put_real_text_first(scores):
-    noise = {
-        (row["order"], row["share"]): row["value"]
-        for row in read("model_samples.csv")
-        if (row["system"], row["references"], row["length"], row["metric"])
-        == ("noise", "train", "same", "MS-Jaccard")
-    }
+def test_numbers_of_the_whole_distribution_put_real_text_first():
+    noise = (
+        NOISE[NOISE.metric == "MS-Jaccard"]
+        .set_index(["order", "share"])
+        .sort_index()
+        .value
+    )
     for order in (1, *ORDERS):
-        value = values(scores, "MS-Jaccard", order)
+        value = values("MS-Jaccard", order)
         assert (value.argmax(), value[1:].argmax(), value.argmin()) == (0, 0, 6)
         # Real text has to lose a fiftieth, and less than a fifth, to be as MLE.
         assert noise[order, 0.2] < value[1] < noise[order, 0.02] < value[0]
@@ -340,41 +288,38 @@ def test_three_models_write_likelier_text_than_is_real():
 
 @pytest.mark.claim("N10.43", recount=True)
 @pytest.mark.parametrize("order", ORDERS)
-def test_numbers_agree_by_what_they_ask_for(scores, order):
+def test_numbers_agree_by_what_they_ask_for(order):
     """By the pairs of systems that two numbers order alike, as Kendall counts them."""
     forward, reverse = (lm_scores(x, "per_text") for x in ("candidates", "references"))
-    whole = [-values(scores, "CND", order), values(scores, "MS-Jaccard", order)]
+    whole = [-values("CND", order), values("MS-Jaccard", order)]
     whole += list(-forward)
     for one, other in combinations(whole, 2):
         assert kendalltau(one, other).statistic > 0.6
     for one, other in product(whole, -reverse):
         assert kendalltau(one, other).statistic < -0.1
     for other in -reverse:
-        assert kendalltau(values(scores, "CR", order), other).statistic > 0.6
+        assert kendalltau(values("CR", order), other).statistic > 0.6
 
 
 @pytest.mark.claim("N10.44", recount=True)
 @pytest.mark.parametrize("metric", ["CND", "CND of pairs"])
-def test_other_references_turn_two_models_round(scores, metric):
+def test_other_references_turn_two_models_round(metric):
     for order in (2, 3):
         for against, first, second in (
             ("train", "SeqGAN", "MaliGAN"),
             ("test", "MaliGAN", "SeqGAN"),
         ):
-            one, other = (
-                scores[against, s, metric, order]["value"] for s in (first, second)
-            )
-            assert one < other
-    train, test = (values(scores, metric, 2, x)[0] for x in ("train", "test"))
+            here = dict(zip(SYSTEMS, values(metric, order, against), strict=True))
+            assert here[first] < here[second]
+    train, test = (values(metric, 2, x)[0] for x in ("train", "test"))
     assert test > 10 * train
 
 
 def real_row(metric, min_count, candidates, references, corpus="COCO"):
     """Orders 1 to 5."""
     where = corpus, metric, min_count, candidates, references
-    columns = "corpus", "metric", "min_count", "candidates", "references"
-    table = read("real_row.csv")
-    return [r["value"] for r in table if tuple(r[c] for c in columns) == where]
+    columns = ["corpus", "metric", "min_count", "candidates", "references"]
+    return [*REAL_ROW.set_index(columns).sort_index().loc[where].value]
 
 
 @pytest.mark.claim("N10.45", recount=True)
@@ -428,12 +373,12 @@ def test_real_text_of_the_other_tables_has_more_in_common_the_larger_it_is():
 
 
 @pytest.mark.claim("N10.48", recount=True)
-def test_tables_and_samples_agree_on_the_best_and_on_most_pairs(scores):
+def test_tables_and_samples_agree_on_the_best_and_on_most_pairs():
     """By Kendall's tau over the five systems, at each order."""
     names = ("Real Data", "MLE", "SeqGAN", "MaliGAN", "RankGAN")
     contrary = {}
     for n in ORDERS:
-        ours = values(scores, "MS-Jaccard", n)[:5]
+        ours = values("MS-Jaccard", n)[:5]
         for table in "123":
             theirs = [published("montahaei2019", table, x, f"MSJ{n}") for x in names]
             assert np.argmax(theirs) == 0 == ours.argmax()
@@ -448,19 +393,17 @@ def test_tables_and_samples_agree_on_the_best_and_on_most_pairs(scores):
 
 @pytest.mark.claim("N10.46", recount=True)
 def test_the_frechet_distance_needs_references_of_the_same_scenes():
-    rows = {(r["references"], r["system"]): r for r in read("frechet.csv")}
-    train, test = (
-        np.array([rows[x, s]["distance"] for s in SYSTEMS]) for x in ("train", "test")
-    )
-    error = max(row["standard_error"] for row in rows.values())
+    table = frame("frechet.csv").set_index(["references", "system"])
+    train, test = (table.distance[x][[*SYSTEMS]].to_numpy() for x in ("train", "test"))
+    error = table.standard_error.max()
     assert (train.argmin(), train[1:].argmin(), train.argmax()) == (0, 0, 6)
     assert train[1] - train[0] > 8 * error
     assert test[1] - test[0] < 2 * error
     # Scenes count for more than the model does.
     assert (test[0] > train[[1, 2, 3, 4, 5]]).all()
     # A tenth of the sample fewer moves no distance by as much as models differ.
-    for row in rows.values():
-        assert 0 < row["without_a_tenth"] - row["distance"] < 0.0035
+    moved = table.without_a_tenth - table.distance
+    assert ((moved > 0) & (moved < 0.0035)).all()
 
 
 @needs_data
@@ -489,7 +432,7 @@ def test_the_row_of_real_text_is_measured_anew_by_counting():
 
 @needs_data
 @pytest.mark.parametrize("system", ["Real", "MLE", "TextGAN"])
-def test_model_samples_are_scored_anew_by_counting(scores, system):
+def test_model_samples_are_scored_anew_by_counting(system):
     measure = script("make_model_samples")
     files = {"Real": "texygen/image_coco.txt"} | {
         name: f"model_samples/{file}.txt" for name, file in measure.MODELS.items()
@@ -501,11 +444,11 @@ def test_model_samples_are_scored_anew_by_counting(scores, system):
     candidates = train[size:] if system == "Real" else candidates[:size]
     cr, nrr = rates(candidates, train[:size])
     indices = [jaccard(candidates, train[:size], n) for n in (1, 2)]
-    found = scores["train", system, "MS-Jaccard", 2]["value"]
-    assert found == pytest.approx(np.sqrt(np.prod(indices)), rel=1e-5)
-    # Six digits are written.
-    assert scores["train", system, "CR", 2]["value"] == pytest.approx(cr, rel=1e-5)
-    assert scores["train", system, "NRR", 2]["value"] == pytest.approx(nrr, rel=1e-5)
+    at = SYSTEMS.index(system)
+    wanted = {"MS-Jaccard": np.sqrt(np.prod(indices)), "CR": cr, "NRR": nrr}
+    for metric, value in wanted.items():
+        # Six digits are written.
+        assert values(metric, 2)[at] == pytest.approx(value, rel=1e-5)
 
 
 def jaccard(candidates, references, n):

@@ -239,7 +239,7 @@ def test_sets_by_exact_weights(vocab_size, length, order, num_sets):
 
 
 @pytest.mark.claim("N7.8")
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     st.sets(st.integers(1, 9), min_size=1),
     st.integers(1, 9),

@@ -70,7 +70,7 @@ repeating = (
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(texts, texts, smoothings)
 def test_bleu_equals_nltk(candidates, references, smoothing):
     assert_equal_to_nltk(
@@ -83,7 +83,7 @@ def test_bleu_equals_nltk(candidates, references, smoothing):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(texts.filter(lambda x: len(x) > 1) | repeating, smoothings)
 def test_self_bleu_equals_nltk(candidates, smoothing):
     assert_equal_to_nltk(
