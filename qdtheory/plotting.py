@@ -188,10 +188,10 @@ def plot_report(report: Any, n: int | None = None) -> Figure:
         raise ValueError(f"n: expected an order of the report, {orders}, got {n}")
     figure, (first, second) = plt.subplots(1, 2, figsize=(9, 3.8))
     for name, marker in zip(report, cycle("os^DvPX"), strict=False):
-        found = report[name]
+        scores = report[name]
         for ax, quality, diversity in (
-            (first, found[f"CR-{n}"], found[f"NRR-{n}"]),
-            (second, found[f"BLEU-{n}"], found[f"Self-BLEU-{n}"]),
+            (first, scores[f"CR-{n}"], scores[f"NRR-{n}"]),
+            (second, scores[f"BLEU-{n}"], scores[f"Self-BLEU-{n}"]),
         ):
             x, y = quality.value, diversity.value
             xerr = [[x - quality.low], [quality.high - x]]

@@ -311,8 +311,10 @@ def sentences(space):
     return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
 
 
-def sentence_bleu(candidate, references, max_order):
-    score = nltk.sentence_bleu(references, candidate, (1 / max_order,) * max_order)
+def sentence_bleu(candidate, references, max_order, smoothing=None):
+    method = nltk.SmoothingFunction().method1 if smoothing else None
+    weights = (1 / max_order,) * max_order
+    score = nltk.sentence_bleu(references, candidate, weights, method)
     return float(np.asarray(score))
 
 

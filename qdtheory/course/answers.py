@@ -193,12 +193,6 @@ def has_one_partition(p: np.ndarray) -> Truth:
     return abs(after_a - after_b) > 0.2 - 1e-9 and gap <= 1e-9
 
 
-def between_rows(shares: np.ndarray) -> float:
-    """Minus the mean product of two different rows."""
-    products = shares @ shares.T
-    return -products[~np.eye(len(shares), dtype=bool)].mean()
-
-
 def mean_cnd_of_copies(p: np.ndarray, num_texts: int) -> float:
     """CND between P and a training set, in the mean over all training sets."""
     mean = 0.0
@@ -314,12 +308,6 @@ def hides_from_words(q: np.ndarray) -> Truth:
     occurs = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
     same = np.allclose(occurs @ q, occurs @ p, rtol=0, atol=1e-9)
     return same and qd.metrics.total_variation(q, p) > 0.05 - 1e-9
-
-
-def rank_reward(q: np.ndarray, p: np.ndarray) -> Any:
-    """The chance to rank before a text of the model."""
-    ratio = p / q
-    return (ratio[:, None] / (ratio[:, None] + ratio)) @ q
 
 
 def truncation_beats_temperature(p: np.ndarray) -> Truth:

@@ -30,9 +30,9 @@ PERMITTED = (
     *(ast.Call, ast.keyword, ast.Lambda, ast.arguments, ast.arg, ast.Starred),
     *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
     *(ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.comprehension),
-    ast.expr_context,
+    *(ast.Slice, ast.expr_context),
 )
-BUILTINS = {"int": int, "map": map, "range": range, "tuple": tuple}
+BUILTINS = {"int": int, "len": len, "map": map, "range": range, "tuple": tuple}
 
 
 def grader(exercise: str, mistake: dict[str, Any] | None = None) -> Grader:

@@ -51,10 +51,10 @@ STATEMENT = re.compile(r"\W*([A-D])\W*([TLNE]\d+[a-z]?\.\d+)\W*", re.IGNORECASE)
 
 def digest(exercise: str, answer: str) -> str:
     """Digest of a letter and a claim, stored in the table instead of them."""
-    found = STATEMENT.fullmatch(answer.strip().upper())
-    if found is None:
+    match = STATEMENT.fullmatch(answer.strip().upper())
+    if match is None:
         raise ValueError(f"{answer!r}: expected a letter and a claim, like 'A N1.1'")
-    text = " ".join([exercise, *found.groups()])
+    text = " ".join([exercise, *match.groups()])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -63,12 +63,12 @@ def number(expected: float, tolerance: float) -> Grader:
 
     def grade(answer: object) -> str | None:
         try:
-            found = as_numbers(answer)
-            if found.ndim:
+            given = as_numbers(answer)
+            if given.ndim:
                 raise TypeError("not one number")
         except (TypeError, ValueError):
             return f"{shown(answer)}, expected one number"
-        missed = abs(found - expected)
+        missed = abs(given - expected)
         if missed <= tolerance * (abs(expected) or 1):
             return None
         if missed <= 1e-3 * abs(expected) and expected % 1:
@@ -97,14 +97,14 @@ def function(
             if value is None:
                 raise NotAttempted
             try:
-                found = as_numbers(value)
+                given = as_numbers(value)
             except (TypeError, ValueError):
                 return f"{call} gave {shown(value)}, expected numbers"
             expected = np.asarray(reference(*arguments))
-            if found.shape != expected.shape:
+            if given.shape != expected.shape:
                 size = f"shape {expected.shape}" if expected.shape else "one number"
                 return f"{call} gave {shown(value)}, expected {size}"
-            if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
+            if not np.allclose(given, expected, rtol=tolerance, atol=tolerance):
                 return f"{call} gave {shown(value)}, expected another value"
         return None
 

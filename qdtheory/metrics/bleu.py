@@ -179,18 +179,20 @@ def estimate_bleu(
     length, lengths = ((x >= 0).sum(axis=-1) for x in (texts, others))
     if lengths.size == 0 or min(length.min(), lengths.min()) == 0:
         raise ValueError("no text may be empty, and each draw needs a reference")
-    found = np.array([_found(texts, others, n) for n in range(1, max_order + 1)])
+    clipped = np.array(
+        [_clipped_matches(texts, others, n) for n in range(1, max_order + 1)]
+    )
     # The closest length, the shorter on ties.
-    known = np.sort(lengths, axis=1)
-    place = np.abs(known - length[:, None]).argmin(axis=1)
-    closest = known[np.arange(len(known)), place]
-    scores = bleu_of_matches(matches(found, length, closest), smoothing)
+    ascending = np.sort(lengths, axis=1)
+    nearest = np.abs(ascending - length[:, None]).argmin(axis=1)
+    closest = ascending[np.arange(len(ascending)), nearest]
+    scores = bleu_of_matches(matches(clipped, length, closest), smoothing)
     mean, error = scores.mean(axis=1), scores.std(axis=1, ddof=1) / len(texts) ** 0.5
     margin = stdtrit(len(texts) - 1, 0.975) * error
     return Estimate(mean, mean - margin, mean + margin, error)
 
 
-def _found(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+def _clipped_matches(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
     """Count the clipped n-gram matches of each text with its references."""
     if n > min(texts.shape[1], others.shape[2]):
         return np.zeros(len(texts), int)
@@ -267,8 +269,8 @@ def expected_corpus_bleu(
     total = np.zeros(max_order)
     for multiset in combinations_with_replacement(np.flatnonzero(p), num_references):
         references = np.array(multiset)
-        found = _against(references, tables, space.text_lengths, max_order)
-        pooled, chances = _pooled(found, q, num_candidates)
+        against = _against(references, tables, space.text_lengths, max_order)
+        pooled, chances = _pooled(against, q, num_candidates)
         times = map(math.factorial, Counter(multiset).values())
         orderings = math.factorial(num_references) / math.prod(times)
         scores = bleu_of_matches(pooled, smoothing) @ chances
@@ -280,20 +282,19 @@ def _against(
     references: np.ndarray, tables: list[np.ndarray], lengths: np.ndarray, orders: int
 ) -> Matches:
     """Matches of every text of a space with references from it."""
-    found = np.zeros((orders, len(lengths)), int)
-    for row, counts in zip(found, tables):
+    clipped = np.zeros((orders, len(lengths)), int)
+    for row, counts in zip(clipped, tables):
         most = counts[:, references].max(axis=1, keepdims=True)
         row[:] = np.minimum(counts, most).sum(axis=0)
-    known = np.unique(lengths[references])
-    closest = closest_length(lengths, known).astype(int)
-    return matches(found, lengths, closest)
+    closest = closest_length(lengths, np.unique(lengths[references])).astype(int)
+    return matches(clipped, lengths, closest)
 
 
 def _pooled(
-    found: Matches, q: np.ndarray, num_candidates: int
+    matches: Matches, q: np.ndarray, num_candidates: int
 ) -> tuple[Matches, np.ndarray]:
     """Sums of the statistics of several texts from q, and their probabilities."""
-    rows = np.vstack([*found])
+    rows = np.vstack([*matches])
     sizes = tuple(num_candidates * rows.max(axis=1) + 1)
     numbers = np.asarray(np.ravel_multi_index(tuple(rows), sizes))
     sums, chances = _sum_of_draws(numbers, q, num_candidates)

@@ -16,41 +16,43 @@ Smoothing: TypeAlias = Literal["epsilon"] | None
 class Matches(NamedTuple):
     """Sufficient statistics of BLEU, of candidates or summed over candidates."""
 
-    found: np.ndarray  # clipped matches, one row per order
+    clipped: np.ndarray  # clipped matches, one row per order
     possible: np.ndarray  # number of n-grams, at least 1, one row per order
     length: np.ndarray  # of the candidates
     closest: np.ndarray  # the closest reference lengths
 
 
-def matches(found: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Matches:
+def matches(clipped: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Matches:
     """Add the number of possible n-grams, 1 if a text is shorter than an order."""
-    orders = np.arange(len(found)).reshape(-1, *[1] * np.ndim(length))
-    return Matches(found, np.maximum(1, length - orders), length, closest)
+    orders = np.arange(len(clipped)).reshape(-1, *[1] * np.ndim(length))
+    return Matches(clipped, np.maximum(1, length - orders), length, closest)
 
 
 def bleu_of_matches(
     matches: Matches, smoothing: Smoothing
 ) -> Float[np.ndarray, "orders ..."]:
     r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$."""
-    found, possible, length, closest = matches
-    counts = np.where(found == 0, EPSILON, found) if smoothing == "epsilon" else found
+    clipped, possible, length, closest = matches
+    counts = (
+        np.where(clipped == 0, EPSILON, clipped) if smoothing == "epsilon" else clipped
+    )
     with np.errstate(divide="ignore"):
         logs = np.log(counts / possible)
-    orders = np.arange(1, len(found) + 1).reshape(-1, *[1] * (logs.ndim - 1))
+    orders = np.arange(1, len(clipped) + 1).reshape(-1, *[1] * (logs.ndim - 1))
     precision = np.exp(np.cumsum(logs, axis=0) / orders)
     # Without tokens nothing matches, so the length is irrelevant.
     brevity = np.exp(np.minimum(0, 1 - closest / np.maximum(length, 1)))
-    return np.where(found[0] > 0, brevity * precision, 0.0)
+    return np.where(clipped[0] > 0, brevity * precision, 0.0)
 
 
 def closest_length(
     lengths: Int[np.ndarray, " texts"],
-    known: Int[np.ndarray, " known"],
+    references: Int[np.ndarray, " references"],
     lone: Bool[np.ndarray, " texts"] | bool = False,
 ) -> Float[np.ndarray, " texts"]:
-    """Closest of the known lengths, ascending, to each length, the shorter on ties.
+    """Closest reference length, of those ascending, to each; the shorter on ties.
 
-    A lone text is among the known ones, and the only one of its length: the closest is
+    A lone text is among the references, and the only one of its length: the closest is
     another's, and NaN if there is none.
 
     Example:
@@ -60,8 +62,8 @@ def closest_length(
         >>> closest_length(lengths, lengths, np.array([True, True, False])).tolist()
         [3.0, 4.0, 4.0]
     """
-    padded = np.concatenate([[-np.inf], known, [np.inf, np.inf]])
-    above = np.searchsorted(known, lengths) + 1
+    padded = np.concatenate([[-np.inf], references, [np.inf, np.inf]])
+    above = np.searchsorted(references, lengths) + 1
     shorter, longer = padded[above - 1], padded[above + lone]
     closest = np.where(lengths - shorter <= longer - lengths, shorter, longer)
     return np.where(np.isinf(closest), np.nan, closest)

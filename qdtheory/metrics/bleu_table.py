@@ -90,7 +90,7 @@ def bleu_table(
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is identified by the sum of its members' random 64-bit numbers.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")
-    known: dict[int, int] = {}
+    row_of: dict[int, int] = {}
     rows, text, set_index, weight = [], [], [], []
     terms = _terms(space, max_order, smoothing)
     for candidate, (clipped, tops, weights) in enumerate(terms):
@@ -99,14 +99,14 @@ def bleu_table(
         np.add.at(sums, kind, names)
         below = (kinds & ~tops[:, None]) == 0
         for top, row, value in zip(tops, np.where(below, sums, 0).sum(axis=1), weights):
-            if int(row) not in known:
-                known[int(row)] = len(rows)
+            if int(row) not in row_of:
+                row_of[int(row)] = len(rows)
                 space.refuse_beyond_memory(
                     (len(rows) + 1) * space.num_texts, "BLEU table"
                 )
                 rows.append((clipped & ~top) == 0)
             text.append(candidate)
-            set_index.append(known[int(row)])
+            set_index.append(row_of[int(row)])
             weight.append(value)
     sets = np.zeros((-(-len(rows) // BLOCK) * BLOCK, space.num_texts), np.int8)
     for row, members in enumerate(rows):
@@ -219,8 +219,8 @@ def _bleu(
         for start, size in segments
     ]
     closest = np.array(_by_closeness(lengths, length))[len(lengths) - 1 - rank]
-    found = matches(np.array(orders), np.full(rank.shape, length), closest)
-    return bleu_of_matches(found, smoothing)[-1]
+    of_candidate = matches(np.array(orders), np.full(rank.shape, length), closest)
+    return bleu_of_matches(of_candidate, smoothing)[-1]
 
 
 def _by_closeness(lengths: tuple[int, ...], length: int) -> list[int]:

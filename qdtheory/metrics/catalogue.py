@@ -53,14 +53,14 @@ class Metric:
     @property
     def claims(self) -> tuple[str, ...]:
         """The claims that the docstrings of its functions name."""
-        found: dict[str, None] = {}
+        claims: dict[str, None] = {}
         for path in self.functions:
             module, _, name = path.rpartition(".")
             function = getattr(importlib.import_module(f"qdtheory.{module}"), name)
             text = re.search(r"Claims: ([^\n]*(?:\n    +\S[^\n]*)*)", function.__doc__)
             if text:
-                found |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
-        return tuple(found)
+                claims |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
+        return tuple(claims)
 
 
 def find_metric(name: str) -> Metric:
@@ -85,8 +85,8 @@ def find_metric(name: str) -> Metric:
         return names[wanted]
     # BLEU-2 is BLEU-n, distinct_10 is distinct_k.
     general = re.sub(r"(?<=[-_@])\d+\b", lambda m: "[nk]", re.escape(wanted))
-    for known, metric in names.items():
-        if re.fullmatch(general.replace("\\-", "-"), known):
+    for known_name, metric in names.items():
+        if re.fullmatch(general.replace("\\-", "-"), known_name):
             return metric
     close = get_close_matches(wanted, names, 3, 0.4)
     hint = f"; do you mean {', '.join(close)}?" if close else ""

@@ -280,9 +280,9 @@ def expected_self_repetition(
         16 * space.num_texts * max(size, space.num_texts * most),
         "sums of shared n-grams",
     )
-    # The law of c(x, y) for each x, then of the sum over m - 1 independent y.
-    law = (jnp.asarray(shared[:, None] == counts[:, None]) * q).sum(axis=-1)
-    transform = jnp.fft.fft(law, size, axis=1)
+    # The distribution of c(x, y) for each x, then of the sum over m - 1 independent y.
+    chances = (jnp.asarray(shared[:, None] == counts[:, None]) * q).sum(axis=-1)
+    transform = jnp.fft.fft(chances, size, axis=1)
     total = jnp.fft.ifft(transform ** (num_texts - 1), axis=1).real
     return q @ (total @ np.log1p(np.arange(size)))
 

@@ -166,7 +166,7 @@ def rouge_scores(
         [[1.0], [0.0]]
     """
     pairs = _pairs(candidates, references, max_order)
-    shared = pairs.found
+    shared = pairs.clipped
     recall = shared / matches(shared, pairs.closest, pairs.length).possible
     precision = shared / pairs.possible
     f1 = 2 * recall * precision / np.where(shared > 0, recall + precision, 1)

@@ -20,15 +20,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 co
 
 def nltk_tensor(space, max_order, num_references, smoothing):
     """NLTK's BLEU of every (reference, ..., candidate)."""
-    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
-
-    method = SmoothingFunction().method1 if smoothing else None
-    texts = sentences(space)
-    weights = (1 / max_order,) * max_order
     values = [
-        sentence_bleu(list(references), candidate, weights, method)
+        sentence_bleu(candidate, references, max_order, smoothing)
         for *references, candidate in itertools.product(
-            texts, repeat=num_references + 1
+            sentences(space), repeat=num_references + 1
         )
     ]
     return np.reshape(values, (space.num_texts,) * (num_references + 1))

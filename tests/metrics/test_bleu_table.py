@@ -252,6 +252,7 @@ def test_closest_length_is_the_first_by_closeness(lengths, size, random):
     assert order[min(map(order.index, chosen))] == closest
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N7.11")
 def test_a_large_space_against_the_random_walk():
     space = qd.TextSpace(8, 4)

@@ -146,7 +146,9 @@ def test_what_is_called_compatible_is_so_for_every_p(name):
         assert qd.check_compatibility(pair).status == "compatible"
 
 
-@pytest.mark.parametrize("name", CONCAVE)
+@pytest.mark.parametrize(
+    "name", ["Distinct-n", pytest.param("n-gram diversity", marks=pytest.mark.slow)]
+)
 def test_no_model_beats_p_in_a_concave_metric_and_its_slope(name):
     pair = CONCAVE[name]
     models = np.random.default_rng(1).dirichlet(np.full(8, 0.5), 200)

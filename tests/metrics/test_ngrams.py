@@ -31,6 +31,7 @@ few_examples = settings(max_examples=30)
 # -- the map ------------------------------------------------------------------------
 
 
+@pytest.mark.claim("N1.13")
 @pytest.mark.parametrize(("name", "n"), CASES)
 def test_map_agrees_with_counting(name, n):
     space = SPACES[name]

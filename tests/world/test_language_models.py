@@ -236,30 +236,24 @@ def assert_frequencies(draws, p):
 
 
 @pytest.mark.claim("N1.4")
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("size", [(2, 4), (4, 2)])
-def test_samples_follow_the_probabilities(size, sigma, temperature):
-    space = qd.TextSpace(*size)
-    model = random_model(1, space.vocab_size, sigma)
+@pytest.mark.parametrize(
+    ("vocab_size", "lengths", "end_token", "sigma", "temperature"),
+    [
+        *((v, n, None, s, t) for v, n, s in ((2, 4, 0.5), (4, 2, 2)) for t in (0.5, 2)),
+        *((v, n, None, s, 1) for v, n, s in ((2, 4, 2), (4, 2, 0.5))),
+        (2, (1, 2, 3), 2, 1, 1),
+        *((v, 1, None, 1, 1) for v in (1, 2, 5, 17, 5000)),
+    ],
+)
+def test_samples_follow_the_probabilities(
+    vocab_size, lengths, end_token, sigma, temperature
+):
+    space = qd.TextSpace(vocab_size, lengths)
+    words = vocab_size + (end_token is not None)
+    model = random_model(1, words, float(sigma), end_token)
     p = np.asarray(model.probabilities(space, temperature))
     texts = model.sample(jax.random.key(5), 50_000, space.max_length, temperature)
     assert_frequencies(space.index(texts), p)
-
-
-def test_samples_with_an_end_token_follow_the_probabilities():
-    space = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
-    model = random_model(2, 3, end_token=2)
-    texts = model.sample(jax.random.key(5), 50_000, 3)
-    assert_frequencies(space.index(texts), np.asarray(model.probabilities(space)))
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2, 5, 17, 5000])
-def test_first_tokens_follow_the_probabilities(vocab_size):
-    model = random_model(3, vocab_size)
-    p = np.asarray(model.probabilities(qd.TextSpace(vocab_size, 1)))
-    draws = model.sample(jax.random.key(5), 20_000, 1)
-    assert_frequencies(np.ravel(draws), p)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import oracle
+from models import oracle, random_distribution
 from scripts import column_of
 
 import qdtheory as qd
@@ -29,13 +29,6 @@ cases = given(
 few_examples = settings(max_examples=20)
 # Compiled once for each space and order.
 project = jax.jit(qd.world.markov_projection, static_argnums=(0, 2))
-
-
-def distribution(seed, size, zeros=0.0):
-    rng = np.random.default_rng(seed)
-    weights = rng.gamma(0.5, size=size) * (rng.random(size) >= zeros)
-    weights[rng.integers(size)] += 0.5
-    return weights / weights.sum()
 
 
 def by_dictionaries(space, q, order, alpha=0.0):
@@ -77,7 +70,7 @@ def by_dictionaries(space, q, order, alpha=0.0):
 def test_projection_agrees_with_counting(name, order, alpha):
     space = SPACES[name]
     for zeros in (0.0, 0.6):  # with zeros some contexts are never continued
-        q = distribution(order, space.num_texts, zeros)
+        q = random_distribution(space.num_texts, order, zeros)
         found = project(space, q, order, alpha)
         expected = by_dictionaries(space, q, order, alpha)
         np.testing.assert_allclose(found, expected, rtol=50 * EPS, atol=1e-300)
@@ -87,7 +80,7 @@ def test_projection_agrees_with_counting(name, order, alpha):
 @pytest.mark.parametrize("name", SPACES)
 def test_long_memory_keeps_everything(name):
     space = SPACES[name]
-    q = distribution(1, space.num_texts, zeros=0.3)
+    q = random_distribution(space.num_texts, 1, 0.3)
     for order in (space.max_length - 1, space.max_length, 40):
         found = qd.world.markov_projection(space, q, order)
         np.testing.assert_allclose(found, q, rtol=50 * EPS)
@@ -97,8 +90,8 @@ def test_long_memory_keeps_everything(name):
 @few_examples
 def test_projection_is_the_closest_markov_model(name, seed, zeros):
     space = SPACES[name]
-    q = distribution(seed, space.num_texts, zeros)
-    r = distribution(seed + 1, space.num_texts)
+    q = random_distribution(space.num_texts, seed, zeros)
+    r = random_distribution(space.num_texts, seed + 1, 0)
     distances = []
     for order in (0, 1, 2):
         closest, other = (project(space, x, order) for x in (q, r))
@@ -140,7 +133,7 @@ def test_alpha_is_in_the_units_of_the_weights():
 @pytest.mark.parametrize("name", ["3^3", "lengths 1 to 3"])
 def test_derivatives_and_batches(name):
     space = SPACES[name]
-    batch = np.stack([distribution(seed, space.num_texts) for seed in range(3)])
+    batch = np.stack([random_distribution(space.num_texts, s, 0) for s in range(3)])
     each = [project(space, q, 1, 0.1) for q in batch]
     together = jax.vmap(lambda q: project(space, q, 1, 0.1))(batch)
     np.testing.assert_allclose(together, each, rtol=20 * EPS)

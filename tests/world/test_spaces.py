@@ -1,7 +1,6 @@
 """Text spaces and their n-grams, against plain loops over every text."""
 
 import tracemalloc
-from collections import Counter
 from itertools import product
 
 import jax
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models import random_distribution
 
 import qdtheory as qd
 
@@ -44,14 +44,6 @@ def ngrams_of(text, n) -> list[tuple[int, ...]]:
 
 def all_ngrams(space, n) -> list[tuple[int, ...]]:
     return list(product(range(space.vocab_size), repeat=n))
-
-
-def random_distribution(size, seed) -> np.ndarray:
-    """Gamma weights, about a third of them zero."""
-    rng = np.random.default_rng(seed)
-    weights = rng.gamma(0.5, size=size) * (rng.random(size) > 1 / 3)
-    weights[rng.integers(size)] = 1.0
-    return weights / weights.sum()
 
 
 # -- the order of the texts ------------------------------------------------------
@@ -143,32 +135,14 @@ def test_ngram_table_agrees_with_a_loop(space):
             assert row == numbers + [-1] * (width - len(numbers))
 
 
-@pytest.mark.slow
-@pytest.mark.claim("N1.13")
-@given(spaces, st.data())
-def test_pooled_ngrams_agree_with_counting(space, data):
-    n = data.draw(st.integers(1, space.max_length))
-    q = random_distribution(space.num_texts, data.draw(seeds))
-    q[-1] += 1  # a longest text, so that there is an n-gram
-    q = q / q.sum()
-    pooled = Counter()
-    for text, probability in zip(all_texts(space), q.tolist(), strict=True):
-        for ngram in ngrams_of(text, n):
-            pooled[ngram] += probability
-    counts = np.array([pooled[ngram] for ngram in all_ngrams(space, n)])
-    # Sums of at most 84 terms in [0, 4]: rounding stays far below 1e-12.
-    found = space.ngram_counts(q, n)
-    np.testing.assert_allclose(found, counts, rtol=0, atol=1e-12)
-    found = space.ngram_distribution(q, n)
-    np.testing.assert_allclose(found, counts / counts.sum(), rtol=0, atol=1e-12)
-
-
 @pytest.mark.claim("N1.14")
 @given(spaces, st.data())
 def test_one_length_is_linear_and_several_weigh_by_length(space, data):
     n = data.draw(st.integers(1, min(space.lengths)))
     share = data.draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-    p, q = (random_distribution(space.num_texts, data.draw(seeds)) for _ in range(2))
+    p, q = (
+        random_distribution(space.num_texts, data.draw(seeds), 1 / 3) for _ in range(2)
+    )
     mixed = space.ngram_distribution((1 - share) * p + share * q, n)
     # The share of q's n-grams among all; its share of texts for one length.
     t_p, t_q = ((r * (space.text_lengths - n + 1)).sum() for r in (p, q))
@@ -196,7 +170,7 @@ def test_several_lengths_are_not_linear(space):
 @pytest.mark.parametrize("space", [SPACES[3], SPACES[6]], ids=str)
 def test_ngram_distributions_trace(space):
     p = np.full(space.num_texts, 1 / space.num_texts)
-    q = random_distribution(space.num_texts, 0)
+    q = random_distribution(space.num_texts, 0, 1 / 3)
 
     def repetition(q):
         return (space.ngram_distribution(q, 2) ** 2).sum()
