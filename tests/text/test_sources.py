@@ -157,6 +157,7 @@ class Rows:
         lambda path: one_file(path, pa.large_string()),
         lambda path: one_file(path, text=pa.array(TEXTS).dictionary_encode()),
         lambda path: io.BytesIO(one_file(path).read_bytes()),
+        lambda path: io.BytesIO(gzip.compress(one_file(path).read_bytes())),
         lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
         lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
         lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
