@@ -54,7 +54,7 @@ def test_records_and_tables(tmp_path):
 
 def test_nothing_is_left_and_the_memory_is_given_back(tmp_path):
     path = tmp_path / "texts"
-    path.write_bytes(b"a b c d e f g h\n" * 10**6)
+    path.write_bytes(b"a b c d e f g h\n" * 500_000)
     folder = tmp_path / "tokens"
     folder.mkdir()
     found = stored_corpus(path, folder)
@@ -66,10 +66,10 @@ def test_nothing_is_left_and_the_memory_is_given_back(tmp_path):
 
     before = resident()
     total = sum(int(chunk.tokens.sum()) for _, chunk in slices(found))
-    assert total == 28 * 10**6
-    assert resident() - before < 8_000  # kB, of the file's 32,000
+    assert total == 28 * 500_000
+    assert resident() - before < 6_000  # kB, of the file's 16,000
     found.tokens.sum()
-    assert resident() - before > 24_000
+    assert resident() - before >= 12_000
 
 
 def test_evaluate_takes_it(tmp_path):
