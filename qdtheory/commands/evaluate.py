@@ -248,9 +248,8 @@ def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """The candidates by name, and the references; stored on disk, or in memory."""
-    from qdtheory.text.corpus import read_corpus
     from qdtheory.text.looks import told_later
-    from qdtheory.text.stored import stored_corpus
+    from qdtheory.text.reading import read_corpus, stored_corpus
 
     reader = stored_corpus if stored else read_corpus
 

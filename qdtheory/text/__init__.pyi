@@ -13,7 +13,6 @@ from .corpus import (
     Corpus as Corpus,
     Removed as Removed,
     as_corpus as as_corpus,
-    read_corpus as read_corpus,
 )
 from .draws import (
     distinct_k as distinct_k,
@@ -68,6 +67,7 @@ from .paired import (
     rouge_scores as rouge_scores,
 )
 from .preprocessing import imdb as imdb, prepare as prepare
+from .reading import read_corpus as read_corpus, stored_corpus as stored_corpus
 from .repetition import (
     compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,
@@ -75,4 +75,3 @@ from .repetition import (
     self_repetition as self_repetition,
 )
 from .report import Report as Report
-from .stored import stored_corpus as stored_corpus

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from numbers import Integral
-from typing import Any, TypeAlias, cast, get_args, overload
+from typing import Any, TypeAlias, get_args, overload
 
 import numpy as np
 from jaxtyping import Int
@@ -14,9 +14,7 @@ from numpy.typing import ArrayLike
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
 from qdtheory.text.defaults import Empty
-from qdtheory.text.files import name_of
 from qdtheory.text.looks import odd_ends, tell
-from qdtheory.text.sources import Source, is_file, opened
 from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
 CHUNK = 2**17  # tokens that are read at a time
@@ -289,73 +287,6 @@ def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
         np.fromiter(map(ids.__getitem__, corpus.vocabulary), np.int32)
         for corpus in corpora
     ]
-
-
-def read_corpus(
-    path: Source,
-    tokenizer: Tokenizer = "whitespace",
-    empty: Empty = "keep",
-    *,
-    lowercase: bool = False,
-    field: str | None = None,
-    column: str | None = None,
-) -> Corpus:
-    r"""Read a corpus from a UTF-8 file with one sentence per line, or from records.
-
-    Gzip, zstd and Parquet are recognised by content, not by name. Only `\n` and `\r\n`
-    end a line (U+2028 does not), and there is no line after the last line end. A
-    byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line. A
-    `TextWarning` is given as by `as_corpus`.
-
-    A folder is read if it holds Parquet files, in the order of their names, or a
-    dataset of Hugging Face that was saved by `save_to_disk`. A table or dataset in
-    memory is read too, as by `as_corpus`.
-
-    Args:
-        path: the file or folder, a binary stream such as `sys.stdin.buffer`, or a table
-            or dataset.
-        tokenizer: "whitespace" (`str.split`), "13a" (as mteval-v13a), "characters", or
-            a function from a line to its tokens.
-        empty: treatment of empty lines, see `as_corpus`.
-        lowercase: lower-case lines before they are split.
-        field: for JSON Lines, the field of each line's object that holds the sentence;
-            a file of plain text is read as that.
-        column: for Parquet, datasets and tables, or CSV or TSV with a header, the
-            column that holds it; a file of plain text is read as that.
-
-    Returns:
-        The corpus.
-
-    Raises:
-        OSError: the file cannot be opened.
-        TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
-            for a table.
-        ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
-            look like JSON or a table, or a record lacks the field or column (the
-            message names file and line); a folder holds nothing that is read, or
-            several splits; or `tokenizer` or `empty` is unknown.
-        ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
-            Parquet and datasets `qdtheory[parquet]`.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
-        ...     print("a b\n\nb c d", file=file, flush=True)
-        ...     read_corpus(file.name)
-        Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
-    """
-    if not is_file(path):
-        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase, column)
-    splitter(tokenizer, lowercase)  # an unknown one is told before the file is opened
-    with opened(path, field, column) as texts:
-        tokens, by = split_rows(texts, tokenizer, lowercase, "line", 1)
-        corpus = corpus_of(tokens, by)
-    if not corpus.num_tokens:
-        name = name_of(path)
-        found = "no line has a token" if len(corpus) else "the file is empty"
-        raise ValueError(f"{name}, line 1: {found}; expected one sentence a line")
-    tell(odd_ends(corpus, name_of(path)))
-    return with_empty(corpus, empty)
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

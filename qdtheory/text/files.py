@@ -32,6 +32,7 @@ File: TypeAlias = str | PathLike[str] | Stream
 MAX_BYTES = 2**30
 MAX_LINE = 2**24  # bytes; a long novel has a sixth
 HEAD = 8  # bytes that tell a kind of file
+CHUNK = 2**17  # bytes that are read at a time of what is packed or piped
 GZIP, ZSTD, PARQUET = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PAR1"
 OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 # UTF-32 first: its mark begins with that of UTF-16.
@@ -74,7 +75,8 @@ def streamed(
         head, stream = _peeked(stream, name)
         if packed := _packed(head, name):
             kind, reader, *errors = packed
-            stream = BufferedReader(reader(stream))
+            # A packed stream can be sought in, but neither fast nor from its end.
+            stream = BufferedReader(_Joined(b"", reader(stream)), CHUNK)
         try:
             head, stream = _peeked(stream, name)
             for mark, encoding in ENCODINGS.items():
@@ -196,7 +198,7 @@ def _peeked(stream: Any, name: str) -> tuple[bytes, Any]:
     if getattr(stream, "seekable", lambda: False)():
         stream.seek(-len(head), os.SEEK_CUR)
         return head, stream
-    return head, BufferedReader(_Joined(head, stream))
+    return head, BufferedReader(_Joined(head, stream), CHUNK)
 
 
 def _packed(head: bytes, name: str) -> Any:

@@ -199,16 +199,3 @@ def test_random_formulas_and_the_diversities_that_fit_them(answer):
             answers.append(answer(Expression(slope).text, f"-({negative})"))
     # The others are convex somewhere, or linear, or not defined.
     assert answers.count("compatible") >= 10
-
-
-def test_random_strings_through_the_command_itself(folder):
-    rng = random.Random(2)
-    for text in [random_characters(rng) for _ in range(40)]:
-        result = call("--f", text, "--g", text)
-        assert result.exit_code == 1
-        assert result.stderr.count("\n") == 1
-    for text in [mutant(rng) for _ in range(20)]:
-        result = call("--f", text, "--g", "-x*log(x)")
-        assert result.exit_code in (0, 1)
-        assert bool(result.stdout) == (result.exit_code == 0)
-        assert result.stderr.count("\n") == result.exit_code

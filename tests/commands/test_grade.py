@@ -35,6 +35,12 @@ def save(name, *printed, source="", cells=()):
     nbformat.write(book, name)
 
 
+def row(name, right, exercises):
+    """A row of JSON."""
+    verdicts = {"notebook": name, "right": right, "exercises": exercises}
+    return verdicts | {"stopped": [], "error": None}
+
+
 def rows(shown):
     """Cells of the lines of a table."""
     lines = [line for line in shown.splitlines() if line.startswith("│")]
@@ -61,20 +67,8 @@ def test_json_holds_the_newest_verdicts():
     save("bob.ipynb", "03.1 not attempted\n")
     assert json.loads(call("--json", "ada.ipynb", "bob.ipynb").stdout) == {
         "notebooks": [
-            {
-                "notebook": "ada.ipynb",
-                "right": 1,
-                "exercises": {"03.1": "right", "10b.2": "not yet"},
-                "stopped": [],
-                "error": None,
-            },
-            {
-                "notebook": "bob.ipynb",
-                "right": 0,
-                "exercises": {"03.1": "not attempted"},
-                "stopped": [],
-                "error": None,
-            },
+            row("ada.ipynb", 1, {"03.1": "right", "10b.2": "not yet"}),
+            row("bob.ipynb", 0, {"03.1": "not attempted"}),
         ]
     }
 
@@ -92,14 +86,8 @@ def test_run_executes_a_copy(folder):
     save("ada.ipynb", "02.1 right\n", cells=cells)
     before = Path("ada.ipynb").read_bytes()
     assert "1 of 2" in call("ada.ipynb").stdout  # as the owner saved it
-    (row,) = json.loads(call("--run", "--json", "ada.ipynb").stdout)["notebooks"]
-    assert row == {
-        "notebook": "ada.ipynb",
-        "right": 1,
-        "exercises": {"02.0": "right", "02.1": "not yet"},
-        "stopped": [],
-        "error": None,
-    }
+    (found,) = json.loads(call("--run", "--json", "ada.ipynb").stdout)["notebooks"]
+    assert found == row("ada.ipynb", 1, {"02.0": "right", "02.1": "not yet"})
     assert Path("ada.ipynb").read_bytes() == before
 
 
@@ -200,6 +188,7 @@ def test_what_a_cell_that_stopped_has_not_graded_is_not_right(cells, verdicts, s
     assert [x for x in shown.stdout.splitlines() if x[0] == "a"] == named
 
 
+@pytest.mark.slow
 def test_a_cell_that_stops_when_it_is_run_is_told_too():
     source = ANSWERED.replace("2)", "answer_1)")
     save("ada.ipynb", "02.0 right\n02.1 right\n", cells=[new_code_cell(source)])
@@ -216,6 +205,7 @@ def test_a_cell_that_stops_when_it_is_run_is_told_too():
     assert answer.stderr == said
 
 
+@pytest.mark.slow
 def test_two_notebooks_run_at_a_time():
     wait = """
 import pathlib, time

@@ -1,29 +1,17 @@
 """Corpora: reading, slicing, preparing, and the messages bad input gets."""
 
-import gzip
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qdtheory.text import as_corpus, read_corpus
+from qdtheory.text import as_corpus
 
 TEXTS = [["a", "b", "a"], ["c"], ["b", "d", "a", "a"], ["d"]]
-
-# Without a time stamp: the bytes name the test, and every process must agree on them.
-compress = partial(gzip.compress, mtime=0)
 
 token_lists = st.lists(
     st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=12
 ).filter(any)
-
-
-def write(tmp_path, content: bytes):
-    path = tmp_path / "text.txt"
-    path.write_bytes(content)
-    return path
 
 
 # -- the container -------------------------------------------------------------------
@@ -93,50 +81,6 @@ def test_strings_and_integers_as_tokens():
 def test_bad_texts(as_a_user, texts, error, message):
     with pytest.raises(error, match=message):
         as_corpus(texts)
-
-
-# -- reading -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "sentences", "num_empty"),
-    [
-        (b"a b\nc\n", ["a b", "c"], 0),
-        (b"a b\nc", ["a b", "c"], 0),
-        (b"a b\r\nc\r\n", ["a b", "c"], 0),
-        (b"\n a b \n\t\n\nc\n", ["", "a b", "", "", "c"], 3),
-        (b"a b\n\n", ["a b", ""], 1),
-        (b"a b\r\n\r\n", ["a b", ""], 1),
-        (b"a b\n ", ["a b", ""], 1),
-        ("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"], 0),
-        ("h\u00e9 \U0001f600".encode(), ["h\u00e9 \U0001f600"], 0),
-        (compress(b"a\nb") + compress(b" c\n"), ["a", "b c"], 0),
-    ],
-)
-def test_read(tmp_path, content, sentences, num_empty):
-    path = write(tmp_path, content)
-    corpus = read_corpus(path)
-    assert [" ".join(text) for text in corpus] == sentences
-    assert (corpus.num_empty, corpus.empty_lines) == (num_empty, 0)
-    rest = read_corpus(path, empty="skip")
-    assert [" ".join(text) for text in rest] == [*filter(None, sentences)]
-    assert (rest.num_empty, rest.empty_lines) == (0, num_empty)
-
-
-def test_read_with_a_tokenizer(tmp_path):
-    path = write(tmp_path, b"ab\r\n\nc\n")
-    assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
-    assert read_corpus(str(path), tokenizer=list, empty="skip").empty_lines == 1
-
-
-def test_bad_tokenizers(tmp_path, as_a_user):
-    path = write(tmp_path, b"a b\nc\n")
-    with pytest.raises(ValueError, match="'whitespace', '13a', 'characters' or a f"):
-        read_corpus(path, tokenizer="words")
-    with pytest.raises(TypeError, match="line 1: expected a list of tokens, got str"):
-        read_corpus(path, tokenizer=str.lower)
-    with pytest.raises(TypeError, match="line 1: a token is a bytes"):
-        read_corpus(path, tokenizer=lambda line: line.encode().split())
 
 
 def test_a_token_of_two_words_is_a_token():

@@ -157,6 +157,7 @@ class Rows:
         lambda path: one_file(path, pa.large_string()),
         lambda path: one_file(path, text=pa.array(TEXTS).dictionary_encode()),
         lambda path: io.BytesIO(one_file(path).read_bytes()),
+        lambda path: io.BytesIO(gzip.compress(one_file(path).read_bytes())),
         lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
         lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
         lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
@@ -217,17 +218,7 @@ def test_no_more_than_a_batch_is_in_memory(tmp_path):
     assert most < size / 2
 
 
-# -- bad input -----------------------------------------------------------------------
-
-
-def other_column(path):
-    parquet(path, [["a b"]], name="0-{}.parquet")
-    return parquet(path, [["a b"]], name="1-{}.parquet", column="sentence")
-
-
-def two_splits(path):
-    parquet(path, [["a b"]])
-    return parquet(path, [["a b"]], name="test-{:05}-of-00001.parquet")
+# -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
 
 def dataset_of_splits(path):
@@ -248,11 +239,6 @@ def broken(path, number=0):
     saved(path, [["a b c d e f"] * 999])
     file = path / "data-00000-of-00001.arrow"
     file.write_bytes(file.read_bytes()[: -2000 if number else 60])
-    return path
-
-
-def empty_folder(path):
-    path.mkdir()
     return path
 
 
@@ -282,26 +268,10 @@ def piped(path):
 
 TEXT = {"column": "text"}
 BAD = [
-    (
-        of_columns,
-        {},
-        r"x: a Parquet file; name the column .*\(column=NAME\); .*: id, t",
-    ),
     (of_columns, {"field": "text"}, "x: a Parquet file; name the column .*column=NAME"),
-    (of_columns, {"column": "a"}, "x: no column 'a'; name the column .* are: id, text"),
-    (of_columns, {"column": "id"}, "x, row 1: column 'id': expected a string, got 1"),
     (of_columns, TEXT, "x, row 3: column 'text': expected a string, got None"),
-    (
-        of_columns,
-        {"field": "a", "column": "b"},
-        "field is for JSON Lines and column fo",
-    ),
     (piped, TEXT, "stream: the Parquet file is broken: "),
-    (empty_folder, TEXT, "x: a folder, expected a file, or a folder with Parquet fil"),
     (no_parquet, TEXT, "x/a.parquet: the Parquet file is broken: "),
-    (other_column, TEXT, "x/1-0.parquet: no column 'text'; name the column that holds"),
-    (other_column, {}, "x: a folder of Parquet files; name the column .*: id, text"),
-    (two_splits, TEXT, "x: Parquet files of several splits, test, train; give each a"),
     (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
     (without_a_shard, TEXT, "x: data-00001-of-00002.arrow is missing; copy the whole"),
     (broken, TEXT, "x/data-00000-of-00001.arrow: the Arrow file is broken: "),
@@ -311,29 +281,17 @@ BAD = [
     (odd_state('{"_data_files": [1]}'), TEXT, "x: state.json is not what save_to_di"),
     (
         lambda path: saved(path, [["a b"]], _indices_data_files=[{"filename": "i"}]),
-        TEXT,
-        "x: a selection of rows, as old versions of datasets saved it; load it and",
-    ),
-    (lambda path: saved(path, [["a b"]]), {}, "x: a saved dataset; name the column"),
-    (
-        lambda path: saved(path, [["a b"]]),
-        {"column": "body"},
-        "arrow: no column 'body'; name the column that holds .*: text, label",
-    ),
-    (
-        lambda path: saved(path, [["a b"]]),
-        {"column": "label"},
-        "00001.arrow, row 1: column 'label': expected a string, got 0",
-    ),
-    (
-        lambda path: saved(path, [["a b"] * 3, ["a", None]]),
-        TEXT,
-        "00001-of-00002.arrow, row 2: column 'text': expected a string, got None",
+        *(
+            TEXT,
+            "x: a selection of rows, as old versions of datasets saved it; load it",
+        ),
     ),
     (
         lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]),
-        TEXT,
-        "train-00001-of-00003.parquet, row 5: column 'text': expected a string, got N",
+        *(
+            TEXT,
+            "00001-of-00003.parquet, row 5: column 'text': expected a string, got N",
+        ),
     ),
     (lambda path: saved(path, [["", ""]]), TEXT, "no line has a token"),
 ]
@@ -363,42 +321,12 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (
-            Rows(["a b"]),
-            {},
-            "got a Rows: give one column, .* or name it (column=NAME)",
-        ),
-        (
-            Rows(["a b"]),
-            {"column": "x"},
-            "a Rows without a column 'x'; there are: 'i",
-        ),
+        (Rows(["a b"]), {}, "got a Rows: give one column, .* or name it (column=NAME)"),
+        (Rows(["a b"]), {"column": "x"}, "a Rows without a column 'x'; there are: 'i"),
         (Rows(["a b"], None), {"column": "x"}, "row 0: expected a dictionary with 'x"),
-        (
-            Rows(["a b", None]),
-            TEXT,
-            "text 1: expected a string, got NoneType, a mis",
-        ),
-        (
-            pa.table({"a": ["b"]}),
-            TEXT,
-            "a Table without a column 'text'; there are:",
-        ),
-        (
-            pd.DataFrame({"a": ["b"]}),
-            {},
-            "got a DataFrame: give one column, as in",
-        ),
-        (
-            pa.table({"text": [1]}),
-            TEXT,
-            "text 0: expected a string or a list of to",
-        ),
-        (
-            {"train": Rows(["a b"])},
-            TEXT,
-            "got a dict: give one of its values, of",
-        ),
+        (Rows(["a b", None]), TEXT, "text 1: expected a string, got NoneType, a miss"),
+        (pa.table({"a": ["b"]}), TEXT, "a Table without a column 'text'; there are:"),
+        (pa.table({"text": [1]}), TEXT, "text 0: expected a string or a list of to"),
     ],
 )
 def test_a_bad_table_is_told_in_one_line(read, source, options, message):
@@ -415,7 +343,7 @@ def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):
     path = one_file(tmp_path / "x", text=["a b", "c"] * 99)
     content = path.read_bytes()
     rng = random.Random(0)
-    for _ in range(300):
+    for _ in range(100):
         broken = bytearray(content)
         broken[rng.randrange(4, len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(broken[: rng.choice([len(content), rng.randrange(4, 900)])])

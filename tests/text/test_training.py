@@ -70,7 +70,7 @@ def test_tables_hold_the_sentences(seed, more):
 
 @pytest.mark.claim("N11.7")
 @given(st.integers(0, 1000), st.sampled_from([7, 8, 9, 20]))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_batches_score_what_the_model_scores(seed, longest):
     """An epoch's padded batches against one text after the other, in full width."""
     corpus, model = some_corpus(seed, 24, longest=longest), small_model(seed)
