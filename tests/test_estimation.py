@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from nltk.translate.bleu_score import sentence_bleu
+from referees.sample_means import expectations
 from scipy.stats import binom
 
 import qdtheory as qd
@@ -52,13 +53,18 @@ def sentences(space):
     return as_corpus([row[row >= 0].tolist() for row in space.tokens])
 
 
-def every_sample(space, q, size):
-    """Each multiset of texts as a corpus, with its probability."""
-    corpus = sentences(space)
+def multisets(space, q, size):
+    """Each multiset of texts, with its probability."""
     for texts in combinations_with_replacement(range(space.num_texts), size):
         times = np.bincount(texts)
         ways = factorial(size) // prod(map(factorial, times.tolist()))
-        yield corpus[np.array(texts)], ways * q[list(texts)].prod()
+        yield np.array(texts), ways * q[list(texts)].prod()
+
+
+def every_sample(space, q, size):
+    """The same as corpora."""
+    corpus = sentences(space)
+    return [(corpus[texts], chance) for texts, chance in multisets(space, q, size)]
 
 
 def mean(space, q, size, metric) -> np.ndarray:
@@ -184,32 +190,13 @@ def test_the_limits_of_the_bias_are_half_a_hessian(seed):
     assert [bias, bias + shift] == pytest.approx(limits(q), rel=1e-12)
 
 
-def mean_by_lengths(q, size):
-    """Plug-in and pairs of unigrams, from the numbers of sentences of each length."""
-    counts, lengths = ngram_matrix(SEVERAL, 1), SEVERAL.text_lengths
-    found = np.zeros(2)
-    for k in product(range(size + 1), repeat=3):
-        if sum(k) != size:
-            continue
-        groups = [lengths == t for t in (1, 2, 3)]
-        chances = np.array([q[g].sum() for g in groups])
-        ways = factorial(size) // prod(map(factorial, k))
-        means = np.array([counts[:, g] @ q[g] / q[g].sum() for g in groups])
-        squares = [np.sum(counts[:, g] ** 2, 0) @ q[g] / q[g].sum() for g in groups]
-        total, sums = np.dot(k, [1, 2, 3]), k @ means
-        between = sums @ sums - np.dot(k, np.sum(means**2, axis=1))
-        apart = total**2 - np.dot(k, [1, 4, 9])
-        rates = (between + np.dot(k, squares)) / total**2, between / apart
-        found -= ways * np.prod(chances ** np.array(k)) * np.array(rates)
-    return found
-
-
 @pytest.mark.claim("N12.6")
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_the_mean_given_the_lengths_is_that_of_all_samples(size):
     q = law(SEVERAL, size)
     plug_in, pairs, _ = mean(SEVERAL, q, size, three_forms)
-    assert [plug_in, pairs] == pytest.approx(mean_by_lengths(q, size), abs=EXACT)
+    _, square, across, _ = expectations(SEVERAL, q, 1, size)
+    assert [plug_in, pairs] == pytest.approx([-square, -across], abs=EXACT)
 
 
 @pytest.mark.claim("N12.23")
@@ -324,13 +311,12 @@ def test_the_tail_of_the_norm_is_below_its_bound(size, n):
     p = law(PAIR, seed=size)
     a = shares(PAIR, n)
     target = a @ p
-    errors, chances = [], []
-    for texts in combinations_with_replacement(range(PAIR.num_texts), size):
-        times = np.bincount(texts, minlength=PAIR.num_texts)
-        ways = factorial(size) // prod(map(factorial, times.tolist()))
-        chances.append(ways * np.prod(p**times))
-        errors.append(np.linalg.norm(a @ times / size - target))
-    errors, chances = np.array(errors), np.array(chances)
+    errors, chances = np.transpose(
+        [
+            (np.linalg.norm(a[:, texts].mean(axis=1) - target), chance)
+            for texts, chance in multisets(PAIR, p, size)
+        ]
+    )
     trace = np.trace(covariance(a, p))
     assert chances @ errors <= np.sqrt(trace / size) <= size**-0.5
     for delta in (0.5, 0.1, 0.01, 1e-4):
