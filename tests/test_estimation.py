@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from nltk.translate.bleu_score import sentence_bleu
-from referees.sample_means import expectations
+from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
 
 import qdtheory as qd
+from qdtheory.metrics.bleu import expected_corpus_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,
@@ -41,6 +42,7 @@ pytestmark = pytest.mark.usefixtures("as_a_user")
 EXACT = 1e-13
 PAIR = qd.TextSpace(vocab_size=2, lengths=2)
 TRIPLE = qd.TextSpace(vocab_size=2, lengths=3)
+TWO = qd.TextSpace(vocab_size=2, lengths=(1, 2))
 SEVERAL = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
 SEEDS = range(3)
 
@@ -344,11 +346,12 @@ def test_the_relative_error_passes_one_when_all_are_counted(vocab_size, n):
 
 
 @pytest.mark.claim("N12.12")
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_self_bleu_of_all_samples(size):
+def test_self_bleu_of_all_samples(size, smoothing):
     q = law(TRIPLE, size)
-    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3, smoothing=None))
-    expected = qd.expected_self_bleu(TRIPLE, q, 3, size - 1).tolist()
+    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3, smoothing))
+    expected = qd.expected_self_bleu(TRIPLE, q, 3, size - 1, smoothing).tolist()
     assert found == pytest.approx(expected, abs=EXACT)
 
 
@@ -365,6 +368,73 @@ def test_bleu_against_all_references(size):
         for i, share in enumerate(q)
     )
     expected = qd.expected_bleu(TRIPLE, q, p, 3, size).tolist()
+    assert found == pytest.approx(expected, abs=EXACT)
+
+
+def mean_of_pairs(space, q, p, sizes, metric):
+    """The mean of a function of candidates and references."""
+    ours, theirs = (every_sample(space, x, size) for x, size in zip((q, p), sizes))
+    return sum(a * b * metric(x, y) for (x, a), (y, b) in product(ours, theirs))
+
+
+SPACES = [pytest.param(PAIR, (3, 2), id="one"), pytest.param(TWO, (2, 2), id="two")]
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+@pytest.mark.parametrize(("space", "sizes"), SPACES)
+def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
+    """Smoothed or not, pooled, and of a second sample."""
+    q, p = law(space, 8), law(space, 9)
+    pooled, alone, second = mean_of_pairs(
+        space,
+        q,
+        p,
+        sizes,
+        lambda x, y: np.array(
+            [
+                bleu(x, y, 2, smoothing, aggregate="pooled"),
+                bleu(x, y, 2, smoothing),
+                self_bleu(x, 2, smoothing, against=y),
+            ]
+        ),
+    )
+    expected = qd.expected_bleu(space, q, p, 2, sizes[1], smoothing).tolist()
+    assert alone == pytest.approx(expected, abs=EXACT)
+    assert second == pytest.approx(expected, abs=EXACT)
+    expected = expected_corpus_bleu(space, q, p, 2, sizes[1], sizes[0], smoothing)
+    assert pooled == pytest.approx(expected.tolist(), abs=EXACT)
+
+
+@pytest.mark.parametrize(("space", "sizes"), SPACES)
+def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes):
+    q, p = law(space, 8), law(space, 9)
+    found = mean_of_pairs(
+        space,
+        q,
+        p,
+        sizes,
+        lambda x, y: np.array(
+            [
+                distinct(x, 1),
+                *(coverage_rate(x, y, 1, kind) for kind in KINDS),
+                *(cnd(x, y, 1, kind) for kind in KINDS),
+            ]
+        ),
+    )
+    (mean_q, square_q, pairs_q, kinds), (mean_p, square_p, pairs_p, _) = (
+        expectations(space, x, 1, size) for x, size in zip((q, p), sizes)
+    )
+    ours, theirs = (sentence_averaged(space, x, 1) for x in (q, p))
+    coverage = mean_q @ mean_p
+    expected = [
+        kinds,
+        coverage,
+        coverage,
+        ours @ theirs,
+        square_q + square_p - 2 * coverage,
+        pairs_q + pairs_p - 2 * coverage,
+        ((ours - theirs) ** 2).sum(),
+    ]
     assert found == pytest.approx(expected, abs=EXACT)
 
 
@@ -390,12 +460,7 @@ def test_rates_of_all_pairs_of_samples(n):
     )
     expected = np.sum((a @ (q - p)) ** 2) + floor
     assert chances @ values == pytest.approx(expected, abs=EXACT)
-    found = sum(
-        u * v * coverage_rate(x, y, n)
-        for (x, u), (y, v) in product(
-            every_sample(PAIR, q, 3), every_sample(PAIR, p, 2)
-        )
-    )
+    found = mean_of_pairs(PAIR, q, p, sizes, lambda x, y: coverage_rate(x, y, n))
     assert found == pytest.approx((a @ q) @ (a @ p), abs=EXACT)
 
 

@@ -51,3 +51,11 @@ def expectations(space, q, n, size):
         )
     *frequencies, square, pairs, kinds = np.average(values, axis=0, weights=weights)
     return np.array(frequencies), square, pairs, kinds
+
+
+def sentence_averaged(space, q, n):
+    """The law of an n-gram of a random text among those with n tokens."""
+    counts = counts_of(space, n)
+    totals = counts.sum(axis=1)
+    shares = counts[totals > 0] / totals[totals > 0, None]
+    return q[totals > 0] @ shares / q[totals > 0].sum()
