@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from nltk.translate.bleu_score import sentence_bleu
+from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
 
 import qdtheory as qd
+from qdtheory.metrics.bleu import expected_corpus_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,
@@ -40,6 +42,7 @@ pytestmark = pytest.mark.usefixtures("as_a_user")
 EXACT = 1e-13
 PAIR = qd.TextSpace(vocab_size=2, lengths=2)
 TRIPLE = qd.TextSpace(vocab_size=2, lengths=3)
+TWO = qd.TextSpace(vocab_size=2, lengths=(1, 2))
 SEVERAL = qd.TextSpace(vocab_size=2, lengths=(1, 2, 3))
 SEEDS = range(3)
 
@@ -52,13 +55,18 @@ def sentences(space):
     return as_corpus([row[row >= 0].tolist() for row in space.tokens])
 
 
-def every_sample(space, q, size):
-    """Each multiset of texts as a corpus, with its probability."""
-    corpus = sentences(space)
+def multisets(space, q, size):
+    """Each multiset of texts, with its probability."""
     for texts in combinations_with_replacement(range(space.num_texts), size):
         times = np.bincount(texts)
         ways = factorial(size) // prod(map(factorial, times.tolist()))
-        yield corpus[np.array(texts)], ways * q[list(texts)].prod()
+        yield np.array(texts), ways * q[list(texts)].prod()
+
+
+def every_sample(space, q, size):
+    """The same as corpora."""
+    corpus = sentences(space)
+    return [(corpus[texts], chance) for texts, chance in multisets(space, q, size)]
 
 
 def mean(space, q, size, metric) -> np.ndarray:
@@ -184,32 +192,13 @@ def test_the_limits_of_the_bias_are_half_a_hessian(seed):
     assert [bias, bias + shift] == pytest.approx(limits(q), rel=1e-12)
 
 
-def mean_by_lengths(q, size):
-    """Plug-in and pairs of unigrams, from the numbers of sentences of each length."""
-    counts, lengths = ngram_matrix(SEVERAL, 1), SEVERAL.text_lengths
-    found = np.zeros(2)
-    for k in product(range(size + 1), repeat=3):
-        if sum(k) != size:
-            continue
-        groups = [lengths == t for t in (1, 2, 3)]
-        chances = np.array([q[g].sum() for g in groups])
-        ways = factorial(size) // prod(map(factorial, k))
-        means = np.array([counts[:, g] @ q[g] / q[g].sum() for g in groups])
-        squares = [np.sum(counts[:, g] ** 2, 0) @ q[g] / q[g].sum() for g in groups]
-        total, sums = np.dot(k, [1, 2, 3]), k @ means
-        between = sums @ sums - np.dot(k, np.sum(means**2, axis=1))
-        apart = total**2 - np.dot(k, [1, 4, 9])
-        rates = (between + np.dot(k, squares)) / total**2, between / apart
-        found -= ways * np.prod(chances ** np.array(k)) * np.array(rates)
-    return found
-
-
 @pytest.mark.claim("N12.6")
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_the_mean_given_the_lengths_is_that_of_all_samples(size):
     q = law(SEVERAL, size)
     plug_in, pairs, _ = mean(SEVERAL, q, size, three_forms)
-    assert [plug_in, pairs] == pytest.approx(mean_by_lengths(q, size), abs=EXACT)
+    _, square, across, _ = expectations(SEVERAL, q, 1, size)
+    assert [plug_in, pairs] == pytest.approx([-square, -across], abs=EXACT)
 
 
 @pytest.mark.claim("N12.23")
@@ -324,13 +313,12 @@ def test_the_tail_of_the_norm_is_below_its_bound(size, n):
     p = law(PAIR, seed=size)
     a = shares(PAIR, n)
     target = a @ p
-    errors, chances = [], []
-    for texts in combinations_with_replacement(range(PAIR.num_texts), size):
-        times = np.bincount(texts, minlength=PAIR.num_texts)
-        ways = factorial(size) // prod(map(factorial, times.tolist()))
-        chances.append(ways * np.prod(p**times))
-        errors.append(np.linalg.norm(a @ times / size - target))
-    errors, chances = np.array(errors), np.array(chances)
+    errors, chances = np.transpose(
+        [
+            (np.linalg.norm(a[:, texts].mean(axis=1) - target), chance)
+            for texts, chance in multisets(PAIR, p, size)
+        ]
+    )
     trace = np.trace(covariance(a, p))
     assert chances @ errors <= np.sqrt(trace / size) <= size**-0.5
     for delta in (0.5, 0.1, 0.01, 1e-4):
@@ -358,11 +346,12 @@ def test_the_relative_error_passes_one_when_all_are_counted(vocab_size, n):
 
 
 @pytest.mark.claim("N12.12")
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_self_bleu_of_all_samples(size):
+def test_self_bleu_of_all_samples(size, smoothing):
     q = law(TRIPLE, size)
-    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3, smoothing=None))
-    expected = qd.expected_self_bleu(TRIPLE, q, 3, size - 1).tolist()
+    found = mean(TRIPLE, q, size, lambda x: self_bleu(x, 3, smoothing))
+    expected = qd.expected_self_bleu(TRIPLE, q, 3, size - 1, smoothing).tolist()
     assert found == pytest.approx(expected, abs=EXACT)
 
 
@@ -379,6 +368,73 @@ def test_bleu_against_all_references(size):
         for i, share in enumerate(q)
     )
     expected = qd.expected_bleu(TRIPLE, q, p, 3, size).tolist()
+    assert found == pytest.approx(expected, abs=EXACT)
+
+
+def mean_of_pairs(space, q, p, sizes, metric):
+    """The mean of a function of candidates and references."""
+    ours, theirs = (every_sample(space, x, size) for x, size in zip((q, p), sizes))
+    return sum(a * b * metric(x, y) for (x, a), (y, b) in product(ours, theirs))
+
+
+SPACES = [pytest.param(PAIR, (3, 2), id="one"), pytest.param(TWO, (2, 2), id="two")]
+
+
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+@pytest.mark.parametrize(("space", "sizes"), SPACES)
+def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
+    """Smoothed or not, pooled, and of a second sample."""
+    q, p = law(space, 8), law(space, 9)
+    pooled, alone, second = mean_of_pairs(
+        space,
+        q,
+        p,
+        sizes,
+        lambda x, y: np.array(
+            [
+                bleu(x, y, 2, smoothing, aggregate="pooled"),
+                bleu(x, y, 2, smoothing),
+                self_bleu(x, 2, smoothing, against=y),
+            ]
+        ),
+    )
+    expected = qd.expected_bleu(space, q, p, 2, sizes[1], smoothing).tolist()
+    assert alone == pytest.approx(expected, abs=EXACT)
+    assert second == pytest.approx(expected, abs=EXACT)
+    expected = expected_corpus_bleu(space, q, p, 2, sizes[1], sizes[0], smoothing)
+    assert pooled == pytest.approx(expected.tolist(), abs=EXACT)
+
+
+@pytest.mark.parametrize(("space", "sizes"), SPACES)
+def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes):
+    q, p = law(space, 8), law(space, 9)
+    found = mean_of_pairs(
+        space,
+        q,
+        p,
+        sizes,
+        lambda x, y: np.array(
+            [
+                distinct(x, 1),
+                *(coverage_rate(x, y, 1, kind) for kind in KINDS),
+                *(cnd(x, y, 1, kind) for kind in KINDS),
+            ]
+        ),
+    )
+    (mean_q, square_q, pairs_q, kinds), (mean_p, square_p, pairs_p, _) = (
+        expectations(space, x, 1, size) for x, size in zip((q, p), sizes)
+    )
+    ours, theirs = (sentence_averaged(space, x, 1) for x in (q, p))
+    coverage = mean_q @ mean_p
+    expected = [
+        kinds,
+        coverage,
+        coverage,
+        ours @ theirs,
+        square_q + square_p - 2 * coverage,
+        pairs_q + pairs_p - 2 * coverage,
+        ((ours - theirs) ** 2).sum(),
+    ]
     assert found == pytest.approx(expected, abs=EXACT)
 
 
@@ -404,12 +460,7 @@ def test_rates_of_all_pairs_of_samples(n):
     )
     expected = np.sum((a @ (q - p)) ** 2) + floor
     assert chances @ values == pytest.approx(expected, abs=EXACT)
-    found = sum(
-        u * v * coverage_rate(x, y, n)
-        for (x, u), (y, v) in product(
-            every_sample(PAIR, q, 3), every_sample(PAIR, p, 2)
-        )
-    )
+    found = mean_of_pairs(PAIR, q, p, sizes, lambda x, y: coverage_rate(x, y, n))
     assert found == pytest.approx((a @ q) @ (a @ p), abs=EXACT)
 
 

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from models import MODEL, REAL
+from referees.ngram_counts import counted
 from scipy.stats import binom, linregress
 from scripts import frame, script
 
@@ -40,10 +41,6 @@ def small(sources):
     rng = np.random.default_rng(1)
     real = sources.draw(source, 300, rng)
     return source, real, lambda size: sources.draw(source, size, rng)
-
-
-def counted(texts, n):
-    return Counter(tuple(t[i : i + n]) for t in texts for i in range(len(t) - n + 1))
 
 
 @pytest.mark.claim("N12.25")

@@ -166,6 +166,7 @@ def test_jackknife_covers_the_expected_plug_in(oracle):
     assert AROUND[0] <= found <= AROUND[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_a_user")  # thousands of calls
 def test_only_the_jackknife_covers_self_bleu(oracle):
     """Resampled sentences find themselves; without a sentence nothing is repeated."""

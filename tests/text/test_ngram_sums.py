@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus, ngram_sums
 from qdtheory.text.ngram_sums import order_sums, text_ngrams
@@ -36,9 +37,7 @@ def test_spectra_count_small_and_large_counts(monkeypatch, small, n):
     subset, count = codes >> ngram_sums.COUNT_BITS, codes % 2**ngram_sums.COUNT_BITS
     for g in range(-1, 4):
         kept = [x for x, p in zip(texts, side.place) if group[p] != g]
-        every = Counter(
-            tuple(x[i : i + n]) for x in kept for i in range(len(x) - n + 1)
-        )
+        every = counted(kept, n)
         here = subset == g + 1
         told = dict(zip(count[here].tolist(), times[here].tolist()))
         assert told == Counter(every.values())

@@ -1,14 +1,13 @@
 """The noise family and its discrepancies: against curves known in closed form."""
 
-import warnings
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from nltk.translate.bleu_score import sentence_bleu
+from referees.ngram_counts import counted
+from referees.nltk_bleu import nltk_scores, others
 
 import qdtheory as qd
 from qdtheory.text import (
@@ -313,25 +312,19 @@ def reviews():
     return [corpus[40 * k : 40 * (k + 1)] for k in range(3)]
 
 
-def nltk_bleu(candidates, references, n):
-    weights = (1 / n,) * n
-    with warnings.catch_warnings():  # NLTK warns where an order has no match
-        warnings.simplefilter("ignore")
-        return np.mean([sentence_bleu(references, s, weights) for s in candidates])
+def nltk_mean(candidates, references, n):
+    """The mean of NLTK's BLEU-n against all references."""
+    references_of = [references] * len(candidates)
+    return nltk_scores(references_of, candidates, n, None)[:, -1].mean()
 
 
 def nltk_self_bleu(candidates, n):
-    others = [candidates[:i] + candidates[i + 1 :] for i in range(len(candidates))]
-    each = [nltk_bleu([s], r, n) for s, r in zip(candidates, others, strict=True)]
-    return np.mean(each)
+    return nltk_scores(others(candidates), candidates, n, None)[:, -1].mean()
 
 
 def rates(texts, references):
     """CR and NRR of bigrams by hand."""
-    q, p = (
-        Counter(pair for text in corpus for pair in pairwise(text))
-        for corpus in (texts, references)
-    )
+    q, p = counted(texts, 2), counted(references, 2)
     total = q.total()
     cr = sum(count * p[g] for g, count in q.items()) / total / p.total()
     return cr, -sum(count**2 for count in q.values()) / total**2
@@ -345,14 +338,14 @@ def test_bleu_pays_for_the_references_more_than_cr_does(reviews):
         list(add_noise(reviews[1][again], share, length=None))
         for share in (0.0, 0.2, 0.4, 0.6, 0.8)
     ]
-    u = [nltk_bleu(f, references, 2) for f in family]
+    u = [nltk_mean(f, references, 2) for f in family]
     v = [-nltk_self_bleu(f, 2) for f in family]
-    own, level = nltk_bleu(candidates, references, 2), -nltk_self_bleu(candidates, 2)
+    own, level = nltk_mean(candidates, references, 2), -nltk_self_bleu(candidates, 2)
     assert v[0] < level < v[-1]
     drate = np.interp(level, v, u) - own
     # Copies score 1 whatever they are; other real text scores as the candidates do.
     assert u[:3] == pytest.approx([1, 0.8, 0.6], abs=0.01)
-    assert abs(nltk_bleu(third, references, 2) - own) < 0.08 < 0.15 < drate
+    assert abs(nltk_mean(third, references, 2) - own) < 0.08 < 0.15 < drate
 
     u, v = np.transpose([rates(f, references) for f in family])
     own, level = rates(candidates, references)
@@ -365,7 +358,7 @@ def test_bleu_pays_for_the_references_more_than_cr_does(reviews):
 @pytest.mark.parametrize("length", [3, 5, None])
 def test_noise_of_any_length_has_no_bleu(reviews, length):
     noise = list(add_noise(reviews[1], 1.0, length=length))
-    assert nltk_bleu(noise, list(reviews[1]), 3) < 0.01
+    assert nltk_mean(noise, list(reviews[1]), 3) < 0.01
 
 
 @pytest.mark.claim("N10.21")
@@ -418,58 +411,64 @@ def test_highest_coverage_of_long_ngrams():
 # -- bad input -----------------------------------------------------------------------
 
 
+def noisy(texts=("a b",), share=0.5, **options):
+    return add_noise(texts, share, **options)
+
+
+def compared(**options):
+    quality, diversity = cn(1)
+    arguments = {"quality": quality, "diversity": diversity}
+    arguments |= {"candidates": ["a b", "b a"], "references": ["a b", "b b"]}
+    return noise_discrepancy(**(arguments | options))
+
+
+def family(*shares):
+    return noise_family(["a b"], shares=shares)
+
+
+@pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("call", "error", "message"),
     [
-        ({"share": -0.1}, ValueError, "share: expected a number from 0 to 1, got -0.1"),
-        ({"share": 1.5}, ValueError, "got 1.5"),
-        ({"share": float("nan")}, ValueError, "got nan"),
-        ({"share": "half"}, ValueError, "got 'half'"),
-        ({"length": 0}, ValueError, "length: expected 1 or more tokens, or None"),
-        ({"length": 2.5}, ValueError, "got 2.5"),
-        ({"texts": "a b"}, TypeError, "got one str"),
-        ({"texts": []}, ValueError, "at least one sentence"),
+        (lambda: noisy(share=-0.1), ValueError, "a number from 0 to 1, got -0.1"),
+        (lambda: noisy(share=1.5), ValueError, "share: .* got 1.5"),
+        (lambda: noisy(share=float("nan")), ValueError, "got nan"),
+        (lambda: noisy(share="half"), ValueError, "got 'half'"),
+        (
+            lambda: noisy(length=0),
+            ValueError,
+            "length: expected 1 or more tokens, or N",
+        ),
+        (lambda: noisy(length=2.5), ValueError, "got 2.5"),
+        (lambda: noisy("a b"), TypeError, "got one str"),
+        (lambda: noisy([]), ValueError, "at least one sentence"),
+        (lambda: compared(candidates=["a"]), ValueError, "as many .* got 1 and 2"),
+        (
+            lambda: compared(quality_range=0.0),
+            ValueError,
+            "quality_range: expected a p",
+        ),
+        (lambda: compared(quality_range=float("nan")), ValueError, "got nan"),
+        (
+            lambda: compared(quality=lambda c, r: "high"),
+            TypeError,
+            "quality of .* got a str",
+        ),
+        (
+            lambda: compared(diversity=lambda c: float("inf")),
+            ValueError,
+            "finite number, got inf",
+        ),
+        (lambda: compared(references="a b"), TypeError, "got one str"),
+        (lambda: family(0.0, 0.1), ValueError, "from 0 to at most 1, 0.2 among them"),
+        (lambda: family(0.1, 0.2), ValueError, "from 0"),
+        (lambda: family(0.0, 0.2, 0.2), ValueError, "increase"),
+        (lambda: family(0.0, 0.2, 1.2), ValueError, "at most 1"),
+        (lambda: family(0.0, float("nan"), 0.2), ValueError, "increase"),
+        (lambda: family(), ValueError, "increase"),
+        (lambda: highest_coverage(["a b"], 3), ValueError, "no sentence has 3 tokens"),
     ],
 )
-def test_bad_noise(as_a_user, arguments, error, message):
+def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
-        add_noise(**({"texts": ["a b"], "share": 0.5} | arguments))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"candidates": ["a"]}, ValueError, "as many candidates as .* got 1 and 2"),
-        ({"quality_range": 0.0}, ValueError, "quality_range: expected a positive"),
-        ({"quality_range": float("nan")}, ValueError, "got nan"),
-        ({"quality": lambda c, r: "high"}, TypeError, "quality of the .* got a str"),
-        ({"diversity": lambda c: float("inf")}, ValueError, "finite number, got inf"),
-        ({"references": "a b"}, TypeError, "got one str"),
-    ],
-)
-def test_bad_discrepancy(as_a_user, arguments, error, message):
-    good = {"candidates": ["a b", "b a"], "references": ["a b", "b b"]}
-    metrics = dict(zip(("quality", "diversity"), cn(1), strict=True))
-    with pytest.raises(error, match=message):
-        noise_discrepancy(**(metrics | good | arguments))
-
-
-@pytest.mark.parametrize(
-    ("shares", "message"),
-    [
-        ((0.0, 0.1), "from 0 to at most 1, 0.2 among them"),
-        ((0.1, 0.2), "from 0"),
-        ((0.0, 0.2, 0.2), "increase"),
-        ((0.0, 0.2, 1.2), "at most 1"),
-        ((0.0, float("nan"), 0.2), "increase"),
-        ((), "increase"),
-    ],
-)
-def test_bad_family(as_a_user, shares, message):
-    with pytest.raises(ValueError, match=message):
-        noise_family(["a b"], shares=shares)
-
-
-def test_highest_coverage_refuses(as_a_user):
-    with pytest.raises(ValueError, match="no sentence has 3 tokens"):
-        highest_coverage(["a b"], 3)
+        call()

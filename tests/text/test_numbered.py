@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from models import MODEL, REAL
+from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
@@ -36,11 +37,7 @@ def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
             many = np.bincount(found.ngram, found.counts, len(found.keys))
             sizes.update((n, int(x)) for x in many)
     for n in (1, 2, 3):
-        every = Counter(
-            tuple(map(str, x[i : i + n]))
-            for x in [*TEXTS, *REAL]
-            for i in range(len(x) - n + 1)
-        )
+        every = counted([list(map(str, x)) for x in [*TEXTS, *REAL]], n)
         expected = Counter((n, x) for x in every.values())
         assert {k: v for k, v in sizes.items() if k[0] == n} == expected
 

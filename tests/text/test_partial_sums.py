@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import MODEL, REAL
+from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus
 from qdtheory.text.corpus import slices
@@ -18,10 +19,6 @@ from qdtheory.text.partial_sums import Sums, merge, partial_sums
 sentences = st.lists(
     st.lists(st.integers(0, 3), max_size=6), min_size=3, max_size=30
 ).filter(any)
-
-
-def ngrams(sentence, n):
-    return Counter(tuple(sentence[i : i + n]) for i in range(len(sentence) - n + 1))
 
 
 def split(candidates, references, num_parts, **options):
@@ -38,8 +35,8 @@ def split(candidates, references, num_parts, **options):
 
 def sums_by_hand(ours, theirs, n):
     """The sums of `Sums`, with a dictionary for each sentence."""
-    each, known = [ngrams(x, n) for x in ours], [ngrams(x, n) for x in theirs]
-    count, real = sum(each, Counter()), sum(known, Counter())
+    each = [counted([x], n) for x in ours]
+    count, real = counted(ours, n), counted(theirs, n)
     return [
         len(count),
         sum(c * c for c in count.values()),
@@ -63,8 +60,8 @@ def matches_by_hand(ours, others_of, n):
     for k, sentence in enumerate(ours):
         most = Counter()
         for other in others_of(k):
-            most |= ngrams(other, n)
-        found.append((ngrams(sentence, n) & most).total())
+            most |= counted([other], n)
+        found.append((counted([sentence], n) & most).total())
     return found
 
 
@@ -90,7 +87,7 @@ def test_sums_and_matches_are_those_counted_by_hand(ours, theirs, num_groups):
         assert found.totals.references[:, n - 1].T.tolist() == both
         spectra = found.totals.spectra["x"].of(n - 1, num_groups + 1)
         for rest, (counts, times) in zip(rests(ours, group), spectra, strict=True):
-            every = sum((ngrams(x, n) for x in rest), Counter())
+            every = counted(rest, n)
             told = sorted(Counter(every.values()).items())
             assert [*zip(counts.tolist(), times.tolist())] == told
         bleu = np.array(matches_by_hand(ours, lambda k: theirs, n))
@@ -175,8 +172,7 @@ def test_every_part_of_many_texts_has_its_own_ngrams():
     distinct = [part.totals.sums["x"].distinct[:, 0] for part in parts]
     assert sum(map(np.count_nonzero, distinct)) >= 12
     for n in (1, 2, 3):
-        every = set().union(*(ngrams(x, n) for x in MODEL))
-        assert sum(part[n - 1] for part in distinct) == len(every)
+        assert sum(part[n - 1] for part in distinct) == len(counted(MODEL, n))
 
 
 def test_chunks_are_read_one_after_another(monkeypatch):

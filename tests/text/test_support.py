@@ -6,15 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 from models import MODEL, REAL
+from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import groups_seen
 from qdtheory.text.partial_sums import partial_sums
-
-
-def ngrams(sentence, n):
-    return Counter(tuple(sentence[i : i + n]) for i in range(len(sentence) - n + 1))
 
 
 @pytest.mark.parametrize("averaged", [False, True])
@@ -29,8 +26,8 @@ def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
     def told(texts, others, n):
         """Groups that repeat, share, repeat in any way and have n-grams alone."""
         group = random_groups(len(texts), 20).tolist()
-        each = [ngrams(x, n) for x in texts]
-        known = {g for x in others for g in ngrams(x, n)}
+        each = [counted([x], n) for x in texts]
+        known = {*counted(others, n)}
         held = Counter(g for x in each for g in x)
         of_group = [
             sum((x for x, h in zip(each, group) if h == g), Counter())
@@ -107,7 +104,9 @@ def test_one_text_again_and_again_is_far_whatever_is_rare():
 
 
 @pytest.mark.usefixtures("as_a_user")  # hundreds of calls
-@pytest.mark.parametrize("size", [5, 20, 100])
+@pytest.mark.parametrize(
+    "size", [5, *(pytest.param(size, marks=pytest.mark.slow) for size in (20, 100))]
+)
 def test_few_sentences_have_intervals_that_cover_or_none(size):
     """NRR-3 and CR-3 of a law of 30 words: of 200 intervals at most 22 miss, but for
     1e-4; the jackknife alone would cover 1 % at 5 sentences."""
