@@ -17,19 +17,24 @@ from pathlib import Path
 
 from other_pythons import copy_checkout
 
+SECONDS = 1800  # a mistake may make a loop endless
 PYTEST = [sys.executable, "-m", "pytest", "-qx", "--no-header", "--tb=no"]
 
 
 def fails(checkout: Path, options: list[str], *tests: str) -> str | None:
     """The first test to fail, or None."""
     there = [name for name in tests if (checkout / name).exists()]
-    run = subprocess.run(
-        [*PYTEST, *options, *there],
-        cwd=checkout,
-        env=os.environ | {"PYTHONPATH": str(checkout)},
-        capture_output=True,
-        text=True,
-    )
+    try:
+        run = subprocess.run(
+            [*PYTEST, *options, *there],
+            cwd=checkout,
+            env=os.environ | {"PYTHONPATH": str(checkout)},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end after {SECONDS} s"
     if run.returncode in (0, 5):  # passed, or nothing to run
         return None
     lines = run.stdout.splitlines()

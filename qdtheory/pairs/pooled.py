@@ -41,7 +41,7 @@ class PooledPair:
         Kuhn, Gal and Farquhar 2023 for semantic entropy; Li et al. 2020, section 5.2,
         for n-grams.
 
-    Claims: N2.8, N4.4, N9.3, N9.5, N14.12, N25.16, N25.17.
+    Claims: N2.8, N9.3, N9.5, N14.12, N25.16, N25.17.
 
     Example:
         >>> from qdtheory import LL_SE
@@ -156,6 +156,8 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
 
     References:
         Li et al. 2020, section 5.2.
+
+    Claims: N4.4.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
