@@ -274,9 +274,7 @@ def planned(
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
-    tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
-    lowercase: bool = False,
     draws: int | None = None,
 ) -> tuple[Plan, dict[str, Corpus], Corpus]:
     """Check what is to be evaluated, and describe it."""
@@ -287,12 +285,12 @@ def planned(
     check_level(level)
     if draws is not None:
         check_whole("draws", draws)
-    real = as_corpus(references, empty, tokenizer, lowercase)
+    real = as_corpus(references, empty)
     require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
     for name, texts in candidates.items():
         with _named(name):
-            corpora[name] = as_corpus(texts, empty, tokenizer, lowercase)
+            corpora[name] = as_corpus(texts, empty)
             require_comparable(corpora[name], real, max_order, estimator)
             if draws is not None:
                 require_draws(corpora[name], max_order, draws)

@@ -8,6 +8,7 @@ from typing import Any
 from qdtheory.text.tables import BEST, Cell, printable
 from qdtheory.world.packages import required
 
+TITLE = "Quality and diversity"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; color: #1b1b1b; background: #fff }
@@ -25,12 +26,11 @@ svg { max-width: 100%; height: auto; background: #fff }
 """
 
 
-def report_page(report: Any, title: str = "Quality and diversity") -> str:
+def report_page(report: Any) -> str:
     """Lay out a report as a page of HTML: planes, table, warnings and methods.
 
     Args:
         report: a `Report`, from `evaluate`.
-        title: of the page, plain text.
 
     Returns:
         The page, which loads nothing and runs no script.
@@ -56,14 +56,13 @@ def report_page(report: Any, title: str = "Quality and diversity") -> str:
     )
     said = [f"<p class='warning'>{escape(text)}</p>" for text in report.warnings]
     said += [f"<p>{escape(text)}</p>" for text in (report.legend(), *report.pairs)]
-    head = escape(title)
     return "\n".join(
         [
             "<!DOCTYPE html>",
             "<html lang='en'><head><meta charset='utf-8'>",
             "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-            f"<title>{head}</title><style>{STYLE}</style></head><body><main>",
-            f"<h1>{head}</h1>",
+            f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{TITLE}</h1>",
             _figure(report),
             f"<div class='wide'>{_table(report.metrics, report.cells())}</div>",
             *said,
