@@ -17,8 +17,6 @@ from .conditional import (
     pooled_diversity as pooled_diversity,
     transport_bound as transport_bound,
 )
-from .cubic import (
-    CubicCertificate as CubicCertificate,
-)
+from .cubic import CubicCertificate as CubicCertificate
 from .separable import dual_bound as dual_bound
 from .solve import Discrepancy as Discrepancy

@@ -224,8 +224,7 @@ def average_discrepancy(
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
-        at_p = 0.0, 0.0, p
-        return _bounds(*at_p, p, weights, scores, f"{ROOT}.", Prices(w=0.0))
+        return _bounds(p, 0.0, p, weights, scores, f"{ROOT}.", Prices(w=0.0))
     low, high = 0.0, 1.0
     if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
@@ -234,7 +233,7 @@ def average_discrepancy(
         low, high = (middle, high) if model(middle)[1] >= 0 else (low, middle)
     q, _ = model(low)
     w = weight_of(low)
-    gain, price = max(_gain(q, p, weights, scores), 0.0), -1 / w
+    price = -1 / w
     heights = [
         tangent_bound(pair.g, u, price, x) for u, x in zip(scores, q, strict=True)
     ]
@@ -244,8 +243,8 @@ def average_discrepancy(
     bound += rounding(p.size, error_of(pair.g)) * (
         abs(paid) + float(np.abs(heights).max())
     )
-    upper = max(bound, gain) if is_strictly_concave(pair.g) else np.inf
-    return _bounds(gain, upper, q, p, weights, scores, _by(ROOT, upper), Prices(w=w))
+    upper, reason = _if_concave(pair.g, bound, ROOT)
+    return _bounds(q, upper, p, weights, scores, reason, Prices(w=w))
 
 
 def pooled_discrepancy(
@@ -312,9 +311,8 @@ def pooled_discrepancy(
             best, gain = q, found
         if upper - gain <= CLOSED * unit:
             break
-    upper = max(upper, gain) if is_strictly_concave(pair.g) else np.inf
-    prices = Prices(w=-1 / price)
-    return _bounds(gain, upper, best, p, weights, scores, _by(PATH, upper), prices)
+    upper, reason = _if_concave(pair.g, upper, PATH)
+    return _bounds(best, upper, p, weights, scores, reason, Prices(w=-1 / price))
 
 
 def transport_bound(
@@ -384,12 +382,11 @@ def transport_bound(
     # The smallest feasible potentials given these: the bound holds for any.
     condition_potentials = (scores - text_potentials).max(axis=1)
     real = float(conditional_quality(pair, p, p, weights))
-    gain = max(_gain(q, p, weights, scores), 0.0)
     prices = Prices(
         conditions=jnp.asarray(condition_potentials), texts=jnp.asarray(text_potentials)
     )
-    upper = max(float(weights @ condition_potentials) - real, gain)
-    return _bounds(gain, upper, q, p, weights, scores, f"{PROGRAM}.", prices)
+    upper = float(weights @ condition_potentials) - real
+    return _bounds(q, upper, p, weights, scores, f"{PROGRAM}.", prices)
 
 
 # --- Behind them --------------------------------------------------------------------
@@ -428,9 +425,8 @@ def _check_conditional(
 
 
 def _bounds(
-    gain: float,
-    upper: float,
     q: np.ndarray,
+    upper: float,
     p: np.ndarray,
     weights: np.ndarray,
     scores: np.ndarray,
@@ -438,20 +434,23 @@ def _bounds(
     evidence: Prices,
 ) -> Bounds:
     """Bounds on conditional models: certified where they meet, as `seal` has it."""
+    gain = max(_gain(q, p, weights, scores), 0.0)
+    upper = max(upper, gain)  # below the gain by rounding only
     finite = np.isfinite(scores)
     values = np.where(finite, scores, 0.0)
     most = float(weights @ (scores.max(axis=1) - (p * values).sum(axis=1)))
     sizes = float(weights @ ((p + q) * np.abs(values)).sum(axis=1))
-    rounding = 4 * p.size * EPS * sizes
-    met = upper - gain <= max(CERTIFIED * min(np.ptp(scores[finite]), most), rounding)
+    unit, rounding = min(np.ptp(scores[finite]), most), 4 * p.size * EPS * sizes
+    met = upper - gain <= max(CERTIFIED * unit, rounding)
     status = "certified" if met else "lower_bound"
     return Bounds(gain, upper, jnp.asarray(q), status, reason, evidence=evidence)
 
 
-def _by(method: str, upper: float) -> str:
-    """What showed the bounds, and what the upper one rests on."""
-    proof = "proved" if upper < np.inf else "which is not proved"
-    return f"{method}: g is strictly concave, {proof}."
+def _if_concave(g: ScalarFunction, upper: float, method: str) -> tuple[float, str]:
+    """A bound that assumes g to be strictly concave, if that is proved; the reason."""
+    if is_strictly_concave(g):
+        return upper, f"{method}: g is strictly concave, proved."
+    return np.inf, f"{method}: g is strictly concave, which is not proved."
 
 
 def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:

@@ -26,11 +26,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.formulas.posed import Posed
-from qdtheory.formulas.scalar_functions import (
-    ScalarFunction,
-    formula_of,
-    jet_of,
-)
+from qdtheory.formulas.scalar_functions import ScalarFunction, formula_of, jet_of
 from qdtheory.formulas.trees import ball
 from qdtheory.qdisc.bounds import (
     Bounds,

@@ -33,11 +33,7 @@ from qdtheory.qdisc.convex import (
     most_diverse_model,
     values_of,
 )
-from qdtheory.qdisc.duality import (
-    concave_convex_bound,
-    rounding,
-    tangent_bound,
-)
+from qdtheory.qdisc.duality import concave_convex_bound, rounding, tangent_bound
 from qdtheory.qdisc.seal import distinguishable, seal
 from qdtheory.solvers.concavity import look_for_violations
 from qdtheory.solvers.interior_point import (
@@ -58,11 +54,7 @@ from qdtheory.theory.frontier import (
     score_gaps,
     weight_of,
 )
-from qdtheory.world.numbers import (
-    CONTRADICTION,
-    NOISE,
-    TIGHTEST,
-)
+from qdtheory.world.numbers import CONTRADICTION, NOISE, TIGHTEST
 
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
@@ -221,11 +213,7 @@ def _rounding(posed: Posed, q: np.ndarray) -> float:
 
 
 def _dominated_in(
-    posed: Posed,
-    q: np.ndarray,
-    on_modes: np.ndarray,
-    noise: float,
-    price: float,
+    posed: Posed, q: np.ndarray, on_modes: np.ndarray, noise: float, price: float
 ) -> Literal["quality", "diversity"] | None:
     """What P lacks beyond rounding: quality, or diversity at the greatest quality.
 

@@ -18,11 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.formulas.scalar_functions import (
-    ScalarFunction,
-    limits_at_zero,
-    order_of,
-)
+from qdtheory.formulas.scalar_functions import ScalarFunction, limits_at_zero, order_of
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
 MAX_STEPS = 100

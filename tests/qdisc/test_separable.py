@@ -11,12 +11,7 @@ from models import assert_attained, mixtures, oracle
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import CR, LL, jet_of
 from qdtheory.qdisc.certify import separable_interval
-from qdtheory.qdisc.separable import (
-    FLAT,
-    _enclosed,
-    _shape,
-    dual_bound,
-)
+from qdtheory.qdisc.separable import FLAT, _enclosed, _shape, dual_bound
 
 # Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
 SHAPES = (

@@ -11,14 +11,7 @@ from models import assert_attained, exact, mixtures, oracle
 import qdtheory as qd
 from qdtheory.qdisc import tails
 from qdtheory.qdisc.certify import bleu_1_interval
-from qdtheory.qdisc.tails import (
-    _bounded,
-    _phi,
-    _relaxation,
-    _slope,
-    _supports,
-    _tails,
-)
+from qdtheory.qdisc.tails import _bounded, _phi, _relaxation, _slope, _supports, _tails
 
 
 @pytest.mark.claim("N17.9")
