@@ -457,6 +457,7 @@ def test_compatibility_carries_to_texts(vocab_size, lengths, n, pair):
     space = qd.TextSpace(vocab_size=vocab_size, lengths=lengths)
     rng = RNG(13)
     on_texts = qd.pairs.ngram_pair(space, n, pair)
+    assert isinstance(on_texts, qd.pairs.PooledPair)
     p = rng.dirichlet(np.ones(space.num_texts))
     models = rng.dirichlet(np.full(space.num_texts, 0.5), 300)
     models = np.vstack([models, 0.9 * p + 0.1 * models])
