@@ -227,6 +227,9 @@ def _lack(matrix: np.ndarray) -> float:
 
     If a Cholesky factorisation succeeds in floating point, the matrix is within
     (N + 1) EPS times its trace of a positive semidefinite one.
+
+    References:
+        Rump 2006, Verification of positive definiteness, BIT 46, Theorem 2.3.
     """
     size, n = float(np.linalg.norm(matrix)), len(matrix)
     matrix = (matrix + matrix.T) / 2
