@@ -53,6 +53,7 @@ def next_token(model, codes, prefixes=None):
     return {prefix: rows[:, i] for i, prefix in enumerate(seen)}, rows[:, -1]
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N23.4")
 @pytest.mark.parametrize("kind", ["circle", "learned"])
 def test_a_million_texts_have_the_exact_distribution(kind):
