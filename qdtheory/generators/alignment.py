@@ -139,7 +139,7 @@ def forward_kl_optimum(
 def best_of_n(
     q0: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"], n: int
 ) -> Float[np.ndarray, " texts"]:
-    r"""The law of the best of n texts drawn: $\sum_{ties} Q = F^n - F_<^n$.
+    r"""The distribution of the best of n texts: $\sum_{ties} Q = F^n - F_<^n$.
 
     F is the chance that a text scores as much or less, $F_<$ less. Texts that tie
     share in proportion to $Q_0$, as when the first or a random one is taken.

@@ -19,6 +19,9 @@ from qdtheory.generators.transport import sorted_plan
 from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
+# Deviation of the noise that a discriminator sees codes without noise through.
+RESOLUTION = 0.3
+
 
 @dataclass(frozen=True)
 class Elbo(Objective):
@@ -111,15 +114,13 @@ class MatchedCodes(Objective):
 
     Codes without noise are points, which an optimal discriminator always tells from a
     prior with a density: the Jensen-Shannon divergence is log 2 whatever the encoder
-    does. Here the discriminator sees them through noise of a given resolution.
+    does. Here the discriminator sees them through noise of deviation .3.
 
     Args:
         weight: λ, at least 0; 20 in the paper.
-        keep: probability that the decoder sees a token, in (0, 1].
-        resolution: the noise that codes without noise are seen through, positive.
 
     Raises:
-        ValueError: a number is out of range.
+        ValueError: the weight is out of range.
 
     References:
         Makhzani et al. 2015; Cífka et al. 2018, sections 3.2 and 4.
@@ -128,17 +129,13 @@ class MatchedCodes(Objective):
 
     Example:
         >>> MatchedCodes(weight=0.0)
-        MatchedCodes(weight=0.0, keep=1.0, resolution=0.3)
+        MatchedCodes(weight=0.0)
     """
 
     weight: int | float = 20.0
-    keep: int | float = 1.0
-    resolution: int | float = 0.3
 
     def __post_init__(self) -> None:
-        within(keep=self.keep, low=0, high=1, ends="(]")
         within(weight=self.weight, low=0)
-        within(resolution=self.resolution, low=0, ends="()")
 
     def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
         """Remember nothing: the discriminator is optimal at each step."""
@@ -157,13 +154,13 @@ class MatchedCodes(Objective):
 
     def _value(self, model: Autoencoder, space: TextSpace, p: Array) -> Array:
         if model.log_sigma is None:
-            likelihood = _read(model, space, p, self.keep)
-            log_q = model.log_posterior(self.resolution) if self.weight else None
+            likelihood = _read(model, space, p)
+            log_q = model.log_posterior(RESOLUTION)
         else:
             log_q = model.log_posterior()
-            decoded = model.log_decoded(space, model.prior_codes(), self.keep)
+            decoded = model.log_decoded(space, model.prior_codes())
             likelihood = p @ (jnp.exp(log_q) * decoded.T).sum(axis=1)
-        if not self.weight or log_q is None:
+        if not self.weight:
             return likelihood
         w, q = jnp.asarray(model.grid.weights), p @ jnp.exp(log_q)
         log_d = jax.lax.stop_gradient(jnp.log(w) - jnp.log(w + q))
@@ -181,10 +178,9 @@ class TransportedCodes(Objective):
 
     Args:
         weight: λ, at least 0.
-        keep: probability that the decoder sees a token, in (0, 1].
 
     Raises:
-        ValueError: a number is out of range.
+        ValueError: the weight is out of range.
 
     References:
         Zhao et al. 2018 (ARAE); Cífka et al. 2018, section 4.
@@ -199,10 +195,8 @@ class TransportedCodes(Objective):
     """
 
     weight: int | float = 1.0
-    keep: int | float = 1.0
 
     def __post_init__(self) -> None:
-        within(keep=self.keep, low=0, high=1, ends="(]")
         within(weight=self.weight, low=0)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
@@ -213,10 +207,9 @@ class TransportedCodes(Objective):
                 "an ARAE has a learned prior and codes without noise; draw the model "
                 "with learned_prior=True and without sigma"
             )
-        if (dim := model.grid.nodes.shape[1]) > 1:
+        if model.grid.rule == "circle":
             raise ValueError(
-                f"codes must lie on a line, where transport is sorting; got {dim} "
-                "dimensions"
+                "codes must lie on a line, where transport is sorting; got a circle"
             )
         return ()
 
@@ -231,7 +224,7 @@ class TransportedCodes(Objective):
         fixed = jax.lax.stop_gradient((x, y))
         plan = sorted_plan(fixed[0], p, fixed[1], model.grid.weights)
         distance = (plan * jnp.abs(x[:, None] - y)).sum()
-        return _read(model, space, p, self.keep) - self.weight * distance
+        return _read(model, space, p) - self.weight * distance
 
 
 @dataclass(frozen=True)
@@ -295,9 +288,9 @@ AUTOENCODERS: dict[str, AutoencoderSetup] = {
 }
 
 
-def _read(model: Autoencoder, space: TextSpace, p: Array, keep: float) -> Array:
+def _read(model: Autoencoder, space: TextSpace, p: Array) -> Array:
     """The mean log-likelihood of texts given their codes without noise."""
-    return p @ jnp.diagonal(model.log_decoded(space, model.text_codes(), keep))
+    return p @ jnp.diagonal(model.log_decoded(space, model.text_codes()))
 
 
 def _check_autoencoder(model: Any) -> None:

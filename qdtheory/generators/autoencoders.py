@@ -26,13 +26,15 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.generators.latents import LatentGrid, log_posterior, placed
 from qdtheory.generators.tables import num_prefixes, text_log_probabilities
-from qdtheory.world.distributions import Number, check_distribution, check_positive
+from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
 # Two refinements of a grid may change nothing by more than this.
 UNMOVED = 1e-9
+# Hidden units of each network.
+HIDDEN = 16
 
 
 @jax.tree_util.register_dataclass
@@ -46,15 +48,13 @@ class Perceptron(Record):
     outer_biases: Float[ArrayLike, "*models outputs"]
 
     @classmethod
-    def random(
-        cls, key: PRNGKeyArray, inputs: int, hidden: int, outputs: int
-    ) -> "Perceptron":
+    def random(cls, key: PRNGKeyArray, inputs: int, outputs: int) -> "Perceptron":
         """Draw a network whose hidden units bend where a normal prior has its mass."""
         keys = jax.random.split(key, 3)
-        inner = 2 * jax.random.normal(keys[0], (inputs, hidden))
-        places = jax.random.uniform(keys[1], (hidden,), minval=-4, maxval=4)
-        outer = 0.3 * jax.random.normal(keys[2], (inputs + hidden, outputs))
-        return cls(inner, places, outer, jnp.zeros(outputs))
+        inner = 2 * jax.random.normal(keys[0], (inputs, HIDDEN))
+        bends = jax.random.uniform(keys[1], (HIDDEN,), minval=-4, maxval=4)
+        outer = 0.3 * jax.random.normal(keys[2], (inputs + HIDDEN, outputs))
+        return cls(inner, bends, outer, jnp.zeros(outputs))
 
     def __call__(self, x: Float[Array, "rows inputs"]) -> Float[Array, "rows outputs"]:
         """Apply the network to each row."""
@@ -97,7 +97,6 @@ class Autoencoder(Record):
         grid: LatentGrid,
         sigma: Number | None = None,
         *,
-        hidden_size: int = 16,
         learned_prior: bool = False,
     ) -> "Autoencoder":
         """Draw an autoencoder with random codes.
@@ -108,7 +107,6 @@ class Autoencoder(Record):
             grid: the latent space with its prior.
             sigma: the noise to start with, which training keeps on the circle and
                 learns elsewhere; None: codes without noise.
-            hidden_size: number of hidden units of each network.
             learned_prior: whether a network moves the nodes of the grid.
 
         Returns:
@@ -126,7 +124,6 @@ class Autoencoder(Record):
             1.0
         """
         num_rows = len(masked_prefixes(space))
-        check_positive(hidden_size=hidden_size)
         if sigma is not None:
             within(sigma=sigma, low=0, high=100, ends="()")
         keys, dim = jax.random.split(key, 3), grid.nodes.shape[1]
@@ -136,8 +133,8 @@ class Autoencoder(Record):
             shape = () if grid.rule == "circle" else codes.shape
             log_sigma = jnp.full(shape, jnp.log(sigma))
         outputs = (num_rows + 1) * space.vocab_size
-        decoder = Perceptron.random(keys[1], dim, hidden_size, outputs)
-        moved = Perceptron.random(keys[2], dim, hidden_size, dim)
+        decoder = Perceptron.random(keys[1], dim, outputs)
+        moved = Perceptron.random(keys[2], dim, dim)
         return cls(codes, log_sigma, decoder, moved if learned_prior else None, grid)
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
@@ -344,8 +341,7 @@ def latent_report(
         if not change <= UNMOVED:
             raise ValueError(
                 f"the grid is too coarse: {worst} changes by {change:.1e}, more than "
-                f"{UNMOVED:.0e}, when {size} nodes on an axis become "
-                f"{model.grid.size}; take more nodes"
+                f"{UNMOVED:.0e}, when {size} nodes become {model.grid.size}; take more"
             )
         before = after
     return found

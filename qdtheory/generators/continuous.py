@@ -2,7 +2,7 @@ r"""Continuous generators: networks that map latent points to rows of the simple
 
 A continuous generator G turns a latent point z into a row of token probabilities for
 each position and feeds them to the critic as they are; a text is read off by argmax.
-On K equally likely latent points its law is K atoms $G(z_k)$ in the convex hull of
+On K equally likely latent points it gives K atoms $G(z_k)$ in the convex hull of
 the one-hot texts, and $W_1$ between these two weighted sets of points is a linear
 program. So training is quantisation with K equal shares of P: each atom goes to the
 geometric median of its share, mostly between texts, and argmax leaves K texts at most.

@@ -84,8 +84,8 @@ class LogisticDiscriminator:
     Args:
         order: n-grams of up to so many tokens; None for a weight of each prefix, with
             which the optimum is the optimal discriminator.
-        num_steps: steps for each one of the generator, at least 1.
-        learning_rate: 1 maximises a lower bound; below 2 each step ascends.
+        num_steps: steps for each one of the generator, at least 1; each maximises a
+            lower bound.
 
     Raises:
         ValueError: a number is out of range.
@@ -104,17 +104,11 @@ class LogisticDiscriminator:
 
     order: int | None = 2
     num_steps: int = 5
-    learning_rate: float = 1.0
 
     def __post_init__(self) -> None:
         check_positive(num_steps=self.num_steps)
         if self.order is not None:
             check_positive(order=self.order)
-        if not 0 < self.learning_rate < 2:
-            raise ValueError(
-                "learning_rate must be between 0 and 2, beyond which the inner loop "
-                f"may diverge, got {self.learning_rate}"
-            )
 
     def start(self, space: TextSpace, num_positions: int) -> Any:
         """Return weights of 0: D is 1/2."""
@@ -134,8 +128,7 @@ class LogisticDiscriminator:
         def step(_: Array, weights: Array) -> Array:
             d = jax.nn.sigmoid(inputs @ weights)
             slope = jnp.einsum("xl,xlf->f", real * (1 - d) - fake * d, inputs)
-            way = jax.scipy.linalg.cho_solve(factor, slope)
-            return weights + self.learning_rate * way
+            return weights + jax.scipy.linalg.cho_solve(factor, slope)
 
         weights = jax.lax.fori_loop(0, self.num_steps, step, state)
         return inputs @ weights, weights

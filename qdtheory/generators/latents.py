@@ -16,11 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.world.distributions import check_positive
-
 # The normal grid ends at so many standard deviations: beyond lies a mass of 1e-15.
 LIMIT = 8.0
-# Nodes of a grid at most; in two dimensions 2,001 a side would be too many.
+# Nodes of a grid at most.
 MAX_NODES = 100_000
 
 
@@ -30,13 +28,11 @@ class LatentGrid:
 
     Attributes:
         rule: "normal", "Gauss-Hermite" or "circle".
-        size: number of nodes on each axis.
-        dim: number of axes; the circle, in the plane, has one.
+        size: number of nodes.
     """
 
     rule: str
     size: int
-    dim: int = 1
 
     @property
     def nodes(self) -> Float[np.ndarray, "nodes dim"]:
@@ -56,24 +52,23 @@ class LatentGrid:
     def refined(self) -> "LatentGrid":
         """Return the grid with half the distance between nodes."""
         size = 2 * self.size - (self.rule == "normal")
-        return LatentGrid(self.rule, size, self.dim)
+        return LatentGrid(self.rule, size)
 
 
-def normal_grid(size: int, dim: int = 1) -> LatentGrid:
-    r"""Equidistant nodes for the prior N(0, I), the trapezoidal rule on [-8, 8].
+def normal_grid(size: int) -> LatentGrid:
+    r"""Equidistant nodes for the prior N(0, 1), the trapezoidal rule on [-8, 8].
 
     For a posterior of standard deviation $\sigma$ and nodes at distance h the error is
     about $e^{-2 \pi^2 \sigma^2 / h^2}$, so that $h = \sigma$ is enough for 1e-8.
 
     Args:
-        size: number of nodes on each axis, at least 2.
-        dim: number of axes.
+        size: number of nodes, at least 2.
 
     Returns:
         The grid.
 
     Raises:
-        ValueError: a number is out of range.
+        ValueError: the size is out of range.
 
     References:
         Trefethen and Weideman 2014, for the error of the trapezoidal rule.
@@ -85,24 +80,23 @@ def normal_grid(size: int, dim: int = 1) -> LatentGrid:
         >>> float((grid.weights @ grid.nodes[:, 0] ** 4).round(9))
         3.0
     """
-    return _checked(LatentGrid("normal", size, dim))
+    return _checked(LatentGrid("normal", size))
 
 
-def gauss_hermite_grid(size: int, dim: int = 1) -> LatentGrid:
-    """Gauss-Hermite nodes for the prior N(0, I), exact for polynomials.
+def gauss_hermite_grid(size: int) -> LatentGrid:
+    """Gauss-Hermite nodes for the prior N(0, 1), exact for polynomials.
 
     Its nodes reach beyond twice the square root of their number, so that narrow
     posteriors need more of them than in `normal_grid`.
 
     Args:
-        size: number of nodes on each axis, 2 to 350.
-        dim: number of axes.
+        size: number of nodes, 2 to 350.
 
     Returns:
         The grid.
 
     Raises:
-        ValueError: a number is out of range.
+        ValueError: the size is out of range.
 
     Claims: N23.2.
 
@@ -116,7 +110,7 @@ def gauss_hermite_grid(size: int, dim: int = 1) -> LatentGrid:
             f"Gauss-Hermite weights underflow beyond 350 nodes, got {size}; take "
             "normal_grid"
         )
-    return _checked(LatentGrid("Gauss-Hermite", size, dim))
+    return _checked(LatentGrid("Gauss-Hermite", size))
 
 
 def circle_grid(size: int) -> LatentGrid:
@@ -188,14 +182,8 @@ def placed(
 
 
 def _checked(grid: LatentGrid) -> LatentGrid:
-    check_positive(dim=grid.dim)
-    if grid.size < 2:
-        raise ValueError(f"a grid needs at least 2 nodes on an axis, got {grid.size}")
-    if grid.size**grid.dim > MAX_NODES:
-        raise ValueError(
-            f"a grid of {grid.size}^{grid.dim} nodes is too large, {MAX_NODES:,} at "
-            "most; take fewer nodes or dimensions"
-        )
+    if not 2 <= grid.size <= MAX_NODES:
+        raise ValueError(f"a grid needs 2 to {MAX_NODES:,} nodes, got {grid.size:,}")
     return grid
 
 
@@ -212,9 +200,5 @@ def _grid(grid: LatentGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     else:
         x, w = np.polynomial.hermite_e.hermegauss(grid.size)
         log_cells = np.log(w) + x**2 / 2
-    nodes = np.stack(np.meshgrid(*[x] * grid.dim, indexing="ij"), axis=-1)
-    nodes = nodes.reshape(-1, grid.dim)
-    cells = np.stack(np.meshgrid(*[log_cells] * grid.dim, indexing="ij"), axis=-1)
-    log_cells = cells.reshape(-1, grid.dim).sum(axis=1)
-    weights = np.exp(log_cells - (nodes**2).sum(axis=1) / 2)
-    return nodes, weights / weights.sum(), log_cells
+    weights = np.exp(log_cells - x**2 / 2)
+    return x[:, None], weights / weights.sum(), log_cells

@@ -28,8 +28,8 @@ class MarkovModel(Record):
     r"""A Markov model of order 1.
 
     Args:
-        initial: law of the first token, shape (|V|,).
-        transitions: law of the next token after each, one a row, shape (|V|, |V|).
+        initial: distribution of the first token, shape (|V|,).
+        transitions: of the next token after each, one a row, shape (|V|, |V|).
 
     Example:
         >>> model = MarkovModel(np.full(2, 0.5), np.array([[0.75, 0.25], [0.5, 0.5]]))
@@ -92,7 +92,7 @@ def decode_markov(model: MarkovModel, *decoders: TokenDecoder) -> MarkovModel:
 
     Args:
         model: the model.
-        *decoders: applied in order to each law of the next token.
+        *decoders: applied in order to each distribution of the next token.
 
     Returns:
         The decoded model.
@@ -241,14 +241,14 @@ def _checked(model: MarkovModel) -> tuple[Array, Array]:
     start, move = (jnp.asarray(x, float) for x in (model.initial, model.transitions))
     if start.ndim != 1 or move.shape != (start.size, start.size):
         raise ValueError(
-            "a Markov model has an initial law of shape (|V|,) and transitions of "
-            f"shape (|V|, |V|), got {start.shape} and {move.shape}"
+            "a Markov model has an initial distribution of shape (|V|,) and "
+            f"transitions of shape (|V|, |V|), got {start.shape} and {move.shape}"
         )
     if not isinstance(start, Tracer) and not isinstance(move, Tracer):
         rows = np.vstack([start, move])
         if not (rows >= 0).all() or not (abs(rows.sum(axis=1) - 1) <= 1e-10).all():
             raise ValueError(
-                "the initial law and each row of the transitions must be nonnegative "
-                "and sum to 1"
+                "the initial distribution and each row of the transitions must be "
+                "nonnegative and sum to 1"
             )
     return start, move

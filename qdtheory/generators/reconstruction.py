@@ -137,25 +137,18 @@ def greedy_distribution(
     cells between nodes that decode to different texts.
 
     Args:
-        model: an autoencoder with codes on a line or the circle.
+        model: an autoencoder.
         space: the texts.
 
     Returns:
         The distribution, shape (num_texts,), and a bound on its distance from the
         integral over codes in total variation.
 
-    Raises:
-        ValueError: the codes have several dimensions, other than on the circle.
-
     References:
         Cífka et al. 2018, section 5.
 
     Claims: N23.6.
     """
-    if model.grid.dim > 1:
-        raise ValueError(
-            f"the codes must lie on a line or a circle, got {model.grid.dim} dimensions"
-        )
     weights = jnp.asarray(model.grid.weights)
     texts = greedy_texts(model, space, model.prior_codes())
     q = jnp.zeros(space.num_texts).at[texts].add(weights)

@@ -149,7 +149,7 @@ def wasserstein_distance(
             differ, for texts of one length, by linear programming with constraints for
             neighbours only, as the distance is that of a graph. "prefix": the
             number of tokens from the first difference on, where the distance is
-            $\frac12 \sum_l \sum_s |P_l(s) - Q_l(s)|$ with the laws of the first l
+            $\frac12 \sum_l \sum_s |P_l(s) - Q_l(s)|$, over the first l
             tokens; of several lengths, the end of a text is a token.
 
     Returns:

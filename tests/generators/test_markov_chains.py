@@ -98,7 +98,7 @@ def test_bad_input():
     light = MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
     one, size = "a Markov model is for texts of one length, got", "over 2 tokens here, "
     refused(
-        ("shape (|V|,) and transitions", markov_metrics, p, wide, 3),
+        ("shape (|V|,) and transitions of shape", markov_metrics, p, wide, 3),
         ("must be nonnegative and sum to 1", decode_markov, light, TopK(1)),
         ("the models have 2 and 3 tokens", markov_metrics, p, three, 3),
         ("length must be at least 1, got 0", markov_metrics, p, p, 0),

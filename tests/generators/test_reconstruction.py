@@ -100,7 +100,6 @@ def test_bad_input():
     def model_of(change, p=P, space=SPACE, **settings):
         return lambda: reconstruct(replace(MODEL, **change), space, p, **settings)
 
-    plane = Autoencoder.random(jax.random.key(0), SPACE, normal_grid(9, 2))
     lost, short = {"codes": np.full((16, 2), np.nan)}, np.full(8, 1 / 8)
     three = "has 16 codes and 82 outputs, the space needs"
     refused(
@@ -109,6 +108,5 @@ def test_bad_input():
         ("n must lie in 1 .. 4", model_of({}, max_order=5)),
         ("p must have 16 entries, got 8", model_of({}, short)),
         (three, model_of({}, short, qd.TextSpace(2, 3))),
-        ("a line or a circle, got 2 dimensions", greedy_distribution, plane, SPACE),
         ("holds NaN: its training diverged", model_of(lost)),
     )
