@@ -57,20 +57,20 @@ class OrderSums(NamedTuple):
 
 
 def text_ngrams(
-    found: Postings, text: NumberedText, n: int, averaged: bool
+    every: Postings, text: NumberedText, n: int, averaged: bool
 ) -> TextNgrams:
     """Gather what belongs to one text of the n-grams of all texts."""
     last = text.first + text.size
-    kept = np.flatnonzero((found.sentence >= text.first) & (found.sentence < last))
-    posting, sentence = found.ngram[kept], found.sentence[kept] - text.first
-    counts = found.counts[kept].astype(np.int32)
+    kept = np.flatnonzero((every.sentence >= text.first) & (every.sentence < last))
+    posting, sentence = every.ngram[kept], every.sentence[kept] - text.first
+    counts = every.counts[kept].astype(np.int32)
     new, groups = changes(posting), text.groups[sentence]
     starts = np.flatnonzero(new | changes(groups))
     first = np.flatnonzero(new[starts])
     numbers = posting[starts[first]]
 
     def of_all(values: np.ndarray) -> np.ndarray:
-        array = np.zeros(len(found.keys), values.dtype)
+        array = np.zeros(len(every.keys), values.dtype)
         array[numbers] = values
         return array
 
@@ -180,9 +180,9 @@ def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     limit = theirs[ngram] * sizes[1:][group]
     left = counts[ngram] - ours.count_sums.by_group[kept] * size
     loss = np.minimum(counts[ngram], limit) - np.minimum(left, limit)
-    found = np.array([whole[rest] for rest in sizes])
-    found[1:] -= _by_group(group, loss, text.num_groups)
-    return found
+    overlap = np.array([whole[rest] for rest in sizes])
+    overlap[1:] -= _by_group(group, loss, text.num_groups)
+    return overlap
 
 
 def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:

@@ -124,10 +124,10 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         longest = corpus.lengths.max()
         raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")
     keys, size = _keys((corpus.tokens[starts + k] for k in range(n)), corpus.vocab_size)
-    found, order, rank = postings(keys, size, sentence[starts])
+    grouped, order, rank = postings(keys, size, sentence[starts])
     new = np.flatnonzero(changes(rank))
     counts = np.diff(new, append=len(rank))
-    return NgramCounts(n, counts, corpus, starts[order[new]], found)
+    return NgramCounts(n, counts, corpus, starts[order[new]], grouped)
 
 
 def coverage_rate(
@@ -513,12 +513,12 @@ def _totals(
 
 def _values(table: NgramCounts, estimator: Estimator) -> tuple[np.ndarray, np.ndarray]:
     """Values of the postings, and their sums by n-gram."""
-    found = table.postings
+    held = table.postings
     if estimator != "sentence-pairs":
-        return found.counts, table.counts
-    lengths = table.corpus.lengths[found.sentence]
-    values = found.counts / (lengths - table.n + 1)
-    return values, np.add.reduceat(values, found.first)
+        return held.counts, table.counts
+    lengths = table.corpus.lengths[held.sentence]
+    values = held.counts / (lengths - table.n + 1)
+    return values, np.add.reduceat(values, held.first)
 
 
 def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> Any:
@@ -552,8 +552,8 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
     keys, size = next(columns).astype(np.int64), base
     for column in columns:
         if size * base > np.iinfo(np.int64).max:
-            found, order = sorted_keys(keys, size)
-            keys[order] = np.cumsum(changes(found)) - 1
+            ascending, order = sorted_keys(keys, size)
+            keys[order] = np.cumsum(changes(ascending)) - 1
             size = len(keys)
         keys *= base
         keys += column

@@ -300,9 +300,9 @@ def highest_coverage(references: Countable, n: int) -> float:
         0.6666666666666666
     """
     table = ngram_counts(references, n)
-    found = table.postings
-    covered = found.counts * table.frequencies[found.ngram]
-    covered = np.bincount(found.sentence, covered, len(table.corpus))
+    held = table.postings
+    covered = held.counts * table.frequencies[held.ngram]
+    covered = np.bincount(held.sentence, covered, len(table.corpus))
     return float((covered / np.maximum(table.corpus.lengths - n + 1, 1)).max())
 
 

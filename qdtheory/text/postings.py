@@ -93,11 +93,11 @@ def postings_by_order(
         where, keys = where[whole], rank[whole]
         keys *= base
         keys += positions.columns[n][where]
-        found, order, rank = postings(keys, size * base, positions.sentence[where])
-        yield found
-        where, size = where[order], len(found.keys)
+        ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
+        yield ngrams
+        where, size = where[order], len(ngrams.keys)
         if shared:
-            kept = np.flatnonzero((found.num_sentences > 1)[rank])
+            kept = np.flatnonzero((ngrams.num_sentences > 1)[rank])
             where, rank = where[kept], rank[kept]
 
 
@@ -116,8 +116,8 @@ def postings(
     rank = np.cumsum(new)
     rank -= 1
     counts = np.diff(starts, append=len(keys))
-    found = Postings(keys[new], first, rank[starts], sentence[starts], counts)
-    return found, order, rank
+    grouped = Postings(keys[new], first, rank[starts], sentence[starts], counts)
+    return grouped, order, rank
 
 
 def token_sentences(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
