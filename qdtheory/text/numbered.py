@@ -204,9 +204,7 @@ def _positions(
         columns.append(column if order is None else column[order])
     first, *columns, remaining = columns
     num_ids = texts[0].num_ids
-    return Positions(
-        columns, remaining - 1, sentence, num_ids, first.astype(np.int64), num_ids
-    )
+    return Positions(columns, remaining - 1, sentence, num_ids, first, num_ids)
 
 
 def _chunks(

@@ -67,7 +67,7 @@ def positions_of(corpus: Corpus, max_order: int) -> Positions:
         remaining=ends - np.arange(corpus.num_tokens),
         sentence=sentence,
         num_ids=corpus.vocab_size + 1,
-        prefix=np.zeros(corpus.num_tokens, np.int64),
+        prefix=np.zeros(corpus.num_tokens, np.int8),
         num_prefixes=1,
     )
 
@@ -90,7 +90,7 @@ def postings_by_order(
     rank, size = positions.prefix, positions.num_prefixes
     for n in range(max_order):
         whole = np.flatnonzero(positions.remaining[where] > n)
-        where, keys = where[whole], rank[whole]
+        where, keys = where[whole], rank[whole].astype(np.int64, copy=False)
         keys *= base
         keys += positions.columns[n][where]
         ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
