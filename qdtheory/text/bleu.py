@@ -104,8 +104,8 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
     counted = list(postings_by_order(positions_of(corpus, max_order), max_order))
     return References(
         ids=dict(zip(corpus.vocabulary, range(corpus.vocab_size))),
-        keys=tuple(found.keys for found in counted),
-        most=tuple(found.most for found in counted),
+        keys=tuple(order.keys for order in counted),
+        most=tuple(order.most for order in counted),
         lengths=np.unique(corpus.lengths),
     )
 
@@ -162,8 +162,8 @@ def bleu(
     """
     check_smoothing(smoothing)
     check_aggregate(aggregate)
-    found = _against(as_corpus(candidates), references, max_order)
-    return aggregate_bleu(found, smoothing, aggregate)
+    statistics = _against(as_corpus(candidates), references, max_order)
+    return aggregate_bleu(statistics, smoothing, aggregate)
 
 
 def bleu_scores(
@@ -192,8 +192,8 @@ def bleu_scores(
         [[1.0], [1.0]]
     """
     check_smoothing(smoothing)
-    found = _against(as_corpus(candidates), references, max_order)
-    return bleu_of_matches(found, smoothing).T
+    statistics = _against(as_corpus(candidates), references, max_order)
+    return bleu_of_matches(statistics, smoothing).T
 
 
 def self_bleu(
@@ -237,8 +237,8 @@ def self_bleu(
     """
     check_smoothing(smoothing)
     check_aggregate(aggregate)
-    found = _self_matches(as_corpus(candidates), max_order, against)
-    return aggregate_bleu(found, smoothing, aggregate)
+    statistics = _self_matches(as_corpus(candidates), max_order, against)
+    return aggregate_bleu(statistics, smoothing, aggregate)
 
 
 def self_bleu_scores(
@@ -267,17 +267,17 @@ def self_bleu_scores(
         [[1.0], [1.0], [0.0]]
     """
     check_smoothing(smoothing)
-    found = _self_matches(as_corpus(candidates), max_order, against)
-    return bleu_of_matches(found, smoothing).T
+    statistics = _self_matches(as_corpus(candidates), max_order, against)
+    return bleu_of_matches(statistics, smoothing).T
 
 
 def aggregate_bleu(
-    found: Matches, smoothing: Smoothing, aggregate: Aggregate
+    statistics: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
     """BLEU of several candidates in one number for each order."""
     if aggregate == "mean":
-        return bleu_of_matches(found, smoothing).mean(axis=-1)
-    pooled = Matches(*(x.sum(axis=-1) for x in found))
+        return bleu_of_matches(statistics, smoothing).mean(axis=-1)
+    pooled = Matches(*(x.sum(axis=-1) for x in statistics))
     return bleu_of_matches(pooled, smoothing)
 
 

@@ -18,6 +18,7 @@ from qdtheory.world.packages import required
 # What makes Python objects of an array or column: NumPy and pandas, Arrow, Polars.
 TO_LIST = ("tolist", "to_pylist", "to_list")
 TABLE = ("column_names", "columns")
+PLAIN = frozenset((str, int))
 WANTED = "expected a Corpus, a list of strings or a list of token lists"
 
 
@@ -186,6 +187,8 @@ def check_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
         raise TypeError(
             f"{what} {number}: expected a list of tokens, got {type(tokens).__name__}"
         )
+    if PLAIN.issuperset(map(type, tokens)):  # nearly always, and told at once
+        return tokens
     for kind in set(map(type, tokens)):
         if not issubclass(kind, str | Integral):
             raise TypeError(

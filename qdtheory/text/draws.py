@@ -33,7 +33,7 @@ def class_counts(classes: Iterable[Any]) -> Counter[Hashable]:
     return counts
 
 
-def _chance_unseen(n: int, counts: np.ndarray, draws: int) -> np.ndarray:
+def _chance_unseen(n: int | np.ndarray, counts: np.ndarray, draws: int) -> np.ndarray:
     """Chances, shape (draws + 1, classes), that 0, 1, ... of n contain no sample."""
     steps = np.arange(draws)[:, None]
     ratios = np.maximum(n - counts - steps, 0) / (n - steps)
@@ -155,9 +155,7 @@ def pass_at_k(
     _enough(int(n.min()), k)
     if ((c < 0) | (c > n)).any():
         raise ValueError("num_correct: expected numbers from 0 to num_samples")
-    steps = np.arange(k)[:, None]
-    unseen = np.prod(np.maximum(n - c - steps, 0) / (n - steps), axis=0)
-    return float((1 - unseen).mean())
+    return float((1 - _chance_unseen(n, c, k)[-1]).mean())
 
 
 def semantic_entropy(classes: Iterable[Any]) -> float:

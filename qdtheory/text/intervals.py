@@ -145,10 +145,10 @@ def summed_variance(
         >>> print(f"{variance:.3f} {degrees:.3f}")
         5.333 3.200
     """
-    found = [jackknife_variance(values) for values in left_out]
-    variance = sum(x for x, _ in found)
+    estimates = [jackknife_variance(values) for values in left_out]
+    variance = sum(x for x, _ in estimates)
     with np.errstate(invalid="ignore"):  # 0 / 0: no variance, any degrees
-        degrees = variance**2 / sum(x**2 / degrees for x, degrees in found)
+        degrees = variance**2 / sum(x**2 / degrees for x, degrees in estimates)
     return variance, np.where(variance > 0, degrees, np.inf)
 
 

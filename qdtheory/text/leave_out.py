@@ -223,11 +223,11 @@ def _bleus(
     gains = np.zeros((num_orders, num_groups))
     for group, block in enumerate(blocks):
         nearest = closest_length(block.lengths, reference_lengths.values)
-        found = matches(block.bleu, block.lengths, nearest)
-        sums[0, :, group] = bleu_of_matches(found, smoothing).sum(axis=1)
+        counted = matches(block.bleu, block.lengths, nearest)
+        sums[0, :, group] = bleu_of_matches(counted, smoothing).sum(axis=1)
         rank = np.searchsorted(lengths.values, block.lengths)
-        found = matches(block.self_bleu, block.lengths, closest[0, rank])
-        scores = bleu_of_matches(found, smoothing)
+        counted = matches(block.self_bleu, block.lengths, closest[0, rank])
+        scores = bleu_of_matches(counted, smoothing)
         sums[1, :, group] = scores.sum(axis=1)
         if num_groups > 1:
             gains += _gains(block, group, closest[:, rank], scores, smoothing)
@@ -261,9 +261,9 @@ def _gains(
     losing, order, losses = losing[other], order[other], block.losses[other]
     cases = np.union1d(losing, sentence * num_groups + missed)
     sentence, missed = np.divmod(cases, num_groups)
-    found = block.self_bleu[:, sentence].astype(np.int64)
-    found[order, np.searchsorted(cases, losing)] -= losses
+    counted = block.self_bleu[:, sentence].astype(np.int64)
+    counted[order, np.searchsorted(cases, losing)] -= losses
     length, nearest = block.lengths[sentence], closest[missed + 1, sentence]
-    changed = bleu_of_matches(matches(found, length, nearest), smoothing)
+    changed = bleu_of_matches(matches(counted, length, nearest), smoothing)
     changed -= scores[:, sentence]
     return np.array([np.bincount(missed, row, num_groups) for row in changed])

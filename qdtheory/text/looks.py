@@ -167,6 +167,8 @@ def unlike(
         references, where 'A' is not found but for its case: lower-case both
         (lowercase=True)
     """
+    if ours is theirs:  # parts of one corpus
+        return ()
     words, others = (
         [word for word in side if isinstance(word, str)] for side in (ours, theirs)
     )

@@ -17,6 +17,14 @@ SMALL = 256  # counts below have a table
 COUNT_BITS = 40  # of a count in a code, below its subset
 
 
+class Summed(NamedTuple):
+    """Sums over the sentences that have an n-gram: of each group, and of the text."""
+
+    by_group: np.ndarray
+    by_ngram: np.ndarray
+    of_all: np.ndarray  # the same for the n-grams of all texts
+
+
 class TextNgrams(NamedTuple):
     """The n-grams of one order of one text: in its sentences, their groups, and in all.
 
@@ -31,15 +39,11 @@ class TextNgrams(NamedTuple):
     values: np.ndarray
     numbers: np.ndarray  # of each n-gram, its number among those of all texts
     first: np.ndarray  # of each n-gram, its first group
-    total: np.ndarray  # count of each n-gram
-    value: np.ndarray
     ngram: np.ndarray  # for each n-gram of a group its place in `numbers`
     group: np.ndarray
-    group_counts: np.ndarray
-    group_values: np.ndarray
+    count_sums: Summed
+    value_sums: Summed
     most: np.ndarray  # largest count in one sentence, of the n-grams of all texts
-    all_counts: np.ndarray  # counts of the n-grams of all texts
-    all_values: np.ndarray
 
 
 class OrderSums(NamedTuple):
@@ -53,35 +57,35 @@ class OrderSums(NamedTuple):
 
 
 def text_ngrams(
-    found: Postings, text: NumberedText, n: int, averaged: bool
+    every: Postings, text: NumberedText, n: int, averaged: bool
 ) -> TextNgrams:
     """Gather what belongs to one text of the n-grams of all texts."""
     last = text.first + text.size
-    kept = np.flatnonzero((found.sentence >= text.first) & (found.sentence < last))
-    posting, sentence = found.ngram[kept], found.sentence[kept] - text.first
-    counts = found.counts[kept].astype(np.int32)
+    kept = np.flatnonzero((every.sentence >= text.first) & (every.sentence < last))
+    posting, sentence = every.ngram[kept], every.sentence[kept] - text.first
+    counts = every.counts[kept].astype(np.int32)
     new, groups = changes(posting), text.groups[sentence]
     starts = np.flatnonzero(new | changes(groups))
     first = np.flatnonzero(new[starts])
     numbers = posting[starts[first]]
 
     def of_all(values: np.ndarray) -> np.ndarray:
-        array = np.zeros(len(found.keys), values.dtype)
+        array = np.zeros(len(every.keys), values.dtype)
         array[numbers] = values
         return array
 
-    def summed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """By group, by n-gram, and by n-gram of all texts; of integers in 64 bits."""
+    def summed(values: np.ndarray) -> Summed:
+        # Of integers in 64 bits.
         dtype = np.result_type(values, np.int64)
         by_group = np.add.reduceat(values, starts, dtype=dtype)
         by_ngram = np.add.reduceat(by_group, first)
-        return by_group, by_ngram, of_all(by_ngram)
+        return Summed(by_group, by_ngram, of_all(by_ngram))
 
-    values, count_sums = counts, summed(counts)
-    value_sums = count_sums
+    values, count = counts, summed(counts)
+    value = count
     if averaged:
         values = counts / (text.lengths[sentence] - n + 1)
-        value_sums = summed(values)
+        value = summed(values)
     return TextNgrams(
         text=text,
         posting=posting,
@@ -90,15 +94,11 @@ def text_ngrams(
         values=values,
         numbers=numbers,
         first=first,
-        total=count_sums[1],
-        value=value_sums[1],
         ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
         group=groups[starts],
-        group_counts=count_sums[0],
-        group_values=value_sums[0],
+        count_sums=count,
+        value_sums=value,
         most=of_all(np.maximum.reduceat(counts, np.flatnonzero(new))),
-        all_counts=count_sums[2],
-        all_values=value_sums[2],
     )
 
 
@@ -135,7 +135,7 @@ def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
 
 def repeats(ours: TextNgrams) -> list[np.ndarray]:
     """The sums `squares` and `within` of a text, and without each group."""
-    text, value, x = ours.text, ours.value, ours.group_values
+    text, value, x = ours.text, ours.value_sums.by_ngram, ours.value_sums.by_group
     squares = np.square(ours.values, dtype=np.result_type(ours.values, np.int64))
     loss = x * (2 * value[ours.ngram] - x)
     return [
@@ -153,15 +153,19 @@ def _without(
 
 def _common(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     """The sum of products of values of two texts, without each group of the first."""
-    theirs = other.all_values[ours.numbers]
-    loss = ours.group_values * theirs[ours.ngram]
-    return _without((ours.value * theirs).sum(), ours.group, loss, ours.text)
+    theirs = other.value_sums.of_all[ours.numbers]
+    loss = ours.value_sums.by_group * theirs[ours.ngram]
+    whole = (ours.value_sums.by_ngram * theirs).sum()
+    return _without(whole, ours.group, loss, ours.text)
 
 
 def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
     text, size = ours.text, other.text.size
-    theirs, counts = other.all_counts[ours.numbers], ours.total * size
+    theirs, counts = (
+        other.count_sums.of_all[ours.numbers],
+        ours.count_sums.by_ngram * size,
+    )
     shared = theirs > 0
     sizes = text.size - np.append(0, np.diff(text.bounds))
     # Groups have at most two sizes.
@@ -174,11 +178,11 @@ def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     kept = np.flatnonzero(shared[ours.ngram])
     ngram, group = ours.ngram[kept], ours.group[kept]
     limit = theirs[ngram] * sizes[1:][group]
-    left = counts[ngram] - ours.group_counts[kept] * size
+    left = counts[ngram] - ours.count_sums.by_group[kept] * size
     loss = np.minimum(counts[ngram], limit) - np.minimum(left, limit)
-    found = np.array([whole[rest] for rest in sizes])
-    found[1:] -= _by_group(group, loss, text.num_groups)
-    return found
+    overlap = np.array([whole[rest] for rest in sizes])
+    overlap[1:] -= _by_group(group, loss, text.num_groups)
+    return overlap
 
 
 def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
@@ -188,14 +192,15 @@ def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
     n-grams have, are told by a table, the others by a sort.
     """
     num_groups = ours.text.num_groups
-    total, before = ours.total, ours.total[ours.ngram]
+    total = ours.count_sums.by_ngram
+    before = total[ours.ngram]
     subset = ours.group.astype(np.int64) + 1
     table, codes, numbers = _tallied(np.zeros_like(total), total, num_groups)
     table[1:] = table[0]
     subsets = np.arange(num_groups + 1)
     every = [(subsets[:, None] << COUNT_BITS | codes).ravel()]
     many = [np.tile(numbers, len(subsets))]
-    for sign, changed in ((-1, before), (1, before - ours.group_counts)):
+    for sign, changed in ((-1, before), (1, before - ours.count_sums.by_group)):
         own, codes, numbers = _tallied(subset, changed, num_groups)
         table += sign * own
         every.append(codes)

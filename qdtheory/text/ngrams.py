@@ -20,6 +20,7 @@ n-grams, $T_s = 0$, and does not contribute.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import repeat
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -30,7 +31,13 @@ from jaxtyping import Float, Int
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
 from qdtheory.text.looks import tell, unlike
-from qdtheory.text.postings import Postings, changes, postings, token_sentences
+from qdtheory.text.postings import (
+    Postings,
+    changes,
+    postings,
+    sorted_keys,
+    token_sentences,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,9 +45,10 @@ class NgramCounts:
     """The distinct n-grams of a corpus with their counts.
 
     Attributes:
-        ngrams: token ids, one row per n-gram, in lexicographic order.
-        counts: number of occurrences of each.
+        n: the order.
+        counts: number of occurrences of each, in lexicographic order.
         corpus: the sentences counted.
+        starts: the position of the first occurrence of each among the corpus's tokens.
         postings: the counts in each sentence.
 
     Example:
@@ -51,20 +59,21 @@ class NgramCounts:
         ([[0, 1], [1, 0]], [2, 2])
     """
 
-    ngrams: Int[np.ndarray, "distinct n"]
+    n: int
     counts: Int[np.ndarray, " distinct"]
     corpus: Corpus
+    starts: Int[np.ndarray, " distinct"]
     postings: Postings
+
+    @cached_property
+    def ngrams(self) -> Int[np.ndarray, "distinct n"]:
+        """Token ids, one row per n-gram."""
+        return self.corpus.tokens[self.starts[:, None] + np.arange(self.n)]
 
     @property
     def vocabulary(self) -> tuple[Token, ...]:
         """The token of each id."""
         return self.corpus.vocabulary
-
-    @property
-    def n(self) -> int:
-        """The order."""
-        return self.ngrams.shape[1]
 
     @property
     def total(self) -> int:
@@ -115,10 +124,10 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         longest = corpus.lengths.max()
         raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")
     keys, size = _keys((corpus.tokens[starts + k] for k in range(n)), corpus.vocab_size)
-    found, order, rank = postings(keys, size, sentence[starts])
+    grouped, order, rank = postings(keys, size, sentence[starts])
     new = np.flatnonzero(changes(rank))
-    ngrams = corpus.tokens[starts[order[new]][:, None] + np.arange(n)]
-    return NgramCounts(ngrams, np.diff(new, append=len(rank)), corpus, found)
+    counts = np.diff(new, append=len(rank))
+    return NgramCounts(n, counts, corpus, starts[order[new]], grouped)
 
 
 def coverage_rate(
@@ -504,12 +513,12 @@ def _totals(
 
 def _values(table: NgramCounts, estimator: Estimator) -> tuple[np.ndarray, np.ndarray]:
     """Values of the postings, and their sums by n-gram."""
-    found = table.postings
+    held = table.postings
     if estimator != "sentence-pairs":
-        return found.counts, table.counts
-    lengths = table.corpus.lengths[found.sentence]
-    values = found.counts / (lengths - table.n + 1)
-    return values, np.add.reduceat(values, found.first)
+        return held.counts, table.counts
+    lengths = table.corpus.lengths[held.sentence]
+    values = held.counts / (lengths - table.n + 1)
+    return values, np.add.reduceat(values, held.first)
 
 
 def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> Any:
@@ -543,8 +552,9 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
     keys, size = next(columns).astype(np.int64), base
     for column in columns:
         if size * base > np.iinfo(np.int64).max:
-            ranks, keys = np.unique(keys, return_inverse=True)
-            size = len(ranks)
+            ascending, order = sorted_keys(keys, size)
+            keys[order] = np.cumsum(changes(ascending)) - 1
+            size = len(keys)
         keys *= base
         keys += column
         size *= base
@@ -557,7 +567,10 @@ def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarra
     ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
     unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
     renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
-    columns = np.concatenate([renamed[q.ngrams], p.ngrams]).T
+    columns = (
+        np.append(renamed[q.corpus.tokens[q.starts + k]], p.corpus.tokens[p.starts + k])
+        for k in range(q.n)
+    )
     # The keys of p are ascending.
     ours, theirs = np.split(_keys(columns, unknown + 1)[0], [len(q.counts)])
     index = np.searchsorted(theirs, ours)

@@ -236,20 +236,14 @@ def noise_discrepancy(
             _number(diversity(texts), f"diversity of {name}"),
         )
 
-    own = measured(candidates, "the candidates")
+    own_quality, own_diversity = measured(candidates, "the candidates")
+    shares = family.shares
     u, v = np.transpose(
         [
             measured(corpus, f"noise with share {share:g}")
-            for share, corpus in zip(family.shares, family.corpora, strict=True)
+            for share, corpus in zip(shares, family.corpora, strict=True)
         ]
     )
-    return _compared(family.shares, u, v, *own, quality_range)
-
-
-def _compared(
-    shares, u, v, own_quality, own_diversity, quality_range
-) -> NoiseDiscrepancy:
-    """Compare the candidates with the curve, in each of the units."""
     best = _quality_at(v, u, own_diversity)
     qdisc = None if best is None else best - own_quality
     units = {
@@ -257,6 +251,17 @@ def _compared(
         "self_ratio": own_quality,
         "ref_ratio": float(u[0] - u[shares == REF_SHARE].item()),
     }
+    ratios = {
+        name: None if qdisc is None or unit <= 0 else qdisc / unit
+        for name, unit in units.items()
+    }
+    lacking = [name for name, unit in units.items() if unit <= 0]
+    reason = f"no {' and no '.join(lacking)}: its unit is not positive"
+    if qdisc is None:
+        reason = (
+            f"the candidates' diversity {own_diversity:.6g} is outside the curve's, "
+            f"{v.min():.6g} to {v.max():.6g}"
+        )
     return NoiseDiscrepancy(
         shares=shares,
         quality=u,
@@ -264,11 +269,8 @@ def _compared(
         candidate_quality=own_quality,
         candidate_diversity=own_diversity,
         qdisc=qdisc,
-        reason=_reason(v, own_diversity, qdisc, units),
-        **{
-            name: None if qdisc is None or unit <= 0 else qdisc / unit
-            for name, unit in units.items()
-        },
+        reason=reason if qdisc is None or lacking else None,
+        **ratios,
     )
 
 
@@ -298,9 +300,9 @@ def highest_coverage(references: Countable, n: int) -> float:
         0.6666666666666666
     """
     table = ngram_counts(references, n)
-    found = table.postings
-    covered = found.counts * table.frequencies[found.ngram]
-    covered = np.bincount(found.sentence, covered, len(table.corpus))
+    held = table.postings
+    covered = held.counts * table.frequencies[held.ngram]
+    covered = np.bincount(held.sentence, covered, len(table.corpus))
     return float((covered / np.maximum(table.corpus.lengths - n + 1, 1)).max())
 
 
@@ -308,26 +310,14 @@ def _quality_at(
     v: Float[np.ndarray, " shares"], u: Float[np.ndarray, " shares"], level: float
 ) -> float | None:
     """Greatest U at which the piecewise linear curve attains this V, or None."""
-    found = [
+    values = [
         np.interp(level, v[[i, j]], u[[i, j]])
         for i, j in [
             (k, k + 1) if v[k] <= v[k + 1] else (k + 1, k) for k in range(len(v) - 1)
         ]
         if v[i] <= level <= v[j]
     ]
-    return float(max(found)) if found else None
-
-
-def _reason(v, level, qdisc, units) -> str | None:
-    if qdisc is None:
-        return (
-            f"the candidates' diversity {level:.6g} is outside the curve's, "
-            f"{v.min():.6g} to {v.max():.6g}"
-        )
-    lacking = [name for name, unit in units.items() if unit <= 0]
-    if lacking:
-        return f"no {' and no '.join(lacking)}: its unit is not positive"
-    return None
+    return float(max(values)) if values else None
 
 
 def _number(value: float, name: str) -> float:

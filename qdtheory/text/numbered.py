@@ -80,14 +80,14 @@ def number_texts(
     size = 1 + max(int(x.max(initial=0)) for x in ids)
     groups = [min(num_groups, len(corpus)) for corpus in corpora]
     firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
-    sides = [
-        _side(*each, size, seed)
+    texts = [
+        _numbered(*each, size, seed)
         for each in zip(corpora, ids, firsts, groups, strict=False)
     ]
-    return dict(zip([*candidates, REFERENCES], sides))
+    return dict(zip([*candidates, REFERENCES], texts))
 
 
-def _side(
+def _numbered(
     corpus: Corpus,
     ids: np.ndarray,
     first: int,
@@ -122,13 +122,13 @@ def _side(
 
 
 def ngrams_of(
-    sides: Sequence[NumberedText], max_order: int, part: int, num_parts: int
+    texts: Sequence[NumberedText], max_order: int, part: int, num_parts: int
 ) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
-    chosen = None if num_parts == 1 else _dealt(sides[0].num_ids, part, num_parts)
-    yield _words(sides, None if chosen is None else chosen[0] == 0)
+    chosen = None if num_parts == 1 else _dealt(texts[0].num_ids, part, num_parts)
+    yield _words(texts, None if chosen is None else chosen[0] == 0)
     if max_order > 1:
-        positions = _positions(sides, max_order, chosen)
+        positions = _positions(texts, max_order, chosen)
         yield from postings_by_order(positions, max_order - 1)
 
 
@@ -147,42 +147,42 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
     return first.astype(np.uint16), two.astype(np.uint16)
 
 
-def _words(sides: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
+def _words(texts: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
     """Group the chosen words, or all.
 
-    A word may be in most sentences, and all its runs are in one part: they are made a
-    chunk at a time, from few bytes each.
+    A word may be in most sentences, and all its postings are in one part: they are made
+    a chunk at a time, from few bytes each.
     """
-    last = sides[-1].first + sides[-1].size
+    last = texts[-1].first + texts[-1].size
     bits = last.bit_length()
     keys, times = [], []
-    for side in sides:
-        wanted = None if chosen is None else chosen[side.ids]
-        for start, chunk in slices(side.corpus):
-            place = side.place[start : start + len(chunk)]
+    for text in texts:
+        wanted = None if chosen is None else chosen[text.ids]
+        for start, chunk in slices(text.corpus):
+            place = text.place[start : start + len(chunk)]
             if wanted is None:
-                tokens, owner = chunk.tokens, np.repeat(place, chunk.lengths)
+                tokens, sentence = chunk.tokens, np.repeat(place, chunk.lengths)
             else:
                 kept = np.flatnonzero(wanted[chunk.tokens])
-                tokens, owner = chunk.tokens[kept], place[_sentence(chunk, kept)]
-            tokens = side.ids[tokens]
-            found = np.unique(
-                tokens.astype(np.int64) << bits | owner, return_counts=True
+                tokens, sentence = chunk.tokens[kept], place[_sentence(chunk, kept)]
+            tokens = text.ids[tokens]
+            counted = np.unique(
+                tokens.astype(np.int64) << bits | sentence, return_counts=True
             )
-            keys.append(found[0])
-            times.append(found[1].astype(np.int32))
-    keys, order = sorted_keys(np.concatenate(keys), sides[0].num_ids << bits)
+            keys.append(counted[0])
+            times.append(counted[1].astype(np.int32))
+    keys, order = sorted_keys(np.concatenate(keys), texts[0].num_ids << bits)
     times = np.concatenate(times)[order]
     del order
-    owner = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
+    sentence = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
     keys >>= bits
     new = changes(keys)
-    which = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return Postings(keys[new], np.flatnonzero(new), which, owner, times)
+    ngram = np.cumsum(new, dtype=np.int32) - np.int32(1)
+    return Postings(keys[new], np.flatnonzero(new), ngram, sentence, times)
 
 
 def _positions(
-    sides: Sequence[NumberedText],
+    texts: Sequence[NumberedText],
     max_order: int,
     chosen: tuple[np.ndarray, np.ndarray] | None,
 ) -> Positions:
@@ -190,31 +190,29 @@ def _positions(
 
     They stand sentence after sentence.
     """
-    chunks = (x for side in sides for x in _chunks(side, max_order, chosen))
+    chunks = (x for text in texts for x in _chunks(text, max_order, chosen))
     rows = [*map(list, zip(*chunks))]
-    owner = np.concatenate(rows.pop())
+    sentence = np.concatenate(rows.pop())
     order = None
-    if (owner[1:] < owner[:-1]).any():
-        last = sides[-1]
-        _, order = sorted_keys(owner.astype(np.int64), last.first + last.size)
-        owner = owner[order]
+    if (sentence[1:] < sentence[:-1]).any():
+        last = texts[-1]
+        _, order = sorted_keys(sentence.astype(np.int64), last.first + last.size)
+        sentence = sentence[order]
     columns = []
     while rows:  # what is joined is let go of
         column = np.concatenate(rows.pop(0))
         columns.append(column if order is None else column[order])
     first, *columns, remaining = columns
-    num_ids = sides[0].num_ids
-    return Positions(
-        columns, remaining - 1, owner, num_ids, first.astype(np.int64), num_ids
-    )
+    num_ids = texts[0].num_ids
+    return Positions(columns, remaining - 1, sentence, num_ids, first, num_ids)
 
 
 def _chunks(
-    side: NumberedText, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
+    text: NumberedText, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
 ) -> Iterator[tuple[np.ndarray, ...]]:
     """Columns of tokens, how many are left up to the order, and the sentence."""
-    first, second = (None, None) if chosen is None else (x[side.ids] for x in chosen)
-    for start, chunk in slices(side.corpus):
+    first, second = (None, None) if chosen is None else (x[text.ids] for x in chosen)
+    for start, chunk in slices(text.corpus):
         tokens = chunk.tokens
         if first is None or second is None:
             kept = np.arange(len(tokens))
@@ -226,9 +224,9 @@ def _chunks(
         left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
         padded = np.append(tokens, np.zeros(max_order, tokens.dtype))
         yield (
-            *(side.ids[padded[n:][kept]] for n in range(max_order)),
+            *(text.ids[padded[n:][kept]] for n in range(max_order)),
             left.astype(np.min_scalar_type(max_order)),
-            side.place[start:][sentence],
+            text.place[start:][sentence],
         )
 
 

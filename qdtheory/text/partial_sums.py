@@ -179,12 +179,12 @@ def count(
     *names, _ = texts
     *ours, real = texts.values()
     references, per_order = [], []
-    for n, found in enumerate(ngrams_of([*ours, real], max_order, part, num_parts), 1):
+    for n, ngrams in enumerate(ngrams_of([*ours, real], max_order, part, num_parts), 1):
         step(f"Counting n-grams of order {n}")
-        known = text_ngrams(found, real, n, averaged)
+        known = text_ngrams(ngrams, real, n, averaged)
         references.append(repeats(known))
         per_order.append(
-            [order_sums(text_ngrams(found, x, n, averaged), known) for x in ours]
+            [order_sums(text_ngrams(ngrams, x, n, averaged), known) for x in ours]
         )
     added = dict(zip(names, map(list, zip(*per_order))))
     totals = CorpusSums(

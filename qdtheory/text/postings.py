@@ -67,7 +67,7 @@ def positions_of(corpus: Corpus, max_order: int) -> Positions:
         remaining=ends - np.arange(corpus.num_tokens),
         sentence=sentence,
         num_ids=corpus.vocab_size + 1,
-        prefix=np.zeros(corpus.num_tokens, np.int64),
+        prefix=np.zeros(corpus.num_tokens, np.int8),
         num_prefixes=1,
     )
 
@@ -90,14 +90,14 @@ def postings_by_order(
     rank, size = positions.prefix, positions.num_prefixes
     for n in range(max_order):
         whole = np.flatnonzero(positions.remaining[where] > n)
-        where, keys = where[whole], rank[whole]
+        where, keys = where[whole], rank[whole].astype(np.int64, copy=False)
         keys *= base
         keys += positions.columns[n][where]
-        found, order, rank = postings(keys, size * base, positions.sentence[where])
-        yield found
-        where, size = where[order], len(found.keys)
+        ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
+        yield ngrams
+        where, size = where[order], len(ngrams.keys)
         if shared:
-            kept = np.flatnonzero((found.num_sentences > 1)[rank])
+            kept = np.flatnonzero((ngrams.num_sentences > 1)[rank])
             where, rank = where[kept], rank[kept]
 
 
@@ -116,8 +116,8 @@ def postings(
     rank = np.cumsum(new)
     rank -= 1
     counts = np.diff(starts, append=len(keys))
-    found = Postings(keys[new], first, rank[starts], sentence[starts], counts)
-    return found, order, rank
+    grouped = Postings(keys[new], first, rank[starts], sentence[starts], counts)
+    return grouped, order, rank
 
 
 def token_sentences(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:

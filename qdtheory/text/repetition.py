@@ -73,9 +73,9 @@ def self_repetition(candidates: Countable, n: int = MAX_ORDER) -> float:
         0.693147
     """
     table = ngram_counts(candidates, n)
-    found = table.postings
-    others = found.num_sentences[found.ngram] - 1
-    others = np.bincount(found.sentence, others, len(table.corpus))
+    held = table.postings
+    others = held.num_sentences[held.ngram] - 1
+    others = np.bincount(held.sentence, others, len(table.corpus))
     return float(np.log1p(others).mean())
 
 

@@ -75,8 +75,8 @@ def _lost(
 
     Let f be the first of the sentences by their counts. Any other sentence can only
     miss the group of f. Then it is clipped at the largest count outside this group,
-    itself left out. f misses the group of the first of the others. The runs are those
-    above the third largest count of a group, which remains in any case.
+    itself left out. f misses the group of the first of the others. The postings are
+    those above the third largest count of a group, which remains in any case.
     """
     new = changes(which)
     first, which = np.flatnonzero(new), np.cumsum(new) - 1
