@@ -113,6 +113,7 @@ def geometric_median(points, weights):
     return min(inside, *map(loss, points))
 
 
+@pytest.mark.slow
 @pytest.mark.claim("N22.12")
 def test_training_ends_at_k_medians():
     """Four texts and two atoms of half the mass: all ways to share the texts."""

@@ -113,7 +113,7 @@ def test_kl_never_rises_along_the_flow_with_an_optimal_discriminator(rng, name):
     size = 6
     starts = np.exp(rng.normal(scale=2, size=(1000, 2, size)))
     q, p = np.moveaxis(starts / starts.sum(axis=-1, keepdims=True), 1, 0)
-    rho = REWARDS[name].of_discriminator
+    rho = jax.jit(REWARDS[name].of_discriminator)
 
     def rate(q):
         rewards = np.asarray(rho(p / (p + q)))
