@@ -171,7 +171,6 @@ def test_what_every_bound_asks_for(of, pair):
         (SUM, qd.KernelPair(np.eye(3)), 3, TypeError, "a diversity that sums g"),
         (SUM, qd.CR_NRR, 300, ValueError, "256 texts at most, got 300"),
     ],
-    ids=str,
 )
 def test_what_one_bound_does_not_take(of, pair, size, error, words):
     p = np.arange(1.0, size + 1)
