@@ -32,7 +32,9 @@ PERMITTED = (
     *(ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.comprehension),
     *(ast.Slice, ast.expr_context),
 )
-BUILTINS = {"int": int, "len": len, "map": map, "range": range, "tuple": tuple}
+# NumPy's own code imports in the name of its caller; an expression cannot name this.
+BUILTINS = {"__import__": __import__, "int": int, "len": len, "map": map}
+BUILTINS |= {"range": range, "tuple": tuple}
 
 
 def grader(exercise: str, mistake: dict[str, Any] | None = None) -> Grader:

@@ -1,5 +1,8 @@
 """Wrong answers are refused, and mistakes that many make recognised, with a reason."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -33,6 +36,13 @@ def test_nothing_is_no_attempt_and_a_wrong_answer_is_refused(exercise, capsys):
 def test_an_unknown_exercise_is_named_with_those_there_are():
     with pytest.raises(ValueError, match=r"no exercise '99.1'; there are: 01.0, 01.1"):
         check("99.1", None)
+
+
+def test_numpy_imports_at_its_first_call_where_an_expression_calls_it():
+    # In this process it has imported all.
+    code = "from qdtheory.course.exercises import evaluated; "
+    code += "evaluated('(lambda x: x.mean())(np.ones(2))')"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # What a reader might type, and what is said: first some mistakes that many make.
