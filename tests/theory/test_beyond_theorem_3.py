@@ -341,15 +341,15 @@ def test_no_model_beats_any_p_in_x_minus_x_squared():
 # f falls within 1e-4 of .37037037 only, between the points of the grid.
 NARROW = "x - 1e-5*exp(-((10000*x - 3703.7037)**2))"
 DRAWN_FOR = {
-    "formulas": qd.SeparablePair(qd.Expression(NARROW), qd.formulas.NRR),
-    "code": qd.SeparablePair(lambda x: x * (1.2 - x), lambda x: -(x**2)),
+    "formulas": (qd.Expression(NARROW), qd.formulas.NRR),
+    "code": (lambda x: x * (1.2 - x), lambda x: -(x**2)),
 }
 
 
 @pytest.mark.parametrize("num_texts", [2, 3, 9])
 @pytest.mark.parametrize("name", DRAWN_FOR)
 def test_every_p_is_an_interior_distribution(name, num_texts):
-    functions = read_functions(DRAWN_FOR[name])
+    functions = read_functions(*DRAWN_FOR[name])
     points = list(likely_points(functions, num_texts))
     again = list(likely_points(functions, num_texts))
     np.testing.assert_array_equal(points, again)
@@ -364,9 +364,9 @@ def test_every_p_is_an_interior_distribution(name, num_texts):
 
 
 def test_a_text_lies_where_f_falls():
-    points = list(likely_points(read_functions(DRAWN_FOR["formulas"]), 4))
+    points = list(likely_points(read_functions(*DRAWN_FOR["formulas"]), 4))
     assert np.min(np.abs(np.array(points) - 0.37037)) < 1e-4
-    first = list(islice(likely_points(read_functions(DRAWN_FOR["code"]), 4), 32))
+    first = list(islice(likely_points(read_functions(*DRAWN_FOR["code"]), 4), 32))
     assert all(p.max() > 0.6 or p[0] >= 0.6 for p in first)
 
 
