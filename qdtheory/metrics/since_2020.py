@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import entr
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.world.distributions import (
     Number,
@@ -44,13 +44,6 @@ def chance_seen(x: Float[ArrayLike, "..."], k: int) -> Float[Array, "..."]:
     certain = x >= 1
     unseen = k * jnp.log1p(-jnp.where(certain, 0.0, x))
     return jnp.where(certain, 1.0, -jnp.expm1(unseen))
-
-
-def class_distribution(
-    q: Float[ArrayLike, " texts"], classes: Int[ArrayLike, " texts"], num_classes: int
-) -> Float[Array, " classes"]:
-    """Add up the probabilities of the texts of each class, 0 to num_classes - 1."""
-    return jnp.zeros(num_classes).at[jnp.asarray(classes)].add(jnp.asarray(q))
 
 
 def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Float[Array, ""]:

@@ -12,7 +12,6 @@ from scipy.linalg import logm
 import qdtheory as qd
 from qdtheory.metrics.since_2020 import (
     chance_seen,
-    class_distribution,
     compression_table,
     density_matrix,
     features_of,
@@ -76,11 +75,6 @@ def test_a_rare_outcome_keeps_its_digits_and_its_slope():
     assert float(chance_seen(1e-12, 10)) == pytest.approx(1e-11, rel=1e-10)
     slopes = jax.vmap(jax.grad(lambda x: chance_seen(x, 3)))(np.array([0, 0.5, 1.0]))
     np.testing.assert_allclose(slopes, [3, 0.75, 0], atol=1e-15)
-
-
-def test_class_distribution_adds_up():
-    found = class_distribution(Q, np.array([1, 0, 1, 1]), 2)
-    np.testing.assert_allclose(found, [0.3, 0.7], atol=1e-15)
 
 
 # -- compression ---------------------------------------------------------------------
