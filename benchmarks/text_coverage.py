@@ -13,6 +13,7 @@ per cent, and in brackets how many of a hundred runs give an interval, where not
 "rare" if fewer than five do, "none" if none does; "!" marks what is three standard
 errors below 95. Then how often an interval that is rare misses, and how often a
 candidate is said to depend on the references, if a share of it is copied from them.
+Last, which intervals cover least if a hundredth of all sentences repeat one word.
 """
 
 import sys
@@ -29,6 +30,7 @@ ORDERS = 1, 2, 3, 4
 MIXED = {"same": 0, "near": 0.03, "far": 0.3}
 RARE = 0.05
 COPIED = 0, 0.01, 0.05, 0.1, 0.49
+REPEATING = 0.01
 RUNS, EVERY, FRESH = {200: 400, 2000: 240}, {200: 1, 2000: 2}, 20
 
 
@@ -166,6 +168,28 @@ def told(size: int, share: float, repeats: int) -> float:
     return found / repeats
 
 
+def repeating(size: int, rng: np.random.Generator) -> text.Corpus:
+    """Sentences of the source, a few of which are one word over and over."""
+    drawn = SOURCE.draw(size, rng)
+    rows = drawn.tokens.reshape(size, LENGTH).copy()
+    rows[rng.random(size) < REPEATING] = 0
+    return text.Corpus(rows.ravel(), drawn.offsets, drawn.vocabulary)
+
+
+def rarest(size: int, repeats: int) -> str:
+    """The rates that cover least, where a few sentences decide them."""
+    runs: dict[str, list] = {}
+    for run in range(repeats):
+        rng = np.random.default_rng([3, size, run])
+        real, ours = repeating(size, rng), repeating(size, rng)
+        for metric, i in text.evaluate({"x": ours}, real)["x"].items():
+            if metric.startswith(("CR", "NRR", "CND")):
+                runs.setdefault(metric, []).append((i.value, i.low, i.high, np.nan))
+    shares = [(*covered(found, metric), metric) for metric, found in runs.items()]
+    least = sorted((x, metric) for x, given, _, metric in shares if given > 0.5)
+    return ", ".join(f"{metric} {x:.0%}" for x, metric in least[:4])
+
+
 def main() -> None:
     share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     found: dict[tuple[int, int], dict] = {}
@@ -200,6 +224,9 @@ def main() -> None:
         found_of = [told(size, copied, n) for size, n in zip(SIZES, repeats)]
         shown = (f"{x:.0%} of {size:,}" for x, size in zip(found_of, SIZES))
         print(f"{copied:.1%} copied are told:", *shown)
+    for size in SIZES:
+        least = rarest(size, max(2, int(share * RUNS[size])))
+        print(f"{REPEATING:.0%} of {size:,} sentences repeat one word: {least}")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,8 @@ def evaluate(
     metric's range: they are for the mean over samples of both, at these sizes. Those of
     BLEU are over the candidates, for these references, which are a part of that metric.
     There is no interval, and a warning says why, where fewer than five groups hold an
-    n-gram that is repeated or shared, as a metric counts it.
+    n-gram that is repeated or shared, as a metric counts it. Where a few sentences
+    decide a metric, as those that repeat one word, intervals cover less than they say.
 
     An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
     and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
