@@ -26,12 +26,12 @@ from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
+    clipped_at_others,
     positions_of,
     postings,
     postings_by_order,
     token_sentences,
 )
-from qdtheory.text.self_matches import clipped_at_others
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
