@@ -9,7 +9,7 @@ from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.looks import odd_ends, unlike
 from qdtheory.text.ngrams import Estimator, check_order
-from qdtheory.text.postings import changes, hashed, token_sentences
+from qdtheory.text.postings import hashed, token_sentences
 
 # Share of sentences that stand in the references too, from which a report warns.
 MOSTLY = 0.5
@@ -142,12 +142,11 @@ def copies_of(
     shares, dependent = {}, []
     for (name, corpus), ids in zip(corpora.items(), others):
         ours, counts, pairs = _equal(corpus, ids)
-        place = np.searchsorted(known, ours)
-        alike = np.where(
-            known.take(place, mode="clip") == ours, times.take(place, mode="clip"), 0
+        _, here, there = np.intersect1d(
+            ours, known, assume_unique=True, return_indices=True
         )
-        shares[name] = float(counts[alike > 0].sum() / len(corpus))
-        across, pairs = float(counts @ alike), pairs + within
+        shares[name] = float(counts[here].sum() / len(corpus))
+        across, pairs = float(counts[here] @ times[there]), pairs + within
         if across - pairs > CHANCE * np.sqrt(across + pairs):
             dependent.append(name)
     return shares, tuple(dependent)
@@ -178,13 +177,13 @@ def warn_of_copies(
 
 def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Hashes of the sentences, how many each has, and pairs of equal ones."""
-    hashes = np.concatenate([*_hashes(corpus, ids)])
-    hashes.sort()
-    first = np.flatnonzero(changes(hashes))
-    times = np.diff(first, append=len(hashes))
+    hashes, times = np.unique(
+        np.concatenate([*_hashes(corpus, ids)]), return_counts=True
+    )
     # A sample has no pair of a sentence with itself: the pairs that its square has.
-    pairs = (times * (times - 1) / 2).sum() * len(hashes) / max(len(hashes) - 1, 1)
-    return hashes[first], times, float(pairs)
+    size = len(corpus)
+    pairs = (times * (times - 1) / 2).sum() * size / max(size - 1, 1)
+    return hashes, times, float(pairs)
 
 
 def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:

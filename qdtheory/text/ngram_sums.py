@@ -107,7 +107,7 @@ def text_ngrams(
 def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
     """Add up a text, whole and without each group, and the matches of its sentences."""
     text = ours.text
-    alike, lost = self_matches(ours)
+    alike, lost = _self_matches(ours)
     # Clipped matches are at most as many as the sentence has tokens.
     dtype = np.min_scalar_type(text.lengths.max())
 
@@ -133,7 +133,7 @@ def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
     )
 
 
-def self_matches(
+def _self_matches(
     ours: TextNgrams,
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Match each n-gram of a sentence with the other sentences of its text.

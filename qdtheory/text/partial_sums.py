@@ -141,7 +141,6 @@ def partial_sums(
     *,
     averaged: bool = False,
     num_groups: int = NUM_GROUPS,
-    seed: int = 0,
     part: int = 0,
     num_parts: int = 1,
 ) -> PartialSums:
@@ -161,7 +160,7 @@ def partial_sums(
         True
     """
     check_order(max_order, "max_order")
-    texts = number_texts(candidates, references, num_groups, seed)
+    texts = number_texts(candidates, references, num_groups)
     return count(texts, max_order, averaged, part, num_parts)
 
 

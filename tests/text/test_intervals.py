@@ -1,8 +1,11 @@
 """Intervals: closed forms for a mean, and coverage on an oracle."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
+from refusals import refused
 from scipy import stats
 
 import qdtheory as qd
@@ -188,37 +191,14 @@ def test_only_the_jackknife_covers_self_bleu(oracle):
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("function", "error", "message"),
-    [
-        (
-            lambda: jackknife_interval(mean_length),
-            ValueError,
-            "at least one corpus after the metric",
-        ),
-        (
-            lambda: bootstrap_interval(mean_length, ["a"], level=95),
-            ValueError,
-            "level: expected a number between 0 and 1, got 95",
-        ),
-        (
-            lambda: jackknife_interval(lambda *c: 0.0, ["a"] * 30, ["b"] * 9),
-            ValueError,
-            "num_groups: expected 2 to 9, the sentences of corpus 1, got 20",
-        ),
-        (
-            lambda: jackknife_interval(mean_length, ["a"], num_groups=None),
-            ValueError,
-            "expected 2 to 1",
-        ),
-        (
-            lambda: bootstrap_interval(mean_length, ["a"], num_resamples=1),
-            ValueError,
-            "num_resamples: expected a whole number from 2 on, got 1",
-        ),
-        (lambda: jackknife_interval(mean_length, "a b"), TypeError, "got one str"),
-    ],
-)
-def test_bad_input(as_a_user, function, error, message):
-    with pytest.raises(error, match=message):
-        function()
+def test_bad_input(as_a_user):
+    sided, resampled = jackknife_interval, bootstrap_interval
+    both = ["a"] * 30, ["b"] * 9
+    refused(
+        ("at least one corpus after the metric", sided, mean_length),
+        ("got 95", partial(resampled, level=95), mean_length, ["a"]),
+        ("2 to 9, the sentences of corpus 1, got 20", sided, mean_length, *both),
+        ("expected 2 to 1", partial(sided, num_groups=None), mean_length, ["a"]),
+        ("from 2 on, got 1", partial(resampled, num_resamples=1), mean_length, ["a"]),
+    )
+    refused(("got one str", sided, mean_length, "a b"), error=TypeError)

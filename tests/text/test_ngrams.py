@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from referees.ngram_counts import counted, frequencies, ngrams_of
+from referees.sample_means import moments
 from refusals import refused
 
 import qdtheory as qd
@@ -247,14 +248,6 @@ def oracles():
 
 def draw(rng, space, q, size):
     return corpus_of(space, rng.choice(space.num_texts, size, p=np.asarray(q)))
-
-
-def moments(space, q, n):
-    """The n-gram distribution, and tr Cov of one text's n-gram frequencies."""
-    ngrams = space.ngrams(n)
-    rows = np.stack([(ngrams == g).mean(axis=1) for g in range(space.vocab_size**n)])
-    mean = rows @ q
-    return mean, float(((rows - mean[:, None]) ** 2 @ q).sum())
 
 
 @pytest.mark.slow

@@ -51,8 +51,3 @@ def test_pairs_are_dealt_out_evenly_and_once(num_parts):
     assert abs(shares - 1).max() < 0.1
     words = np.array([first == 0 for first, _ in pairs])
     assert (words.sum(axis=0) == 1).all()
-
-
-def test_there_are_at_most_255_groups():
-    with pytest.raises(ValueError, match="num_groups: expected 1 to 255, got 256"):
-        number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL), num_groups=256)
