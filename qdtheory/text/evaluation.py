@@ -18,7 +18,9 @@ from qdtheory.text.comparability import (
     require_comparable,
     require_draws,
     require_ngrams,
+    unsupported,
     warn_of_copies,
+    warnings_of,
     warnings_of_texts,
 )
 from qdtheory.text.corpus import (
@@ -52,7 +54,6 @@ from qdtheory.text.partial_sums import (
 from qdtheory.text.reading import read_corpus, stored_corpus
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
-from qdtheory.text.support import unsupported, warnings_of
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record

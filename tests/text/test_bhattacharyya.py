@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from refusals import refused
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from qdtheory.text import estimate_bhattacharyya
 
@@ -27,7 +26,7 @@ def exact(p, q):
 
 @pytest.mark.claim("N13.2")
 def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
-    """By hand, and over all samples of two of each."""
+    """By hand; that the mean is the expansion's is shown with the blind spots."""
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
     rng = np.random.default_rng(0)
     found = estimate_bhattacharyya(*sampled(p, q, 50, rng))
@@ -36,22 +35,6 @@ def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
     one = sum(np.sqrt(q[i] / p[i]) for i in first) / 50
     other = sum(np.sqrt(p[i] / q[i]) for i in second) / 50
     assert found.value == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
-    # The exact mean: of samples of n, by the multinomial counts of one law.
-    for size in (200, 400):
-        means = []
-        for law, other in ((p, q), (q, p)):
-            value = 0.0
-            for k in range(size + 1):
-                of_k = binom.pmf(k, size, law[0])
-                rest = law[1] / (law[1] + law[2])
-                j = np.arange(size - k + 1)
-                counts = np.stack([np.full_like(j, k), j, size - k - j])
-                logs = np.log(np.sqrt(other / law) @ counts / size)
-                value += of_k * (binom.pmf(j, size - k, rest) @ logs)
-            means.append(value)
-        bias = -np.mean(means) - exact(p, q)
-        due = np.expm1(2 * exact(p, q)) / (2 * size)
-        assert bias == pytest.approx(due, rel=4 / size)
     at = found.bias * 50 / np.expm1(2 * found.value)
     assert at == pytest.approx(0.5, rel=1e-12)
 

@@ -17,7 +17,6 @@ from qdtheory.text import (
     jackknife_interval,
     negative_repetition_rate,
     prepare_references,
-    self_bleu,
 )
 
 
@@ -167,25 +166,6 @@ def test_jackknife_covers_the_expected_plug_in(oracle):
         draws(oracle, 100),
     )
     assert AROUND[0] <= found <= AROUND[1]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_only_the_jackknife_covers_self_bleu(oracle):
-    """Resampled sentences find themselves; without a sentence nothing is repeated."""
-
-    def metric(corpus):
-        return self_bleu(corpus, 4, smoothing=None)[3]
-
-    # Its error is a twentieth of one sample's.
-    expected = np.mean([metric(corpus) for corpus in draws(oracle, 400, seed=2)])
-    corpora = list(draws(oracle, 60))
-    # By the Efron-Stein inequality the jackknife's variance is on average no smaller
-    # than the true one, so that only a low coverage is an error.
-    assert coverage(jackknife_interval, metric, expected, corpora) >= AROUND[0]
-    options = {"num_resamples": 50}
-    found = coverage(bootstrap_interval, metric, expected, corpora[:20], **options)
-    assert found <= 0.2
 
 
 # -- bad input -----------------------------------------------------------------------

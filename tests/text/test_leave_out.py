@@ -1,15 +1,19 @@
 """Metrics from sums against those of each smaller text, one by one."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import MODEL, REAL
 from referees.corpus_metrics import one_by_one, without_each_group
+from referees.ngram_counts import counted
 from refusals import refused
 
 from qdtheory.text import as_corpus
-from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.intervals import random_groups
+from qdtheory.text.leave_out import KINDS, groups_seen, metrics_of_sums
 from qdtheory.text.partial_sums import merge, partial_sums
 
 # Two more words, or as many as an order has, in each sentence: every rest has pairs.
@@ -88,6 +92,46 @@ def test_one_group_has_no_rest():
     expected = one_by_one(texts, real, 2)
     assert found.shape == (7, 2, 1)
     np.testing.assert_allclose(found[..., 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
+    """From the n-grams of each sentence, one after another."""
+    ours, theirs = MODEL[:30], REAL[:25]
+    found = partial_sums(
+        {"x": as_corpus(ours)}, as_corpus(theirs), 4, averaged=averaged
+    )
+    seen = groups_seen(found.totals, "x")
+
+    def told(texts, others, n):
+        """Groups that repeat, share, repeat in any way and have n-grams alone."""
+        group = random_groups(len(texts), 20).tolist()
+        each = [counted([x], n) for x in texts]
+        known = {*counted(others, n)}
+        held = Counter(g for x in each for g in x)
+        of_group = [
+            sum((x for x, h in zip(each, group) if h == g), Counter())
+            for g in range(20)
+        ]
+        groups = Counter(g for x in of_group for g in x)
+        return {
+            "repeated": {h for x, h in zip(each, group) if any(held[g] > 1 for g in x)},
+            "shared": {h for x, h in zip(each, group) if known & {*x}},
+            "again": {
+                h
+                for h, x in enumerate(of_group)
+                if any(groups[g] > 1 or x[g] > 1 for g in x)
+            },
+            "alone": {
+                h for h, x in enumerate(of_group) if any(groups[g] == 1 for g in x)
+            },
+        }
+
+    for n in (1, 2, 3, 4):
+        own, real = told(ours, theirs, n), told(theirs, ours, n)
+        own |= {f"real {what}": real[what] for what in ("repeated", "shared")}
+        for what, groups in seen.items():
+            assert groups[n - 1] == len(own[what]), (what, n)
 
 
 def test_bad_input():
