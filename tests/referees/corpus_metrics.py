@@ -1,5 +1,8 @@
 """The metrics of corpora, each by its own function, and of corpora without a group."""
 
+from fractions import Fraction
+from math import comb
+
 from qdtheory.text import (
     bleu,
     cnd,
@@ -34,3 +37,10 @@ def without_each_group(corpus) -> list:
     """A corpus, or rows of an array, without each group that the jackknife makes."""
     group = random_groups(len(corpus), min(20, len(corpus)))
     return [corpus[group != g] for g in range(group.max() + 1)]
+
+
+def distinct_among(counts, draws) -> float:
+    """Different classes expected among some draws of all, by whole binomials."""
+    n = sum(counts)
+    unseen = [Fraction(comb(n - c, draws), comb(n, draws)) for c in counts]
+    return float(len(counts) - sum(unseen))

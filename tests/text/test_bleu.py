@@ -1,16 +1,14 @@
 """BLEU and Self-BLEU of corpora against NLTK and published values."""
 
 import os
-from collections import Counter
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.translate import bleu_score
-from nltk.util import ngrams
+from models import BOOK, GUIDE, GUIDES, TROOPS
 from referees.nltk_bleu import nltk_bleu, nltk_scores, others
 from refusals import refused
 
@@ -105,66 +103,7 @@ def test_an_empty_text_has_bleu_0_and_its_length_counts_as_in_nltk(smoothing):
     )
 
 
-def data(name):
-    if "QDTHEORY_DATA" not in os.environ:
-        pytest.skip(f"QDTHEORY_DATA does not name a folder with {name}")
-    return read_corpus(Path(os.environ["QDTHEORY_DATA"], name))
-
-
-@pytest.fixture
-def nltk_counts_once(monkeypatch):
-    """NLTK's arithmetic, which counts a reference anew for each hypothesis, cached."""
-    count = cache(lambda text, n: Counter(ngrams(text, n)))
-    patches = {
-        "ngrams": lambda text, n: (text, n),
-        "Counter": lambda key=None: Counter() if key is None else count(*key),
-        "modified_precision": cache(bleu_score.modified_precision),
-    }
-    for name, function in patches.items():
-        monkeypatch.setattr(bleu_score, name, function)
-
-
-def test_captions_equal_nltk(nltk_counts_once):
-    captions = data("coco60/train.txt")[:500]
-    lists = tuple(captions)
-    rest = [tuple(x) for x in others(lists)]
-    for smoothing in (None, "epsilon"):
-        assert_equal_to_nltk(
-            [lists[250:]] * 250,
-            lists[:250],
-            smoothing,
-            bleu(captions[:250], captions[250:], 5, smoothing, aggregate="pooled"),
-            bleu_scores(captions[:250], captions[250:], 5, smoothing),
-            order=5,
-        )
-        assert_equal_to_nltk(
-            rest,
-            lists,
-            smoothing,
-            self_bleu(captions, 5, smoothing, aggregate="pooled"),
-            self_bleu_scores(captions, 5, smoothing),
-            order=5,
-        )
-
-
 # -- published values ----------------------------------------------------------------
-
-GUIDE = (
-    "It is a guide to action which ensures that the military always obeys the "
-    "commands of the party"
-)
-TROOPS = (
-    "It is to insure the troops forever hearing the activity guidebook that party "
-    "direct"
-)
-BOOK = "he read the book because he was interested in world history"
-REFERENCES = [
-    "It is a guide to action that ensures that the military will forever heed Party "
-    "commands",
-    "It is the guiding principle which guarantees the military forces always being "
-    "under the command of the Party",
-    "It is the practical guide for the army always to heed the directions of the party",
-]
 
 
 def test_examples_of_papineni_et_al_2002():
@@ -177,7 +116,7 @@ def test_examples_of_papineni_et_al_2002():
     # The second has 14 tokens, the shortest reference 16.
     brevity = np.exp([0, 1 - 16 / 14])
     expected = np.array([p1, np.sqrt(p1 * p2)]) * brevity
-    found = bleu_scores([GUIDE, TROOPS], REFERENCES, 2, smoothing=None).T
+    found = bleu_scores([GUIDE, TROOPS], GUIDES, 2, smoothing=None).T
     assert found == pytest.approx(expected, **CLOSE)
 
 
@@ -203,24 +142,23 @@ def test_values_of_fast_bleu():
         [0.6240726989348756, 0.01372087114384104],
         [0.39202634084155785, 0.011319539856940498],
     ]
-    found = bleu_scores([GUIDE, BOOK], REFERENCES, 5, "epsilon")[:, [1, 2, 4]].T
+    found = bleu_scores([GUIDE, BOOK], GUIDES, 5, "epsilon")[:, [1, 2, 4]].T
     assert found == pytest.approx(np.array(expected), **CLOSE)
     expected = [
         [0.25819888974716115, 0.3615507630310936, 0.37080992435478316],
         [0.07808966656190802, 0.20140621167558334, 0.2141533574180157],
     ]
-    found = self_bleu_scores(REFERENCES, 3, "epsilon")[:, 1:].T
+    found = self_bleu_scores(GUIDES, 3, "epsilon")[:, 1:].T
     assert found == pytest.approx(np.array(expected), **CLOSE)
 
 
+@pytest.mark.skipif("QDTHEORY_DATA" not in os.environ, reason="no folder of data")
 def test_self_bleu_grows_with_the_sample():
     """Values of an earlier implementation, to the three digits that were kept."""
-    captions = data("texygen/image_coco.txt")
+    path = Path(os.environ["QDTHEORY_DATA"], "texygen/image_coco.txt")
+    captions, sizes = read_corpus(path), (1000, 2000, 5000, 10000)
     found = [
-        [
-            self_bleu(captions[:size], 4, smoothing)[3]
-            for size in (1000, 2000, 5000, 10000)
-        ]
+        [self_bleu(captions[:size], 4, smoothing)[3] for size in sizes]
         for smoothing in ("epsilon", None)
     ]
     expected = [[0.323, 0.392, 0.467, 0.536], [0.232, 0.311, 0.400, 0.481]]

@@ -2,17 +2,15 @@
 
 import io
 import json
-from fractions import Fraction
 from functools import partial
 from importlib.metadata import version
-from math import comb
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from models import MODEL, REAL
-from referees.corpus_metrics import one_by_one, without_each_group
+from referees.corpus_metrics import distinct_among, one_by_one, without_each_group
 from refusals import refused
 from scipy import stats
 
@@ -144,10 +142,7 @@ def test_few_sentences_and_steps():
 
 
 def by_binomials(corpus, n, k):
-    """Different n-grams among k, in whole numbers."""
-    counts = ngram_counts(corpus, n).counts.tolist()
-    unseen = [Fraction(comb(sum(counts) - c, k), comb(sum(counts), k)) for c in counts]
-    return float(len(counts) - sum(unseen))
+    return distinct_among(ngram_counts(corpus, n).counts.tolist(), k)
 
 
 @pytest.mark.parametrize("k", [1, 17, 100])

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import jax
 import numpy as np
 import pytest
 from refusals import refused
@@ -15,7 +14,6 @@ from qdtheory.text import (
     bleu_scores,
     bootstrap_interval,
     jackknife_interval,
-    negative_repetition_rate,
     prepare_references,
 )
 
@@ -107,65 +105,27 @@ def test_seeds(corpus):
 # -- coverage ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def oracle():
+@pytest.mark.usefixtures("as_a_user")  # thousands of calls
+def test_both_cover_bleu_with_fixed_references():
     space = qd.TextSpace(vocab_size=4, lengths=5)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(5), vocab_size=4, embedding_size=8, hidden_size=8
-    )
-    return space, np.asarray(model.probabilities(space))
-
-
-def draws(oracle, repeats, seed=1, size=60):
-    space, q = oracle
-    rng = np.random.default_rng(seed)
-    for _ in range(repeats):
-        index = rng.choice(space.num_texts, size, p=q)
-        yield as_corpus(space.tokens[index].tolist())
-
-
-def coverage(interval, metric, expected, corpora, **options):
-    found = [interval(metric, corpus, level=0.9, **options) for corpus in corpora]
-    return np.mean([x.low <= expected <= x.high for x in found])
-
-
-# 100 intervals of level 0.9: the standard deviation of their coverage is 0.03.
-AROUND = 0.8, 0.98
-
-
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_both_cover_bleu_with_fixed_references(oracle):
-    space, q = oracle
+    q = np.asarray(qd.oracle(space, 5, 1.0, 8))
     references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
+    scores = bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)
+    rng = np.random.default_rng(1)
+    samples = [rng.choice(space.num_texts, 60, p=q) for _ in range(100)]
+    corpora = [as_corpus(space.tokens[index].tolist()) for index in samples]
 
-    def metric(corpus):
-        return bleu(corpus, references, 2, smoothing=None)[1]
+    def coverage(interval):
+        found = [
+            interval(lambda c: bleu(c, references, 2, smoothing=None)[1], corpus)
+            for corpus in corpora
+        ]
+        return np.mean([x.low <= q @ scores[:, 1] <= x.high for x in found])
 
-    expected = (
-        q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
-    )
-    corpora = list(draws(oracle, 100))
-    low, high = AROUND
-    assert low <= coverage(jackknife_interval, metric, expected, corpora) <= high
-    options = {"num_resamples": 50}
-    found = coverage(bootstrap_interval, metric, expected, corpora, **options)
-    assert low <= found <= high
-
-
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_jackknife_covers_the_expected_plug_in(oracle):
-    space, q = oracle
-    counts = (space.tokens[:, :, None] == np.arange(4)).mean(axis=1)
-    mean = q @ counts
-    spread = q @ ((counts - mean) ** 2).sum(axis=1)
-    expected = -(mean @ mean) - spread / 60
-    found = coverage(
-        jackknife_interval,
-        lambda c: negative_repetition_rate(c, 1, "plug-in"),
-        expected,
-        draws(oracle, 100),
-    )
-    assert AROUND[0] <= found <= AROUND[1]
+    # 100 intervals of level 0.9: the standard deviation of their coverage is 0.03.
+    assert 0.8 <= coverage(partial(jackknife_interval, level=0.9)) <= 0.98
+    resampled = partial(bootstrap_interval, level=0.9, num_resamples=50)
+    assert 0.8 <= coverage(resampled) <= 0.98
 
 
 # -- bad input -----------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from models import BOOK, GUIDE, GUIDES
 from referees.ngram_counts import counted, frequencies, ngrams_of
 from referees.sample_means import moments
 from refusals import refused
@@ -173,20 +174,7 @@ def test_ms_jaccard_equals_the_count_in_fractions(left, right):
 
 
 def test_ms_jaccard_of_the_example_of_its_authors():
-    references = [
-        "It is a guide to action that ensures that the military will forever heed "
-        "Party commands",
-        "It is the guiding principle which guarantees the military forces always "
-        "being under the command of the Party",
-        "It is the practical guide for the army always to heed the directions of the "
-        "party",
-    ]
-    candidates = [
-        "It is a guide to action which ensures that the military always obeys the "
-        "commands of the party",
-        "he read the book because he was interested in world history",
-    ]
-    found = ms_jaccard(candidates, references, 5)
+    found = ms_jaccard([GUIDE, BOOK], GUIDES, 5)
     # Printed with two places, two of them rounded and the last one cut.
     assert found[2:] == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
 
