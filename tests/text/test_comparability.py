@@ -99,14 +99,6 @@ def test_edited_copies_are_told_by_a_negative_divergence():
     assert "below 0 beyond its 99.9% interval" in found.warnings[0]
 
 
-@pytest.mark.parametrize("estimator", ["plug-in", "pairs", "sentence-pairs"])
-def test_copies_are_told_whatever_the_estimator(estimator):
-    rng = np.random.default_rng(3)
-    real = captions(rng, 500)
-    ours = copied(rng, real, 500, 0.1)
-    assert evaluate({"x": ours}, real, 2, estimator=estimator).dependent == ("x",)
-
-
 # -- which metrics have an interval: few repeats, nothing repeated, and what covers ---
 
 

@@ -66,18 +66,6 @@ def test_metrics_without_each_group_are_those_of_the_smaller_text(
         np.testing.assert_allclose(found[..., subset], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
-def test_parts_give_the_same_floats_as_the_whole(estimator):
-    texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
-    whole = from_sums(partial_sums(texts, real, 2), "x", "epsilon", estimator)
-    one, two, three = (
-        partial_sums(texts, real, 2, part=part, num_parts=3) for part in range(3)
-    )
-    for parts in (merge(merge(one, two), three), merge(two, merge(three, one))):
-        found = from_sums(parts, "x", "epsilon", estimator)
-        assert found.tolist() == whole.tolist()
-
-
 def test_equal_texts_are_not_apart():
     texts = as_corpus(MODEL)
     found = from_sums(partial_sums({"x": texts}, texts, 3), "x", None, "plug-in")

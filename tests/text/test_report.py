@@ -14,7 +14,6 @@ import pytest
 from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
 from qdtheory.text.report import COLUMNS, Report, _shown
-from qdtheory.text.tables import html_table
 from qdtheory.world.records import Estimate
 
 
@@ -167,14 +166,6 @@ def test_markdown_and_latex_can_be_pasted():
         r"CR-1 & $\mathbf{0.300} \pm 0.010$ & $2.0 \cdot 10^{-4} \pm "
         r"1.0 \cdot 10^{-4}$ \\"
     ) in lines
-
-
-def test_a_whole_number_is_whole_in_every_table():
-    report = hand_made(a=(21 - 4e-12, 21 - 8e-12, 21))("distinct_1000-1")
-    assert report.to_text().splitlines()[1] == "distinct_1000-1  21 ±4e-12"
-    assert "| distinct_1000-1 | 21 ±4e-12 |" in report.to_markdown().replace("\\", "")
-    assert r"$21 \pm 4 \cdot 10^{-12}$" in report.to_latex()
-    assert "<td>21 ±4e-12 </td>" in html_table(report.metrics, report.cells())
 
 
 # --- as a page ---------------------------------------------------------------------
