@@ -291,6 +291,24 @@ REAL, MODEL = (
     for _ in range(2)
 )
 
+# The examples of Papineni et al. 2002.
+GUIDE = (
+    "It is a guide to action which ensures that the military always obeys the "
+    "commands of the party"
+)
+TROOPS = (
+    "It is to insure the troops forever hearing the activity guidebook that party "
+    "direct"
+)
+BOOK = "he read the book because he was interested in world history"
+GUIDES = [
+    "It is a guide to action that ensures that the military will forever heed Party "
+    "commands",
+    "It is the guiding principle which guarantees the military forces always being "
+    "under the command of the Party",
+    "It is the practical guide for the army always to heed the directions of the party",
+]
+
 
 # Spaces of one and of several lengths, and every order that their texts have.
 SPACES = {

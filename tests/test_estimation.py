@@ -93,8 +93,7 @@ def draws(space, q, size, repeats, seed=0):
 # -- one length ----------------------------------------------------------------------
 
 
-@pytest.mark.claim("N12.1")
-@pytest.mark.claim("N12.2")
+@pytest.mark.claim("N10.13", "N12.1", "N12.2")
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_the_plug_in_is_biased_by_the_trace_and_pairs_are_not(n, size):
@@ -449,7 +448,7 @@ def test_distinct_of_all_samples(n, size):
     assert found == pytest.approx(expected, abs=EXACT)
 
 
-@pytest.mark.claim("N12.15")
+@pytest.mark.claim("N10.13", "N12.15")
 @pytest.mark.parametrize("n", [1, 2])
 def test_rates_of_all_pairs_of_samples(n):
     q, p = law(PAIR, 6), law(PAIR, 7)
@@ -505,7 +504,7 @@ def test_curves_cross():
 # -- brevity -------------------------------------------------------------------------
 
 
-@pytest.mark.claim("N12.18")
+@pytest.mark.claim("N10.32", "N12.18")
 @given(TEXTS, st.text("abc", min_size=3, max_size=3), st.integers(3, 5))
 def test_with_one_length_a_reference_more_never_lowers_bleu(texts, other, length):
     references = [list(x) for x in texts]

@@ -92,10 +92,10 @@ def estimate_bhattacharyya(
                 f"{owner}: text {np.isneginf(own_log).argmax()} has probability 0 "
                 "under the law that it was drawn from"
             )
-        roots = (other_log - own_log) / 2
-        log_means.append(_log_mean_exp(roots))
+        log_mean, spread = _mean_of_exp((other_log - own_log) / 2)
+        log_means.append(log_mean)
         sizes.append(len(own_log))
-        variance += _relative_variance(roots) / (4 * len(own_log))
+        variance += spread / (4 * len(own_log))
     distance, sizes = -np.mean(log_means), np.array(sizes)
     lowest, highest = _limits(np.exp(log_means), sizes, 1 - level)
     with np.errstate(divide="ignore", over="ignore"):  # infinite limit, infinite bias
@@ -120,19 +120,18 @@ def _check_log_probabilities(name: str, logs: np.ndarray) -> None:
         )
 
 
-def _log_mean_exp(logs: np.ndarray) -> float:
+def _mean_of_exp(logs: np.ndarray) -> tuple[float, float]:
+    """Log of the mean of numbers, and their variance over its square if that is known.
+
+    They are given by their logs, and divided by the largest first.
+    """
     top = logs.max()
     if np.isneginf(top):
-        return -np.inf
-    return float(top + np.log(np.exp(logs - top).mean()))
-
-
-def _relative_variance(logs: np.ndarray) -> float:
-    """Variance of numbers over their squared mean; NaN where it is not known."""
-    if len(logs) < 2 or np.isneginf(logs.max()):
-        return np.nan
-    scaled = np.exp(logs - logs.max())
-    return float(scaled.var(ddof=1) / scaled.mean() ** 2)
+        return -np.inf, np.nan
+    scaled = np.exp(logs - top)
+    mean = scaled.mean()
+    spread = scaled.var(ddof=1) / mean**2 if len(logs) > 1 else np.nan
+    return float(top + np.log(mean)), float(spread)
 
 
 def _limits(means: np.ndarray, sizes: np.ndarray, alpha: float) -> tuple[float, float]:

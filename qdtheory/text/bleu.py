@@ -26,12 +26,12 @@ from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
+    clipped_at_others,
     positions_of,
     postings,
     postings_by_order,
     token_sentences,
 )
-from qdtheory.text.self_matches import clipped_at_others
 
 Aggregate: TypeAlias = Literal["mean", "pooled"]
 
@@ -161,7 +161,6 @@ def bleu(
         [1.0, 0.3536]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
     statistics = _against(as_corpus(candidates), references, max_order)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -236,7 +235,6 @@ def self_bleu(
         [0.75]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -275,6 +273,8 @@ def aggregate_bleu(
     statistics: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
     """BLEU of several candidates in one number for each order."""
+    if aggregate not in ("mean", "pooled"):
+        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')
     if aggregate == "mean":
         return bleu_of_matches(statistics, smoothing).mean(axis=-1)
     pooled = Matches(*(x.sum(axis=-1) for x in statistics))
@@ -332,9 +332,3 @@ def _self_matches(
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
-
-
-def check_aggregate(aggregate: Aggregate) -> None:
-    """Raise unless the aggregate is known."""
-    if aggregate not in ("mean", "pooled"):
-        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

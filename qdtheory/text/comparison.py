@@ -1,7 +1,7 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
 from itertools import compress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,21 @@ def lower_is_better(metric: str) -> bool:
 def of_references(metric: str) -> bool:
     """Whether a metric compares a text with the references."""
     return not metric.startswith(ALONE)
+
+
+Entry = TypeVar("Entry")
+
+
+class Named(dict[str, Entry]):
+    """A dictionary that tells its names when asked for another."""
+
+    def __init__(self, kind: str, entries: Any):
+        super().__init__(entries)
+        self.kind = kind
+
+    def __missing__(self, name: str) -> Entry:
+        there = ", ".join(self)
+        raise KeyError(f"no {self.kind} is called {name!r}; there are {there}")
 
 
 class Comparison(Record):
@@ -147,12 +162,9 @@ class Comparison(Record):
         return "\n".join(line for n in orders for line in self.sentences(int(n)))
 
     def _ends(self, metric: str) -> tuple[float, float]:
-        if metric not in self.metrics:
-            there = ", ".join(self.metrics)
-            raise KeyError(f"no metric is called {metric!r}; there are {there}")
-        i = self.metrics.index(metric)
         low, high = map(np.asarray, (self.difference.low, self.difference.high))
-        return float(low[i]), float(high[i])
+        ends = zip(low.tolist(), high.tolist())
+        return Named("metric", zip(self.metrics, ends))[metric]
 
     def _where(self, n: int) -> str:
         """By which side of the pair the closer one leads."""
@@ -186,10 +198,7 @@ def compare(
         Welch 1947; Berger 1982 (intersection-union tests).
     """
     check_level(level)
-    for name in (one, other):
-        if name not in report.scores:
-            there = ", ".join(report.scores)
-            raise KeyError(f"no candidate is called {name!r}; there are {there}")
+    scores = [Named("candidate", report.scores)[name] for name in (one, other)]
     if one == other:
         raise ValueError(f"expected two candidates, got {one!r} twice")
     sizes = report.sizes[one], report.sizes[other]
@@ -204,7 +213,6 @@ def compare(
     real = [report.real_left_out[name] for name in (one, other)]
     samples = [*samples, *[real[0] - real[1]] * (len(real[0]) > 1)]
     variance, degrees = summed_variance(*(x[:, known] for x in samples))
-    scores = [report.scores[name] for name in (one, other)]
     ends = np.array([score.low for score in scores])[:, known]
     variance[np.isnan(ends).any(axis=0)] = np.nan
     value = np.subtract(*(np.asarray(score.value)[known] for score in scores))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import compress
 from typing import Any
@@ -17,7 +18,9 @@ from qdtheory.text.comparability import (
     require_comparable,
     require_draws,
     require_ngrams,
+    unsupported,
     warn_of_copies,
+    warnings_of,
     warnings_of_texts,
 )
 from qdtheory.text.corpus import (
@@ -51,7 +54,6 @@ from qdtheory.text.partial_sums import (
 from qdtheory.text.reading import read_corpus, stored_corpus
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
-from qdtheory.text.support import unsupported, warnings_of
 from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
@@ -295,26 +297,22 @@ def planned(
             require_comparable(corpora[name], real, max_order, estimator)
             if draws is not None:
                 require_draws(corpora[name], max_order, draws)
-    sizes = {name: _size(corpus) for name, corpus in corpora.items()}
     copied, dependent = copies_of(corpora, real)
-    settings = {
-        "max_order": max_order,
-        "smoothing": smoothing,
-        "estimator": estimator,
-        "level": level,
-        "empty": empty,
-    }
     plan = Plan(
-        candidates=sizes,
+        candidates={name: _size(corpus) for name, corpus in corpora.items()},
         references=_size(real),
+        max_order=max_order,
+        smoothing=smoothing,
+        estimator=estimator,
+        level=level,
+        empty=empty,
         draws=draws,
         copied=copied,
         dependent=dependent,
         warnings=warnings_of_texts(corpora, real, estimator),
-        methods=_methods(sizes, _size(real), real.tokenizer, **settings),
-        **settings,
+        methods="",
     )
-    return plan, corpora, real
+    return replace(plan, methods=_methods(plan, real.tokenizer)), corpora, real
 
 
 def counted(
@@ -464,39 +462,30 @@ def every_metric(
     return metrics
 
 
-def _methods(
-    sizes: dict[str, TextSize],
-    real: TextSize,
-    tokenizer: str | None,
-    *,
-    max_order: int,
-    smoothing: Smoothing,
-    estimator: Estimator,
-    level: float,
-    empty: Empty,
-) -> str:
+def _methods(plan: Plan, tokenizer: str | None) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
+    sizes, real = plan.candidates, plan.references
     numbers = sorted({size.sentences for size in sizes.values()})
     many = f"{numbers[0]:,}"
     if len(numbers) > 1:
         many += f" to {numbers[-1]:,}"
     by = f"by {tokenizer}" if tokenizer else "as they came"
-    smoothed = "no smoothing" if smoothing is None else "zero counts set to 0.1"
+    smoothed = "no smoothing" if plan.smoothing is None else "zero counts set to 0.1"
     rates = {
         "plug-in": "pooled frequencies",
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
-    }[estimator]
+    }[plan.estimator]
     said = (
-        f"BLEU and Self-BLEU (orders 1 to {max_order}, means of sentence scores, "
+        f"BLEU and Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
         f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
         f"distinct and MS-Jaccard of {many} sentences against {real.sentences:,} "
-        f"references; tokens {by}; {level:.0%} jackknife intervals over "
+        f"references; tokens {by}; {plan.level:.0%} jackknife intervals over "
         "candidates and references, of BLEU over candidates for these references; "
         f"{versions()}"
     )
     if real.empty or any(size.empty for size in sizes.values()):
         counts = ", ".join(f"{name} {size.empty:,}" for name, size in sizes.items())
-        done = "scored, with BLEU 0" if empty == "keep" else "skipped"
+        done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
         said += f"; empty sentences {done}: {counts}, references {real.empty:,}"
     return said

@@ -1,7 +1,8 @@
 """Metrics that `evaluate` computes if asked: of models, or of paired sentences."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from qdtheory.text.intervals import (
     interval_of,
     random_groups,
     summed_variance,
+    without_groups,
 )
 from qdtheory.text.lm_scores import cross_entropy_of, fit_language_model, known_words
 from qdtheory.text.paired import paired_bleu_scores, rouge_scores
@@ -23,8 +25,8 @@ from qdtheory.world.records import Estimate
 
 BATCH_SIZE = 32  # less for a few sentences
 # Metrics of one candidate with their intervals, and without each group of its sentences
-# and of the references; None: these groups do not matter.
-Row: TypeAlias = tuple[list[str], str, Estimate, np.ndarray, np.ndarray | None]
+# and, if these matter, of the references.
+Row: TypeAlias = tuple[list[str], str, Estimate, *tuple[np.ndarray, ...]]
 
 
 def with_extra(
@@ -55,26 +57,22 @@ def with_extra(
     if log_probabilities:
         rows += _distances(*texts[:3], log_probabilities)
         methods.append("Bhattacharyya distance from log-probabilities of both samples")
-    names: list[str] = []
-    intervals = {name: [report.scores[name]] for name in candidates}
-    left_out, real_left_out = (
-        {name: [groups[name]] for name in candidates}
-        for groups in (report.left_out, report.real_left_out)
-    )
-    for metrics, name, interval, without, real_without in rows:
-        names += [metric for metric in metrics if metric not in names]
-        intervals[name].append(interval)
-        left_out[name].append(without)
-        if real_without is None:
+    parts: dict[str, list[tuple]] = {
+        name: [(report.scores[name], report.left_out[name], report.real_left_out[name])]
+        for name in candidates
+    }
+    for _, name, interval, *left_out in rows:
+        if len(left_out) < 2:  # the groups of the references do not matter
             size = len(report.real_left_out[name])
-            real_without = np.tile(interval.value, (size, 1))
-        real_left_out[name].append(real_without)
+            left_out.append(np.tile(interval.value, (size, 1)))
+        parts[name].append((interval, *left_out))
+    joined = {name: [*zip(*some)] for name, some in parts.items()}
     return replace(
         report,
-        metrics=(*report.metrics, *names),
-        scores={name: _joined(found) for name, found in intervals.items()},
-        left_out={name: np.hstack(found) for name, found in left_out.items()},
-        real_left_out={name: np.hstack(found) for name, found in real_left_out.items()},
+        metrics=(*report.metrics, *dict.fromkeys(x for row in rows for x in row[0])),
+        scores={name: _joined(found) for name, (found, _, _) in joined.items()},
+        left_out={name: np.hstack(x) for name, (_, x, _) in joined.items()},
+        real_left_out={name: np.hstack(x) for name, (_, _, x) in joined.items()},
         methods="; ".join([report.methods, *methods]),
     )
 
@@ -85,20 +83,13 @@ def _embedded(plan, candidates, references: Corpus, step) -> Iterator[Row]:
     real, real_groups = embed(references), _groups(references)[references.lengths > 0]
     for name, corpus in candidates.items():
         step(f"Embedding {name}")
-        rows = embed(corpus)
         # Empty sentences have no features; the others keep their groups.
-        groups = _groups(corpus)[corpus.lengths > 0]
-
-        def distance(kept, real_kept, rows=rows):
-            return [frechet_distance(rows[kept], real[real_kept])]
-
-        def vendi(kept, rows=rows):
-            return [vendi_score(rows[kept])]
-
-        bounds = (0, np.inf), (1, np.inf)
-        found = _jackknifed(distance, plan.level, bounds[0], groups, real_groups)
+        own, groups = embed(corpus), _groups(corpus)[corpus.lengths > 0]
+        of = (own, real), (groups, real_groups)
+        found = _jackknifed(frechet_distance, plan.level, (0, np.inf), *of)
         yield ["Frechet MiniLM"], name, *found
-        yield ["Vendi MiniLM"], name, *_jackknifed(vendi, plan.level, bounds[1], groups)
+        found = _jackknifed(vendi_score, plan.level, (1, np.inf), [own], [groups])
+        yield ["Vendi MiniLM"], name, *found
 
 
 def _fitted(plan, candidates, references: Corpus, step) -> Iterator[Row]:
@@ -125,7 +116,7 @@ def _fitted(plan, candidates, references: Corpus, step) -> Iterator[Row]:
         error = np.array([score.standard_error for score in scores])
         interval = interval_of(value, error**2, np.inf, plan.level)
         without = np.full((_num_groups(corpus), 2), np.nan)
-        yield ["LM score", "reverse LM score"], name, interval, without, None
+        yield ["LM score", "reverse LM score"], name, interval, without
 
 
 def _paired(plan, candidates, references: Corpus, step) -> Iterator[Row]:
@@ -144,10 +135,8 @@ def _paired(plan, candidates, references: Corpus, step) -> Iterator[Row]:
             [paired_bleu_scores(*texts, plan.smoothing), rouge_scores(*texts).f1]
         )
 
-        def mean(kept, rows=rows):
-            return rows[kept].mean(axis=0)
-
-        yield metrics, name, *_jackknifed(mean, plan.level, (0, 1), _groups(corpus))
+        mean, groups = partial(np.mean, axis=0), _groups(corpus)
+        yield metrics, name, *_jackknifed(mean, plan.level, (0, 1), [rows], [groups])
 
 
 # What can be asked for, and what is said of it in the report's methods.
@@ -181,17 +170,19 @@ def _distances(plan, candidates, references: Corpus, given) -> Iterator[Row]:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
-        def distance(kept, real_kept, logs=logs):
-            p, q, own_p, own_q = logs
-            texts = p[real_kept], q[real_kept], own_p[kept], own_q[kept]
-            return [estimate_bhattacharyya(*texts).value]
-
-        without = _without(distance, _groups(corpus), _groups(references))
-        finite = all(np.isfinite(x).all() for x in without)
-        error = np.sqrt(summed_variance(*without)[0]) if finite else np.array([np.nan])
+        samples = [np.transpose(x) for x in (logs[:2], logs[2:])]
+        groups = [_groups(x) for x in (references, corpus)]
+        real_without, without = without_groups(_distance, samples, groups)
+        finite = all(np.isfinite(x).all() for x in (without, real_without))
+        variance = summed_variance(without, real_without)[0] if finite else [np.nan]
         value, low, high = np.array([[found.value], [found.low], [found.high]])
-        interval = Estimate(value, low, high, error)
-        yield ["Bhattacharyya"], name, interval, without[0], without[1]
+        interval = Estimate(value, low, high, np.sqrt(variance))
+        yield ["Bhattacharyya"], name, interval, without, real_without
+
+
+def _distance(real: np.ndarray, own: np.ndarray) -> list[Any]:
+    """The distance from texts of the references and its own: rows log P, log Q."""
+    return [estimate_bhattacharyya(*real.T, *own.T).value]
 
 
 def _num_groups(corpus: Corpus) -> int:
@@ -203,30 +194,16 @@ def _groups(corpus: Corpus) -> np.ndarray:
     return random_groups(len(corpus), _num_groups(corpus))
 
 
-def _without(metrics: Callable, *groups: np.ndarray) -> list[np.ndarray]:
-    """The metrics without each group of a text, text after text."""
-    every = [np.full(len(group), fill_value=True) for group in groups]
-    return [
-        np.array(
-            [
-                metrics(*every[:i], group != g, *every[i + 1 :])
-                for g in range(group.max() + 1)
-            ]
-        )
-        for i, group in enumerate(groups)
-    ]
-
-
 def _jackknifed(
-    metrics: Callable, level: float, bounds: tuple, *groups: np.ndarray
-) -> tuple[Estimate, np.ndarray, np.ndarray | None]:
-    """The metrics of all rows with their interval, and without each group of a text."""
-    value = np.asarray(metrics(*(np.arange(len(group)) for group in groups)), float)
-    without = _without(metrics, *groups)
-    interval = interval_of(value, *summed_variance(*without), level, bounds)
-    return interval, without[0], without[1] if len(without) > 1 else None
+    metrics: Callable, level: float, bounds: tuple, samples: Sequence, groups: Sequence
+) -> tuple[Estimate, *tuple[np.ndarray, ...]]:
+    """Metrics of rows with their interval, and without each group of each sample."""
+    value = np.atleast_1d(metrics(*samples))
+    left_out = without_groups(metrics, samples, groups)
+    left_out = [x.reshape(-1, len(value)) for x in left_out]
+    return interval_of(value, *summed_variance(*left_out), level, bounds), *left_out
 
 
-def _joined(found: list[Estimate]) -> Estimate:
+def _joined(found: Iterable[Estimate]) -> Estimate:
     parts = zip(*((x.value, x.low, x.high, x.standard_error) for x in found))
     return Estimate(*map(np.concatenate, parts), bias=None)

@@ -20,7 +20,7 @@ logit, is undefined where a metric is 0 or 1, as BLEU-4 of short sentences often
 bootstrap's percentiles are values of the metric and always stay in the range.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -86,26 +86,41 @@ def jackknife_interval(
     """
     samples = _samples(corpora, level)
     rng = np.random.default_rng(seed)
-    variance, degrees = 0.0, np.inf
+    groups = []
     for position, sample in enumerate(samples):
         size = len(sample)
-        groups = size if num_groups is None else num_groups
-        if not isinstance(groups, Integral) or not 2 <= groups <= size:
+        number = size if num_groups is None else num_groups
+        if not isinstance(number, Integral) or not 2 <= number <= size:
             raise ValueError(
                 f"num_groups: expected 2 to {size}, the sentences of corpus "
-                f"{position}, got {groups}"
+                f"{position}, got {number}"
             )
-        group = random_groups(size, groups, rng)
-        values = _values(
-            metric,
-            (
-                (*samples[:position], sample[group != g], *samples[position + 1 :])
-                for g in range(groups)
-            ),
+        groups.append(random_groups(size, number, rng))
+    left_out = without_groups(metric, samples, groups)
+    variances, degrees = zip(*map(jackknife_variance, left_out))
+    return interval_of(metric(*samples), sum(variances), min(degrees), level, bounds)
+
+
+def without_groups(
+    metric: Callable[..., Any], samples: Sequence[Any], groups: Sequence[np.ndarray]
+) -> list[Float[np.ndarray, "_ ..."]]:
+    """Compute a metric without each group of a sample, one sample after another.
+
+    Example:
+        >>> texts, group = np.array([1.0, 2.0, 6.0]), np.array([0, 1, 1])
+        >>> without_groups(np.mean, [texts], [group])[0].tolist()
+        [4.0, 1.0]
+    """
+    return [
+        np.array(
+            [
+                metric(*samples[:i], samples[i][group != g], *samples[i + 1 :])
+                for g in range(group.max() + 1)
+            ],
+            float,
         )
-        of_corpus, of_groups = jackknife_variance(values)
-        variance, degrees = variance + of_corpus, min(degrees, of_groups)
-    return interval_of(metric(*samples), variance, degrees, level, bounds)
+        for i, group in enumerate(groups)
+    ]
 
 
 def random_groups(
@@ -229,13 +244,11 @@ def bootstrap_interval(
     samples = _samples(corpora, level)
     check_whole("num_resamples", num_resamples, 2)
     rng = np.random.default_rng(seed)
-    values = _values(
-        metric,
-        (
-            [sample[rng.integers(len(sample), size=len(sample))] for sample in samples]
-            for _ in range(num_resamples)
-        ),
+    resamples = (
+        [sample[rng.integers(len(sample), size=len(sample))] for sample in samples]
+        for _ in range(num_resamples)
     )
+    values = np.array([metric(*resample) for resample in resamples], float)
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Estimate(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
@@ -251,7 +264,3 @@ def _samples(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
         raise ValueError("expected at least one corpus after the metric, got none")
     check_level(level)
     return [as_corpus(texts) for texts in corpora]
-
-
-def _values(metric: Callable[..., Any], samples) -> np.ndarray:
-    return np.array([metric(*parts) for parts in samples], float)

@@ -24,7 +24,6 @@ from qdtheory.text.ngrams import (
     expected_distinct,
     geometric_means,
     jaccard_of,
-    ngram_totals,
 )
 from qdtheory.text.numbered import Lengths
 from qdtheory.text.partial_sums import CorpusSums, GroupMatches
@@ -176,7 +175,7 @@ def _totals(
     """What the n-grams of a text add up to, and without each group."""
     sums = squares[n - 1].tolist(), within[n - 1].tolist()
     return [
-        ngram_totals(n, lengths.values, times, estimator, *some)
+        NgramTotals(n, estimator, lengths.values, times, *some)
         for times, *some in zip(_subsets(lengths.times), *sums)
     ]
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdtheory.text.numbered import NumberedText
-from qdtheory.text.postings import Postings, changes
-from qdtheory.text.self_matches import self_matches
+from qdtheory.text.postings import Postings, changes, clipped_at_others
 
 SMALL = 256  # counts below have a table
 COUNT_BITS = 40  # of a count in a code, below its subset
+RUN_BITS = 32  # of the number of a group's n-gram in a code, below its count
 
 
 class Summed(NamedTuple):
@@ -37,6 +37,7 @@ class TextNgrams(NamedTuple):
     sentence: np.ndarray
     counts: np.ndarray
     values: np.ndarray
+    starts: np.ndarray  # of each n-gram of a group, its first sentence
     numbers: np.ndarray  # of each n-gram, its number among those of all texts
     first: np.ndarray  # of each n-gram, its first group
     ngram: np.ndarray  # for each n-gram of a group its place in `numbers`
@@ -92,6 +93,7 @@ def text_ngrams(
         sentence=sentence,
         counts=counts,
         values=values,
+        starts=starts,
         numbers=numbers,
         first=first,
         ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
@@ -105,9 +107,7 @@ def text_ngrams(
 def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
     """Add up a text, whole and without each group, and the matches of its sentences."""
     text = ours.text
-    alike, lost = self_matches(
-        ours.posting, ours.sentence, ours.counts, text.groups[ours.sentence]
-    )
+    alike, lost = _self_matches(ours)
     # Clipped matches are at most as many as the sentence has tokens.
     dtype = np.min_scalar_type(text.lengths.max())
 
@@ -131,6 +131,47 @@ def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
         lost=lost,
         spectrum=_spectrum(ours),
     )
+
+
+def _self_matches(
+    ours: TextNgrams,
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Match each n-gram of a sentence with the other sentences of its text.
+
+    Each count is clipped at the largest of the others. Returns the matches; and those
+    that a sentence loses without a group of others: the sentence, the group, how many.
+
+    A sentence can only miss the other group with the largest count, the leader, or the
+    second group if its own leads. Then it is clipped at the largest count of the rest:
+    of the next group, or of the other sentences of its own.
+    """
+    run = np.repeat(
+        np.arange(len(ours.starts)), np.diff(ours.starts, append=len(ours.counts))
+    )
+    ngram = ours.ngram[run]
+    alike = clipped_at_others(ours.counts, ours.starts[ours.first], ngram)
+    # The largest counts of three groups: numbered, so that no two are equal.
+    most = np.maximum.reduceat(ours.counts, ours.starts).astype(np.int64)
+    codes = (most << RUN_BITS) + np.arange(1, len(most) + 1)
+    largest = []
+    for _ in range(3):
+        largest.append(np.maximum.reduceat(codes, ours.first))
+        codes[codes == largest[-1][ours.ngram]] = 0
+    # The third largest remains in any case, and without a second there is no match.
+    second, third = largest[1] > 0, largest[2] >> RUN_BITS
+    kept = np.flatnonzero(second[ngram] & (ours.counts > third[ngram]))
+    run, counts = run[kept], ours.counts[kept]
+    one, two, three = (x[ngram[kept]] for x in largest)
+    last = (1 << RUN_BITS) - 1
+    leads, follows = ((x & last) == run + 1 for x in (one, two))
+    missed = np.where(leads, two, one)
+    rest = np.where(leads | follows, three, two) >> RUN_BITS
+    new = changes(run)
+    own = clipped_at_others(counts, np.flatnonzero(new), np.cumsum(new) - 1)
+    losses = np.minimum(counts, missed >> RUN_BITS) - np.maximum(rest, own)
+    lost = np.flatnonzero(losses > 0)
+    group = ours.group[(missed[lost] & last) - 1]
+    return alike, (ours.sentence[kept[lost]].astype(np.int64), group, losses[lost])
 
 
 def repeats(ours: TextNgrams) -> list[np.ndarray]:
@@ -188,53 +229,33 @@ def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
 def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
     """How many n-grams have which count, of all groups and without each.
 
-    Without a group only its own n-grams have another count. Small counts, which most
-    n-grams have, are told by a table, the others by a sort.
+    Without a group only its own n-grams have another count. A table has a column for
+    each small count, which most n-grams have, and for each large one that occurs.
     """
-    num_groups = ours.text.num_groups
-    total = ours.count_sums.by_ngram
+    num_groups, total = ours.text.num_groups, ours.count_sums.by_ngram
     before = total[ours.ngram]
-    subset = ours.group.astype(np.int64) + 1
-    table, codes, numbers = _tallied(np.zeros_like(total), total, num_groups)
-    table[1:] = table[0]
-    subsets = np.arange(num_groups + 1)
-    every = [(subsets[:, None] << COUNT_BITS | codes).ravel()]
-    many = [np.tile(numbers, len(subsets))]
-    for sign, changed in ((-1, before), (1, before - ours.count_sums.by_group)):
-        own, codes, numbers = _tallied(subset, changed, num_groups)
-        table += sign * own
-        every.append(codes)
-        many.append(sign * numbers)
+    after = before - ours.count_sums.by_group
+    large = np.unique(np.concatenate([x[x >= SMALL] for x in (total, after)]))
+    counts = np.append(np.arange(SMALL), large)
+
+    def tallied(subset: Any, some: np.ndarray) -> np.ndarray:
+        column = some.copy()
+        few = np.flatnonzero(some >= SMALL)
+        column[few] = SMALL + np.searchsorted(large, some[few])
+        cells = np.bincount(
+            subset * len(counts) + column, minlength=(num_groups + 1) * len(counts)
+        )
+        return cells.reshape(num_groups + 1, -1)
+
+    own = ours.group.astype(np.int64) + 1
+    table = tallied(own, after) - tallied(own, before) + tallied(0, total)[0]
     table[:, 0] = 0  # no n-gram any more
-    few = np.nonzero(table)
-    every.append(few[0] << COUNT_BITS | few[1])
-    many.append(table[few])
-    codes, place = np.unique(np.concatenate(every), return_inverse=True)
-    numbers = np.zeros(len(codes), np.int64)
-    np.add.at(numbers, place, np.concatenate(many))
-    kept = np.flatnonzero(numbers)
-    return codes[kept], numbers[kept]
-
-
-def _tallied(
-    subset: np.ndarray, count: np.ndarray, num_groups: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A table of subsets by small counts; codes of the others, and their numbers."""
-    large = np.flatnonzero(count >= SMALL)
-    codes = subset[large] << COUNT_BITS | count[large]
-    codes, numbers = np.unique(codes, return_counts=True)
-    # The large ones go where no n-gram is counted.
-    places = np.where(count < SMALL, subset * SMALL + count, 0)
-    table = np.bincount(places, minlength=(num_groups + 1) * SMALL)
-    return table.reshape(num_groups + 1, SMALL), codes, numbers
+    subset, column = np.nonzero(table)
+    return subset << COUNT_BITS | counts[column], table[subset, column]
 
 
 def _by_group(group: np.ndarray, values: np.ndarray, num_groups: int) -> np.ndarray:
     """Sums by group; exact for integers, which `np.bincount` adds up as floats."""
-    if values.dtype.kind == "f" or not len(values):
-        return np.bincount(group, values, num_groups)
-    if int(values.max()) * len(values) < 2**53:
-        return np.bincount(group, values, num_groups).astype(np.int64)
-    low, high = values & (2**26 - 1), values >> 26
-    sums = (np.bincount(group, x, num_groups).astype(np.int64) for x in (low, high))
-    return next(sums) + (next(sums) << 26)
+    sums = np.zeros(num_groups, values.dtype)
+    np.add.at(sums, group, values)
+    return sums

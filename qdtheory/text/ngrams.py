@@ -394,13 +394,30 @@ class NgramTotals(NamedTuple):
 
     n: int
     estimator: Estimator
-    longest: int  # number of tokens of a sentence
-    num_sentences: int
-    num_written: int  # sentences that have n-grams
-    num_ngrams: int  # with repetition
-    num_together: int  # pairs of n-grams of one sentence
+    lengths: Int[np.ndarray, " lengths"]  # that sentences have
+    times: Int[np.ndarray, " lengths"]  # number of sentences of each
     squares: Any  # sum of the squares of each n-gram's total value
     within: Any  # sum of the squares of its values in each sentence
+
+    @property
+    def by_length(self) -> Int[np.ndarray, " lengths"]:
+        """N-grams of a sentence of each length."""
+        return np.maximum(self.lengths - self.n + 1, 0)
+
+    @property
+    def num_ngrams(self) -> int:
+        """Number of n-grams, with repetition."""
+        return int(self.times @ self.by_length)
+
+    @property
+    def num_sentences(self) -> int:
+        """Number of sentences."""
+        return int(self.times.sum())
+
+    @property
+    def num_written(self) -> int:
+        """Number of sentences that have n-grams."""
+        return int(self.times[self.lengths >= self.n].sum())
 
     @property
     def mass(self) -> int:
@@ -411,8 +428,9 @@ class NgramTotals(NamedTuple):
     @property
     def lack(self) -> str | None:
         """What there is too little of for the rates, in words; None: of nothing."""
-        if not self.num_ngrams:
-            return f"no sentence has {self.n} tokens: the longest has {self.longest}"
+        if not self.num_written:
+            longest = self.lengths[self.times > 0].max()
+            return f"no sentence has {self.n} tokens: the longest has {longest}"
         if self.estimator != "plug-in" and self.num_written < 2:
             return (
                 f"pairs need at least two sentences with {self.n} tokens, got one: "
@@ -430,30 +448,8 @@ class NgramTotals(NamedTuple):
         across = self.squares - self.within
         if self.estimator == "sentence-pairs":
             return across / (self.num_written * (self.num_written - 1))
-        return Fraction(across, self.num_ngrams**2 - self.num_together)
-
-
-def ngram_totals(
-    n: int,
-    lengths: Int[np.ndarray, " lengths"],
-    times: Int[np.ndarray, " lengths"],
-    estimator: Estimator,
-    squares: Any,
-    within: Any,
-) -> NgramTotals:
-    """Totals of a text, from the number of its sentences of each length."""
-    ngrams = np.maximum(lengths - n + 1, 0)
-    return NgramTotals(
-        n=n,
-        estimator=estimator,
-        longest=int(lengths[times > 0].max()),
-        num_sentences=int(times.sum()),
-        num_written=int(times[ngrams > 0].sum()),
-        num_ngrams=int(times @ ngrams),
-        num_together=int(times @ ngrams**2),
-        squares=squares,
-        within=within,
-    )
+        together = int(self.times @ self.by_length**2)  # pairs of one sentence
+        return Fraction(across, self.num_ngrams**2 - together)
 
 
 def coverage_of(common: Any, ours: NgramTotals, real: NgramTotals) -> Any:
@@ -507,7 +503,7 @@ def _totals(
         of_sentence, of_all = _values(table, estimator)
         lengths, times = np.unique(table.corpus.lengths, return_counts=True)
         squares, within = ((x**2).sum().item() for x in (of_all, of_sentence))
-        totals.append(ngram_totals(n, lengths, times, estimator, squares, within))
+        totals.append(NgramTotals(n, estimator, lengths, times, squares, within))
     return tables, totals
 
 

@@ -70,7 +70,6 @@ def number_texts(
     candidates: Mapping[str, Corpus],
     references: Corpus,
     num_groups: int = NUM_GROUPS,
-    seed: int = 0,
 ) -> dict[str, NumberedText]:
     """Number the words and the sentences of all texts together."""
     if not 1 <= num_groups <= MAX_GROUPS:
@@ -81,7 +80,7 @@ def number_texts(
     groups = [min(num_groups, len(corpus)) for corpus in corpora]
     firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
     texts = [
-        _numbered(*each, size, seed)
+        _numbered(*each, size)
         for each in zip(corpora, ids, firsts, groups, strict=False)
     ]
     return dict(zip([*candidates, REFERENCES], texts))
@@ -93,9 +92,8 @@ def _numbered(
     first: int,
     num_groups: int,
     num_ids: int,
-    seed: int,
 ) -> NumberedText:
-    groups = random_groups(len(corpus), num_groups, seed).astype(np.uint8)
+    groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
     place[order] = np.arange(first, first + len(order))

@@ -3,7 +3,7 @@ r"""Sums over n-grams that all metrics of `evaluate` are made of, and that add u
 Every metric is a function of sums over n-grams, $\sum_g s(c_g, r_g)$, and of sums over
 the n-grams of each sentence. So the n-grams can be dealt out to K parts: each part
 adds up its own, and parts add, in any order. `sides` tells which n-grams are in a part,
-`ngram_sums` and `self_matches` what they add.
+`ngram_sums` what they add.
 """
 
 from collections.abc import Callable, Mapping
@@ -141,7 +141,6 @@ def partial_sums(
     *,
     averaged: bool = False,
     num_groups: int = NUM_GROUPS,
-    seed: int = 0,
     part: int = 0,
     num_parts: int = 1,
 ) -> PartialSums:
@@ -161,7 +160,7 @@ def partial_sums(
         True
     """
     check_order(max_order, "max_order")
-    texts = number_texts(candidates, references, num_groups, seed)
+    texts = number_texts(candidates, references, num_groups)
     return count(texts, max_order, averaged, part, num_parts)
 
 

@@ -120,6 +120,24 @@ def postings(
     return grouped, order, rank
 
 
+def clipped_at_others(
+    counts: np.ndarray, first: np.ndarray, ngram: np.ndarray
+) -> Int[np.ndarray, " postings"]:
+    """Clip the count of an n-gram in each sentence at the most in another sentence.
+
+    That is the largest count or, if the sentence alone attains it, the second largest.
+
+    Example:
+        >>> counts, ngram = np.array([3, 2, 1]), np.array([0, 0, 1])
+        >>> clipped_at_others(counts, np.array([0, 2]), ngram).tolist()
+        [2, 2, 0]
+    """
+    top = counts == np.maximum.reduceat(counts, first)[ngram]
+    second = np.maximum.reduceat(np.where(top, 0, counts), first)
+    alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[ngram]
+    return np.where(alone, second[ngram], counts)
+
+
 def token_sentences(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     """The sentence of each token, and where that sentence ends."""
     sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)

@@ -1,10 +1,12 @@
-"""Metrics of several candidates side by side: as tables, records and one line."""
+"""Metrics of several candidates side by side: as tables, records and a page."""
 
+import io
 import math
 from collections.abc import Iterator, Sequence
+from html import escape
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +14,7 @@ from jaxtyping import Float
 from qdtheory.text.comparison import (
     LOWER,
     Comparison,
+    Named,
     compare,
     lower_is_better,
     of_references,
@@ -21,9 +24,11 @@ from qdtheory.text.tables import (
     BEST,
     Cell,
     csv_table,
+    html_table,
     latex_table,
     markdown_table,
     plain_table,
+    printable,
 )
 from qdtheory.world.packages import required
 from qdtheory.world.records import Estimate, Record, plain
@@ -39,7 +44,24 @@ ROUNDING = 1e-15
 PLACES = 9
 # Numbers from here on are shown without an exponent.
 SMALL = 1e-3
-Entry = TypeVar("Entry")
+
+
+TITLE = "Quality and diversity"
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; color: #1b1b1b; background: #fff }
+.wide { overflow-x: auto }
+table { border-collapse: collapse }
+th, td { padding: .2rem .8rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums }
+th[scope=row] { text-align: left }
+svg { max-width: 100%; height: auto; background: #fff }
+.warning { border-left: .3rem solid #b35900; padding-left: .8rem }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #181818 }
+  th, td { border-color: #444 }
+}
+"""
 
 
 class Report(Record):
@@ -153,14 +175,37 @@ class Report(Record):
         """Lay out planes, table and methods as one page that needs no other file.
 
         Returns:
-            The page; see `qdtheory.text.report_page`.
+            The page of HTML, which loads nothing and runs no script.
 
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
         """
-        from qdtheory.text.report_page import report_page
-
-        return report_page(self)
+        sizes = [
+            f"{printable(name)}: {size:,} sentences, {self.empty[name]:,} empty"
+            for name, size in self.sizes.items()
+        ]
+        real = (
+            f"References: {self.num_references:,} sentences, "
+            f"{self.num_empty_references:,} empty"
+        )
+        lines = [f"<li>{escape(line)}</li>" for line in (real, *sizes)]
+        said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
+        said += [f"<p>{escape(text)}</p>" for text in (self.legend(), *self.pairs)]
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                "<html lang='en'><head><meta charset='utf-8'>",
+                "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+                f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
+                f"<h1>{TITLE}</h1>",
+                _figure(self),
+                f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
+                *said,
+                f"<ul>{''.join(lines)}</ul>",
+                f"<p>{escape(self.methods)}</p>",
+                "</main></body></html>",
+            ]
+        )
 
     def plot(self, n: int | None = None) -> Any:
         """Draw the candidates in two planes; see `qdtheory.plotting.plot_report`.
@@ -266,18 +311,6 @@ class Report(Record):
         }
 
 
-class Named(dict[str, Entry]):
-    """A dictionary that tells its names when asked for another."""
-
-    def __init__(self, kind: str, entries: Any):
-        super().__init__(entries)
-        self.kind = kind
-
-    def __missing__(self, name: str) -> Entry:
-        there = ", ".join(self)
-        raise KeyError(f"no {self.kind} is called {name!r}; there are {there}")
-
-
 def _numbers(interval: Estimate) -> list:
     return [getattr(interval, key) for key in KEYS]
 
@@ -335,3 +368,24 @@ def _rounding(value: Any) -> float:
 
 def _exponent(x: float) -> int:
     return math.floor(math.log10(abs(x)))
+
+
+def _figure(report: Any) -> str:
+    """The planes as inline SVG, whose ids and text do not change between runs."""
+    with required("a page with figures", "plot"):
+        import matplotlib.pyplot as plt
+
+        from qdtheory.plotting import STYLE as LOOK
+        from qdtheory.plotting import plot_report
+    undated: dict[str, Any] = {"Date": None}
+    fixed = {"svg.hashsalt": "qdtheory", "svg.fonttype": "none"}
+    with plt.style.context([LOOK, fixed]):
+        figure = plot_report(report)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata=undated)
+        plt.close(figure)
+    svg = drawn.getvalue().partition("<svg ")[2]
+    told = (
+        "Candidates in two planes of quality and diversity; the table has the numbers"
+    )
+    return f'<svg role="img" aria-label="{told}" {svg}'

@@ -1,9 +1,10 @@
-"""Tables as text: plain to a width, in Markdown, LaTeX and CSV."""
+"""Tables as text: plain to a width, in Markdown, LaTeX, HTML and CSV."""
 
 import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from textwrap import wrap
 from typing import TypeAlias
 from unicodedata import east_asian_width
@@ -124,6 +125,26 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
             r"\end{tabular}",
         ]
     )
+
+
+def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
+    """Lay out a table in HTML, with the best numbers in bold.
+
+    Example:
+        >>> table = html_table(["CR-1"], {"a<b": [("0.51 ±0.02", "*")]})
+        >>> "a&lt;b" in table, "<td><b>0.51 ±0.02</b> *</td>" in table
+        (True, True)
+    """
+
+    def shown(text: str, mark: str) -> str:
+        text = f"<b>{escape(text)}</b>" if mark == BEST else escape(text)
+        return f"<td>{text} {escape(mark)}</td>"
+
+    heads = "".join(f"<th scope='col'>{escape(printable(c))}</th>" for c in columns)
+    lines = [f"<tr><td></td>{heads}</tr>"]
+    for row, *cells in _lines(rows, columns, shown):
+        lines.append(f"<tr><th scope='row'>{row}</th>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:

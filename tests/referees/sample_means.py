@@ -12,6 +12,14 @@ def counts_of(space, n):
     return (grams[:, :, None] == np.arange(space.vocab_size**n)).sum(axis=1)
 
 
+def moments(space, q, n):
+    """The n-gram distribution, and tr Cov of one text's n-gram frequencies."""
+    counts = counts_of(space, n)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    mean = q @ shares
+    return mean, float(q @ ((shares - mean) ** 2).sum(axis=1))
+
+
 def _by_number(space, q, n):
     """Texts with t n-grams for each t: t, probability, E c, E |c|^2, Pr(c_g > 0)."""
     counts = counts_of(space, n)

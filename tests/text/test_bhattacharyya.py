@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from qdtheory.text import estimate_bhattacharyya
 
@@ -26,7 +26,7 @@ def exact(p, q):
 
 @pytest.mark.claim("N13.2")
 def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
-    """By hand, and over all samples of two of each."""
+    """By hand; that the mean is the expansion's is shown with the blind spots."""
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
     rng = np.random.default_rng(0)
     found = estimate_bhattacharyya(*sampled(p, q, 50, rng))
@@ -35,22 +35,6 @@ def test_the_estimate_is_equation_3_and_its_bias_is_the_expansions():
     one = sum(np.sqrt(q[i] / p[i]) for i in first) / 50
     other = sum(np.sqrt(p[i] / q[i]) for i in second) / 50
     assert found.value == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
-    # The exact mean: of samples of n, by the multinomial counts of one law.
-    for size in (200, 400):
-        means = []
-        for law, other in ((p, q), (q, p)):
-            value = 0.0
-            for k in range(size + 1):
-                of_k = binom.pmf(k, size, law[0])
-                rest = law[1] / (law[1] + law[2])
-                j = np.arange(size - k + 1)
-                counts = np.stack([np.full_like(j, k), j, size - k - j])
-                logs = np.log(np.sqrt(other / law) @ counts / size)
-                value += of_k * (binom.pmf(j, size - k, rest) @ logs)
-            means.append(value)
-        bias = -np.mean(means) - exact(p, q)
-        due = np.expm1(2 * exact(p, q)) / (2 * size)
-        assert bias == pytest.approx(due, rel=4 / size)
     at = found.bias * 50 / np.expm1(2 * found.value)
     assert at == pytest.approx(0.5, rel=1e-12)
 
@@ -115,26 +99,21 @@ def test_disjoint_laws_and_equal_laws():
     assert far.value == pytest.approx(1499.5)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"real_log_p": []}, "real_log_p: expected the log-probabilities of one text"),
-        ({"real_log_q": [-1.0]}, "real_log_p and real_log_q: expected one number a"),
-        (
-            {"model_log_p": [0.5, -1.0]},
-            "model_log_p: expected log-probabilities, at mo",
-        ),
-        (
-            {"model_log_q": [-1.0, float("nan")]},
-            "model_log_q: expected log-probabiliti",
-        ),
-        ({"real_log_p": [-1.0, float("-inf")]}, "real_log_p: text 1 has probability 0"),
-        ({"model_log_q": [[-1.0]]}, r"got an array of shape \(1, 1\)"),
-        ({"level": 1}, "level: expected a number between 0 and 1, got 1"),
-    ],
-)
-def test_bad_input_is_refused(change, message, as_a_user):
+def test_bad_input_is_refused(as_a_user):
     names = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
-    arguments = {name: [-1.0, -2.0] for name in names} | change
-    with pytest.raises(ValueError, match=message):
-        estimate_bhattacharyya(**arguments)
+
+    def changed(**change):
+        logs = {name: [-1, -2] for name in names}
+        return lambda: estimate_bhattacharyya(**logs | change)
+
+    inf, nan = float("inf"), float("nan")
+    unlike = "real_log_p and real_log_q: expected one number a"
+    refused(
+        ("real_log_p: expected the log-prob", changed(real_log_p=[])),
+        (unlike, changed(real_log_q=[-1.0])),
+        ("model_log_p: expected log-prob", changed(model_log_p=[0.5, -1.0])),
+        ("model_log_q: expected log-prob", changed(model_log_q=[-1.0, nan])),
+        ("text 1 has probability 0", changed(real_log_p=[-1.0, -inf])),
+        ("got an array of shape (1, 1)", changed(model_log_q=[[-1.0]])),
+        ("level: expected a number between 0 and 1, got 1", changed(level=1)),
+    )

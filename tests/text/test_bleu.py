@@ -1,17 +1,16 @@
 """BLEU and Self-BLEU of corpora against NLTK and published values."""
 
 import os
-from collections import Counter
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.translate import bleu_score
-from nltk.util import ngrams
+from models import BOOK, GUIDE, GUIDES, TROOPS
 from referees.nltk_bleu import nltk_bleu, nltk_scores, others
+from refusals import refused
 
 from qdtheory.text import (
     as_corpus,
@@ -104,66 +103,7 @@ def test_an_empty_text_has_bleu_0_and_its_length_counts_as_in_nltk(smoothing):
     )
 
 
-def data(name):
-    if "QDTHEORY_DATA" not in os.environ:
-        pytest.skip(f"QDTHEORY_DATA does not name a folder with {name}")
-    return read_corpus(Path(os.environ["QDTHEORY_DATA"], name))
-
-
-@pytest.fixture
-def nltk_counts_once(monkeypatch):
-    """NLTK's arithmetic, which counts a reference anew for each hypothesis, cached."""
-    count = cache(lambda text, n: Counter(ngrams(text, n)))
-    patches = {
-        "ngrams": lambda text, n: (text, n),
-        "Counter": lambda key=None: Counter() if key is None else count(*key),
-        "modified_precision": cache(bleu_score.modified_precision),
-    }
-    for name, function in patches.items():
-        monkeypatch.setattr(bleu_score, name, function)
-
-
-def test_captions_equal_nltk(nltk_counts_once):
-    captions = data("coco60/train.txt")[:500]
-    lists = tuple(captions)
-    rest = [tuple(x) for x in others(lists)]
-    for smoothing in (None, "epsilon"):
-        assert_equal_to_nltk(
-            [lists[250:]] * 250,
-            lists[:250],
-            smoothing,
-            bleu(captions[:250], captions[250:], 5, smoothing, aggregate="pooled"),
-            bleu_scores(captions[:250], captions[250:], 5, smoothing),
-            order=5,
-        )
-        assert_equal_to_nltk(
-            rest,
-            lists,
-            smoothing,
-            self_bleu(captions, 5, smoothing, aggregate="pooled"),
-            self_bleu_scores(captions, 5, smoothing),
-            order=5,
-        )
-
-
 # -- published values ----------------------------------------------------------------
-
-GUIDE = (
-    "It is a guide to action which ensures that the military always obeys the "
-    "commands of the party"
-)
-TROOPS = (
-    "It is to insure the troops forever hearing the activity guidebook that party "
-    "direct"
-)
-BOOK = "he read the book because he was interested in world history"
-REFERENCES = [
-    "It is a guide to action that ensures that the military will forever heed Party "
-    "commands",
-    "It is the guiding principle which guarantees the military forces always being "
-    "under the command of the Party",
-    "It is the practical guide for the army always to heed the directions of the party",
-]
 
 
 def test_examples_of_papineni_et_al_2002():
@@ -176,7 +116,7 @@ def test_examples_of_papineni_et_al_2002():
     # The second has 14 tokens, the shortest reference 16.
     brevity = np.exp([0, 1 - 16 / 14])
     expected = np.array([p1, np.sqrt(p1 * p2)]) * brevity
-    found = bleu_scores([GUIDE, TROOPS], REFERENCES, 2, smoothing=None).T
+    found = bleu_scores([GUIDE, TROOPS], GUIDES, 2, smoothing=None).T
     assert found == pytest.approx(expected, **CLOSE)
 
 
@@ -202,35 +142,27 @@ def test_values_of_fast_bleu():
         [0.6240726989348756, 0.01372087114384104],
         [0.39202634084155785, 0.011319539856940498],
     ]
-    found = bleu_scores([GUIDE, BOOK], REFERENCES, 5, "epsilon")[:, [1, 2, 4]].T
+    found = bleu_scores([GUIDE, BOOK], GUIDES, 5, "epsilon")[:, [1, 2, 4]].T
     assert found == pytest.approx(np.array(expected), **CLOSE)
     expected = [
         [0.25819888974716115, 0.3615507630310936, 0.37080992435478316],
         [0.07808966656190802, 0.20140621167558334, 0.2141533574180157],
     ]
-    found = self_bleu_scores(REFERENCES, 3, "epsilon")[:, 1:].T
+    found = self_bleu_scores(GUIDES, 3, "epsilon")[:, 1:].T
     assert found == pytest.approx(np.array(expected), **CLOSE)
 
 
+@pytest.mark.skipif("QDTHEORY_DATA" not in os.environ, reason="no folder of data")
 def test_self_bleu_grows_with_the_sample():
     """Values of an earlier implementation, to the three digits that were kept."""
-    captions = data("texygen/image_coco.txt")
+    path = Path(os.environ["QDTHEORY_DATA"], "texygen/image_coco.txt")
+    captions, sizes = read_corpus(path), (1000, 2000, 5000, 10000)
     found = [
-        [
-            self_bleu(captions[:size], 4, smoothing)[3]
-            for size in (1000, 2000, 5000, 10000)
-        ]
+        [self_bleu(captions[:size], 4, smoothing)[3] for size in sizes]
         for smoothing in ("epsilon", None)
     ]
     expected = [[0.323, 0.392, 0.467, 0.536], [0.232, 0.311, 0.400, 0.481]]
     assert np.array(found) == pytest.approx(np.array(expected), abs=5.1e-4)
-
-
-def test_sentences_whose_own_length_must_not_count():
-    """Where fast-bleu 0.0.90 has 1: the closest other length to 2 is 12."""
-    candidates = ["a b", "a b " * 6, "a a b b " * 3]
-    found = self_bleu_scores(candidates, 2, smoothing=None)[0]
-    assert found == pytest.approx(np.exp([-5, -5]), **CLOSE)
 
 
 # -- arguments -----------------------------------------------------------------------
@@ -276,54 +208,29 @@ def test_kinds_of_texts():
     assert bleu_scores(strings, ["a b"]).shape == (3, 4)
 
 
-def test_no_match():
-    assert bleu(["a b"], ["c d"], 3, "epsilon").tolist() == [0, 0, 0]
-    # All words are known and none of their pairs; the tokens "b c" end one sentence
-    # and begin the next.
-    assert bleu(["b c"], ["a b", "c a"], 2, smoothing=None).tolist() == [1, 0]
-    assert self_bleu(["b", "c"], 2, "epsilon").tolist() == [0, 0]
-
-
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("function", "error", "message"),
-    [
-        (lambda: bleu("a b", ["a b"]), TypeError, "got one str: put the sentence"),
-        (lambda: bleu(["a b"], None), TypeError, "got NoneType"),
-        (lambda: bleu([], ["a"]), ValueError, "at least one sentence with a token"),
-        (lambda: bleu(["a"], [""]), ValueError, "at least one sentence with a token"),
-        (lambda: bleu(["a"], ["a"], 0), ValueError, "max_order: expected 1 or more"),
-        (lambda: bleu(["a"], ["a"], 2.0), TypeError, "max_order: .* got float"),
-        (lambda: self_bleu(["a", "b"], 0), ValueError, "max_order: expected 1 or more"),
-        (
-            lambda: bleu(["a"], ["a"], smoothing="add-1"),
-            ValueError,
-            "smoothing: expected None or \"epsilon\", got 'add-1'",
-        ),
-        (
-            lambda: self_bleu(["a", "b"], aggregate="sum"),
-            ValueError,
-            'aggregate: expected "mean" or "pooled", got \'sum\'',
-        ),
-        (
-            lambda: bleu(["a"], prepare_references(["a"], 2), 3),
-            ValueError,
-            "prepared for orders up to 2, got max_order=3",
-        ),
-        (
-            lambda: self_bleu(as_corpus(["a b", ""], empty="skip")),
-            ValueError,
-            "Self-BLEU needs another sentence",
-        ),
-        (lambda: self_bleu_scores(["a b"]), ValueError, "at least 2 candidates"),
-    ],
-)
-def test_bad_input(as_a_user, function, error, message):
-    with pytest.raises(error, match=message):
-        function()
-
-
-def test_one_sentence_against_a_second_sample():
-    assert self_bleu(["a b"], 2, against=["a b"]).tolist() == [1, 1]
+def test_bad_input(as_a_user):
+    known, one = prepare_references(["a"], 2), as_corpus(["a b", ""], empty="skip")
+    smoothed, summed = (
+        partial(bleu, smoothing="add-1"),
+        partial(self_bleu, aggregate="sum"),
+    )
+    refused(
+        ("at least one sentence with a token", bleu, [], ["a"]),
+        ("at least one sentence with a token", bleu, ["a"], [""]),
+        ("max_order: expected 1 or more", bleu, ["a"], ["a"], 0),
+        ("max_order: expected 1 or more", self_bleu, ["a", "b"], 0),
+        ("expected None or \"epsilon\", got 'add-1'", smoothed, ["a"], ["a"]),
+        ('expected "mean" or "pooled", got \'sum\'', summed, ["a", "b"]),
+        ("prepared for orders up to 2, got max_order=3", bleu, ["a"], known, 3),
+        ("Self-BLEU needs another sentence", self_bleu, one),
+        ("at least 2 candidates", self_bleu_scores, ["a b"]),
+    )
+    refused(
+        ("got one str: put the sentence", bleu, "a b", ["a b"]),
+        ("got NoneType", bleu, ["a b"], None),
+        ("max_order: expected an integer, got float", bleu, ["a"], ["a"], 2.0),
+        error=TypeError,
+    )

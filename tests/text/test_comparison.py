@@ -1,13 +1,16 @@
 """Two candidates compared: the intervals by a second route, and what may be said."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from referees.corpus_metrics import without_each_group
+from refusals import refused
 from scipy import stats
 
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import every_metric
-from qdtheory.text.intervals import random_groups
 
 
 def texts(rng, size, weights):
@@ -27,19 +30,9 @@ def report():
         "steep": texts(rng, 60, STEEP),
         "again": texts(rng, 80, FLAT),
     }
-    return evaluate(candidates, texts(rng, 90, FLAT), max_order=2), candidates
-
-
-def drawn():
-    """The texts of the report once more."""
-    rng = np.random.default_rng(0)
-    sizes = (80, FLAT), (60, STEEP), (80, FLAT), (90, FLAT)
-    return [as_corpus(texts(rng, size, weights)) for size, weights in sizes]
-
-
-def without_each_group(corpus):
-    group = random_groups(len(corpus), 20)
-    return [corpus[group != g] for g in range(20)]
+    real = texts(rng, 90, FLAT)
+    corpora = {name: as_corpus(x) for name, x in [*candidates.items(), ("real", real)]}
+    return evaluate(candidates, real, max_order=2), corpora
 
 
 def expected(*left_out):
@@ -54,9 +47,9 @@ def expected(*left_out):
 @pytest.mark.parametrize("paired", [False, True])
 def test_intervals_by_leaving_out_groups(report, paired):
     """Of each candidate, or of pairs, and of the references that both share."""
-    found, _ = report
-    one, steep, again, real = drawn()
-    name, other = ("again", again) if paired else ("steep", steep)
+    found, corpora = report
+    name = "again" if paired else "steep"
+    one, other, real = (corpora[x] for x in ("flat", name, "real"))
     metrics = every_metric(real, 2)
     rests = [
         np.array([metrics(x).ravel() for x in without_each_group(corpus)])
@@ -167,34 +160,17 @@ def test_the_closer_one_is_named_and_where_it_leads():
     assert same.sentences(2)[0].startswith("Neither is shown to be closer")
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda r: r.compare("flat", "x"),
-            KeyError,
-            "no candidate is called 'x'; ther",
-        ),
-        (lambda r: r.compare("flat", "flat"), ValueError, "two candidates, got "),
-        (
-            lambda r: r.compare("flat", "steep", paired=True),
-            *(ValueError, "got 80 and 60 sentences"),
-        ),
-        (
-            lambda r: r.compare("flat", "steep", level=1),
-            ValueError,
-            "level: expected a",
-        ),
-        (
-            lambda r: r.compare("flat", "steep").better("BLEU"),
-            *(KeyError, "no metric is called 'BLEU'"),
-        ),
-        (
-            lambda r: r.compare("flat", "steep").sentences(3),
-            *(KeyError, "no metric is called 'CND-3'"),
-        ),
-    ],
-)
-def test_bad_input(report, as_a_user, call, error, message):
-    with pytest.raises(error, match=message):
-        call(report[0])
+def test_bad_input(report, as_a_user):
+    compared = report[0].compare
+    both = compared("flat", "steep")
+    refused(
+        ("no candidate is called 'x'; ther", compared, "flat", "x"),
+        ("no metric is called 'BLEU'", both.better, "BLEU"),
+        ("no metric is called 'CND-3'", both.sentences, 3),
+        error=KeyError,
+    )
+    refused(
+        ("two candidates, got ", compared, "flat", "flat"),
+        ("got 80 and 60", partial(compared, paired=True), "flat", "steep"),
+        ("level: expected a", partial(compared, level=1), "flat", "steep"),
+    )

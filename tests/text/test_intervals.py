@@ -1,8 +1,10 @@
 """Intervals: closed forms for a mean, and coverage on an oracle."""
 
-import jax
+from functools import partial
+
 import numpy as np
 import pytest
+from refusals import refused
 from scipy import stats
 
 import qdtheory as qd
@@ -12,9 +14,7 @@ from qdtheory.text import (
     bleu_scores,
     bootstrap_interval,
     jackknife_interval,
-    negative_repetition_rate,
     prepare_references,
-    self_bleu,
 )
 
 
@@ -105,120 +105,40 @@ def test_seeds(corpus):
 # -- coverage ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def oracle():
+@pytest.mark.usefixtures("as_a_user")  # thousands of calls
+def test_both_cover_bleu_with_fixed_references():
     space = qd.TextSpace(vocab_size=4, lengths=5)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(5), vocab_size=4, embedding_size=8, hidden_size=8
-    )
-    return space, np.asarray(model.probabilities(space))
-
-
-def draws(oracle, repeats, seed=1, size=60):
-    space, q = oracle
-    rng = np.random.default_rng(seed)
-    for _ in range(repeats):
-        index = rng.choice(space.num_texts, size, p=q)
-        yield as_corpus(space.tokens[index].tolist())
-
-
-def coverage(interval, metric, expected, corpora, **options):
-    found = [interval(metric, corpus, level=0.9, **options) for corpus in corpora]
-    return np.mean([x.low <= expected <= x.high for x in found])
-
-
-# 100 intervals of level 0.9: the standard deviation of their coverage is 0.03.
-AROUND = 0.8, 0.98
-
-
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_both_cover_bleu_with_fixed_references(oracle):
-    space, q = oracle
+    q = np.asarray(qd.oracle(space, 5, 1.0, 8))
     references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
+    scores = bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)
+    rng = np.random.default_rng(1)
+    samples = [rng.choice(space.num_texts, 60, p=q) for _ in range(100)]
+    corpora = [as_corpus(space.tokens[index].tolist()) for index in samples]
 
-    def metric(corpus):
-        return bleu(corpus, references, 2, smoothing=None)[1]
+    def coverage(interval):
+        found = [
+            interval(lambda c: bleu(c, references, 2, smoothing=None)[1], corpus)
+            for corpus in corpora
+        ]
+        return np.mean([x.low <= q @ scores[:, 1] <= x.high for x in found])
 
-    expected = (
-        q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
-    )
-    corpora = list(draws(oracle, 100))
-    low, high = AROUND
-    assert low <= coverage(jackknife_interval, metric, expected, corpora) <= high
-    options = {"num_resamples": 50}
-    found = coverage(bootstrap_interval, metric, expected, corpora, **options)
-    assert low <= found <= high
-
-
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_jackknife_covers_the_expected_plug_in(oracle):
-    space, q = oracle
-    counts = (space.tokens[:, :, None] == np.arange(4)).mean(axis=1)
-    mean = q @ counts
-    spread = q @ ((counts - mean) ** 2).sum(axis=1)
-    expected = -(mean @ mean) - spread / 60
-    found = coverage(
-        jackknife_interval,
-        lambda c: negative_repetition_rate(c, 1, "plug-in"),
-        expected,
-        draws(oracle, 100),
-    )
-    assert AROUND[0] <= found <= AROUND[1]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_only_the_jackknife_covers_self_bleu(oracle):
-    """Resampled sentences find themselves; without a sentence nothing is repeated."""
-
-    def metric(corpus):
-        return self_bleu(corpus, 4, smoothing=None)[3]
-
-    # Its error is a twentieth of one sample's.
-    expected = np.mean([metric(corpus) for corpus in draws(oracle, 400, seed=2)])
-    corpora = list(draws(oracle, 60))
-    # By the Efron-Stein inequality the jackknife's variance is on average no smaller
-    # than the true one, so that only a low coverage is an error.
-    assert coverage(jackknife_interval, metric, expected, corpora) >= AROUND[0]
-    options = {"num_resamples": 50}
-    found = coverage(bootstrap_interval, metric, expected, corpora[:20], **options)
-    assert found <= 0.2
+    # 100 intervals of level 0.9: the standard deviation of their coverage is 0.03.
+    assert 0.8 <= coverage(partial(jackknife_interval, level=0.9)) <= 0.98
+    resampled = partial(bootstrap_interval, level=0.9, num_resamples=50)
+    assert 0.8 <= coverage(resampled) <= 0.98
 
 
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("function", "error", "message"),
-    [
-        (
-            lambda: jackknife_interval(mean_length),
-            ValueError,
-            "at least one corpus after the metric",
-        ),
-        (
-            lambda: bootstrap_interval(mean_length, ["a"], level=95),
-            ValueError,
-            "level: expected a number between 0 and 1, got 95",
-        ),
-        (
-            lambda: jackknife_interval(lambda *c: 0.0, ["a"] * 30, ["b"] * 9),
-            ValueError,
-            "num_groups: expected 2 to 9, the sentences of corpus 1, got 20",
-        ),
-        (
-            lambda: jackknife_interval(mean_length, ["a"], num_groups=None),
-            ValueError,
-            "expected 2 to 1",
-        ),
-        (
-            lambda: bootstrap_interval(mean_length, ["a"], num_resamples=1),
-            ValueError,
-            "num_resamples: expected a whole number from 2 on, got 1",
-        ),
-        (lambda: jackknife_interval(mean_length, "a b"), TypeError, "got one str"),
-    ],
-)
-def test_bad_input(as_a_user, function, error, message):
-    with pytest.raises(error, match=message):
-        function()
+def test_bad_input(as_a_user):
+    sided, resampled = jackknife_interval, bootstrap_interval
+    both = ["a"] * 30, ["b"] * 9
+    refused(
+        ("at least one corpus after the metric", sided, mean_length),
+        ("got 95", partial(resampled, level=95), mean_length, ["a"]),
+        ("2 to 9, the sentences of corpus 1, got 20", sided, mean_length, *both),
+        ("expected 2 to 1", partial(sided, num_groups=None), mean_length, ["a"]),
+        ("from 2 on, got 1", partial(resampled, num_resamples=1), mean_length, ["a"]),
+    )
+    refused(("got one str", sided, mean_length, "a b"), error=TypeError)

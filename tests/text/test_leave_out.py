@@ -1,23 +1,19 @@
 """Metrics from sums against those of each smaller text, one by one."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import MODEL, REAL
+from referees.corpus_metrics import one_by_one, without_each_group
+from referees.ngram_counts import counted
+from refusals import refused
 
-from qdtheory.text import (
-    as_corpus,
-    bleu,
-    cnd,
-    coverage_rate,
-    distinct,
-    ms_jaccard,
-    negative_repetition_rate,
-    self_bleu,
-)
+from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.leave_out import KINDS, metrics_of_sums
+from qdtheory.text.leave_out import KINDS, groups_seen, metrics_of_sums
 from qdtheory.text.partial_sums import merge, partial_sums
 
 # Two more words, or as many as an order has, in each sentence: every rest has pairs.
@@ -26,27 +22,8 @@ sentences = st.lists(
 )
 
 
-def one_by_one(candidates, real, max_order, smoothing, estimator):
-    """Every metric by the public function for it."""
-    orders = range(1, max_order + 1)
-    return [
-        bleu(candidates, real, max_order, smoothing),
-        self_bleu(candidates, max_order, smoothing),
-        [coverage_rate(candidates, real, n, estimator) for n in orders],
-        [negative_repetition_rate(candidates, n, estimator) for n in orders],
-        [cnd(candidates, real, n, estimator) for n in orders],
-        [distinct(candidates, n) for n in orders],
-        ms_jaccard(candidates, real, max_order),
-    ]
-
-
 def from_sums(sums, name, smoothing, estimator):
     return metrics_of_sums(sums.totals, name, sums.blocks[name], smoothing, estimator)
-
-
-def without_each_group(corpus):
-    group = random_groups(len(corpus), min(20, len(corpus)))
-    return [corpus[group != g] for g in range(group.max() + 1)]
 
 
 @pytest.mark.claim("N12.27")
@@ -61,6 +38,7 @@ def without_each_group(corpus):
 def test_metrics_without_each_group_are_those_of_the_smaller_text(
     ours, theirs, smoothing, estimator, num_parts
 ):
+    options = {"smoothing": smoothing}, {"estimator": estimator}
     texts, real = as_corpus(ours), as_corpus(theirs)
     whole, *parts = (
         partial_sums(
@@ -80,24 +58,12 @@ def test_metrics_without_each_group_are_those_of_the_smaller_text(
     rests += [(rest, real) for rest in without_each_group(texts)]
     rests += [(texts, rest) for rest in without_each_group(real)]
     assert found.shape[-1] == len(rests)
-    whole = one_by_one(texts, real, 2, smoothing, estimator)[0]
+    whole = one_by_one(texts, real, 2, *options)[0]
     for subset, (rest, known) in enumerate(rests):
-        expected = one_by_one(rest, known, 2, smoothing, estimator)
+        expected = one_by_one(rest, known, 2, *options)
         if known is not real:  # BLEU is of all references
             expected[0] = whole
         np.testing.assert_allclose(found[..., subset], expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
-def test_parts_give_the_same_floats_as_the_whole(estimator):
-    texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
-    whole = from_sums(partial_sums(texts, real, 2), "x", "epsilon", estimator)
-    one, two, three = (
-        partial_sums(texts, real, 2, part=part, num_parts=3) for part in range(3)
-    )
-    for parts in (merge(merge(one, two), three), merge(two, merge(three, one))):
-        found = from_sums(parts, "x", "epsilon", estimator)
-        assert found.tolist() == whole.tolist()
 
 
 def test_equal_texts_are_not_apart():
@@ -111,20 +77,59 @@ def test_one_group_has_no_rest():
     texts, real = as_corpus(MODEL), as_corpus(REAL)
     sums = partial_sums({"x": texts}, real, 2, num_groups=1)
     found = from_sums(sums, "x", "epsilon", "pairs")
-    expected = one_by_one(texts, real, 2, "epsilon", "pairs")
+    expected = one_by_one(texts, real, 2)
     assert found.shape == (7, 2, 1)
     np.testing.assert_allclose(found[..., 0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("texts", "estimator", "message"),
-    [
-        (["a", "b"], "plug-in", "no sentence has 2 tokens: the longest has 1"),
-        (["a b", "b"], "plug-in", "no sentence has 2 tokens: the longest has 1"),
-        (["a b", "b a", "b"], "pairs", "pairs need at least two sentences with 2"),
-    ],
-)
-def test_bad_input(texts, estimator, message):
-    sums = partial_sums({"x": as_corpus(texts)}, as_corpus(["a b", "b a"]), 2)
-    with pytest.raises(ValueError, match=message):
-        from_sums(sums, "x", None, estimator)
+@pytest.mark.parametrize("averaged", [False, True])
+def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
+    """From the n-grams of each sentence, one after another."""
+    ours, theirs = MODEL[:30], REAL[:25]
+    found = partial_sums(
+        {"x": as_corpus(ours)}, as_corpus(theirs), 4, averaged=averaged
+    )
+    seen = groups_seen(found.totals, "x")
+
+    def told(texts, others, n):
+        """Groups that repeat, share, repeat in any way and have n-grams alone."""
+        group = random_groups(len(texts), 20).tolist()
+        each = [counted([x], n) for x in texts]
+        known = {*counted(others, n)}
+        held = Counter(g for x in each for g in x)
+        of_group = [
+            sum((x for x, h in zip(each, group) if h == g), Counter())
+            for g in range(20)
+        ]
+        groups = Counter(g for x in of_group for g in x)
+        return {
+            "repeated": {h for x, h in zip(each, group) if any(held[g] > 1 for g in x)},
+            "shared": {h for x, h in zip(each, group) if known & {*x}},
+            "again": {
+                h
+                for h, x in enumerate(of_group)
+                if any(groups[g] > 1 or x[g] > 1 for g in x)
+            },
+            "alone": {
+                h for h, x in enumerate(of_group) if any(groups[g] == 1 for g in x)
+            },
+        }
+
+    for n in (1, 2, 3, 4):
+        own, real = told(ours, theirs, n), told(theirs, ours, n)
+        own |= {f"real {what}": real[what] for what in ("repeated", "shared")}
+        for what, groups in seen.items():
+            assert groups[n - 1] == len(own[what]), (what, n)
+
+
+def test_bad_input():
+    def scored(texts, estimator):
+        sums = partial_sums({"x": as_corpus(texts)}, as_corpus(["a b", "b a"]), 2)
+        return from_sums(sums, "x", None, estimator)
+
+    short = "no sentence has 2 tokens: the longest has 1"
+    refused(
+        (short, scored, ["a", "b"], "plug-in"),
+        (short, scored, ["a b", "b"], "plug-in"),
+        ("pairs need at least two", scored, ["a b", "b a", "b"], "pairs"),
+    )

@@ -41,11 +41,3 @@ def test_spectra_count_small_and_large_counts(monkeypatch, small, n):
         here = subset == g + 1
         told = dict(zip(count[here].tolist(), times[here].tolist()))
         assert told == Counter(every.values())
-
-
-def test_what_the_references_lack_is_not_common():
-    _, found = added(["a b", "a c", "c c"], ["b b", "d d"], 1)
-    distinct, squares, within, common, overlap, *_ = (int(x[0]) for x in found.sums)
-    assert (distinct, squares, within, common) == (3, 4 + 1 + 9, 8, 2)
-    assert overlap == min(1 * 2, 2 * 3)
-    assert sorted(found.bleu.tolist()) == [0, 0, 1]

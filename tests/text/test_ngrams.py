@@ -6,13 +6,17 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations, permutations, product
 from math import lcm
+from typing import get_args
 
 import jax
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from models import BOOK, GUIDE, GUIDES
 from referees.ngram_counts import counted, frequencies, ngrams_of
+from referees.sample_means import moments
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.text import (
@@ -27,6 +31,7 @@ from qdtheory.text import (
     ngram_counts,
     unique_ngrams,
 )
+from qdtheory.text.ngrams import Estimator
 
 texts = st.lists(
     st.lists(st.sampled_from("abc"), max_size=5), min_size=1, max_size=8
@@ -52,66 +57,43 @@ def test_table_agrees_with_a_counter(texts, n):
     assert found == frequencies(texts, n)
     assert table.total == counted(texts, n).total()
     assert table.ngrams.tolist() == sorted(table.ngrams.tolist())
-
-
-@given(texts, texts, orders)
-def test_metrics_agree_with_a_counter(candidates, references, n):
-    assume_long_enough(n, candidates, references)
-    q, p = frequencies(candidates, n), frequencies(references, n)
-    union = q.keys() | p.keys()
-    # At most 40 terms in [0, 1], each rounded a few times.
-    close = {"rel": 0, "abs": 100 * EPS}
-    assert coverage_rate(candidates, references, n) == pytest.approx(
-        sum(q.get(g, 0) * p.get(g, 0) for g in union), **close
-    )
-    assert negative_repetition_rate(candidates, n, "plug-in") == pytest.approx(
-        -sum(x**2 for x in q.values()), **close
-    )
-    assert cnd(candidates, references, n, "plug-in") == pytest.approx(
-        sum((q.get(g, 0) - p.get(g, 0)) ** 2 for g in union), **close
-    )
-    assert unique_ngrams(candidates, n) == len(q)
-    assert distinct(candidates, n) == len(q) / counted(candidates, n).total()
-
-
-def equal_share(pairs) -> list[float]:
-    """For each pair of sentences, the share of equal pairs of their n-grams."""
-    return [np.mean([a == b for a in one for b in other]) for one, other in pairs]
+    assert unique_ngrams(texts, n) == len(found)
+    assert distinct(texts, n) == len(found) / table.total
 
 
 def windows(texts, n) -> list[list[tuple]]:
     return [grams for text in texts if (grams := ngrams_of(text, n))]
 
 
+def equal_share(pairs, averaged) -> float:
+    """The share of equal pairs of n-grams in pairs of sentences, or its mean."""
+    pairs = list(pairs)
+    equal = [np.mean([a == b for a in one for b in other]) for one, other in pairs]
+    sizes = [len(a) * len(b) for a, b in pairs]
+    return np.average(equal, weights=None if averaged else sizes)
+
+
+@pytest.mark.claim("N10.3", "N10.4")
+@pytest.mark.parametrize("estimator", get_args(Estimator))
 @given(texts, texts, orders)
-def test_pairs_leave_out_those_of_one_sentence(candidates, references, n):
+def test_rates_are_the_share_of_equal_pairs(estimator, candidates, references, n):
+    """Of any two sentences, or of two that differ."""
     ours, theirs = windows(candidates, n), windows(references, n)
-    assume(min(len(ours), len(theirs)) > 1)
-    rates = {}
-    for name, sentences in (("q", ours), ("p", theirs)):
-        pairs = list(permutations(sentences, 2))
-        equal, sizes = equal_share(pairs), [len(a) * len(b) for a, b in pairs]
-        rates[name] = {
-            "pairs": np.average(equal, weights=sizes),
-            "sentence-pairs": np.mean(equal),
-        }
-    across = list(product(ours, theirs))
-    rates["both"] = {
-        "pairs": np.average(
-            equal_share(across), weights=[len(a) * len(b) for a, b in across]
-        ),
-        "sentence-pairs": np.mean(equal_share(across)),
-    }
+    assume(min(len(ours), len(theirs)) > (estimator != "plug-in"))
+    pairs_of = permutations if estimator != "plug-in" else lambda x, _: product(x, x)
+    averaged = estimator == "sentence-pairs"
+    q, p, both = (
+        equal_share(pairs, averaged)
+        for pairs in (pairs_of(ours, 2), pairs_of(theirs, 2), product(ours, theirs))
+    )
     # About 40 terms of at most 1, times 1 / (1 - share) <= 40.
     close = {"rel": 0, "abs": 1000 * EPS}
-    for estimator in ("pairs", "sentence-pairs"):
-        q, p, both = (rates[name][estimator] for name in ("q", "p", "both"))
-        found = -negative_repetition_rate(candidates, n, estimator)
-        assert found == pytest.approx(q, **close)
-        found = coverage_rate(candidates, references, n, estimator)
-        assert found == pytest.approx(both, **close)
-        found = cnd(candidates, references, n, estimator)
-        assert found == pytest.approx(q + p - 2 * both, **close)
+    found = -negative_repetition_rate(candidates, n, estimator)
+    assert found == pytest.approx(q, **close)
+    found = coverage_rate(candidates, references, n, estimator)
+    assert found == pytest.approx(both, **close)
+    found = cnd(candidates, references, n, estimator)
+    assert found == pytest.approx(q + p - 2 * both, **close)
 
 
 @pytest.mark.parametrize("n", [2, 5, 16, 17, 40, 70])
@@ -133,37 +115,18 @@ def test_any_order_and_vocabulary(n):
     )
 
 
-def test_ngrams_do_not_cross_sentences():
-    assert ngram_counts(["a b", "c d"], 2).counts.tolist() == [1, 1]
-    part = as_corpus(["a b c", "b c", "a b"])[1:]
-    assert negative_repetition_rate(part, 2, "plug-in") == -0.5
-
-
 # -- properties ----------------------------------------------------------------------
 
 
-@pytest.mark.claim("N10.3")
 @given(texts, texts, orders)
-def test_cnd_is_the_squared_distance_of_cr_and_nrr(candidates, references, n):
+def test_cnd_is_the_squared_distance_and_zero_where_that_is(candidates, references, n):
     assume_long_enough(n, candidates, references)
-    expected = (
-        -negative_repetition_rate(candidates, n, "plug-in")
-        - negative_repetition_rate(references, n, "plug-in")
-        - 2 * coverage_rate(candidates, references, n)
+    q, p = (
+        {g: Fraction(k, c.total()) for g, k in c.items()}
+        for c in (counted(candidates, n), counted(references, n))
     )
-    assert cnd(candidates, references, n, "plug-in") == pytest.approx(
-        expected, abs=100 * EPS
-    )
-
-
-@given(texts, texts, orders)
-def test_cnd_is_zero_iff_the_frequencies_agree(candidates, references, n):
-    assume_long_enough(n, candidates, references)
-    value = cnd(candidates, references, n, "plug-in")
-    if frequencies(candidates, n) == frequencies(references, n):
-        assert value == 0
-    else:  # two fractions with denominators up to 40 differ by 1/1600 at least
-        assert value >= 2 / 1600**2
+    expected = sum((q.get(g, 0) - p.get(g, 0)) ** 2 for g in q.keys() | p.keys())
+    assert cnd(candidates, references, n, "plug-in") == float(expected)
 
 
 def test_cnd_keeps_its_digits_near_zero():
@@ -210,30 +173,8 @@ def test_ms_jaccard_equals_the_count_in_fractions(left, right):
     assert found == pytest.approx([first, (first * second) ** 0.5], abs=1e-12)
 
 
-@given(left=pairs_at_least, right=pairs_at_least)
-def test_ms_jaccard_is_symmetric_and_blind_to_copies_of_a_whole_corpus(left, right):
-    found = ms_jaccard(left, right, 2)
-    assert ms_jaccard(right, left, 2) == pytest.approx(found, abs=1e-12)
-    assert ms_jaccard(left * 3, right * 2, 2) == pytest.approx(found, abs=1e-12)
-    assert ms_jaccard(left, left, 2) == pytest.approx([1, 1], abs=1e-12)
-    assert ((found >= 0) & (found <= 1 + 1e-12)).all()
-
-
 def test_ms_jaccard_of_the_example_of_its_authors():
-    references = [
-        "It is a guide to action that ensures that the military will forever heed "
-        "Party commands",
-        "It is the guiding principle which guarantees the military forces always "
-        "being under the command of the Party",
-        "It is the practical guide for the army always to heed the directions of the "
-        "party",
-    ]
-    candidates = [
-        "It is a guide to action which ensures that the military always obeys the "
-        "commands of the party",
-        "he read the book because he was interested in world history",
-    ]
-    found = ms_jaccard(candidates, references, 5)
+    found = ms_jaccard([GUIDE, BOOK], GUIDES, 5)
     # Printed with two places, two of them rounded and the last one cut.
     assert found[2:] == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
 
@@ -297,61 +238,7 @@ def draw(rng, space, q, size):
     return corpus_of(space, rng.choice(space.num_texts, size, p=np.asarray(q)))
 
 
-def moments(space, q, n):
-    """The n-gram distribution, and tr Cov of one text's n-gram frequencies."""
-    ngrams = space.ngrams(n)
-    rows = np.stack([(ngrams == g).mean(axis=1) for g in range(space.vocab_size**n)])
-    mean = rows @ q
-    return mean, float(((rows - mean[:, None]) ** 2 @ q).sum())
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N10.13")
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_plug_in_bias(oracles, n):
-    r"""NRR is low by tr Cov / S, CND high by the sum of both sides', CR unbiased."""
-    space, q, p = oracles
-    (mean_q, spread_q), (mean_p, spread_p) = (
-        moments(space, np.asarray(x), n) for x in (q, p)
-    )
-    size, size_p, repeats = 20, 30, 400
-    rng = np.random.default_rng(n)
-    found = np.empty((repeats, 3))
-    for row in found:
-        candidates, references = draw(rng, space, q, size), draw(rng, space, p, size_p)
-        row[:] = (
-            coverage_rate(candidates, references, n),
-            negative_repetition_rate(candidates, n, "plug-in"),
-            cnd(candidates, references, n, "plug-in"),
-        )
-    expected = np.array(
-        [
-            mean_q @ mean_p,
-            -(mean_q @ mean_q) - spread_q / size,
-            ((mean_q - mean_p) ** 2).sum() + spread_q / size + spread_p / size_p,
-        ]
-    )
-    error = found.std(axis=0, ddof=1) / repeats**0.5
-    assert (abs(found.mean(axis=0) - expected) <= 4 * error).all()
-    # The bias is no rounding: without it NRR and CND miss by more than 4 errors.
-    bias = np.array([spread_q / size, spread_q / size + spread_p / size_p])
-    assert (bias > 8 * error[1:]).all()
-
-
 # -- what spoilt text gets (notebook 10) ---------------------------------------------
-
-
-@pytest.mark.claim("N10.4")
-@given(texts, texts, orders)
-def test_rates_are_the_share_of_equal_pairs(candidates, references, n):
-    assume_long_enough(n, candidates, references)
-    ours, theirs = ([*counted(x, n).elements()] for x in (candidates, references))
-    assert coverage_rate(candidates, references, n) == pytest.approx(
-        np.mean([a == b for a in ours for b in theirs]), rel=40 * EPS
-    )
-    assert -negative_repetition_rate(candidates, n, "plug-in") == pytest.approx(
-        np.mean([a == b for a in ours for b in ours]), rel=40 * EPS
-    )
 
 
 words = st.lists(st.sampled_from("abc"), min_size=3, max_size=3)
@@ -545,63 +432,43 @@ def test_words_and_characters_rank_two_candidates_in_opposite_ways():
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("a b", ["a b"], 1), TypeError, "got one str: put the sentence in a list"),
-        ((["a b"], "a b", 1), TypeError, "got one str"),
-        ((["a b"], None, 1), TypeError, "got NoneType"),
-        (([], ["a b"], 1), ValueError, "at least one sentence"),
-        ((["a b"], [""], 1), ValueError, "at least one sentence"),
-        ((["a b"], ["a b"], 0), ValueError, "expected 1 or more, got 0"),
-        ((["a b"], ["a b"], 1.0), TypeError, "expected an integer, got float"),
-        ((["a b"], ["a", "b"], 2), ValueError, "no sentence has 2 tokens: .* has 1"),
-        ((["a b"], ["a"], 10**12), ValueError, "no sentence has 1000000000000 tokens"),
-        (
-            (ngram_counts(["a b"], 1), ["a b"], 2),
-            ValueError,
-            "of order 2, got one of 1",
-        ),
-    ],
-)
 @pytest.mark.parametrize("metric", [coverage_rate, cnd, jaccard_index])
-def test_bad_input(as_a_user, metric, arguments, error, message):
-    with pytest.raises(error, match=message):
-        metric(*arguments)
+def test_bad_input(as_a_user, metric):
+    real, table = ["a b"], ngram_counts(["a b"], 1)
+    refused(
+        ("at least one sentence", metric, [], real, 1),
+        ("at least one sentence", metric, real, [""], 1),
+        ("expected 1 or more, got 0", metric, real, real, 0),
+        ("no sentence has 2 tokens: the longest has 1", metric, real, ["a", "b"], 2),
+        ("no sentence has 1000000000000 tokens", metric, real, ["a"], 10**12),
+        ("of order 2, got one of 1", metric, table, real, 2),
+    )
+    refused(
+        ("got one str: put the sentence in a list", metric, "a b", real, 1),
+        ("got one str", metric, real, "a b", 1),
+        ("got NoneType", metric, real, None, 1),
+        ("expected an integer, got float", metric, real, real, 1.0),
+        error=TypeError,
+    )
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: negative_repetition_rate(["a b"], 3), ValueError, "has 3 tokens"),
-        (lambda: ms_jaccard(["a b"], ["a b"], 0), ValueError, "expected 1 or more"),
-        (lambda: ms_jaccard(["a b"], ["a b"], 1.5), TypeError, "got float"),
-        (lambda: ms_jaccard(["a b"], ["a b c"], 3), ValueError, "no sentence has 3"),
-        (lambda: ms_jaccard(["a b c"], ["a b"], 3), ValueError, "no sentence has 3"),
-    ],
-)
-def test_other_metrics_refuse_the_same(as_a_user, call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-@pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
-def test_pairs_of_one_sentence(as_a_user, estimator):
-    assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
-    for metric in (negative_repetition_rate, lambda x, *rest: cnd(["a b"], x, *rest)):
-        with pytest.raises(ValueError, match="two sentences with 2 tokens, got one"):
-            metric(["a b", "a"], 2, estimator)
-
-
-def test_other_estimators(as_a_user):
-    message = 'one of "plug-in", "pairs", "sentence-pairs", got \'pair\''
-    for metric, texts in (
-        (negative_repetition_rate, [["a b"]]),
-        (coverage_rate, [["a b"]] * 2),
-        (cnd, [["a b"]] * 2),
-    ):
-        with pytest.raises(ValueError, match=message):
-            metric(*texts, 1, estimator="pair")
+def test_other_metrics_refuse_the_same(as_a_user):
+    nrr, some = negative_repetition_rate, ["a b", "a"]
+    known = 'one of "plug-in", "pairs", "sentence-pairs", got \'pair\''
+    lone = "two sentences with 2 tokens, got one"
+    refused(
+        ("has 3 tokens", nrr, ["a b"], 3),
+        ("expected 1 or more", ms_jaccard, ["a b"], ["a b"], 0),
+        ("no sentence has 3", ms_jaccard, ["a b"], ["a b c"], 3),
+        ("no sentence has 3", ms_jaccard, ["a b c"], ["a b"], 3),
+        (known, nrr, some, 1, "pair"),
+        *((known, f, some, some, 1, "pair") for f in (coverage_rate, cnd)),
+        *((lone, nrr, some, 2, x) for x in ("pairs", "sentence-pairs")),
+        *((lone, cnd, ["a b"], some, 2, x) for x in ("pairs", "sentence-pairs")),
+    )
+    refused(("got float", ms_jaccard, some, some, 1.5), error=TypeError)
+    for estimator in ("pairs", "sentence-pairs"):
+        assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
 
 
 # -- imports -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.numbered import _dealt, ngrams_of, number_texts
+from qdtheory.text.numbered import ngrams_of, number_texts
 
 TEXTS = [*MODEL, [], [7]]
 
@@ -40,19 +40,3 @@ def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
         every = counted([list(map(str, x)) for x in [*TEXTS, *REAL]], n)
         expected = Counter((n, x) for x in every.values())
         assert {k: v for k, v in sizes.items() if k[0] == n} == expected
-
-
-@pytest.mark.parametrize("num_parts", [2, 5, 16])
-def test_pairs_are_dealt_out_evenly_and_once(num_parts):
-    pairs = [_dealt(400, part, num_parts) for part in range(num_parts)]
-    chosen = np.array([first[:, None] == second for first, second in pairs])
-    assert (chosen.sum(axis=0) == 1).all()
-    shares = chosen.mean(axis=(1, 2)) * num_parts
-    assert abs(shares - 1).max() < 0.1
-    words = np.array([first == 0 for first, _ in pairs])
-    assert (words.sum(axis=0) == 1).all()
-
-
-def test_there_are_at_most_255_groups():
-    with pytest.raises(ValueError, match="num_groups: expected 1 to 255, got 256"):
-        number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL), num_groups=256)

@@ -80,11 +80,3 @@ def test_hashes_are_those_of_python_integers():
     for k in (1, 2, 3):
         expected = [by_hand(*row) for row in columns[:k].T.tolist()]
         assert hashed(*columns[:k]).tolist() == expected
-
-
-def test_hashes_deal_out_parts_of_equal_size():
-    first, second = np.divmod(np.arange(10**5), 300)
-    for parts in (2, 7, 16):
-        sizes = np.bincount(hashed(first, second) % parts)
-        mean = 10**5 / parts
-        assert abs(sizes - mean).max() <= 5 * np.sqrt(mean)  # five standard deviations
