@@ -12,8 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.generators.autoencoders import Autoencoder
-from qdtheory.generators.latents import LatentGrid, circle_grid, normal_grid
+from qdtheory.generators.autoencoders import (
+    Autoencoder,
+    LatentGrid,
+    circle_grid,
+    normal_grid,
+)
 from qdtheory.generators.training import Objective
 from qdtheory.generators.transport import sorted_plan
 from qdtheory.world.numbers import within

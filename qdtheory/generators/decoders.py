@@ -17,8 +17,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
 from qdtheory.generators.alignment import best_of_n
-from qdtheory.generators.policy_gradient import check_model
-from qdtheory.generators.tables import Model
+from qdtheory.generators.models import Model, check_model
 from qdtheory.world.distributions import check_positive
 from qdtheory.world.numbers import EPS, within
 from qdtheory.world.spaces import TextSpace

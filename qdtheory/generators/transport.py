@@ -18,8 +18,7 @@ from jaxtyping import Array, ArrayLike, Float
 from scipy import sparse
 
 from qdtheory.generators.adversarial import Adversarial
-from qdtheory.generators.policy_gradient import prefix_distribution
-from qdtheory.generators.tables import Model
+from qdtheory.generators.models import Model, prefix_distribution
 from qdtheory.world.distributions import check_distribution, check_distributions
 from qdtheory.world.numbers import within
 from qdtheory.world.records import Record

@@ -20,7 +20,7 @@ from qdtheory.generators import (
     token_policy_gradient,
     train,
 )
-from qdtheory.generators.leakgan import VARIANTS, prefix_scores
+from qdtheory.generators.adversarial import VARIANTS, prefix_scores
 
 SPACE = qd.TextSpace(2, 3)
 P = np.random.default_rng(7).dirichlet(np.ones(8))
