@@ -26,7 +26,7 @@ from qdtheory.generators.models import (
     prefix_distribution,
     token_policy_gradient,
 )
-from qdtheory.generators.training import Objective
+from qdtheory.generators.training import Objective, Step
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import LSTMLanguageModel, prefix_states
 from qdtheory.world.numbers import STATIC, within
@@ -54,9 +54,7 @@ class MaximumLikelihood(Objective):
         [0.25, -0.25]
     """
 
-    def ascent(
-        self, state: Any, model: Any, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """Return the gradient."""
         q, pull = jax.vjp(lambda m: m.probabilities(space), model)
         return pull(jnp.where(p > 0, p / q, 0.0))[0], state
@@ -82,14 +80,13 @@ class Adversarial(Objective):
         space: TextSpace,
         p: Array,
         shares: Array | None = None,
-    ) -> tuple[Any, Any]:
+    ) -> Step:
         """Return the mean step over the model's texts, or over those of a batch."""
         q = model.probabilities(space)
-        if shares is None:
-            rewards, state = self.rewards(state, model, q, space, p)
-        else:
-            rewards, state = self.rewards(state, model, shares, space, p)
-            rewards = rewards * (shares / q).reshape(-1, *(rewards.ndim - 1) * [1])
+        seen = q if shares is None else shares
+        rewards, state = self.rewards(state, model, seen, space, p)
+        if shares is not None:
+            rewards = (rewards.T * (shares / q)).T
         field = policy_gradient if rewards.ndim == 1 else token_policy_gradient
         return field(model, space, rewards), state
 
@@ -372,9 +369,10 @@ class LeakyLSTM(Record):
         generator, discriminator = (
             LSTMLanguageModel.random(k, vocab_size, size, size, sigma) for k in keys[:2]
         )
-        seen = size * sum(VARIANTS[variant])
-        weights = sigma * jax.random.normal(keys[2], (seen, size))
-        biases = sigma * jax.random.normal(keys[3], (size,))
+        shapes = (size * sum(VARIANTS[variant]), size), (size,)
+        weights, biases = (
+            sigma * jax.random.normal(k, shape) for k, shape in zip(keys[2:], shapes)
+        )
         return cls(generator, discriminator, weights, biases, variant)
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
@@ -452,7 +450,7 @@ class LeakGAN(Adversarial):
         space: TextSpace,
         p: Array,
         shares: Array | None = None,
-    ) -> tuple[Any, Any]:
+    ) -> Step:
         """Return both directions as one."""
         ascent, state = super().ascent(state, model, space, p, shares)
         q = model.probabilities(space)
@@ -515,9 +513,7 @@ class Sampled:
         key = jax.random.fold_in(jax.random.key(self.seed), name)
         return key, self.objective.start(model, space, p)
 
-    def ascent(
-        self, state: Any, model: Any, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """Draw a batch and take its step."""
         key, inner = state
         key, now = jax.random.split(key)

@@ -30,7 +30,7 @@ from jax.core import Tracer
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.generators.models import num_prefixes, text_log_probabilities
+from qdtheory.generators.models import num_prefixes, refuse, text_log_probabilities
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import STATIC, within
 from qdtheory.world.records import Record
@@ -428,13 +428,11 @@ class Autoencoder(Record):
                 f"space needs {expected[0]} and {expected[1]}; draw a model for it"
             )
         rows = num_rows if masked else sum(num_prefixes(space))
-        seen = Perceptron(
-            self.decoder.inner,
-            self.decoder.inner_biases,
-            jnp.asarray(self.decoder.outer)[:, : rows * size],
-            jnp.asarray(self.decoder.outer_biases)[: rows * size],
+        outer, biases = map(
+            jnp.asarray, (self.decoder.outer, self.decoder.outer_biases)
         )
-        return seen(codes).reshape(len(codes), rows, size)
+        cut = {"outer": outer[:, : rows * size], "outer_biases": biases[: rows * size]}
+        return replace(self.decoder, **cut)(codes).reshape(len(codes), rows, size)
 
 
 @jax.tree_util.register_dataclass
@@ -578,19 +576,18 @@ def _masking(space: TextSpace, keep: float) -> Float[np.ndarray, "prefixes seen"
     for row, prefix in enumerate(prefixes[: len(chances)]):
         for seen in product((True, False), repeat=len(prefix)):
             masked = tuple(a if see else -1 for a, see in zip(prefix, seen))
-            kept = sum(seen)
-            chance = keep**kept * (1 - keep) ** (len(prefix) - kept)
-            chances[row, column[masked]] = chance
+            odds = keep ** sum(seen), (1 - keep) ** seen.count(False)
+            chances[row, column[masked]] = odds[0] * odds[1]
     return chances
 
 
 def refuse_nan(values: ArrayLike) -> None:
     """Raise if what a model gives holds NaN, as it does once training diverged."""
-    if np.isnan(values).any():
-        raise ValueError(
-            "the model holds NaN: its training diverged; train it anew at a lower "
-            "learning rate"
-        )
+    refuse(
+        np.isnan(values),
+        "the model holds NaN: its training diverged; train it anew at a lower learning "
+        "rate",
+    )
 
 
 def _largest_change(before: tuple, after: tuple) -> tuple[str, float]:

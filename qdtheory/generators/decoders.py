@@ -371,10 +371,7 @@ def decode(
         return _found(laws, space, last)
     q = text_distribution(laws, space)
     if isinstance(last, BestOf):
-        rows = [
-            best_of_n(row, last.scores, last.n) for row in q.reshape(-1, q.shape[-1])
-        ]
-        return np.reshape(rows, q.shape)
+        return np.apply_along_axis(best_of_n, -1, q, last.scores, last.n)
     return q
 
 

@@ -163,6 +163,12 @@ def check_tokens(space: TextSpace, what: str, vocab_size: int) -> None:
         )
 
 
+def refuse(broken: ArrayLike, message: str) -> None:
+    """Raise if a rule is broken somewhere; what JAX traces is not known and passes."""
+    if not isinstance(broken, Tracer) and np.asarray(broken).any():
+        raise ValueError(message)
+
+
 def text_log_probabilities(
     log_next: Float[ArrayLike, "*batch prefixes vocab"], space: TextSpace
 ) -> Float[Array, "*batch texts"]:
@@ -315,8 +321,7 @@ def completion_values(
         [0.5, 0.5, 0.0, 0.0]
     """
     roll_out = check_distribution(roll_out, "roll_out", space.num_texts)
-    if not isinstance(roll_out, Tracer) and np.asarray(roll_out).min() == 0:
-        raise ValueError("roll_out must be positive, to complete every prefix")
+    refuse(roll_out == 0, "roll_out must be positive, to complete every prefix")
     rewards = jnp.asarray(rewards, float).reshape(space.num_texts, -1)
     prefixes, weights = prefix_ids(space), roll_out[:, None]
     return _pooled(prefixes, weights * rewards) / _pooled(prefixes, weights)
@@ -371,11 +376,11 @@ def check_model(model: Any, space: TextSpace) -> None:
 
 
 def _logarithm(q: Array) -> Array:
-    if not isinstance(q, Tracer) and np.asarray(q).min() == 0:
-        raise ValueError(
-            "q must be positive everywhere, as logits are finite; mix in a little of "
-            "the uniform distribution"
-        )
+    refuse(
+        q == 0,
+        "q must be positive everywhere, as logits are finite; mix in a little of the "
+        "uniform distribution",
+    )
     return jnp.log(q)
 
 
@@ -390,9 +395,9 @@ def _pooled(prefixes: Int[np.ndarray, "texts positions"], values: Array) -> Arra
 
 
 def _check_finite(rewards: Array) -> Array:
-    if not isinstance(rewards, Tracer) and not np.isfinite(np.asarray(rewards)).all():
-        raise ValueError(
-            "rewards must be finite; a reward of D is infinite where a model or the "
-            "real distribution has a text of probability 0"
-        )
+    refuse(
+        ~jnp.isfinite(rewards),
+        "rewards must be finite; a reward of D is infinite where a model or the real "
+        "distribution has a text of probability 0",
+    )
     return rewards

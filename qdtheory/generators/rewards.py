@@ -29,6 +29,7 @@ from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.formulas.shape import find_hole
 from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.formulas.tracing import require_traceable
+from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.records import Record
 
@@ -395,11 +396,11 @@ def check_positive_everywhere(
 ) -> Array:
     """Check a real distribution that must have no zeros."""
     p = check_distribution(p, "p", size)
-    if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
-        raise ValueError(
-            "p must be positive everywhere: the optimal discriminator is certain of a "
-            "text that P lacks, and its reward may be infinite; leave such texts out"
-        )
+    refuse(
+        p == 0,
+        "p must be positive everywhere: the optimal discriminator is certain of a text "
+        "that P lacks, and its reward may be infinite; leave such texts out",
+    )
     return p
 
 

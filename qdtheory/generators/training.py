@@ -218,8 +218,8 @@ def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> Non
         )
     kept = f"; num_steps={step - 1} keeps the steps before it" if step > 1 else ""
     raise FloatingPointError(
-        f"training diverged at step {step}: {PARTS[part].format(name)} is not finite; take a "
-        f"learning_rate below {learning_rate:g}{kept}"
+        f"training diverged at step {step}: {PARTS[part].format(name)} is not finite; "
+        f"take a learning_rate below {learning_rate:g}{kept}"
     )
 
 

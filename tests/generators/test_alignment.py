@@ -251,13 +251,5 @@ def test_bad_input():
         ("q0 must be positive", fitted_rewards, none, np.full((2, 2), 0.5)),
         ("num_texts must be at least 1, got 0", self_training, half, half, 0, 3),
         ("num_generations must be at least 1, got 0", self_training, half, half, 3, 0),
-        (
-            "real_share must lie in [0, 1], got 1.1",
-            self_training,
-            half,
-            half,
-            3,
-            3,
-            1.1,
-        ),
+        ("must lie in [0, 1], got 1.1", self_training, half, half, 3, 3, 1.1),
     )
