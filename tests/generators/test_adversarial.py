@@ -386,7 +386,7 @@ def test_probabilities_are_a_product_over_tokens(variant):
         chances = [law[token] for token, law in zip(text, next_tokens(model, text))]
         assert q[row] == pytest.approx(np.prod(chances), rel=1e-12)
         judged = np.array(states(judge, text)) @ judge.output_weights
-        expected = (judged + judge.output_biases)[range(3), text]
+        expected = np.asarray(judged + judge.output_biases)[range(3), text]
         np.testing.assert_allclose(scores[row], expected, rtol=0, atol=1e-13)
 
 

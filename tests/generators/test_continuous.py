@@ -65,7 +65,7 @@ def test_a_deconvolution_spreads_the_units_of_a_position():
 
 def test_the_lstm_reads_its_own_softmax():
     model = MODELS["lstm"]
-    lstm = jax.tree.map(np.asarray, model.lstm)
+    lstm = model.lstm
     latent = np.asarray(model.latent_weights[0]), np.asarray(model.latent_biases)
     for z, found in zip(QUANTILES, np.asarray(model.atoms(SPACE))):
         h, c = np.tanh(z * latent[0] + latent[1]), np.zeros(8)

@@ -7,7 +7,6 @@ from math import exp, log, prod, sqrt
 import jax
 import numpy as np
 import pytest
-from referees.enumerated_batches import batches
 from referees.prefixes import masses_after
 from refusals import refused
 from scipy.optimize import brentq, minimize_scalar
@@ -25,6 +24,7 @@ from qdtheory.generators import (
     TopK,
     TopP,
     Typical,
+    best_of_n,
     decode,
     next_token_distributions,
     text_distribution,
@@ -216,6 +216,8 @@ def test_models_and_batches():
         assert found.shape == several.shape
         one = decode(several[1, 2], space, decoder)
         np.testing.assert_array_equal(found[1, 2], one)
+    found = decode(p, space, (Greedy(), BestOf(3, p)))
+    np.testing.assert_array_equal(found, best_of_n(decode(p, space, Greedy()), p, 3))
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -285,15 +287,6 @@ def test_beam_search(space):
         if len(space.lengths) == 1:
             one = decode(q, space, Beam(1))
             np.testing.assert_array_equal(one, decode(q, space, Greedy()))
-
-
-def test_best_of_n_follows_a_decoder_of_tokens():
-    space, rng = qd.TextSpace(2, 2), np.random.default_rng(10)
-    q, scores = rng.dirichlet(np.ones(4)), np.array([1.0, 3.0, 2.0, 0.0])
-    texts, chances = batches(decode(q, space, Temperature(0.5)), 3)
-    best = texts[range(len(texts)), scores[texts].argmax(axis=1)]
-    found = decode(q, space, (Temperature(0.5), BestOf(3, scores)))
-    np.testing.assert_allclose(found, np.bincount(best, chances, 4), atol=1e-14)
 
 
 # --- Where they lie: LL-SE ------------------------------------------------------------

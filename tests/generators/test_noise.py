@@ -53,6 +53,12 @@ def counted(q, eta, batch_size, function, values=(1.0,), chances=(1.0,), steps=1
     return weights @ function(logits)
 
 
+def updated(model, rule, *settings):
+    """The function from a batch and its rewards to the model after it."""
+    start, space = (model, rule.init(model)), texts(model.logits.size)
+    return lambda x, r: policy_update(start, space, x, r, rule, *settings)[0]
+
+
 @pytest.mark.claim("N21.1")
 @pytest.mark.parametrize("num_texts", [2, 3, 4, 5])
 @pytest.mark.parametrize("batch_size", [2, 3])
@@ -102,17 +108,14 @@ def test_random_rewards_count_by_their_second_moment(rng):
 def test_the_mean_of_the_batch_or_of_the_others_leaves_some_variance(rng, scale):
     q, values, chances = rng.dirichlet(np.ones(3)), np.array([2.0, -0.5]), [0.3, 0.7]
     variance = 0.3 * 0.7 * 2.5**2
-    space, rule, size = texts(3), optax.sgd(0.005), 3
-    model = LogitTable.of(q)
+    after = updated(LogitTable.of(q), optax.sgd(0.005))
 
     def change(x, r):
-        rewards = scale * (r - r.mean())
-        state = policy_update((model, rule.init(model)), space, x, rewards, rule)
-        return state[0].probabilities(space) - q
+        return after(x, scale * (r - r.mean())).probabilities(texts(3)) - q
 
-    found = expectation(change, q, size, values, np.array(chances))
-    left = scale**2 * (1 - 1 / size) * variance
-    expected = constant_reward_drift(q, 0.005, size, 0.0, left)
+    found = expectation(change, q, 3, values, np.array(chances))
+    left = scale**2 * (1 - 1 / 3) * variance
+    expected = constant_reward_drift(q, 0.005, 3, 0.0, left)
     np.testing.assert_allclose(found, expected, rtol=0.02)
 
 
@@ -216,7 +219,6 @@ def test_oracle_nll_improves_where_q_is_p_unless_it_is_an_lstm():
 @pytest.mark.parametrize("batch_size", [2, 3, 5])
 @pytest.mark.parametrize("reward", [1.0, -3.0])
 def test_adam_starts_with_signs(rng, batch_size, reward):
-    space, rule = texts(4), optax.adam(0.01)
     for q in (rng.dirichlet(np.ones(4)), np.array([0.4, 0.2, 0.2, 0.2])):
         drawn, chances = batches(q, batch_size)
         slopes = reward * (np.eye(4)[drawn].sum(axis=1) - batch_size * q)
@@ -225,13 +227,9 @@ def test_adam_starts_with_signs(rng, batch_size, reward):
         expected = 0.01 * chances @ np.sign(slopes)
         np.testing.assert_allclose(found, expected, atol=1e-15)
         model = LogitTable.of(q)
-
-        def change(x, r, model=model):
-            state = policy_update((model, rule.init(model)), space, x, r, rule)
-            return state[0].logits - model.logits
-
-        listed = expectation(change, q, batch_size, np.array([reward]))
-        np.testing.assert_allclose(found, listed, atol=1e-7)
+        after = updated(model, optax.adam(0.01))
+        listed = expectation(after, q, batch_size, np.array([reward])).logits
+        np.testing.assert_allclose(found, listed - model.logits, atol=1e-7)
 
 
 @pytest.mark.claim("N21.8")
@@ -295,26 +293,18 @@ def test_a_clip_as_small_as_the_step_drifts_at_first_order(clip, sign):
     rise = (scores * scores.sum(axis=1, keepdims=True)).sum(axis=2) / 3
     total = chances @ (scores * (rise < clip)[..., None]).sum(axis=1) / 3
     assert sign * total[0] > 0.02 > -0.005 > sign * total[-1]
-    space, rule, model = texts(5), optax.sgd(1e-4), LogitTable.of(q)
-
-    def change(x, r):
-        state = model, rule.init(model)
-        state = policy_update(state, space, x, r, rule, 1e-4 * clip, 2)
-        return state[0].logits - model.logits
-
-    found = np.asarray(expectation(change, q, 3)) / 1e-4
+    model = LogitTable.of(q)
+    after = updated(model, optax.sgd(1e-4), 1e-4 * clip, 2)
+    found = (expectation(after, q, 3).logits - model.logits) / 1e-4
     np.testing.assert_allclose(found, total, atol=1e-3)
 
 
 def test_the_surrogate_is_clipped_where_it_should_be():
     # One text of each kind: rewarded, risen beyond the clip; punished, fallen beyond.
-    model, space, rule = LogitTable.of(Q3), texts(3), optax.sgd(1.0)
     batch = jnp.array([0, 1]), jnp.array([1.0, -1.0])
     for clip, moves in ((0.01, False), (10.0, True)):
-        once, twice = (
-            policy_update((model, rule.init(model)), space, *batch, rule, clip, k)[0]
-            for k in (1, 2)
-        )
+        settings = LogitTable.of(Q3), optax.sgd(1.0), clip
+        once, twice = (updated(*settings, k)(*batch) for k in (1, 2))
         assert (np.abs(twice.logits - once.logits).max() > 1e-9) == moves
 
 
