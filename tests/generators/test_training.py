@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 from refusals import refused
+from scipy.special import softmax
 
 import qdtheory as qd
 from qdtheory.generators import (
@@ -22,11 +23,6 @@ SPACE = qd.TextSpace(2, 3)
 P = np.random.default_rng(0).dirichlet(np.ones(8))
 START = np.random.default_rng(1).normal(size=8)
 TABLE = LogitTable(START)
-
-
-def softmax(logits):
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
 
 
 def by_hand(k, rate, steps, rho, replicator=False):
