@@ -1,6 +1,7 @@
 """Adversarial generators, against automatic derivatives, batches listed and SciPy."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import jax
@@ -258,11 +259,23 @@ def test_sampled_steps_scatter_around_the_exact_one():
     assert (np.abs(steps.mean(axis=0) - step(SeqGAN())) <= 4.5 * error).all()
 
 
+def steps(objective, model, shares):
+    """The step at each row of shares, and one of `Sampled`."""
+    sampled, p = Sampled(objective, 2, seed=5), jnp.asarray(P)
+    start = sampled.start(model, SPACE, p)
+
+    def one(seen):
+        return ravel_pytree(objective.ascent(start[1], model, SPACE, seen)[0])[0]
+
+    drawn = sampled.ascent(start, model, SPACE, p)[0]
+    return jax.lax.map(one, shares), ravel_pytree(drawn)[0]
+
+
 @pytest.mark.claim("N22.19")
 def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
     """All batches of two listed, for the objectives that average over real texts."""
     texts, chances = batches(P, 2)
-    shares, p = jnp.asarray(np.eye(8)[texts].mean(axis=1)), jnp.asarray(P)
+    shares = jnp.asarray(np.eye(8)[texts].mean(axis=1))
     vae = Autoencoder.random(jax.random.key(1), SPACE, circle_grid(32), 0.5)
     atoms = AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
     for objective, model, linear in (
@@ -271,25 +284,12 @@ def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
         (MatchedCodes(), vae, False),
         (ContinuousWGAN(), atoms, False),
     ):
-        sampled = Sampled(objective, 2, seed=5)
-        start = sampled.start(model, SPACE, p)
-
-        @jax.jit
-        def both(
-            shares, objective=objective, sampled=sampled, model=model, start=start
-        ):
-            def one(p):
-                step = objective.ascent(start[1], model, SPACE, p)[0]
-                return ravel_pytree(step)[0]
-
-            drawn = sampled.ascent(start, model, SPACE, p)[0]
-            return jax.lax.map(one, shares), ravel_pytree(drawn)[0]
-
-        (*steps, exact), drawn = map(np.asarray, both(jnp.vstack([shares, p])))
-        gap = np.abs(chances @ steps - exact).max()
+        found = jax.jit(partial(steps, objective, model))(jnp.vstack([shares, P]))
+        (*each, exact), drawn = map(np.asarray, found)
+        gap = np.abs(chances @ each - exact).max()
         assert gap <= 1e-12 if linear else gap > 1e-3
         # A step of `Sampled` is one of these.
-        assert np.abs(drawn - steps).max(axis=1).min() <= 1e-12
+        assert np.abs(drawn - each).max(axis=1).min() <= 1e-12
 
 
 def test_mapped_models_draw_batches_of_their_own():
