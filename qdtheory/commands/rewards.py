@@ -30,8 +30,7 @@ def rewards(
 
     Example: qdtheory rewards --reward "log(D)"
     """
-    from qdtheory.generators.reward_verdict import check_reward
-    from qdtheory.generators.rewards import REWARDS
+    from qdtheory.generators.rewards import REWARDS, check_reward
 
     chosen = list(REWARDS) if reward is None else [reward]
     verdicts = []

@@ -33,6 +33,8 @@ from .markov_chains import (
 from .adversarial import (
     Adversarial as Adversarial,
     CoT as CoT,
+    LeakGAN as LeakGAN,
+    LeakyLSTM as LeakyLSTM,
     MaliGAN as MaliGAN,
     MaximumLikelihood as MaximumLikelihood,
     RankGAN as RankGAN,
@@ -47,7 +49,6 @@ from .discriminators import (
     LogisticDiscriminator as LogisticDiscriminator,
     OptimalDiscriminator as OptimalDiscriminator,
 )
-from .leakgan import LeakGAN as LeakGAN, LeakyLSTM as LeakyLSTM
 from .autoencoder_objectives import (
     AUTOENCODERS as AUTOENCODERS,
     AutoencoderSetup as AutoencoderSetup,
@@ -57,8 +58,13 @@ from .autoencoder_objectives import (
 )
 from .autoencoders import (
     Autoencoder as Autoencoder,
+    LatentGrid as LatentGrid,
     LatentReport as LatentReport,
+    circle_grid as circle_grid,
+    gauss_hermite_grid as gauss_hermite_grid,
     latent_report as latent_report,
+    log_posterior as log_posterior,
+    normal_grid as normal_grid,
     refined as refined,
 )
 from .continuous import (
@@ -69,13 +75,6 @@ from .continuous import (
     ConvLSTM as ConvLSTM,
     transport_to_texts as transport_to_texts,
 )
-from .latents import (
-    LatentGrid as LatentGrid,
-    circle_grid as circle_grid,
-    gauss_hermite_grid as gauss_hermite_grid,
-    log_posterior as log_posterior,
-    normal_grid as normal_grid,
-)
 from .noise import (
     adam_drift as adam_drift,
     constant_reward_drift as constant_reward_drift,
@@ -84,7 +83,10 @@ from .noise import (
     policy_update as policy_update,
     train_on_rewards as train_on_rewards,
 )
-from .policy_gradient import (
+from .models import (
+    LogitTable as LogitTable,
+    Model as Model,
+    PrefixTable as PrefixTable,
     completion_values as completion_values,
     policy_gradient as policy_gradient,
     prefix_distribution as prefix_distribution,
@@ -103,17 +105,17 @@ from .reconstruction import (
     greedy_texts as greedy_texts,
     reconstruct as reconstruct,
 )
-from .reward_verdict import RewardVerdict as RewardVerdict, check_reward as check_reward
 from .rewards import (
     REWARDS as REWARDS,
     Reward as Reward,
+    RewardVerdict as RewardVerdict,
+    check_reward as check_reward,
     given_reward as given_reward,
     optimal_discriminator as optimal_discriminator,
     optimal_rewards as optimal_rewards,
     reward_objective as reward_objective,
     reward_of_divergence as reward_of_divergence,
 )
-from .tables import LogitTable as LogitTable, Model as Model, PrefixTable as PrefixTable
 from .training import History as History, Objective as Objective, train as train
 from .transport import (
     WGAN as WGAN,

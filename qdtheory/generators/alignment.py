@@ -10,9 +10,9 @@ diversity.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import (
     Number,
     check_distribution,
@@ -167,8 +167,7 @@ def best_of_n(
     """
     q0 = np.asarray(check_distribution(q0, "q0"))
     scores = np.asarray(check_vector(scores, "scores", q0.size))
-    if np.isnan(scores).any():
-        raise ValueError("scores must not be NaN")
+    refuse(np.isnan(scores), "scores must not be NaN")
     check_positive(n=n)
     rank = np.unique(scores, return_inverse=True)[1]
     mass = np.bincount(rank, q0)
@@ -311,8 +310,7 @@ def fitted_rewards(
 
     q0 = np.asarray(check_distribution(q0, "q0"))
     chances = np.asarray(_check_preferences(preferences, q0.size))
-    if q0.min() == 0:
-        raise ValueError("q0 must be positive: other texts occur in no pair")
+    refuse(q0 == 0, "q0 must be positive: other texts occur in no pair")
     if connected_components(chances > 0, connection="strong")[0] > 1:
         raise ValueError(
             "some texts always win against all others, so the loss has no minimum: it "
@@ -409,8 +407,7 @@ def self_training(
 def _checked(q0: ArrayLike, rewards: ArrayLike, beta: Number) -> tuple[Array, Array]:
     q0 = check_distribution(q0, "q0")
     rewards = check_vector(rewards, "rewards", q0.size)
-    if not isinstance(rewards, Tracer) and not np.isfinite(np.asarray(rewards)).all():
-        raise ValueError("rewards must be finite, one number a text")
+    refuse(~jnp.isfinite(rewards), "rewards must be finite, one number a text")
     within(beta=beta, low=0, ends="()")
     return q0, rewards
 
@@ -425,7 +422,6 @@ def _check_preferences(preferences: ArrayLike, size: int) -> Array:
         raise ValueError(
             f"preferences must have shape {(size, size)}, got {chances.shape}"
         )
-    values = np.asarray(chances)
-    if not ((values >= 0) & (np.abs(values + values.T - 1) <= 1e-10)).all():
-        raise ValueError("preferences must be chances, with the reverse summing to 1")
+    fit = (chances >= 0) & (jnp.abs(chances + chances.T - 1) <= 1e-10)
+    refuse(~fit, "preferences must be chances, with the reverse summing to 1")
     return chances

@@ -12,9 +12,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.generators.autoencoders import Autoencoder
-from qdtheory.generators.latents import LatentGrid, circle_grid, normal_grid
-from qdtheory.generators.training import Objective
+from qdtheory.generators.autoencoders import (
+    Autoencoder,
+    LatentGrid,
+    circle_grid,
+    normal_grid,
+)
+from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import sorted_plan
 from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
@@ -70,9 +74,7 @@ class Elbo(Objective):
             )
         return jnp.zeros(())
 
-    def ascent(
-        self, state: Array, model: Autoencoder, space: TextSpace, p: Array
-    ) -> tuple[Autoencoder, Array]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """The gradient of the objective."""
         risen = jnp.minimum(1.0, (state + 1) / max(self.annealing, 1))
         return jax.grad(self.value)(model, space, p, risen), state + 1
@@ -137,7 +139,7 @@ class MatchedCodes(Objective):
     def __post_init__(self) -> None:
         within(weight=self.weight, low=0)
 
-    def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Remember nothing: the discriminator is optimal at each step."""
         _check_autoencoder(model)
         if model.generator is not None:
@@ -146,9 +148,7 @@ class MatchedCodes(Objective):
             )
         return ()
 
-    def ascent(
-        self, state: tuple[()], model: Autoencoder, space: TextSpace, p: Array
-    ) -> tuple[Autoencoder, tuple[()]]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """The gradient with the discriminator held fixed."""
         return jax.grad(self._value)(model, space, p), state
 
@@ -199,7 +199,7 @@ class TransportedCodes(Objective):
     def __post_init__(self) -> None:
         within(weight=self.weight, low=0)
 
-    def start(self, model: Any, space: TextSpace, p: Array) -> tuple[()]:
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Remember nothing: the critic is optimal at each step."""
         _check_autoencoder(model)
         if model.generator is None or model.log_sigma is not None:
@@ -213,9 +213,7 @@ class TransportedCodes(Objective):
             )
         return ()
 
-    def ascent(
-        self, state: tuple[()], model: Autoencoder, space: TextSpace, p: Array
-    ) -> tuple[Autoencoder, tuple[()]]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """The gradient of the objective."""
         return jax.grad(self._value)(model, space, p), state
 

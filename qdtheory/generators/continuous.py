@@ -18,7 +18,7 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from qdtheory.generators.training import Objective
+from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import Coupling, optimal_transport
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import (
@@ -242,9 +242,7 @@ class ContinuousWGAN(Objective):
             )
         return ()
 
-    def ascent(
-        self, state: Any, model: Any, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """See `Objective`; each atom moves towards the texts that the plan gives it."""
 
         def loss(model: Any) -> Array:

@@ -17,8 +17,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
 from qdtheory.generators.alignment import best_of_n
-from qdtheory.generators.policy_gradient import check_model
-from qdtheory.generators.tables import Model
+from qdtheory.generators.models import Model, check_model
 from qdtheory.world.distributions import check_positive
 from qdtheory.world.numbers import EPS, within
 from qdtheory.world.spaces import TextSpace
@@ -100,6 +99,13 @@ class _Truncation:
         """Return which tokens stay."""
         raise NotImplementedError
 
+    def _unsorted(self, kept: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Keep the first of sorted tokens too, then go back to the vocabulary."""
+        kept[..., : self.min_tokens_to_keep] = True
+        found = np.empty_like(kept)
+        np.put_along_axis(found, order, kept, axis=-1)
+        return found
+
 
 @dataclass(frozen=True)
 class TopK(_Truncation):
@@ -151,8 +157,7 @@ class TopP(_Truncation):
         """Return which tokens stay."""
         order = np.argsort(laws, axis=-1, kind="stable")
         kept = _sorted(laws, order).cumsum(axis=-1) > 1 - self.mass
-        kept[..., -self.min_tokens_to_keep :] = True
-        return _unsorted(kept, order)
+        return self._unsorted(kept[..., ::-1], order[..., ::-1])
 
 
 @dataclass(frozen=True)
@@ -178,8 +183,7 @@ class MinP(_Truncation):
         """Return which tokens stay."""
         order = np.argsort(-laws, axis=-1, kind="stable")
         kept = _sorted(laws, order) >= self.share * _kth_greatest(laws, 1)
-        kept[..., : self.min_tokens_to_keep] = True
-        return _unsorted(kept, order)
+        return self._unsorted(kept, order)
 
 
 @dataclass(frozen=True)
@@ -214,8 +218,7 @@ class Typical(_Truncation):
         last = (held < self.mass).sum(axis=-1, keepdims=True)
         ranked = _sorted(distance, order)
         kept = ranked <= _sorted(ranked, np.minimum(last, laws.shape[-1] - 1))
-        kept[..., : self.min_tokens_to_keep] = True
-        return _unsorted(kept, order)
+        return self._unsorted(kept, order)
 
 
 @dataclass(frozen=True)
@@ -372,10 +375,7 @@ def decode(
         return _found(laws, space, last)
     q = text_distribution(laws, space)
     if isinstance(last, BestOf):
-        rows = [
-            best_of_n(row, last.scores, last.n) for row in q.reshape(-1, q.shape[-1])
-        ]
-        return np.reshape(rows, q.shape)
+        return np.apply_along_axis(best_of_n, -1, q, last.scores, last.n)
     return q
 
 
@@ -403,7 +403,9 @@ def next_token_distributions(
         >>> first.round(3).tolist(), second.round(3).tolist()
         ([[0.6, 0.4]], [[0.667, 0.333], [0.25, 0.75]])
     """
-    whole = _by_length(_distributions(q, space.num_texts), space)
+    sizes = [space.vocab_size**length for length in space.lengths]
+    parts = np.split(_distributions(q, space.num_texts), np.cumsum(sizes)[:-1], axis=-1)
+    whole = dict(zip(space.lengths, parts))
     laws, mass = [], whole[space.max_length]
     for length in reversed(range(space.max_length)):
         parts = mass.reshape(*mass.shape[:-1], -1, space.vocab_size)
@@ -464,12 +466,6 @@ def _distributions(q: ArrayLike, size: int) -> np.ndarray:
     return q
 
 
-def _by_length(q: np.ndarray, space: TextSpace) -> dict[int, np.ndarray]:
-    """The part of q on the texts of each length."""
-    sizes = [space.vocab_size**length for length in space.lengths]
-    return dict(zip(space.lengths, np.split(q, np.cumsum(sizes)[:-1], axis=-1)))
-
-
 def _found(laws: list[np.ndarray], space: TextSpace, beam: Beam) -> np.ndarray:
     """Point masses on what beam search finds."""
     batch = laws[0].shape[:-2]
@@ -515,13 +511,6 @@ def _kth_greatest(laws: Laws, k: int) -> Laws:
 
 def _sorted(x: np.ndarray, order: np.ndarray) -> np.ndarray:
     return np.take_along_axis(x, order, axis=-1)
-
-
-def _unsorted(kept: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Put a mask on sorted tokens back into the order of the vocabulary."""
-    found = np.empty_like(kept)
-    np.put_along_axis(found, order, kept, axis=-1)
-    return found
 
 
 def _surprise(laws: Laws) -> Laws:

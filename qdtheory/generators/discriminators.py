@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.generators.policy_gradient import prefix_ids
+from qdtheory.generators.models import prefix_ids
 from qdtheory.world.distributions import check_positive
 from qdtheory.world.spaces import TextSpace
 

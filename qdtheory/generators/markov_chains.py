@@ -16,7 +16,7 @@ from jax.scipy.special import entr, xlogy
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.generators.decoders import TokenDecoder
-from qdtheory.generators.tables import check_tokens
+from qdtheory.generators.models import check_tokens
 from qdtheory.world.distributions import Number, check_positive
 from qdtheory.world.numbers import within
 from qdtheory.world.records import Record

@@ -24,7 +24,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 from scipy.stats import binom
 
-from qdtheory.generators.tables import Model
+from qdtheory.generators.models import Model
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace

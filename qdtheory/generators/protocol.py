@@ -215,17 +215,14 @@ def _search(run: Run, ranges: Mapping, num_trials: int, seed: int) -> Trials:
             raise ValueError(f"{name} has no values to choose from")
     shares = np.random.default_rng(seed).random((num_trials, len(ranges)))
     settings = tuple(
-        {name: _drawn(choices, u) for (name, choices), u in zip(ranges.items(), row)}
+        {
+            name: x.at(u) if isinstance(x, Range) else x[int(u * len(x))]
+            for (name, x), u in zip(ranges.items(), row)
+        }
         for row in shares
     )
     runs = [run(each, seed + k) for k, each in enumerate(settings)]
     return Trials(settings, _table(runs))
-
-
-def _drawn(choices: Range | tuple | list, share: float) -> Any:
-    if isinstance(choices, Range):
-        return choices.at(share)
-    return choices[int(share * len(choices))]
 
 
 def _table(runs: list[Mapping[str, float]]) -> dict[str, np.ndarray]:

@@ -11,8 +11,8 @@ Q. `train` is one compiled loop and can be mapped over models or real distributi
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.generators.policy_gradient import check_model
+from qdtheory.generators.models import LogitTable, Model, check_model
 from qdtheory.generators.rewards import (
     Reward,
     check_positive_everywhere,
@@ -28,7 +28,6 @@ from qdtheory.generators.rewards import (
     given_reward,
     optimal_rewards,
 )
-from qdtheory.generators.tables import LogitTable, Model
 from qdtheory.metrics.divergences import (
     bhattacharyya_distance,
     cross_entropy,
@@ -46,10 +45,16 @@ from qdtheory.world.packages import required
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
-# What of a run was not finite first.
-STATE, DIRECTION, MODEL = 1, 2, 3
+# What of a run may be not finite, the cause before its effects.
+PARTS = (
+    "the state of {}, such as its discriminator or rewards,",
+    "the direction of {}",
+    "the model",
+)
 # R(q, p): the reward of each text, given the model and the real distribution.
 Rewards = Callable[[Array, Array], Array]
+# What `ascent` returns: the direction, a pytree like the model, and the new state.
+Step: TypeAlias = tuple[Any, Any]
 
 
 @runtime_checkable
@@ -67,9 +72,7 @@ class Objective(Protocol):
         """
         return ()
 
-    def ascent(
-        self, state: Any, model: Any, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """Return the expected direction, a pytree like the model, and the new state."""
         ...
 
@@ -206,13 +209,8 @@ def train(
 
 def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> None:
     """Raise if a part of the run was not finite at some step."""
-    if not part:
+    if step < 0:
         return
-    parts = {
-        STATE: f"the state of {name}, such as its discriminator or rewards,",
-        DIRECTION: f"the direction of {name}",
-        MODEL: "the model",
-    }
     if step == 0:
         raise FloatingPointError(
             "the model has parameters that are not finite before the first step; its "
@@ -220,8 +218,8 @@ def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> Non
         )
     kept = f"; num_steps={step - 1} keeps the steps before it" if step > 1 else ""
     raise FloatingPointError(
-        f"training diverged at step {step}: {parts[part]} is not finite; take a "
-        f"learning_rate below {learning_rate:g}{kept}"
+        f"training diverged at step {step}: {PARTS[part].format(name)} is not finite; "
+        f"take a learning_rate below {learning_rate:g}{kept}"
     )
 
 
@@ -232,18 +230,20 @@ class _Rewarded(Objective):
     Their number is part of the state, so that one compiled loop serves all.
     """
 
-    rewards: Rewards
+    rewards: Reward | Rewards
     steps: int = field(compare=False)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         return jnp.array(0), jnp.asarray(self.steps), jnp.zeros_like(p)
 
-    def ascent(
-        self, state: Any, model: Any, space: TextSpace, p: Array
-    ) -> tuple[Any, Any]:
+    def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         number, steps, rewards = state
         q, pull = jax.vjp(lambda m: m.probabilities(space), model)
-        rewards = jnp.where(number % steps == 0, self.rewards(q, p), rewards)
+        if isinstance(self.rewards, Reward):
+            now = optimal_rewards(self.rewards, q, p)
+        else:
+            now = self.rewards(q, p)
+        rewards = jnp.where(number % steps == 0, now, rewards)
         return pull(rewards)[0], (number + 1, steps, rewards)
 
 
@@ -252,7 +252,7 @@ def _rewarded(objective: Reward | str | Rewards, p: Array, steps: int) -> Object
     if isinstance(objective, Reward | str):
         reward = given_reward(objective)
         check_rewarded(reward, p, "training")
-        return _Rewarded(_at_the_optimum(reward), steps)
+        return _Rewarded(reward, steps)
     if not callable(objective):
         raise TypeError(
             "expected a reward, its name or a formula of D, rewards(q, p) or an "
@@ -266,20 +266,12 @@ def _rewarded(objective: Reward | str | Rewards, p: Array, steps: int) -> Object
     return _Rewarded(objective, steps)
 
 
-@lru_cache(maxsize=64)
-def _at_the_optimum(reward: Reward) -> Rewards:
-    """One function for each reward, so that compiled code is found again."""
-    return partial(optimal_rewards, reward)
-
-
-@lru_cache(maxsize=8)
 def _optimizer(name: str) -> Any:
     """Directions of descent, without the learning rate."""
     with required("training", "train"):
         import optax
-    known = {"adam": optax.scale_by_adam, "sgd": optax.identity}
-    if name == "replicator":
-        name = "sgd"
+    plain = optax.identity
+    known = {"adam": optax.scale_by_adam, "sgd": plain, "replicator": plain}
     if name not in known:
         raise ValueError(
             f'optimizer must be "adam", "sgd" or "replicator", got {name!r}'
@@ -296,7 +288,7 @@ def _train(
     seen: Array,
     learning_rate: Number,
 ) -> tuple[History, Array]:
-    """The run, and at which step which part of it was not finite first."""
+    """The run, and at which step (-1: none) which part was not finite first."""
     objective, space, name, num_records, every = settings
     optimizer = _optimizer(name)
 
@@ -308,12 +300,9 @@ def _train(
         direction, moments = optimizer.update(ascent, moments)
         move = partial(jax.tree.map, lambda leaf, way: leaf + learning_rate * way)
         model = move(model, direction)
-        # The first part that is not finite is the cause of the others.
-        part = jnp.asarray(0)
-        for code, tree in ((MODEL, model), (DIRECTION, ascent), (STATE, state)):
-            part = jnp.where(_finite(tree), part, code)
-        now = jnp.stack([number + 1, part])
-        failure = jnp.where((failure[1] == 0) & (part > 0), now, failure)
+        finite = jnp.stack([_finite(tree) for tree in (state, ascent, model)])
+        now = jnp.stack([number + 1, finite.argmin()])  # the first that is not
+        failure = jnp.where((failure[0] >= 0) | finite.all(), failure, now)
         return model, moments, state, failure
 
     def interval(carry: tuple, start: Array) -> tuple[tuple, dict]:
@@ -321,7 +310,7 @@ def _train(
         return carry, _metrics(carry[0].probabilities(space), p)
 
     steps = every * jnp.arange(num_records + 1)
-    failure = jnp.stack([jnp.asarray(0), jnp.where(_finite(model), 0, MODEL)])
+    failure = jnp.where(_finite(model), -1, jnp.array([0, 2]))
     carry = model, optimizer.init(model), state, failure
     first = _metrics(model.probabilities(space), p)
     (model, *_, failure), rest = jax.lax.scan(interval, carry, steps[:-1])

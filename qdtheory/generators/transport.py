@@ -18,8 +18,7 @@ from jaxtyping import Array, ArrayLike, Float
 from scipy import sparse
 
 from qdtheory.generators.adversarial import Adversarial
-from qdtheory.generators.policy_gradient import prefix_distribution
-from qdtheory.generators.tables import Model
+from qdtheory.generators.models import Model, prefix_distribution, refuse
 from qdtheory.world.distributions import check_distribution, check_distributions
 from qdtheory.world.numbers import within
 from qdtheory.world.records import Record
@@ -89,8 +88,7 @@ def optimal_transport(
             f"cost must have a row for each of {a.size} sources and a column for each "
             f"of {b.size} targets, got shape {cost.shape}"
         )
-    if not isinstance(cost, Tracer) and not np.isfinite(np.asarray(cost)).all():
-        raise ValueError("cost must be finite; leave out what cannot be reached")
+    refuse(~jnp.isfinite(cost), "cost must be finite; leave out what is out of reach")
     shapes = [cost.shape, a.shape, b.shape]
     plan, u, v = _outside_jax(_transport, shapes, cost, a, b)
     fixed_a, fixed_b = jax.lax.stop_gradient((a, b))
@@ -322,12 +320,11 @@ class _Potential:
         q, p = map(np.asarray, arrays)
         if not np.isfinite(q).all():  # as above
             return [np.full_like(q, np.nan)]
-        leaves, enters = _neighbours(self.space)
-        if not leaves.size:
+        flow = _flows(self.space)
+        if not flow.shape[1]:
             return [np.zeros_like(q)]  # there is one text only
-        flow = _incidence(self.space)
         x, f = _minimise(np.ones(flow.shape[1]), flow, q - p)
-        f = f / max(1, (f[leaves] - f[enters]).max())
+        f = f / max(1, (flow.T @ f).max())
         f = f - f.mean()
         # What the flow leaves undone goes at most from one end of a text to the other.
         undone = abs(q - p - flow @ x.clip(0)).sum() / 2
@@ -346,17 +343,9 @@ def _minimise(
     """
     from scipy.optimize import linprog  # late: slow to import
 
-    found = linprog(
-        cost,
-        A_eq=matrix[:-1],
-        b_eq=sums[:-1],
-        method="highs-ds",
-        options={
-            "presolve": False,
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-        },
-    )
+    tight = {f"{side}_feasibility_tolerance": 1e-10 for side in ("primal", "dual")}
+    settings = {"method": "highs-ds", "options": {"presolve": False, **tight}}
+    found = linprog(cost, A_eq=matrix[:-1], b_eq=sums[:-1], **settings)
     if found.x is None:
         raise RuntimeError(f"the linear program was not solved: {found.message}")
     return found.x, np.append(found.eqlin.marginals, 0)
@@ -384,22 +373,15 @@ def _sums(num_sources: int, num_targets: int) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _neighbours(space: TextSpace) -> tuple[np.ndarray, np.ndarray]:
-    """The ordered pairs of texts that differ at one position."""
+def _flows(space: TextSpace) -> Any:
+    """The map from flows between texts that differ in one place to what leaves each."""
     size, texts = space.vocab_size, np.arange(space.num_texts)
     pairs = [
         np.stack([texts, texts + (token - space.tokens[:, t]) * size**place])
         for t, place in enumerate(reversed(range(space.max_length)))
         for token in range(size)
     ]
-    leaves, enters = np.concatenate(pairs, axis=1)
-    return leaves[leaves != enters], enters[leaves != enters]
-
-
-@lru_cache(maxsize=16)
-def _incidence(space: TextSpace) -> Any:
-    """The map from flows between neighbours to what leaves each text."""
-    leaves, enters = _neighbours(space)
-    columns, ones = np.arange(leaves.size), np.ones(leaves.size)
-    place = np.concatenate([leaves, enters]), np.concatenate([columns, columns])
-    return sparse.csr_array((np.concatenate([ones, -ones]), place))
+    ways = np.concatenate(pairs, axis=1)
+    leaves, enters = ways[:, ways[0] != ways[1]]
+    one: Any = sparse.eye_array(space.num_texts, format="csc")
+    return (one[:, leaves] - one[:, enters]).tocsr()

@@ -1,5 +1,9 @@
 """Adversarial generators, against automatic derivatives, batches listed and SciPy."""
 
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +22,8 @@ from qdtheory.generators import (
     ContinuousWGAN,
     CoT,
     Elbo,
+    LeakGAN,
+    LeakyLSTM,
     LogisticDiscriminator,
     LogitTable,
     MaliGAN,
@@ -31,10 +37,10 @@ from qdtheory.generators import (
     circle_grid,
     discounted_returns,
     expected_share,
-    policy_gradient,
     token_policy_gradient,
     train,
 )
+from qdtheory.generators.adversarial import VARIANTS, prefix_scores
 from qdtheory.generators.discriminators import features
 
 SPACE = qd.TextSpace(2, 3)
@@ -144,9 +150,8 @@ def test_roll_outs_lag_behind():
     found, _ = objective.ascent(state, later, SPACE, jnp.asarray(P))
     behind = PrefixTable(0.8 * MODEL.logits + 0.2 * later.logits)
     q = later.probabilities(SPACE)
-    expected = token_policy_gradient(
-        later, SPACE, P / (P + q), behind.probabilities(SPACE)
-    )
+    roll_out = behind.probabilities(SPACE)
+    expected = token_policy_gradient(later, SPACE, P / (P + q), roll_out)
     np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(step(SeqGAN(lag=0.0)), step(SeqGAN()), atol=1e-15)
 
@@ -173,11 +178,9 @@ def test_the_integral_is_the_sum_over_all_batches():
 def test_shares_of_wild_weights_and_of_many_rivals():
     q = RNG.dirichlet(np.ones(4))
     weights = np.array([1e-12, 1e-3, 1.0, 1e7])
-    for c in (1, 4):
-        rivals, chances = batches(q, c)
-        whole = weights[:, None] + weights[rivals].sum(axis=1)
-        expected = (weights[:, None] / whole) @ chances
-        np.testing.assert_allclose(expected_share(weights, q, c), expected, rtol=1e-11)
+    for m in (2, 5):
+        found = m * q * np.asarray(expected_share(weights, q, m - 1))
+        np.testing.assert_allclose(found, listed_shares(weights, q, m), rtol=1e-11)
     # Among very many rivals the sum is sure.
     found = 10**6 * np.asarray(expected_share(P / Q, Q, 10**6 - 1))
     np.testing.assert_allclose(found, P / Q, rtol=1e-4)
@@ -191,12 +194,6 @@ def test_rankgan_is_maligan_in_batches(rivals):
     ranked, weighted = RankGAN(num_rivals=rivals), MaliGAN(rivals + 1)
     found = (rivals + 1) * step(ranked)
     np.testing.assert_allclose(found, step(weighted), rtol=1e-12, atol=1e-15)
-    if rivals == 1:
-        r = P / Q
-        by_hand = (Q / (1 + r / r[:, None])).sum(axis=1)
-        np.testing.assert_allclose(
-            step(ranked), flat(policy_gradient(MODEL, SPACE, by_hand)), atol=1e-12
-        )
 
 
 @pytest.mark.claim("N22.6")
@@ -237,13 +234,8 @@ def mean_over_batches(objective, m):
 
 @pytest.mark.claim("N22.7")
 def test_the_mean_of_batches_is_the_exact_step():
-    for objective in (
-        SeqGAN(),
-        SeqGAN(lag=0.8),
-        SeqGANStep(0.5),
-        CoT(),
-        WGAN("prefix"),
-    ):
+    seqgans = SeqGAN(), SeqGAN(lag=0.8), SeqGANStep(0.5)
+    for objective in (*seqgans, CoT(), WGAN("prefix")):
         found = mean_over_batches(objective, 2)
         np.testing.assert_allclose(found, step(objective), atol=1e-14)
     for m in (2, 3):
@@ -265,20 +257,25 @@ def test_sampled_steps_scatter_around_the_exact_one():
     steps = np.asarray(many(sampled.start(MODEL, SPACE, p)))
     error = steps.std(axis=0) / np.sqrt(len(steps))
     assert (np.abs(steps.mean(axis=0) - step(SeqGAN())) <= 4.5 * error).all()
-    # Its covariance is that of one text, by four.
-    scores = [
-        flat(policy_gradient(MODEL, SPACE, np.eye(8)[i] / Q[i] * P[i] / (P + Q)[i]))
-        for i in range(8)
-    ]
-    variance = (Q @ np.square(scores) - step(SeqGAN()) ** 2) / 4
-    np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.05)
+
+
+def steps(objective, model, shares):
+    """The step at each row of shares, and one of `Sampled`."""
+    sampled, p = Sampled(objective, 2, seed=5), jnp.asarray(P)
+    start = sampled.start(model, SPACE, p)
+
+    def one(seen):
+        return ravel_pytree(objective.ascent(start[1], model, SPACE, seen)[0])[0]
+
+    drawn = sampled.ascent(start, model, SPACE, p)[0]
+    return jax.lax.map(one, shares), ravel_pytree(drawn)[0]
 
 
 @pytest.mark.claim("N22.19")
 def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
     """All batches of two listed, for the objectives that average over real texts."""
     texts, chances = batches(P, 2)
-    shares, p = jnp.asarray(np.eye(8)[texts].mean(axis=1)), jnp.asarray(P)
+    shares = jnp.asarray(np.eye(8)[texts].mean(axis=1))
     vae = Autoencoder.random(jax.random.key(1), SPACE, circle_grid(32), 0.5)
     atoms = AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
     for objective, model, linear in (
@@ -287,25 +284,12 @@ def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly():
         (MatchedCodes(), vae, False),
         (ContinuousWGAN(), atoms, False),
     ):
-        sampled = Sampled(objective, 2, seed=5)
-        start = sampled.start(model, SPACE, p)
-
-        @jax.jit
-        def both(
-            shares, objective=objective, sampled=sampled, model=model, start=start
-        ):
-            def one(p):
-                step = objective.ascent(start[1], model, SPACE, p)[0]
-                return ravel_pytree(step)[0]
-
-            drawn = sampled.ascent(start, model, SPACE, p)[0]
-            return jax.lax.map(one, shares), ravel_pytree(drawn)[0]
-
-        (*steps, exact), drawn = map(np.asarray, both(jnp.vstack([shares, p])))
-        gap = np.abs(chances @ steps - exact).max()
+        found = jax.jit(partial(steps, objective, model))(jnp.vstack([shares, P]))
+        (*each, exact), drawn = map(np.asarray, found)
+        gap = np.abs(chances @ each - exact).max()
         assert gap <= 1e-12 if linear else gap > 1e-3
         # A step of `Sampled` is one of these.
-        assert np.abs(drawn - steps).max(axis=1).min() <= 1e-12
+        assert np.abs(drawn - each).max(axis=1).min() <= 1e-12
 
 
 def test_mapped_models_draw_batches_of_their_own():
@@ -358,15 +342,125 @@ def test_the_training_set_is_what_is_learned():
     np.testing.assert_allclose(found.model.probabilities(SPACE), seen, atol=0.02)
 
 
-def test_returns_are_a_recursion():
-    rewards = RNG.normal(size=(5, 4))
-    for gamma in (0.0, 0.7, 1.0):
-        expected = rewards.copy()
-        for t in (2, 1, 0):
-            expected[:, t] += gamma * expected[:, t + 1]
-        np.testing.assert_allclose(
-            discounted_returns(rewards, gamma), expected, atol=1e-14
-        )
+# --- LeakGAN --------------------------------------------------------------------------
+
+
+def draw(variant, seed=0):
+    return LeakyLSTM.random(jax.random.key(seed), 2, variant, size=3, sigma=0.7)
+
+
+def states(network, text):
+    """h after the start token and after each token but the last, in NumPy."""
+    w = {k: np.asarray(v) for k, v in vars(network).items() if k != "end_token"}
+    h = c = np.zeros(w["recurrent_weights"].shape[0])
+    found = []
+    for token in [0, *text[:-1]]:
+        gates = w["embeddings"][token] @ w["input_weights"] + w["gate_biases"]
+        gates = gates + h @ w["recurrent_weights"]
+        i, f, o, cell = np.split(gates, 4)
+        sigmoid = [1 / (1 + np.exp(-x)) for x in (i, f, o)]
+        c = sigmoid[1] * c + sigmoid[0] * np.tanh(cell)
+        h = sigmoid[2] * np.tanh(c)
+        found.append(h)
+    return found
+
+
+def next_tokens(model, text):
+    """The laws of each token of a text, in NumPy."""
+    own, leaked = VARIANTS[model.variant]
+    networks = model.generator, model.discriminator
+    for g, d in zip(*(states(n, text) for n in networks)):
+        seen = np.concatenate([g] * own + [d] * leaked)
+        hidden = np.tanh(seen @ model.mixing_weights + model.mixing_biases)
+        logits = hidden @ model.generator.output_weights + model.generator.output_biases
+        yield np.exp(np.asarray(logits)) / np.exp(logits).sum()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_probabilities_are_a_product_over_tokens(variant):
+    model = draw(variant)
+    q = np.asarray(model.probabilities(SPACE))
+    scores = np.asarray(prefix_scores(model.discriminator, SPACE))
+    judge = model.discriminator
+    for row, text in enumerate(product(range(2), repeat=3)):
+        chances = [law[token] for token, law in zip(text, next_tokens(model, text))]
+        assert q[row] == pytest.approx(np.prod(chances), rel=1e-12)
+        judged = np.array(states(judge, text)) @ judge.output_weights
+        expected = np.asarray(judged + judge.output_biases)[range(3), text]
+        np.testing.assert_allclose(scores[row], expected, rtol=0, atol=1e-13)
+
+
+def test_the_step_moves_both():
+    model, p = draw("mixed"), jnp.asarray(P)
+    ascent = jax.jit(LeakGAN(0.9).ascent, static_argnums=2)
+    found, _ = ascent((), model, SPACE, p)
+    q = model.probabilities(SPACE)
+
+    def likelihood(discriminator):
+        d = jax.nn.sigmoid(prefix_scores(discriminator, SPACE))
+        return (p[:, None] * jnp.log(d) + q[:, None] * jnp.log(1 - d)).sum()
+
+    expected = flat(jax.jit(jax.grad(likelihood))(model.discriminator))
+    learned = flat(found.discriminator)
+    np.testing.assert_allclose(learned, expected, rtol=1e-10, atol=1e-14)
+    d = np.asarray(jax.nn.sigmoid(prefix_scores(model.discriminator, SPACE)))
+    earned = d.copy()
+    for t in (1, 0):
+        earned[:, t] += 0.9 * earned[:, t + 1]
+    field = token_policy_gradient(model, SPACE, earned)
+    assert np.abs(flat(field.discriminator)).max() == 0
+    field = replace(field, discriminator=found.discriminator)
+    np.testing.assert_allclose(flat(found), flat(field), atol=1e-14)
+
+
+@pytest.mark.claim("N22.8")
+def test_a_table_takes_the_same_step_whatever_is_leaked():
+    """Logits of a table plus any function of the prefix and the next token."""
+    rng = np.random.default_rng(1)
+    logits = jnp.asarray(rng.normal(size=(7, 2)))
+
+    @jax.jit
+    def both(leak, rewards):
+        def probabilities(theta):
+            return PrefixTable(theta + leak).probabilities(SPACE)
+
+        q, pull = jax.vjp(probabilities, logits - leak)
+        return q, pull(rewards)[0]
+
+    for seed in range(20):
+        leak = np.random.default_rng(seed).normal(size=(7, 2), scale=3)
+        # Rewards of whole texts are enough: with tokens' the pooling is the same.
+        rewards = rng.normal(size=8)
+        expected = token_policy_gradient(PrefixTable(logits), SPACE, rewards).logits
+        q, found = both(leak, rewards)
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+        assert q.sum() == pytest.approx(1, abs=1e-12)
+    assert np.abs(expected).max() > 0
+
+
+@pytest.mark.claim("N22.8")
+def test_noleak_does_not_see_the_discriminator():
+    for variant in VARIANTS:
+        model = draw(variant)
+        other = replace(model, discriminator=draw(variant, 5).discriminator)
+        q, moved = (m.probabilities(SPACE) for m in (model, other))
+        assert (np.abs(q - moved).max() > 1e-3) == (variant != "noleak")
+        assert variant != "noleak" or (q == moved).all()
+
+
+@pytest.mark.slow
+def test_training():
+    model = draw("leak")
+    first = train(MaximumLikelihood(), model, SPACE, P, 300, every=300)
+    assert float(first.nll[-1]) < float(first.nll[0])
+    np.testing.assert_array_equal(
+        flat(first.model.discriminator), flat(model.discriminator)
+    )
+    for objective in (LeakGAN(), Sampled(LeakGAN(), 16)):
+        found = train(objective, first.model, SPACE, P, 10, every=10)
+        moved = flat(found.model.discriminator) - flat(model.discriminator)
+        assert np.abs(moved).max() > 1e-3
+        assert np.isfinite(float(found.js[-1]))
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -382,4 +476,16 @@ def test_bad_input():
         ("num_rivals must be finite and at least 0, got -1", expected_share, P, Q, -1),
         ("gamma must lie in [0, 1], got 2", discounted_returns, rewards, 2),
     )
-    refused(("expected an Objective, such as", Sampled, "D", 4), error=TypeError)
+    leaky = draw("leak").probabilities
+    refused(
+        ("variant must be one of leak, noleak, mixed, got 'both'", draw, "both"),
+        ("over 2 tokens here, the space over 3", leaky, qd.TextSpace(3, 2)),
+        ("a LeakyLSTM is for texts of one", leaky, qd.TextSpace(2, (1, 2))),
+        ("gamma must lie in [0, 1], got 2", LeakGAN, 2),
+    )
+    words = "LeakGAN trains a LeakyLSTM, got a PrefixTable"
+    refused(
+        ("expected an Objective, such as", Sampled, "D", 4),
+        (words, train, LeakGAN(), MODEL, SPACE, P, 1),
+        error=TypeError,
+    )

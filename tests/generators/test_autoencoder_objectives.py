@@ -175,26 +175,6 @@ def test_transported_codes_descend_the_wasserstein_distance():
     assert step @ way == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("objective", "model"),
-    [
-        (Elbo(keep=0.5), draw(LINE)),
-        (Elbo(bag_weight=1.0), draw(LINE)),
-        (MatchedCodes(), draw(LINE, None)),
-        (MatchedCodes(0.0), draw(CIRCLE, 0.1)),
-        (TransportedCodes(), draw(LINE, None, learned_prior=True)),
-    ],
-)
-def test_training_reads_its_texts_better(objective, model):
-    assert isinstance(objective, Objective)
-    settings = {"training": np.r_[0.5, 0.5, np.zeros(6)], "learning_rate": 0.05}
-    found = train(objective, model, SPACE, P, 60, every=30, **settings)
-    q = found.model.probabilities(SPACE)
-    assert float(q.sum()) == pytest.approx(1, abs=1e-12)
-    assert float(q[:2].sum()) > float(model.probabilities(SPACE)[:2].sum())
-    assert np.isfinite(found.js).all()
-
-
 def test_setups_have_the_names_of_the_papers_table():
     published = table("published.csv")
     named = {r["row"] for r in published if r["paper"] == "cifka2018"}
@@ -204,12 +184,17 @@ def test_setups_have_the_names_of_the_papers_table():
 
 @pytest.mark.parametrize("name", AUTOENCODERS)
 def test_each_setup_trains(name):
+    """On two of four texts, which a model then writes more often than at first."""
     space, p = qd.TextSpace(2, 2), np.array([0.1, 0.2, 0.3, 0.4])
     setup = AUTOENCODERS[name]
     model = setup.model(jax.random.key(0), space)
-    found = train(setup.objective, model, space, p, 40, learning_rate=0.05, every=40)
-    assert float(found.nll[-1]) < float(found.nll[0]) or "det" in name
-    assert float(found.model.probabilities(space).sum()) == pytest.approx(1, abs=1e-12)
+    assert isinstance(setup.objective, Objective)
+    settings = {"training": np.r_[0.5, 0.5, 0, 0], "learning_rate": 0.05, "every": 20}
+    found = train(setup.objective, model, space, p, 40, **settings)
+    before, after = (m.probabilities(space) for m in (model, found.model))
+    assert float(after.sum()) == pytest.approx(1, abs=1e-12)
+    assert after[:2].sum() > 0.95 > before[:2].sum()
+    assert np.isfinite(found.js).all()
 
 
 @pytest.mark.usefixtures("as_a_user")

@@ -40,9 +40,8 @@ def test_features_are_the_ngrams_of_a_prefix():
 
 def likelihood(logits, q, p):
     """Of judging real prefixes real and the model's not, per position of each text."""
-    return (
-        p[:, None] * -np.logaddexp(0, -logits) - q[:, None] * np.logaddexp(0, logits)
-    ).sum()
+    real, fake = np.logaddexp(0, -logits), np.logaddexp(0, logits)
+    return -(p @ real + q @ fake).sum()
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

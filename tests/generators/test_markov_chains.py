@@ -57,11 +57,9 @@ def test_the_frontier_of_ll_se_on_all_texts():
     p = drawn(rng, 3)
     table = np.asarray(p.probabilities(space))
     for beta in (0.3, 1.0, 2.5):
-        q = np.asarray(qd.temper(table, beta))
-        se, ll, *_ = listed(q, table)
-        np.testing.assert_allclose(
-            tempered_markov_metrics(p, beta, 6), (ll, se), rtol=1e-11
-        )
+        se, ll, *_ = listed(np.asarray(qd.temper(table, beta)), table)
+        found = tempered_markov_metrics(p, beta, 6)
+        np.testing.assert_allclose(found, (ll, se), rtol=1e-11)
 
 
 @pytest.mark.claim("N24.11")

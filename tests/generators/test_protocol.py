@@ -64,14 +64,12 @@ def test_each_run_has_a_seed_of_its_own_and_trials_are_kept():
     values = found.trials.values["fd"]
     assert values.tolist() == [noise({}, 5 + k)["fd"] for k in range(9)]
     assert found.settings == found.trials.settings[int(values.argmin())]
-    assert found.values["bleu"].tolist() == [
-        noise({}, 14 + k)["bleu"] for k in (0, 1, 2)
-    ]
+    fresh = [noise({}, 14 + k)["bleu"] for k in (0, 1, 2)]
+    assert found.values["bleu"].tolist() == fresh
     assert found.deviation["fd"] == pytest.approx(np.std(found.values["fd"], ddof=1))
     seeds.clear()
-    other = random_search(
-        run, RANGES, "bleu", lowest=False, num_seeds=3, trials=found.trials, seed=5
-    )
+    settings = {"num_seeds": 3, "trials": found.trials, "seed": 5}
+    other = random_search(run, RANGES, "bleu", lowest=False, **settings)
     assert seeds == [14, 15, 16]
     best = int(found.trials.values["bleu"].argmax())
     assert other.settings == found.trials.settings[best]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from refusals import refused
-from scipy.optimize import linear_sum_assignment, linprog, minimize_scalar
+from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import wasserstein_distance as on_the_line
 
 import qdtheory as qd
@@ -36,19 +36,14 @@ def distances(space, ground):
 
 
 def draws(space, number, seed=0):
-    return np.random.default_rng(seed).dirichlet(
-        np.full(space.num_texts, 0.3), (number, 2)
-    )
+    rng, weights = np.random.default_rng(seed), np.full(space.num_texts, 0.3)
+    return rng.dirichlet(weights, (number, 2))
 
 
 @pytest.mark.parametrize(
     ("space", "ground"),
-    [
-        (SPACE, "hamming"),
-        (SPACE, "prefix"),
-        (qd.TextSpace(2, 4), "hamming"),
-        (MIXED, "prefix"),
-    ],
+    [(x, "hamming") for x in (SPACE, qd.TextSpace(2, 4))]
+    + [(x, "prefix") for x in (SPACE, MIXED)],
 )
 def test_w1_is_the_transport_between_all_pairs_of_texts(space, ground):
     cost = distances(space, ground)
@@ -59,14 +54,6 @@ def test_w1_is_the_transport_between_all_pairs_of_texts(space, ground):
         critic = np.asarray(wasserstein_critic(q, p, space, ground))
         assert (critic[:, None] - critic <= cost + 1e-12).all()
         assert critic @ (p - q) == pytest.approx(found, abs=1e-12)
-
-
-def test_neighbours_are_the_pairs_at_distance_1():
-    leaves, enters = transport._neighbours(SPACE)
-    near = np.zeros((9, 9), bool)
-    near[leaves, enters] = True
-    assert (near == (distances(SPACE, "hamming") == 1)).all()
-    assert leaves.size == 9 * 2 * (3 - 1)
 
 
 def test_the_plan_is_feasible_and_the_potentials_support_it():
@@ -81,15 +68,6 @@ def test_the_plan_is_feasible_and_the_potentials_support_it():
         np.testing.assert_allclose(found.plan.sum(axis=0), b, atol=1e-14)
         assert (u[:, None] + v <= cost + 1e-14).all()
         assert float(found.value) == pytest.approx(float(a @ u + b @ v), abs=1e-8)
-
-
-def test_transport_of_equal_masses_is_an_assignment():
-    rng = np.random.default_rng(2)
-    equal = np.full(8, 1 / 8)
-    for cost in rng.random((5, 8, 8)):
-        best = cost[linear_sum_assignment(cost)].mean()
-        found = optimal_transport(cost, equal, equal)
-        assert float(found.value) == pytest.approx(best, abs=1e-12)
 
 
 def test_derivatives_are_the_plan_and_the_potentials():
@@ -216,13 +194,10 @@ def test_edge_cases():
     for ground in transport.GROUNDS:
         single = np.ones(1), np.ones(1), qd.TextSpace(1, 3)
         assert float(wasserstein_distance(*single, ground)) == 0
-        ((q, p),) = draws(SPACE, 1)
+        ((q, _),) = draws(SPACE, 1)
         assert float(wasserstein_distance(q, q, SPACE, ground)) == pytest.approx(0)
         points = np.eye(9)[[0, 8]]
         assert float(wasserstein_distance(*points, SPACE, ground)) == pytest.approx(2)
-        one = float(wasserstein_distance(q, p, SPACE, ground))
-        other = float(wasserstein_distance(p, q, SPACE, ground))
-        assert one == pytest.approx(other, abs=1e-9)
 
 
 @pytest.mark.claim("N22.11")

@@ -1,7 +1,7 @@
-r"""Exact policy gradients: sums over all texts, no samples.
+r"""Models of texts as tables of logits, and exact policy gradients of any model.
 
 A reward R is held fixed while the model moves. The gradient of the expected reward,
-$\nabla_\theta \sum_x R(x)\,Q_\theta(x)$, equals SeqGAN's token form
+$\nabla_\theta \sum_x R(x)\,Q_\theta(x)$ over all texts, equals SeqGAN's token form
 $\sum_t E[Q^\pi(x_{\le t})\,\nabla_\theta \log q(x_t \mid x_{<t})]$. There $Q^\pi$ is
 the mean of R over the completions of $x_{\le t}$ by the model itself. Completions by
 another model (stale roll-outs), or a reward for each token, give other fields, which
@@ -9,7 +9,7 @@ need not be gradients of anything.
 """
 
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +17,171 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.generators.tables import Model
 from qdtheory.world.distributions import check_distribution, check_vector
+from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A pytree of parameters that gives every text of a space a probability."""
+
+    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+        """Return the probability of every text, shape (num_texts,)."""
+        ...
+
+
+@jax.tree_util.register_dataclass
+class LogitTable(Record):
+    r"""A model with one parameter per text, $Q_i \propto e^{\theta_i}$.
+
+    Args:
+        logits: the parameters, shape (N,).
+
+    Example:
+        >>> table = LogitTable(np.log([0.5, 0.25, 0.25]))
+        >>> table.probabilities(TextSpace(vocab_size=3, lengths=1)).round(12).tolist()
+        [0.5, 0.25, 0.25]
+    """
+
+    logits: Float[ArrayLike, "*models texts"]  # several models under jax.vmap
+
+    @classmethod
+    def of(cls, q: Float[ArrayLike, " texts"]) -> "LogitTable":
+        """Build the model of a given distribution.
+
+        Args:
+            q: distribution, shape (N,), without zeros.
+
+        Returns:
+            The table of log-probabilities.
+
+        Raises:
+            ValueError: `q` is not a distribution or has zeros.
+        """
+        return cls(_logarithm(check_distribution(q, "q")))
+
+    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+        """Compute the probability of every text.
+
+        Args:
+            space: texts, as many as the table has logits.
+
+        Returns:
+            Distribution over the texts, shape (num_texts,).
+
+        Raises:
+            ValueError: the space has another number of texts.
+        """
+        logits = check_vector(self.logits, "logits")
+        if logits.size != space.num_texts:
+            raise ValueError(
+                f"the table has {logits.size} logits, the space {space.num_texts} "
+                "texts; a table needs one logit a text"
+            )
+        return jax.nn.softmax(logits)
+
+
+@jax.tree_util.register_dataclass
+class PrefixTable(Record):
+    r"""A model with one parameter per prefix and next token; texts have one length.
+
+    $Q(x) = \prod_t q(x_t \mid x_{<t})$ with $q(a \mid s) \propto e^{\theta_{sa}}$.
+    Every positive distribution has this form.
+
+    Args:
+        logits: the parameters, shape (prefixes, |V|): a row for each prefix, the empty
+            one included, shorter first and lexicographic within one length.
+
+    Example:
+        >>> table = PrefixTable(np.log([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]]))
+        >>> table.probabilities(TextSpace(vocab_size=2, lengths=2)).round(12).tolist()
+        [0.375, 0.125, 0.25, 0.25]
+    """
+
+    logits: Float[ArrayLike, "*models prefixes vocab"]
+
+    @classmethod
+    def of(cls, q: Float[ArrayLike, " texts"], space: TextSpace) -> "PrefixTable":
+        """Build the model of a given distribution.
+
+        Args:
+            q: distribution over the texts, shape (num_texts,), without zeros.
+            space: texts of one length.
+
+        Returns:
+            The table of logarithms of its conditional probabilities.
+
+        Raises:
+            ValueError: `q` is not a distribution over the space or has zeros, or the
+                texts differ in length.
+        """
+        q = check_distribution(q, "q", space.num_texts)
+        # A row's probabilities are those of its prefix's extensions, up to a factor.
+        rows = [
+            q.reshape(n, space.vocab_size, -1).sum(axis=-1) for n in num_prefixes(space)
+        ]
+        table = jnp.concatenate(rows)
+        return cls(_logarithm(table / table.sum(axis=1, keepdims=True)))
+
+    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+        """Compute the probability of every text.
+
+        Args:
+            space: texts of one length, with the prefixes that the table has.
+
+        Returns:
+            Distribution over the texts, shape (num_texts,).
+
+        Raises:
+            ValueError: the texts differ in length, or the table has other prefixes.
+        """
+        logits = jnp.asarray(self.logits, float)
+        expected = sum(num_prefixes(space)), space.vocab_size
+        if logits.shape != expected:
+            raise ValueError(
+                f"the table has logits of shape {logits.shape}, the space needs "
+                f"{expected}: a row for each prefix, a column for each token"
+            )
+        return jnp.exp(text_log_probabilities(jax.nn.log_softmax(logits), space))
+
+
+def num_prefixes(space: TextSpace) -> list[int]:
+    """Count the prefixes of each length below that of the texts: 1, |V|, |V|^2, ..."""
+    instead = "take a LogitTable, or an LSTM with an end token"
+    length = space.only_length("a table of prefixes", instead)
+    return [space.vocab_size**t for t in range(length)]
+
+
+def check_tokens(space: TextSpace, what: str, vocab_size: int) -> None:
+    """Raise unless texts have one length and as many tokens as a model is for."""
+    space.only_length(what)
+    if space.vocab_size != vocab_size:
+        raise ValueError(
+            f"{what} is over {vocab_size} tokens here, the space over "
+            f"{space.vocab_size}"
+        )
+
+
+def refuse(broken: ArrayLike, message: str) -> None:
+    """Raise if a rule is broken somewhere; what JAX traces is not known and passes."""
+    if not isinstance(broken, Tracer) and np.asarray(broken).any():
+        raise ValueError(message)
+
+
+def text_log_probabilities(
+    log_next: Float[ArrayLike, "*batch prefixes vocab"], space: TextSpace
+) -> Float[Array, "*batch texts"]:
+    """Add up the log-probabilities of the next token along each text.
+
+    Rows of `log_next` are prefixes, in the order of `PrefixTable`.
+    """
+    log_next = jnp.asarray(log_next)
+    batch = log_next.shape[:-2]
+    log_prefix = jnp.zeros((*batch, 1))
+    for level in jnp.split(log_next, np.cumsum(num_prefixes(space))[:-1], axis=-2):
+        log_prefix = (log_prefix[..., None] + level).reshape(*batch, -1)
+    return log_prefix
 
 
 def policy_gradient(
@@ -47,7 +209,7 @@ def policy_gradient(
     Claims: N20.1, N20.5.
 
     Example:
-        >>> from qdtheory.generators.tables import LogitTable
+        >>> from qdtheory.generators.models import LogitTable
         >>> space = TextSpace(vocab_size=2, lengths=1)
         >>> table = LogitTable(np.zeros(2))
         >>> policy_gradient(table, space, np.array([1.0, 0.0])).logits.tolist()
@@ -97,7 +259,7 @@ def token_policy_gradient(
     Claims: N20.5, N20.10, N20.11, N20.13.
 
     Example:
-        >>> from qdtheory.generators.tables import LogitTable
+        >>> from qdtheory.generators.models import LogitTable
         >>> space = TextSpace(vocab_size=2, lengths=1)
         >>> table = LogitTable(np.zeros(2))
         >>> token_policy_gradient(table, space, np.array([1.0, 0.0])).logits.tolist()
@@ -159,8 +321,7 @@ def completion_values(
         [0.5, 0.5, 0.0, 0.0]
     """
     roll_out = check_distribution(roll_out, "roll_out", space.num_texts)
-    if not isinstance(roll_out, Tracer) and np.asarray(roll_out).min() == 0:
-        raise ValueError("roll_out must be positive, to complete every prefix")
+    refuse(roll_out == 0, "roll_out must be positive, to complete every prefix")
     rewards = jnp.asarray(rewards, float).reshape(space.num_texts, -1)
     prefixes, weights = prefix_ids(space), roll_out[:, None]
     return _pooled(prefixes, weights * rewards) / _pooled(prefixes, weights)
@@ -214,6 +375,15 @@ def check_model(model: Any, space: TextSpace) -> None:
     jax.eval_shape(lambda m: m.probabilities(space), model)
 
 
+def _logarithm(q: Array) -> Array:
+    refuse(
+        q == 0,
+        "q must be positive everywhere, as logits are finite; mix in a little of the "
+        "uniform distribution",
+    )
+    return jnp.log(q)
+
+
 def _pooled(prefixes: Int[np.ndarray, "texts positions"], values: Array) -> Array:
     """Sum the values of the texts that share a prefix, for each text and position."""
     values = jnp.broadcast_to(values, prefixes.shape)
@@ -225,9 +395,9 @@ def _pooled(prefixes: Int[np.ndarray, "texts positions"], values: Array) -> Arra
 
 
 def _check_finite(rewards: Array) -> Array:
-    if not isinstance(rewards, Tracer) and not np.isfinite(np.asarray(rewards)).all():
-        raise ValueError(
-            "rewards must be finite; a reward of D is infinite where a model or the "
-            "real distribution has a text of probability 0"
-        )
+    refuse(
+        ~jnp.isfinite(rewards),
+        "rewards must be finite; a reward of D is infinite where a model or the real "
+        "distribution has a text of probability 0",
+    )
     return rewards

@@ -1,4 +1,4 @@
-"""Exact policy gradients, against automatic differentiation and sums over texts."""
+"""Tables text by text; exact policy gradients, against derivatives and sums."""
 
 from functools import partial
 from itertools import product
@@ -16,6 +16,7 @@ import qdtheory as qd
 from qdtheory.generators import (
     REWARDS,
     LogitTable,
+    Model,
     PrefixTable,
     optimal_rewards,
     policy_gradient,
@@ -24,6 +25,12 @@ from qdtheory.generators import (
 )
 
 SPACES = qd.TextSpace(2, 3), qd.TextSpace(4, 3), qd.TextSpace(3, 5), qd.TextSpace(4, 5)
+WORDS = qd.TextSpace(3, 3)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
 def flat(tree):
@@ -46,6 +53,44 @@ def rows(tree):
     """The gradient of each reward as a row."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
     return np.hstack([leaf.reshape(len(leaf), -1) for leaf in leaves])
+
+
+def test_a_table_of_texts_is_a_softmax(rng):
+    logits = rng.normal(size=27)
+    expected = np.exp(logits) / np.exp(logits).sum()
+    found = LogitTable(logits).probabilities(WORDS)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_a_table_of_prefixes_multiplies_token_by_token(rng):
+    logits = rng.normal(size=(1 + 3 + 9, 3))
+    prefixes = [s for length in range(3) for s in product(range(3), repeat=length)]
+    weights = {s: np.exp(row) for s, row in zip(prefixes, logits)}
+    found = PrefixTable(logits).probabilities(WORDS)
+    for text, q in zip(product(range(3), repeat=3), found):
+        rows = [weights[text[:t]] for t in range(3)]
+        expected = [row[token] / row.sum() for row, token in zip(rows, text)]
+        assert float(q) == pytest.approx(np.prod(expected), rel=1e-14)
+
+
+def test_both_hold_any_positive_distribution(rng):
+    for q in rng.dirichlet(np.ones(27), 10):
+        for table in (LogitTable.of(q), PrefixTable.of(q, WORDS)):
+            assert isinstance(table, Model)
+            np.testing.assert_allclose(table.probabilities(WORDS), q, rtol=1e-13)
+    assert isinstance(qd.LSTMLanguageModel.random(jax.random.key(0), 3), Model)
+
+
+@pytest.mark.parametrize("table", [LogitTable, PrefixTable])
+def test_tables_are_pytrees(rng, table):
+    shape = (27,) if table is LogitTable else (13, 3)
+    batch = jax.vmap(table)(jnp.asarray(rng.normal(size=(4, *shape))))
+    found = jax.jit(jax.vmap(lambda model: model.probabilities(WORDS)))(batch)
+    for logits, q in zip(batch.logits, found):
+        np.testing.assert_allclose(table(logits).probabilities(WORDS), q, rtol=1e-14)
+    slope = jax.grad(lambda m: m.probabilities(WORDS)[0])(table(batch.logits[0]))
+    # A constant added to the logits of one softmax changes nothing.
+    assert np.abs(np.asarray(slope.logits).sum(axis=-1)).max() <= 1e-15
 
 
 @pytest.mark.slow
@@ -130,16 +175,6 @@ def test_stale_roll_outs_change_the_step_and_not_the_last_token():
     np.testing.assert_allclose(found[1:], fresh[1:], atol=1e-15)
 
 
-def slope_by_differences(objective, logits):
-    """Central differences, one logit after the other."""
-    slope = np.zeros_like(logits)
-    for place in np.ndindex(logits.shape):
-        way = np.zeros_like(logits)
-        way[place] = 1e-5
-        slope[place] = (objective(logits + way) - objective(logits - way)) / 2e-5
-    return slope
-
-
 def laws(x):
     """Of the first token and of both, over two texts of two words."""
     return [x.reshape(2, 2).sum(axis=1), x]
@@ -150,7 +185,7 @@ LOGITS = np.array([[0.3, -0.2], [0.5, 0.1], [-0.4, 0.6]])
 
 
 def two_tokens(logits):
-    rows = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    rows = jax.nn.softmax(jnp.asarray(logits))
     return (rows[0][:, None] * rows[1:]).ravel()
 
 
@@ -158,7 +193,7 @@ def two_tokens(logits):
 def test_seqgan_step_descends_a_sum_over_lengths():
     def objective(logits):
         pairs = zip(laws(two_tokens(logits)), laws(REAL))
-        return -sum(p @ np.log(2 * p / (p + q)) for q, p in pairs)
+        return -sum(p @ jnp.log(2 * p / (p + q)) for q, p in pairs)
 
     def step(logits, gamma):
         q, p = laws(two_tokens(logits)), laws(REAL)
@@ -167,8 +202,8 @@ def test_seqgan_step_descends_a_sum_over_lengths():
         earned = np.stack([first + gamma * both, both], axis=1)
         return token_policy_gradient(PrefixTable(logits), TWO, earned).logits
 
-    expected = slope_by_differences(objective, LOGITS)
-    np.testing.assert_allclose(step(LOGITS, 1.0), expected, atol=1e-9)
+    expected = jax.grad(objective)(LOGITS)
+    np.testing.assert_allclose(step(LOGITS, 1.0), expected, atol=1e-14)
     # With gamma < 1: work around a loop in two logits of different rows.
     angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     for gamma, least, most in ((1.0, 0, 1e-12), (0.5, 1e-4, 1)):
@@ -204,7 +239,7 @@ def test_cot_drops_where_a_token_leads():
     def two_js(logits):
         q = two_tokens(logits)
         m = (q + REAL) / 2
-        return -(REAL @ np.log(REAL / m) + q @ np.log(q / m))
+        return -(REAL @ jnp.log(REAL / m) + q @ jnp.log(q / m))
 
     q = two_tokens(LOGITS)
     gains = []
@@ -217,7 +252,7 @@ def test_cot_drops_where_a_token_leads():
         np.asarray(token_policy_gradient(PrefixTable(LOGITS), TWO, rewards).logits)
         for rewards in (future, gain)
     )
-    np.testing.assert_allclose(whole, slope_by_differences(two_js, LOGITS), atol=1e-9)
+    np.testing.assert_allclose(whole, jax.grad(two_js)(LOGITS), atol=1e-14)
     # The last token leads nowhere.
     np.testing.assert_allclose(cot[1:], whole[1:], atol=1e-15)
     assert np.abs(cot[0] - whole[0]).max() >= 1e-3
@@ -252,3 +287,14 @@ def test_bad_input():
         (shapes, form, table, space, np.zeros((4, 3))),
         ("roll_out must be positive", form, table, space, zeros, stale),
     )
+    mixed, words = qd.TextSpace(3, (1, 2)), "of one length, got lengths (1, 2); take a"
+    short = PrefixTable(np.zeros((4, 3))).probabilities
+    refused(
+        ("shape (4, 3), the space needs (13, 3)", short, WORDS),
+        (words, short, mixed),
+        (words, PrefixTable.of, np.full(12, 1 / 12), mixed),
+        ("q must be positive everywhere", LogitTable.of, [1.0, 0.0]),
+        ("q must sum to 1", LogitTable.of, [1.0, 1.0]),
+    )
+    text = LogitTable("ab").probabilities, space
+    refused(("logits must be an array or list", *text), error=TypeError)
