@@ -83,7 +83,7 @@ def _point(problem: Problem, log_q: Array) -> _Point:
     return _Point(log_q, q, a * u + b * v, v - problem.least, a * du + b * dv, dv)
 
 
-def _ascend(problem: Problem, start: Array, num_steps: int) -> Array:
+def ascend(problem: Problem, start: Array, num_steps: int) -> Array:
     """Run constrained mirror ascent from one start."""
 
     def step(state, _):
@@ -123,7 +123,7 @@ def solve(
     """Climb from evolved starts; all models, best first, the best value, all values."""
 
     def climbed(starts, num_steps):
-        return jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+        return jax.vmap(lambda q: ascend(problem, q, num_steps))(starts)
 
     def repaired(models):
         return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
@@ -200,4 +200,4 @@ def greatest_quality(free: Problem, p: Array, *, is_linear: bool) -> Array:
     greatest = jax.vmap(free.quality)(jnp.eye(p.size)).max()
     if is_linear:
         return greatest
-    return jnp.maximum(greatest, free.quality(_ascend(free, p, POLISH_STEPS)))
+    return jnp.maximum(greatest, free.quality(ascend(free, p, POLISH_STEPS)))
