@@ -69,20 +69,6 @@ def test_tsallis_goes_to_the_shannon_entropy(offset):
     assert 0 < gap <= 0.3 * q.size * abs(offset)
 
 
-def test_a_formula_that_is_nan_at_zero_gets_its_limit():
-    def by_formula(x):
-        return -x * jnp.log(x)
-
-    assert np.isnan(by_formula(0.0))
-    q = np.array([0.5, 0.5, 0.0])
-    pair = qd.SeparablePair(qd.formulas.LL, by_formula)
-    np.testing.assert_allclose(pair.diversity(q), np.log(2), rtol=4 * EPS)
-    batch = jnp.stack([jnp.asarray(q), jnp.asarray(q)[::-1]])
-    np.testing.assert_allclose(
-        jax.jit(jax.vmap(pair.diversity))(batch), np.log(2), rtol=4 * EPS
-    )
-
-
 # -- formulas
 
 FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7)]
