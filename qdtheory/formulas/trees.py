@@ -130,11 +130,7 @@ def decided(tree: Tree) -> Tree:
     >>> decided(("where", ("<", Fraction(0), "x"), "x", Fraction(0)))
     'x'
     """
-
-    def built(name: str, *operands: Tree) -> Tree:
-        return _one_way(folded(name, *operands))
-
-    return rebuilt(tree, "x", built)
+    return rebuilt(tree, "x", lambda *parts: _one_way(folded(*parts)))
 
 
 def rebuilt(tree: Tree, x: Tree, build: Callable[..., Tree] = folded) -> Tree:
