@@ -47,7 +47,6 @@ OPERATORS = {
     ast.Sub: "-",
     ast.Mult: "*",
     ast.Div: "/",
-    ast.UAdd: "plus",
     ast.USub: "minus",
 }
 # At most two digits of exponent: 1e999999999 as a fraction would exhaust memory.
@@ -319,6 +318,8 @@ def _read(node: ast.expr, text: str, letter: str) -> Tree:
             if tree > MAX_NUMBER:
                 raise ValueError(f"numbers are at most {MAX_NUMBER}, got {piece}")
             return tree
+        case ast.UnaryOp(ast.UAdd(), operand):
+            return _read(operand, text, letter)
         case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
             tree = (OPERATORS[type(op)], _read(operand, text, letter))
         case ast.BinOp(base, ast.Pow(), exponent):

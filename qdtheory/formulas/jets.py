@@ -61,9 +61,6 @@ class Jet:
     def __neg__(self) -> "Jet":
         return Jet(-self.value, -self.slope, -self.curvature)
 
-    def __pos__(self) -> "Jet":
-        return self
-
 
 def constant_jet(exact: Fraction | float) -> Jet:
     """The jet of a number."""
