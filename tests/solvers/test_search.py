@@ -1,5 +1,9 @@
 """The search against exact solutions, SLSQP, and the paper's method."""
 
+import json
+import os
+import subprocess
+import sys
 from functools import partial
 
 import jax
@@ -189,6 +193,46 @@ def test_a_batch_equals_its_rows():
         # Each row has random starts of its own.
         alone = search(pair, row, num_starts=32)
         assert alone.gain == pytest.approx(float(batch.gain[i]), rel=1e-4)
+
+
+ON_DEVICES = """
+import importlib, json, sys
+import jax
+import numpy as np
+import qdtheory as qd
+
+module = importlib.import_module("qdtheory.solvers.search")
+used, alone = set(), module._search_one
+def seen(*args):
+    found = alone(*args)
+    used.update(found.q.devices())
+    return found
+module._search_one = seen
+pair, p = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), np.array(json.loads(sys.argv[1]))
+found = qd.solvers.search(pair, p, num_starts=8)
+print(json.dumps([len(used), found.gain.tolist(), found.q.tolist()]))
+"""
+
+
+@pytest.mark.slow
+def test_two_devices_find_what_one_finds():
+    p = np.random.default_rng(3).dirichlet(np.ones(8), 3)
+    flags = "--xla_force_host_platform_device_count=2"
+    run = subprocess.run(
+        [sys.executable, "-c", ON_DEVICES, json.dumps(p.tolist())],
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
+    expected = search(pair, p, num_starts=8)
+    devices, gain, q = json.loads(run.stdout)
+    assert devices == 2
+    # Rounding moves where a search ends, by the square root of what it moves the gain.
+    np.testing.assert_allclose(gain, expected.gain, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(q, expected.q, rtol=0, atol=1e-5)
+    assert min(gain) > 1e-3
 
 
 # --- The frontier -------------------------------------------------------------------
