@@ -4,7 +4,6 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -48,7 +47,6 @@ OPERATORS = {
     ast.Sub: "-",
     ast.Mult: "*",
     ast.Div: "/",
-    ast.UAdd: "plus",
     ast.USub: "minus",
 }
 # At most two digits of exponent: 1e999999999 as a fraction would exhaust memory.
@@ -59,8 +57,6 @@ MAX_NUMBER = 10**6
 # Powers within powers multiply, and a computer algebra system may expand them.
 MAX_POWER = 32
 MAX_DENOMINATOR = 1000
-# Functions of a positive number, and division, by another than 0.
-GUARDED = ("log", "sqrt", "lgamma", "/")
 
 
 @dataclass(frozen=True)
@@ -253,9 +249,19 @@ log, exp, sqrt, + - * / ** and parentheses
             >>> Expression("log(x - 1)/x").guards(sympy.Symbol("x"))
             [(x - 1, True), (x, False)]
         """
-        return [
-            (in_sympy(part, x), positive) for part, positive in _guards(self.inside)
-        ]
+        found = []
+        for part in subtrees(self.inside):
+            match part:
+                case ("**", operand, exponent):
+                    root = exponent.denominator > 1
+                    needed, positive = root or exponent < 0, root
+                case ("log" | "sqrt" | "lgamma" | "/" as name, *_, operand):
+                    needed, positive = True, name != "/"
+                case _:
+                    continue
+            if needed and "x" in names(operand):
+                found.append((in_sympy(operand, x), positive))
+        return found
 
 
 @cache
@@ -264,20 +270,6 @@ def variable() -> Any:
     import sympy
 
     return sympy.Symbol("x", positive=True)
-
-
-def _guards(tree: Tree) -> Iterator[tuple[Tree, bool]]:
-    match tree:
-        case ("**", base, exponent):
-            yield from _guards(base)
-            whole = exponent.denominator == 1
-            if "x" in names(base) and (not whole or exponent < 0):
-                yield base, not whole
-        case (name, *operands):
-            for operand in operands:
-                yield from _guards(operand)
-            if name in GUARDED and "x" in names(operands[-1]):
-                yield operands[-1], name != "/"
 
 
 def _parse(text: str, letter: str) -> Tree:
@@ -326,6 +318,8 @@ def _read(node: ast.expr, text: str, letter: str) -> Tree:
             if tree > MAX_NUMBER:
                 raise ValueError(f"numbers are at most {MAX_NUMBER}, got {piece}")
             return tree
+        case ast.UnaryOp(ast.UAdd(), operand):
+            return _read(operand, text, letter)
         case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
             tree = (OPERATORS[type(op)], _read(operand, text, letter))
         case ast.BinOp(base, ast.Pow(), exponent):

@@ -61,9 +61,6 @@ class Jet:
     def __neg__(self) -> "Jet":
         return Jet(-self.value, -self.slope, -self.curvature)
 
-    def __pos__(self) -> "Jet":
-        return self
-
 
 def constant_jet(exact: Fraction | float) -> Jet:
     """The jet of a number."""
@@ -81,13 +78,6 @@ def jet_functions() -> dict[str, Callable]:
     """The functions of jets, by name; arithmetic is that of the class."""
     from scipy.special import digamma, erf, gammaln, polygamma
 
-    # Of each function: itself and two derivatives at v.
-    def log(v):
-        return np.log(v), 1 / v, -1 / v**2
-
-    def exp(v):
-        return (np.exp(v),) * 3
-
     def sqrt(v):
         root = np.sqrt(v)
         return root, 1 / (2 * root), -1 / (4 * root * v)
@@ -100,9 +90,10 @@ def jet_functions() -> dict[str, Callable]:
         zeros = np.zeros_like(jet.value)
         return Jet(np.floor(jet.value), zeros, zeros)
 
+    # Of each function: itself and two derivatives at v.
     smooth = {
-        "log": log,
-        "exp": exp,
+        "log": lambda v: (np.log(v), 1 / v, -1 / v**2),
+        "exp": lambda v: (np.exp(v),) * 3,
         "sqrt": sqrt,
         "erf": erf_of,
         "lgamma": lambda v: (gammaln(v), digamma(v), polygamma(1, v)),

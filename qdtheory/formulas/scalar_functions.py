@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from qdtheory.formulas.code import Code, formula_of_code
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.tracing import require_traceable
-from qdtheory.formulas.trees import Tree, folded, in_numpy
+from qdtheory.formulas.trees import Tree, in_numpy
 from qdtheory.world.numbers import EPS
 
 # A scalar function that JAX can trace.
@@ -57,7 +57,9 @@ def formula_of(h: ScalarFunction) -> Expression | None:
     """The formula of a scalar function; None if only its code is known."""
     if isinstance(h, Expression):
         return h
-    return h.formula if isinstance(h, Family) else _FORMULAS.get(h)
+    if isinstance(h, Tsallis | SingleTokenBleu | SingleTokenSelfBleu):
+        return Expression.of_tree(h.tree)  # with parameters of any size
+    return _FORMULAS.get(h)
 
 
 def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
@@ -159,24 +161,8 @@ def NRR(x: ArrayLike) -> Array:
 
 
 # --- Families: the formula depends on a parameter ----------------------------------
-class Family:
-    """Functions of one kind: `text` is the formula, with the parameters to fill in."""
-
-    text: ClassVar[str]
-
-    @property
-    def formula(self) -> Expression:
-        """The formula, with parameters of any size."""
-        return Expression.of_tree(self.tree, self.text.format(**vars(self)))
-
-    @property
-    def tree(self) -> Tree:
-        """The formula as a tree."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class Tsallis(Family):
+class Tsallis:
     r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
 
     Order 2 is Simpson's diversity index SDI = NRR + 1; as a tends to 1 it tends to
@@ -195,7 +181,6 @@ class Tsallis(Family):
         0.25
     """
 
-    text = "(x - x**{order})/({order} - 1)"
     order: float
 
     def __post_init__(self) -> None:
@@ -212,7 +197,7 @@ class Tsallis(Family):
     def tree(self) -> Tree:
         """The formula as a tree."""
         order = Fraction(repr(float(self.order)))
-        return folded("/", ("-", "x", ("**", "x", order)), order - 1)
+        return "/", ("-", "x", ("**", "x", order)), ("-", order, Fraction(1))
 
     def __call__(self, x: ArrayLike) -> Array:
         """g(x)."""
@@ -224,10 +209,9 @@ DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
 
 
 @dataclass(frozen=True)
-class SingleTokenBleu(Family):
+class SingleTokenBleu:
     """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n."""
 
-    text = "1 - (1 - x)**{num_references}"
     num_references: int
 
     @property
@@ -248,14 +232,13 @@ class SingleTokenBleu(Family):
 
 
 @dataclass(frozen=True)
-class SingleTokenSelfBleu(Family):
+class SingleTokenSelfBleu:
     """Minus the chance that a token is drawn again, g(x) = -x (1 - (1 - x)^k).
 
     It is concave up to 2 / (k + 1) and convex beyond: g'' has the sign of
     (k + 1) x - 2.
     """
 
-    text = "-x*(1 - (1 - x)**{num_self_references})"
     num_self_references: int
 
     @property

@@ -74,17 +74,7 @@ def sign_of(h: Any, x: Any) -> Sign:
         with time_limit():
             return _sign_of_factors(h, x)
     except TimeoutError:
-        return _sign_by_balls(h, x)
-
-
-def _sign_by_balls(h: Any, x: Any) -> Sign:
-    """The sign by bisection alone, up to both ends."""
-    ends = [_sign_around(side, x) for side in (h, h.subs(x, 1 - x))]
-    (low, near_0), (high, near_1) = (end or (None, 0) for end in ends)
-    if low is None or low != high:
-        return Sign(None, point=Fraction(1, 2))
-    proof = _bisect(h, x, low, (near_0, near_1))
-    return Sign(proof.value, proof.value is not None, proof.point)
+        return _sign_between(h, x, _sign_around)  # SymPy is slow with it
 
 
 def _sign_of_factors(h: Any, x: Any) -> Sign:
@@ -221,8 +211,13 @@ def _one_sign(h: Any, x: Any) -> Sign:
     if not h.has(x):
         value = number_sign(h)
         return Sign(value or None, True, None if value else Fraction(1, 2))
+    return _sign_between(h, x, _end)
+
+
+def _sign_between(h: Any, x: Any, end: Callable) -> Sign:
+    """The sign that balls prove between two ends, whose signs are proved by others."""
     try:
-        ends = [_end(h, x), _end(h.subs(x, 1 - x), x)]
+        ends = [end(h, x), end(h.subs(x, 1 - x), x)]
         with ctx.workprec(PRECISION):
             middle = _runner(h, x)[0](ball(Fraction(1, 2)))
         sign = ends[0][0] or ends[1][0] or _told(middle)
@@ -277,7 +272,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 # --- The ends -------------------------------------------------------------------------
 def _end(h: Any, y: Any) -> tuple[int | None, int]:
     """Return the sign of h on (0, 2**-k], or None if not proved, and k."""
-    if around := _sign_around(h, y):
+    if (around := _sign_around(h, y))[0]:
         return around
     ladder, order = [h], 0
     # If h(0) = 0, h and h' have the same sign near 0.
@@ -292,7 +287,7 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
     return None, NEAR_ENDS[-2]
 
 
-def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
+def _sign_around(h: Any, y: Any) -> tuple[int | None, int]:
     """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
     with ctx.workprec(PRECISION):
         run, _ = _runner(h, y)
@@ -300,7 +295,7 @@ def _sign_around(h: Any, y: Any) -> tuple[int, int] | None:
             value = run(arb((1, -k - 1), (1, -k - 1)))
             if sign := _told(value):
                 return sign, k
-    return None
+    return None, NEAR_ENDS[-2]
 
 
 def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, Callable]]:

@@ -38,7 +38,6 @@ ARITHMETIC: dict[str, Callable] = {
     "*": operator.mul,
     "/": operator.truediv,
     "**": operator.pow,
-    "plus": operator.pos,
     "minus": operator.neg,
 }
 # Of a number that is computed, exactly, before a formula is used.
@@ -130,11 +129,7 @@ def decided(tree: Tree) -> Tree:
     >>> decided(("where", ("<", Fraction(0), "x"), "x", Fraction(0)))
     'x'
     """
-
-    def built(name: str, *operands: Tree) -> Tree:
-        return _one_way(folded(name, *operands))
-
-    return rebuilt(tree, "x", built)
+    return rebuilt(tree, "x", lambda *parts: _one_way(folded(*parts)))
 
 
 def rebuilt(tree: Tree, x: Tree, build: Callable[..., Tree] = folded) -> Tree:
@@ -240,8 +235,6 @@ def _written(tree: Tree) -> tuple[str, int]:
             return f"{at_least(2, a)}{sign}{at_least(3, b)}", 2
         case ("minus", a):
             return f"-{at_least(2, a)}", 2
-        case ("plus", a):
-            return _written(a)
         case ("**", a, b):
             return f"{at_least(4, a)}**{at_least(4, b)}", 3
         case ("<" | "<=" | "==" | "and" | "or" as sign, a, b):

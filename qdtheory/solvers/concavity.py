@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Functional
 from qdtheory.solvers.interior_point import not_concave
+from qdtheory.solvers.mirror_ascent import BEST, UNBOUNDED, Problem, ascend
 from qdtheory.world.numbers import TINY
 
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
@@ -113,7 +114,7 @@ def look_for_violations(
     noise = max(fixed.noise, own.noise)
     excess = np.asarray(_values(diversity, corners)) - corners @ heights
     _refuse(excess - noise, ABOVE)
-    climbed = _climbed(diversity, allowed, heights, np.vstack(tops))
+    climbed = _climbed(diversity, heights, np.vstack(tops))
     _refuse(np.asarray(climbed) - noise, ABOVE)
     looks = (1 + NUM_ROUNDS) * (fixed.values.size + own.values.size)
     return looks + len(corners) + climbed.size * CLIMB_STEPS
@@ -203,34 +204,17 @@ def _values(diversity: Functional, models: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def _climbed(
-    diversity: Functional, allowed: Array, heights: Array, models: Array
-) -> Array:
-    """Maximise V minus a plane by mirror ascent from each of the models."""
+def _climbed(diversity: Functional, heights: Array, models: Array) -> Array:
+    """V minus a plane at the ends of ascents from each of the models."""
 
-    def slope_of(q: Array) -> tuple[Array, Array]:
-        value, slope = jax.value_and_grad(diversity)(q)
-        slope = jnp.where(allowed, slope - heights, 0.0)
-        return value - heights @ q, slope - slope @ q
+    def above(q: Array) -> Array:
+        return diversity(q) - heights @ q
 
     def climb(q: Array) -> Array:
-        def step(state: tuple, _: None) -> tuple[tuple, None]:
-            q, value, slope, rate, best = state
-            new = q * jnp.exp(jnp.clip(rate * slope, -2.0, 2.0))
-            new = new / new.sum()
-            height, uphill = slope_of(new)
-            good = height >= value
-            state = jax.tree.map(
-                lambda a, b: jnp.where(good, a, b),
-                (new, height, uphill, 1.5 * rate),
-                (q, value, slope, rate / 4),
-            )
-            return (*state, jnp.maximum(best, height)), None
-
-        height, uphill = slope_of(q)
-        rate = 1 / jnp.maximum(jnp.abs(uphill).max(), TINY)
-        state = (q, height, uphill, rate, height)
-        (*_, best), _ = jax.lax.scan(step, state, length=CLIMB_STEPS)
-        return best
+        slope = jnp.where(q > 0, jax.grad(above)(q), 0.0)
+        unit = jnp.maximum(jnp.abs(slope - q @ slope).max(), TINY)
+        weights, constant = jnp.array(BEST), lambda q: 0 * q.sum()
+        free = Problem(lambda q: above(q) / unit, constant, weights, UNBOUNDED)
+        return above(ascend(free, q, CLIMB_STEPS))
 
     return jax.vmap(climb)(models)

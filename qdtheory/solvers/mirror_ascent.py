@@ -11,7 +11,6 @@ BLEU has many local optima, so starts are evolved: each round crosses the best m
 the previous round and multiplies the texts' probabilities by noise.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -83,7 +82,7 @@ def _point(problem: Problem, log_q: Array) -> _Point:
     return _Point(log_q, q, a * u + b * v, v - problem.least, a * du + b * dv, dv)
 
 
-def _ascend(problem: Problem, start: Array, num_steps: int) -> Array:
+def ascend(problem: Problem, start: Array, num_steps: int) -> Array:
     """Run constrained mirror ascent from one start."""
 
     def step(state, _):
@@ -123,45 +122,26 @@ def solve(
     """Climb from evolved starts; all models, best first, the best value, all values."""
 
     def climbed(starts, num_steps):
-        return jax.vmap(lambda q: _ascend(problem, q, num_steps))(starts)
+        return jax.vmap(lambda q: ascend(problem, q, num_steps))(starts)
 
     def repaired(models):
         return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
 
-    bred, values = _evolve(
-        lambda starts: repaired(climbed(starts, NUM_STEPS)),
-        key,
-        parents,
-        num_starts,
-        num_rounds,
-    )
-    polished = climbed(bred[:NUM_POLISHED], POLISH_STEPS)
-    finals, worth = repaired(jnp.concatenate([polished, parents]))
-    population = bred.at[0].set(finals[worth.argmax()])
-    return population, worth.max(), values
-
-
-def _evolve(
-    improve: Callable[[Array], tuple[Array, Array]],
-    key: Array,
-    parents: Array,
-    num_starts: int,
-    num_rounds: int,
-) -> tuple[Array, Array]:
-    """Evolve; return the best models of all rounds, best first, and all values."""
-    population = parents[jnp.arange(num_starts) % len(parents)]
-
     def breed(state, round_key):
         q, values = state
-        new, value = improve(_children(round_key, q[: num_starts // 4], num_starts))
+        starts = _children(round_key, q[: num_starts // 4], num_starts)
+        new, value = repaired(climbed(starts, NUM_STEPS))
         value = jnp.where(jnp.isnan(value), -jnp.inf, value)
         q, values = jnp.concatenate([q, new]), jnp.append(values, value)
         best = jnp.argsort(-values)[:num_starts]
         return (q[best], values[best]), value
 
+    population = parents[jnp.arange(num_starts) % len(parents)]
     start = (population, jnp.full(num_starts, -jnp.inf))
-    (q, _), values = jax.lax.scan(breed, start, jax.random.split(key, num_rounds))
-    return q, values
+    (bred, _), values = jax.lax.scan(breed, start, jax.random.split(key, num_rounds))
+    polished = climbed(bred[:NUM_POLISHED], POLISH_STEPS)
+    finals, worth = repaired(jnp.concatenate([polished, parents]))
+    return bred.at[0].set(finals[worth.argmax()]), worth.max(), values
 
 
 def _children(key: Array, parents: Array, num: int) -> Array:
@@ -200,4 +180,4 @@ def greatest_quality(free: Problem, p: Array, *, is_linear: bool) -> Array:
     greatest = jax.vmap(free.quality)(jnp.eye(p.size)).max()
     if is_linear:
         return greatest
-    return jnp.maximum(greatest, free.quality(_ascend(free, p, POLISH_STEPS)))
+    return jnp.maximum(greatest, free.quality(ascend(free, p, POLISH_STEPS)))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -16,10 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
-from qdtheory.formulas.posed import Posed
+from qdtheory.formulas.posed import Functional, Posed
 from qdtheory.pairs.base import FunctionPair, Pair, known_to_jax
 from qdtheory.pairs.forms import pose
-from qdtheory.solvers.devices import over_devices
 from qdtheory.solvers.mirror_ascent import (
     BEST,
     MOST_DIVERSE,
@@ -34,16 +33,19 @@ from qdtheory.solvers.mirror_ascent import (
     optimality_gap,
     solve,
 )
-from qdtheory.solvers.penalty import LEARNING_RATES, SGD_STEPS, iterates, penalised
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import EPS, STATIC
 from qdtheory.world.records import Record
 
 # Relative difference below which gains agree.
 AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
+# The paper's method; relative difference of equal diversities, which is the rounding of
+# a sum of some hundred terms.
+SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
+SAME = 64 * EPS
 Method = Literal["ascent", "penalty"]
 
 
@@ -194,13 +196,17 @@ def _require_slopes(pair: Pair, p: np.ndarray) -> None:
 
 
 def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
-    """Run one problem per core, as the starts of one fill a processor's cache."""
+    """Run one problem per core, as the starts of one fill a processor's cache.
+
+    The devices take turns, unless one is set as JAX's default.
+    """
     keys = jax.random.split(key, len(p))
-    if jax.device_count() > 1 < len(p):
-        return over_devices(_row_search(num_starts), (p, keys), pair)
+    default = jax.config.jax_default_device  # pyright: ignore
+    devices = jax.devices() if default is None else [default]
 
     def one(i: int) -> Search:
-        return jax.block_until_ready(_search_one(pair, p[i], keys[i], num_starts))
+        with jax.default_device(devices[i % len(devices)]):
+            return jax.block_until_ready(_search_one(pair, p[i], keys[i], num_starts))
 
     with progress(len(p)) as step, ThreadPoolExecutor(os.cpu_count()) as pool:
         step(f"Searching, 1 of {len(p)}")
@@ -211,12 +217,6 @@ def _search_rows(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
             found.append(result)
             step(f"Searching, {len(found)} of {len(p)}")
     return jax.tree.map(lambda *values: jnp.stack(values), *found)
-
-
-@cache
-def _row_search(num_starts: int) -> Any:
-    """One function for each number of starts, so that it is compiled once."""
-    return lambda row, pair: _search_one(pair, *row, num_starts)
 
 
 @partial(jax.jit, static_argnums=3)
@@ -239,11 +239,11 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
     one_text = jax.vmap(pair.diversity)(jnp.eye(p.size)).min()
     agreeing = best[0] - AGREEMENT * (best[0] - one_text)
     real = pair.quality(p, p)
-    q, gain = _better_than_real(p, models[1], best[1] - real)
+    gain = jnp.maximum(best[1] - real, 0.0)
     return _report(
         pair,
         p,
-        q,
+        models[1],
         gain,
         models[0],
         num_agreeing=(values[1] - real >= (1 - AGREEMENT) * gain).sum(),
@@ -269,15 +269,7 @@ def _allowed(pair: Pair, p: Array) -> Array:
     return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
 
 
-def _better_than_real(p: Array, q: Array, gain: Array) -> tuple[Array, Array]:
-    return jnp.where(gain > 0, q, p), jnp.maximum(gain, 0.0)
-
-
-@jax.jit
-def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
-    return penalised(partial(quality_of, pair, p), pair.diversity, p)
-
-
+# --- The paper's method -------------------------------------------------------------
 @jax.jit
 def _penalty_batch(pair: Pair, p: Array) -> Search:
     return jax.vmap(partial(_penalty_one, pair))(p)
@@ -287,16 +279,15 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
     def unbounded(q):
         return jnp.full((), jnp.inf)
 
-    most_diverse, values = iterates(pair.diversity, unbounded, p)
+    most_diverse, values = _iterates(pair.diversity, unbounded, p)
     most_diverse = most_diverse[values.max(axis=1).argmax()]
     models, values = _penalised(pair, p)
     best = values.max(axis=1).argmax()
-    q, gain = _better_than_real(p, models[best], values.max() - pair.quality(p, p))
     return _report(
         pair,
         p,
-        q,
-        gain,
+        models[best],
+        jnp.maximum(values.max() - pair.quality(p, p), 0.0),
         most_diverse,
         num_agreeing=jnp.ones((), int),
         num_agreeing_diverse=jnp.ones((), int),
@@ -304,6 +295,51 @@ def _penalty_one(pair: Pair, p: Array) -> Search:
         num_steps=SGD_STEPS,
         learning_rate=jnp.array(LEARNING_RATES)[best],
     )
+
+
+@jax.jit
+def _penalised(pair: Pair, p: Array) -> tuple[Array, Array]:
+    """The best feasible iterates, and the quality along all, as of `_iterates`."""
+    least = pair.diversity(p)
+
+    def surplus(q):
+        # The first Q is P: rounding must not decide on which side of the constraint.
+        surplus = pair.diversity(q) - least
+        tie = jnp.abs(surplus) <= SAME * jnp.abs(least)
+        return surplus - jnp.where(tie, jax.lax.stop_gradient(surplus), 0.0)
+
+    return _iterates(partial(quality_of, pair, p), surplus, p)
+
+
+def _iterates(
+    objective: Functional, surplus: Functional, p: Array
+) -> tuple[Array, Array]:
+    """Run SGD with momentum at each of the learning rates.
+
+    Returns the best feasible iterates, shape (rates, N), and the objective at all
+    iterates, shape (rates, steps), minus infinity if infeasible.
+    """
+
+    def loss(logits):
+        q = jax.nn.softmax(logits)
+        u, s = objective(q), surplus(q)
+        value = jnp.where((s > 0) & ~jnp.isnan(u), u, -jnp.inf)
+        return PENALTY * jnp.maximum(0.0, -s) - u, (q, value)
+
+    def descend(rate):
+        def step(state, _):
+            logits, velocity, best, most = state
+            slope, (q, value) = jax.grad(loss, has_aux=True)(logits)
+            best = jnp.where(value > most, q, best)
+            velocity = MOMENTUM * velocity + jnp.where(p > 0, slope, 0.0)
+            state = logits - rate * velocity, velocity, best, most.clip(value)
+            return state, value
+
+        start = (jnp.log(p), jnp.zeros_like(p), p, jnp.full((), -jnp.inf))
+        (_, _, best, _), values = jax.lax.scan(step, start, length=SGD_STEPS)
+        return best, values
+
+    return jax.vmap(descend)(jnp.array(LEARNING_RATES))
 
 
 def penalty_curve(
@@ -405,7 +441,8 @@ def _frontier(
 def _report(
     pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:
-    """Report a model with its diagnostics; `numbers` are those of the method."""
+    """Report a model, or P if it gains nothing; `numbers` are those of the method."""
+    q = jnp.where(gain > 0, q, p)
     free = problem_of(pair, p, BEST, UNBOUNDED)
     greatest = greatest_quality(free, p, is_linear=hasattr(pair, "text_quality"))
     quality_range = greatest - pair.quality(most_diverse, p)

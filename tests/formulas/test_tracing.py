@@ -31,17 +31,17 @@ def test_code_for_numbers_alone_is_refused_where_a_pair_is_made(function):
             call()
 
 
+NO_NUMBERS = [1, None, (0.5, 0.5), np.ones(2), jnp.ones((1,)), 1j, True]
+NO_NUMBER, STOPS = "must return one real number", "stops at a number with ZeroDivision"
+
+
 @pytest.mark.parametrize(
-    "value", [1, None, (0.5, 0.5), np.ones(2), jnp.ones((1,)), 1j, True]
+    ("function", "what"),
+    [(lambda x: 1 / 0, STOPS), *((lambda x, y=y: y, NO_NUMBER) for y in NO_NUMBERS)],
 )
-def test_a_result_that_is_no_real_number_is_refused(value):
-    with pytest.raises(TypeError, match="f must return one real number"):
-        require_traceable(lambda x: value, np.array(0.5), name="f")
-
-
-def test_an_error_of_the_function_itself_is_told_with_its_name():
-    with pytest.raises(TypeError, match="f stops at a number with ZeroDivisionError"):
-        require_traceable(lambda x: 1 / 0, np.array(0.5), name="f")
+def test_a_result_that_is_no_real_number_or_an_error_is_refused(function, what):
+    with pytest.raises(TypeError, match=f"f {what}"):
+        require_traceable(function, np.array(0.5), name="f")
 
 
 def distinct_words(q):

@@ -30,20 +30,6 @@ def test_closed_forms_agree_with_root_finding(known, same):
             assert abs(closed.b - found.b) <= 1e-10
 
 
-def test_sdi_is_nrr_plus_one():
-    for p, w in problems(10, seed=4):
-        nrr = qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, qd.formulas.NRR), p, w)
-        sdi = qd.pareto_optimum(qd.SeparablePair(qd.formulas.CR, qd.formulas.SDI), p, w)
-        assert jnp.abs(nrr.q - sdi.q).max() <= 1e-15
-        assert abs(nrr.diversity + 1 - sdi.diversity) <= 1e-14
-        assert abs(nrr.b + 1 - sdi.b) <= 1e-14
-    frontiers = [
-        qd.pareto_frontier(qd.SeparablePair(qd.formulas.CR, g), p, 10)
-        for g in (qd.formulas.NRR, qd.formulas.SDI)
-    ]
-    assert jnp.abs(frontiers[0].diversity + 1 - frontiers[1].diversity).max() <= 1e-14
-
-
 def test_tsallis_of_order_near_one_is_shannon():
     p, w = problems(1, seed=5)[0]
     near = qd.pareto_optimum(
