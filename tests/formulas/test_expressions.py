@@ -18,8 +18,8 @@ from mpmath.libmp import ComplexResult
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.trees import ball
+from qdtheory.pairs.base import SeparablePair
 from qdtheory.pairs.named import CR_NRR, LL_SE
-from qdtheory.pairs.separable import SeparablePair
 
 X = sympy.Symbol("x", positive=True)
 

@@ -9,9 +9,10 @@ import pytest
 from models import sentence_bleu, sentences
 
 import qdtheory as qd
-from qdtheory.metrics.bleu import estimate_bleu, expected_corpus_bleu
-from qdtheory.metrics.bleu_table import (
+from qdtheory.metrics.bleu import (
     bleu_table,
+    estimate_bleu,
+    expected_corpus_bleu,
     text_bleu,
 )
 

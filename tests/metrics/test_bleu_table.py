@@ -15,7 +15,7 @@ from models import sentence_bleu, sentences
 from nltk.translate import bleu_score as nltk
 
 import qdtheory as qd
-from qdtheory.metrics.bleu_table import (
+from qdtheory.metrics.bleu import (
     _by_closeness,
     _clipped_counts,
     bleu_table,
