@@ -165,6 +165,24 @@ def assert_attained(pair, p, q, gain):
     assert abs(found - float(gain)) <= 1e-14
 
 
+# -- under JAX's transformations -----------------------------------------------------
+
+
+def assert_compiles_and_batches(function, *batches, rtol=1e-13):
+    """`jax.jit` and `jax.vmap` change nothing."""
+    one_by_one = [function(*row) for row in zip(*batches, strict=True)]
+    np.testing.assert_allclose(jax.vmap(function)(*batches), one_by_one, rtol=rtol)
+    compiled = jax.jit(function)(*(batch[0] for batch in batches))
+    np.testing.assert_allclose(compiled, one_by_one[0], rtol=rtol)
+
+
+def assert_slope(function, at, towards, rtol=1e-7, atol=1e-9, h=1e-5):
+    """A gradient is a central difference, of error O(h^2) and rounding EPS / h."""
+    slope = jax.grad(function)(jnp.asarray(at)) @ towards
+    ahead, behind = (float(function(at + t * towards)) for t in (h, -h))
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=rtol, atol=atol)
+
+
 # -- pairs --------------------------------------------------------------------------
 
 

@@ -448,14 +448,6 @@ def test_distinct_k_fits_exactly_k_minus_1_references():
         )
 
 
-def test_distinct_2_is_coverage_and_repetition():
-    q, p = np.random.default_rng(1).dirichlet(np.ones(6), 2)
-    pair = qd.pairs.distinct_k_pair(2)
-    assert float(pair.quality(q, p)) == pytest.approx(float(qd.coverage_rate(q, p)))
-    nrr = qd.negative_repetition_rate(q)
-    assert float(pair.diversity(q)) == pytest.approx(float(nrr) + 2)
-
-
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize("numbers", [(1,), (5, 0)])
 def test_distinct_k_needs_two_draws_and_a_reference(numbers):
