@@ -165,6 +165,17 @@ def assert_attained(pair, p, q, gain):
     assert abs(found - float(gain)) <= 1e-14
 
 
+def assert_frequencies(draws, p):
+    """Within 4 standard errors; outcomes expected fewer than 10 times are pooled."""
+    counts, expected = np.bincount(draws, minlength=p.size), draws.size * p
+    common = expected >= 10  # elsewhere the normal law does not hold
+    error = np.sqrt(expected * (1 - p))
+    assert (np.abs(counts - expected)[common] <= 4 * error[common]).all()
+    rare = expected[~common].sum()
+    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
+    assert counts[p == 0].sum() == 0
+
+
 # -- under JAX's transformations -----------------------------------------------------
 
 

@@ -364,7 +364,9 @@ def mean_of_pairs(space, q, p, sizes, metric):
 @pytest.mark.claim("N12.13")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
-    ("space", "sizes"), [(PAIR, (3, 2)), (TWO, (2, 2)), (TRIPLE, (1, 2))], ids=str
+    ("space", "sizes"),
+    [(PAIR, (3, 2)), (PAIR, (1, 4)), (TWO, (2, 2)), (TRIPLE, (1, 2))],
+    ids=str,
 )
 def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
     """Smoothed or not, pooled, and of a second sample."""
@@ -414,6 +416,8 @@ def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes, n):
         expectations(space, x, n, size) for x, size in zip((q, p), sizes)
     )
     ours, theirs = (sentence_averaged(space, x, n) for x in (q, p))
+    by_texts = qd.metrics.expected_distinct(space, q, n, sizes[0])
+    assert kinds == pytest.approx(float(by_texts), abs=EXACT)
     coverage = mean_q @ mean_p
     expected = [
         kinds,
