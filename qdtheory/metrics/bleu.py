@@ -215,14 +215,14 @@ def bleu_table(
         np.add.at(sums, kind, names)
         below = (kinds & ~tops[:, None]) == 0
         for top, row, value in zip(tops, np.where(below, sums, 0).sum(axis=1), weights):
-            if int(row) not in row_of:
-                row_of[int(row)] = len(rows)
+            index = row_of.setdefault(int(row), len(rows))
+            if index == len(rows):
                 space.refuse_beyond_memory(
                     (len(rows) + 1) * space.num_texts, "BLEU table"
                 )
                 rows.append((clipped & ~top) == 0)
             text.append(candidate)
-            set_index.append(row_of[int(row)])
+            set_index.append(index)
             weight.append(value)
     sets = np.zeros((-(-len(rows) // BLOCK) * BLOCK, space.num_texts), np.int8)
     for row, members in enumerate(rows):

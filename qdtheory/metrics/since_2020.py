@@ -150,8 +150,7 @@ def pass_at_k(
     """
     s = check_vector(successes, "successes")
     check_positive(k=k)
-    if not bool(((s >= 0) & (s <= 1)).all()):
-        raise ValueError("successes must be chances, between 0 and 1")
+    within(successes=s, low=0, high=1)
     return chance_seen(s, k).mean()
 
 

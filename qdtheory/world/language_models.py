@@ -88,7 +88,11 @@ class LSTMLanguageModel(Record):
         expected = _shapes(vocab, embedding, hidden)
         if shapes != expected:
             raise ValueError(f"the arrays must have shapes {expected}, got {shapes}")
-        _check_end_token(self.end_token, vocab)
+        if self.end_token is not None and not 0 < self.end_token == vocab - 1:
+            raise ValueError(
+                f"end_token must be None or the last of at least 2 tokens, "
+                f"{vocab - 1}, got {self.end_token}"
+            )
 
     @property
     def vocab_size(self) -> int:
@@ -325,16 +329,7 @@ class LSTMLanguageModel(Record):
             )
 
 
-_SEQGAN_NAMES = (
-    "embeddings",
-    *(
-        f"{part}_{gate}"
-        for gate in ("input", "forget", "output", "cell")
-        for part in "WUb"
-    ),
-    "W_logits",
-    "b_logits",
-)
+_SEQGAN_NAMES = ["embeddings", "W_input", "U_input", "b_input", "W_forget", "U_forget", "b_forget", "W_output", "U_output", "b_output", "W_cell", "U_cell", "b_cell", "W_logits", "b_logits"]
 
 
 def oracle(
@@ -372,14 +367,6 @@ def _shapes(vocab: int, embedding: int, hidden: int) -> list[tuple[int, ...]]:
     gates = 4 * hidden
     inner = [(embedding, gates), (hidden, gates), (gates,)]
     return [(vocab, embedding), *inner, (hidden, vocab), (vocab,)]
-
-
-def _check_end_token(end_token: int | None, vocab_size: int) -> None:
-    if end_token is not None and (end_token != vocab_size - 1 or end_token == 0):
-        raise ValueError(
-            f"end_token must be None or the last of at least 2 tokens, "
-            f"{vocab_size - 1}, got {end_token}"
-        )
 
 
 def _length_weights(

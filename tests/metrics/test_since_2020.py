@@ -128,7 +128,7 @@ def test_bad_input_is_refused(as_a_user):
         ("must sum to 1", distinct, 2 * Q, 2),
         ("utilities must have 4 entries", utility, Q, [1.0], 2),
         ("patience must lie in", utility, Q, UTILITIES, 2, 1.5),
-        ("between 0 and 1", qd.metrics.pass_at_k, [1.5], 2),
+        ("successes must lie in [0, 1], got [1.5]", qd.metrics.pass_at_k, [1.5], 2),
         ("k must be at least 1", qd.metrics.pass_at_k, [0.5], 0),
         ("too many to compress", compression_table, qd.TextSpace(4, 3), 4),
     )
