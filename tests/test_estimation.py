@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
+from models import oracle
 from nltk.translate.bleu_score import sentence_bleu
 from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
@@ -441,10 +442,7 @@ def mean_self_bleu(space, q, size, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_small_sample_hides_a_sharp_model(seed):
     space = qd.TextSpace(vocab_size=5, lengths=4)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(seed), vocab_size=5, embedding_size=8, hidden_size=8
-    )
-    p = np.asarray(model.probabilities(space))
+    p = oracle(space, seed, sigma=1.0)
     sharp = np.asarray(qd.temper(p, 1.5))
     small, same, large = (
         mean_self_bleu(space, x, size, seed)
@@ -518,10 +516,7 @@ def test_with_several_lengths_it_can():
 @pytest.mark.claim("N12.20")
 def test_only_the_jackknife_covers():
     space = qd.TextSpace(vocab_size=5, lengths=4)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(1), vocab_size=5, embedding_size=8, hidden_size=8
-    )
-    q, size = np.asarray(model.probabilities(space)), 40
+    q, size = oracle(space, 1, sigma=1.0), 40
     aim = float(qd.expected_self_bleu(space, q, 3, size - 1)[-1])
 
     def coverage(interval, **options):

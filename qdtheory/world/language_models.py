@@ -329,7 +329,13 @@ class LSTMLanguageModel(Record):
             )
 
 
-_SEQGAN_NAMES = ["embeddings", "W_input", "U_input", "b_input", "W_forget", "U_forget", "b_forget", "W_output", "U_output", "b_output", "W_cell", "U_cell", "b_cell", "W_logits", "b_logits"]
+_GATES = ("input", "forget", "output", "cell")
+_SEQGAN_NAMES = (
+    "embeddings",
+    *(f"{part}_{gate}" for gate in _GATES for part in "WUb"),
+    "W_logits",
+    "b_logits",
+)
 
 
 def oracle(
