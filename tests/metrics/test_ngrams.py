@@ -66,7 +66,7 @@ def test_directions_in_the_kernel_go_unseen(n, seed):
     assert qd.cnd(q, p) > 0
     grams = [space.ngram_distribution(x, n) for x in (q, p)]
     assert qd.cnd(*grams) <= 1e-28
-    pair = qd.pairs.ngram_pair(space, n)
+    pair = qd.PooledPair(qd.CR_NRR, space.ngrams(n))
     np.testing.assert_allclose(pair.quality(q, p), pair.quality(p, p), atol=1e-13)
     np.testing.assert_allclose(pair.diversity(q), pair.diversity(p), atol=1e-13)
 
