@@ -226,7 +226,11 @@ class LSTMLanguageModel(Record):
         References:
             Yu et al. 2017; Li et al. 2020, section 6.1.
         """
-        self._check_words(space.vocab_size)
+        if space.vocab_size != self.num_words:
+            raise ValueError(
+                f"the model's texts are over {self.num_words} tokens, the space's over "
+                f"{space.vocab_size}; an end token is not counted in the space"
+            )
         within(temperature=temperature, low=0, ends="()")
         if self.end_token is None:
             weights = _length_weights(space, length_probabilities)
@@ -295,13 +299,6 @@ class LSTMLanguageModel(Record):
         check_positive(num_texts=num_texts, length=length)
         within(temperature=temperature, low=0, ends="()")
         return _sample(self, key, num_texts, length, temperature)
-
-    def _check_words(self, vocab_size: int) -> None:
-        if vocab_size != self.num_words:
-            raise ValueError(
-                f"the model's texts are over {self.num_words} tokens, the space's over "
-                f"{vocab_size}; an end token is not counted in the space"
-            )
 
     def _check_tokens(self, tokens: ArrayLike) -> None:
         if isinstance(tokens, Tracer):
