@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from jax.scipy.special import entr
 from nltk.translate import bleu_score as nltk
+from referees.ngram_counts import ngrams_of
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -347,26 +348,22 @@ def sentence_bleu(candidate, references, max_order, smoothing=None):
     return float(np.asarray(score))
 
 
+def counts_of_texts(space, n):
+    """n-grams of each text, one column a text, by a loop."""
+    every = list(product(range(space.vocab_size), repeat=n))
+    bags = [Counter(ngrams_of(text, n)) for text in sentences(space)]
+    return np.array([[bag[ngram] for bag in bags] for ngram in every])
+
+
 def shares_of_texts(space, n):
-    """n-gram shares of each text, one column a text, by a loop."""
-    columns = []
-    for text in space.tokens.tolist():
-        text = [token for token in text if token >= 0]
-        grams = Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-        every = product(range(space.vocab_size), repeat=n)
-        columns.append([grams[g] / max(1, grams.total()) for g in every])
-    return np.array(columns).T
+    """The same divided by the number of a text's n-grams."""
+    counts = counts_of_texts(space, n)
+    return counts / np.maximum(1, counts.sum(axis=0))
 
 
 def counted(space, q, n):
-    """Expected n-gram counts, one text and one position at a time."""
-    counts = Counter()
-    for probability, text in zip(q, space.tokens.tolist(), strict=True):
-        text = [token for token in text if token >= 0]
-        for start in range(len(text) - n + 1):
-            counts[tuple(text[start : start + n])] += probability
-    every = product(range(space.vocab_size), repeat=n)
-    return np.array([counts[ngram] for ngram in every])
+    """Expected n-gram counts."""
+    return counts_of_texts(space, n) @ q
 
 
 def seen_sets(q, draws, held=None):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from models import assert_compiles_and_batches, assert_slope, random_distribution
+from referees.ngram_counts import ngrams_of
 
 import qdtheory as qd
 
@@ -35,10 +36,6 @@ def all_texts(space) -> list[tuple[int, ...]]:
     return [
         text for length in space.lengths for text in product(vocabulary, repeat=length)
     ]
-
-
-def ngrams_of(text, n) -> list[tuple[int, ...]]:
-    return [text[i : i + n] for i in range(len(text) - n + 1)]
 
 
 def all_ngrams(space, n) -> list[tuple[int, ...]]:
