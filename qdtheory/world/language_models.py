@@ -457,10 +457,9 @@ def _tree_probabilities(
         if model.end_token is not None and length > 1:
             levels.append(jnp.exp(log_prefix[:, 0] + log_next[:, model.end_token]))
         log_prefix = (log_prefix + log_next[:, :words]).reshape(-1, 1)
-        if model.end_token is None and length in lengths:
+        # Texts of the greatest length end with certainty.
+        if length == lengths[-1] or (model.end_token is None and length in lengths):
             levels.append(jnp.exp(log_prefix[:, 0]))
-    if model.end_token is not None:
-        levels.append(jnp.exp(log_prefix[:, 0]))
     if length_weights is not None:
         levels = [w * level for w, level in zip(length_weights, levels)]
     return jnp.concatenate(levels)
@@ -495,11 +494,8 @@ def _log_probability(
 ) -> Array:
     def read(log_next, ended, token):
         # A model with an end token predicts the end once, after the last token.
-        target = (
-            token
-            if model.end_token is None
-            else jnp.where(token < 0, model.end_token, token)
-        )
+        end = model.end_token
+        target = token if end is None else jnp.where(token < 0, end, token)
         return token, token < 0, jnp.where(ended, 0.0, log_next[target])
 
     terms = _along_a_text(model, temperature, read)
