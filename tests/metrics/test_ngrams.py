@@ -21,6 +21,7 @@ from models import (
     power,
     shares_of_texts,
 )
+from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.linalg import null_space
 
@@ -175,13 +176,13 @@ def test_ms_jaccard_sees_lengths_that_the_ngram_distribution_does_not():
 def distinct_by_listing(space, q, n, num_texts):
     """The mean over every sample of texts; 0 where there is no n-gram."""
     mean, tokens = 0.0, [row[row >= 0].tolist() for row in space.tokens]
-    for sample in product(range(space.num_texts), repeat=num_texts):
+    for sample, chance in samples(q, num_texts):
         ngrams = [
             tuple(tokens[x][i : i + n])
             for x in sample
             for i in range(len(tokens[x]) - n + 1)
         ]
-        mean += np.prod(q[list(sample)]) * len(set(ngrams)) / max(len(ngrams), 1)
+        mean += chance * len(set(ngrams)) / max(len(ngrams), 1)
     return mean
 
 
@@ -302,8 +303,7 @@ def repetition_moments(k, q, s):
 
 def samples(q, size):
     """Every sample of texts, as indices, with its chance."""
-    for sample in product(range(q.size), repeat=size):
-        yield list(sample), np.prod(q[list(sample)])
+    return list(zip(*batches(q, size), strict=True))
 
 
 @pytest.mark.claim("N9.12", "N9.13")
@@ -370,7 +370,7 @@ def test_agreement_of_texts_falls_with_every_token(seed, base):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_expected_plug_in_cnd_still_falls_at_p(seed):
     p = positive(seed, 4)
-    theirs = list(samples(p, 2))
+    theirs = samples(p, 2)
 
     def expected(q):
         """By all samples of two texts on each side, n = L."""
