@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import qdtheory as qd
-from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.metrics.bleu import bleu_table, text_bleu
 
 RUNS = 200
 

@@ -47,9 +47,10 @@ from .pairs.base import (
     FunctionPair as FunctionPair,
     LinearPair as LinearPair,
     Pair as Pair,
+    SeparablePair as SeparablePair,
 )
 from .pairs.bleu import BleuPair as BleuPair
-from .pairs.kernel import KernelPair as KernelPair
+from .pairs.kernel import KernelPair as KernelPair, VendiPair as VendiPair
 from .pairs.named import (
     CR_NRR as CR_NRR,
     CR_SE as CR_SE,
@@ -57,8 +58,6 @@ from .pairs.named import (
     LL_SE as LL_SE,
 )
 from .pairs.pooled import PooledPair as PooledPair
-from .pairs.separable import SeparablePair as SeparablePair
-from .pairs.vendi import VendiPair as VendiPair
 from .theory.compatibility import (
     Verdict as Verdict,
     check as check,

@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from jax.scipy.special import entr
 from nltk.translate import bleu_score as nltk
+from referees.ngram_counts import ngrams_of
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -163,6 +164,35 @@ def assert_attained(pair, p, q, gain):
     assert pair.diversity(q) >= pair.diversity(p)
     found = float(pair.quality(q, p) - pair.quality(p, p))
     assert abs(found - float(gain)) <= 1e-14
+
+
+def assert_frequencies(draws, p):
+    """Within 4 standard errors; outcomes expected fewer than 10 times are pooled."""
+    counts, expected = np.bincount(draws, minlength=p.size), draws.size * p
+    common = expected >= 10  # elsewhere the normal law does not hold
+    error = np.sqrt(expected * (1 - p))
+    assert (np.abs(counts - expected)[common] <= 4 * error[common]).all()
+    rare = expected[~common].sum()
+    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
+    assert counts[p == 0].sum() == 0
+
+
+# -- under JAX's transformations -----------------------------------------------------
+
+
+def assert_compiles_and_batches(function, *batches, rtol=1e-13):
+    """`jax.jit` and `jax.vmap` change nothing."""
+    one_by_one = [function(*row) for row in zip(*batches, strict=True)]
+    np.testing.assert_allclose(jax.vmap(function)(*batches), one_by_one, rtol=rtol)
+    compiled = jax.jit(function)(*(batch[0] for batch in batches))
+    np.testing.assert_allclose(compiled, one_by_one[0], rtol=rtol)
+
+
+def assert_slope(function, at, towards, rtol=1e-7, atol=1e-9, h=1e-5):
+    """A gradient is a central difference, of error O(h^2) and rounding EPS / h."""
+    slope = jax.grad(function)(jnp.asarray(at)) @ towards
+    ahead, behind = (float(function(at + t * towards)) for t in (h, -h))
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=rtol, atol=atol)
 
 
 # -- pairs --------------------------------------------------------------------------
@@ -336,26 +366,22 @@ def sentence_bleu(candidate, references, max_order, smoothing=None):
     return float(np.asarray(score))
 
 
+def counts_of_texts(space, n):
+    """n-grams of each text, one column a text, by a loop."""
+    every = list(product(range(space.vocab_size), repeat=n))
+    bags = [Counter(ngrams_of(text, n)) for text in sentences(space)]
+    return np.array([[bag[ngram] for bag in bags] for ngram in every])
+
+
 def shares_of_texts(space, n):
-    """n-gram shares of each text, one column a text, by a loop."""
-    columns = []
-    for text in space.tokens.tolist():
-        text = [token for token in text if token >= 0]
-        grams = Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-        every = product(range(space.vocab_size), repeat=n)
-        columns.append([grams[g] / max(1, grams.total()) for g in every])
-    return np.array(columns).T
+    """The same divided by the number of a text's n-grams."""
+    counts = counts_of_texts(space, n)
+    return counts / np.maximum(1, counts.sum(axis=0))
 
 
 def counted(space, q, n):
-    """Expected n-gram counts, one text and one position at a time."""
-    counts = Counter()
-    for probability, text in zip(q, space.tokens.tolist(), strict=True):
-        text = [token for token in text if token >= 0]
-        for start in range(len(text) - n + 1):
-            counts[tuple(text[start : start + n])] += probability
-    every = product(range(space.vocab_size), repeat=n)
-    return np.array([counts[ngram] for ngram in every])
+    """Expected n-gram counts."""
+    return counts_of_texts(space, n) @ q
 
 
 def seen_sets(q, draws, held=None):

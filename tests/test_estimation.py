@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
+from models import oracle
 from nltk.translate.bleu_score import sentence_bleu
 from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
@@ -354,36 +355,22 @@ def test_self_bleu_of_all_samples(size, smoothing):
     assert found == pytest.approx(expected, abs=EXACT)
 
 
-@pytest.mark.claim("N12.13")
-@pytest.mark.parametrize("size", [1, 2, 4])
-def test_bleu_against_all_references(size):
-    q, p = law(TRIPLE, 5), law(TRIPLE, size)
-    texts = sentences(TRIPLE)
-    found = sum(
-        share
-        * mean(
-            TRIPLE, p, size, lambda x, i=i: bleu(texts[i : i + 1], x, 3, smoothing=None)
-        )
-        for i, share in enumerate(q)
-    )
-    expected = qd.expected_bleu(TRIPLE, q, p, 3, size).tolist()
-    assert found == pytest.approx(expected, abs=EXACT)
-
-
 def mean_of_pairs(space, q, p, sizes, metric):
     """The mean of a function of candidates and references."""
     ours, theirs = (every_sample(space, x, size) for x, size in zip((q, p), sizes))
     return sum(a * b * metric(x, y) for (x, a), (y, b) in product(ours, theirs))
 
 
-SPACES = [pytest.param(PAIR, (3, 2), id="one"), pytest.param(TWO, (2, 2), id="two")]
-
-
+@pytest.mark.claim("N12.13")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
-@pytest.mark.parametrize(("space", "sizes"), SPACES)
+@pytest.mark.parametrize(
+    ("space", "sizes"),
+    [(PAIR, (3, 2)), (PAIR, (1, 4)), (TWO, (2, 2)), (TRIPLE, (1, 2))],
+    ids=str,
+)
 def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
     """Smoothed or not, pooled, and of a second sample."""
-    q, p = law(space, 8), law(space, 9)
+    q, p, order = law(space, 8), law(space, 9), space.max_length
     pooled, alone, second = mean_of_pairs(
         space,
         q,
@@ -391,21 +378,26 @@ def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
         sizes,
         lambda x, y: np.array(
             [
-                bleu(x, y, 2, smoothing, aggregate="pooled"),
-                bleu(x, y, 2, smoothing),
-                self_bleu(x, 2, smoothing, against=y),
+                bleu(x, y, order, smoothing, aggregate="pooled"),
+                bleu(x, y, order, smoothing),
+                self_bleu(x, order, smoothing, against=y),
             ]
         ),
     )
-    expected = qd.expected_bleu(space, q, p, 2, sizes[1], smoothing).tolist()
+    expected = qd.expected_bleu(space, q, p, order, sizes[1], smoothing).tolist()
     assert alone == pytest.approx(expected, abs=EXACT)
     assert second == pytest.approx(expected, abs=EXACT)
-    expected = expected_corpus_bleu(space, q, p, 2, sizes[1], sizes[0], smoothing)
+    expected = expected_corpus_bleu(space, q, p, order, *sizes[::-1], smoothing)
     assert pooled == pytest.approx(expected.tolist(), abs=EXACT)
 
 
-@pytest.mark.parametrize(("space", "sizes"), SPACES)
-def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes):
+@pytest.mark.claim("N10.13", "N12.14", "N12.15")
+@pytest.mark.parametrize(
+    ("space", "sizes", "n"),
+    [(PAIR, (3, 2), 1), (PAIR, (3, 2), 2), (TWO, (2, 2), 1)],
+    ids=str,
+)
+def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes, n):
     q, p = law(space, 8), law(space, 9)
     found = mean_of_pairs(
         space,
@@ -414,16 +406,18 @@ def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes):
         sizes,
         lambda x, y: np.array(
             [
-                distinct(x, 1),
-                *(coverage_rate(x, y, 1, kind) for kind in KINDS),
-                *(cnd(x, y, 1, kind) for kind in KINDS),
+                distinct(x, n),
+                *(coverage_rate(x, y, n, kind) for kind in KINDS),
+                *(cnd(x, y, n, kind) for kind in KINDS),
             ]
         ),
     )
     (mean_q, square_q, pairs_q, kinds), (mean_p, square_p, pairs_p, _) = (
-        expectations(space, x, 1, size) for x, size in zip((q, p), sizes)
+        expectations(space, x, n, size) for x, size in zip((q, p), sizes)
     )
-    ours, theirs = (sentence_averaged(space, x, 1) for x in (q, p))
+    ours, theirs = (sentence_averaged(space, x, n) for x in (q, p))
+    by_texts = qd.metrics.expected_distinct(space, q, n, sizes[0])
+    assert kinds == pytest.approx(float(by_texts), abs=EXACT)
     coverage = mean_q @ mean_p
     expected = [
         kinds,
@@ -437,32 +431,6 @@ def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes):
     assert found == pytest.approx(expected, abs=EXACT)
 
 
-@pytest.mark.claim("N12.14")
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("size", [1, 3])
-def test_distinct_of_all_samples(n, size):
-    q = law(TRIPLE, n)
-    held = (ngram_matrix(TRIPLE, n) > 0) @ q
-    expected = np.sum(1 - (1 - held) ** size) / (size * (4 - n))
-    found = mean(TRIPLE, q, size, lambda x: distinct(x, n))
-    assert found == pytest.approx(expected, abs=EXACT)
-
-
-@pytest.mark.claim("N10.13", "N12.15")
-@pytest.mark.parametrize("n", [1, 2])
-def test_rates_of_all_pairs_of_samples(n):
-    q, p = law(PAIR, 6), law(PAIR, 7)
-    a, sizes = shares(PAIR, n), (3, 2)
-    values, chances = cnd_of_all(q, p, sizes, n, "plug-in")
-    floor = sum(
-        np.trace(covariance(a, x)) / s for x, s in zip((q, p), sizes, strict=True)
-    )
-    expected = np.sum((a @ (q - p)) ** 2) + floor
-    assert chances @ values == pytest.approx(expected, abs=EXACT)
-    found = mean_of_pairs(PAIR, q, p, sizes, lambda x, y: coverage_rate(x, y, n))
-    assert found == pytest.approx((a @ q) @ (a @ p), abs=EXACT)
-
-
 def mean_self_bleu(space, q, size, seed):
     return np.mean(
         [self_bleu(x, 3, smoothing=None)[2] for x in draws(space, q, size, 30, seed)]
@@ -473,10 +441,7 @@ def mean_self_bleu(space, q, size, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_small_sample_hides_a_sharp_model(seed):
     space = qd.TextSpace(vocab_size=5, lengths=4)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(seed), vocab_size=5, embedding_size=8, hidden_size=8
-    )
-    p = np.asarray(model.probabilities(space))
+    p = oracle(space, seed, sigma=1.0)
     sharp = np.asarray(qd.temper(p, 1.5))
     small, same, large = (
         mean_self_bleu(space, x, size, seed)
@@ -550,10 +515,7 @@ def test_with_several_lengths_it_can():
 @pytest.mark.claim("N12.20")
 def test_only_the_jackknife_covers():
     space = qd.TextSpace(vocab_size=5, lengths=4)
-    model = qd.LSTMLanguageModel.random(
-        jax.random.key(1), vocab_size=5, embedding_size=8, hidden_size=8
-    )
-    q, size = np.asarray(model.probabilities(space)), 40
+    q, size = oracle(space, 1, sigma=1.0), 40
     aim = float(qd.expected_self_bleu(space, q, 3, size - 1)[-1])
 
     def coverage(interval, **options):

@@ -36,7 +36,7 @@ from make_table1 import SPACE, oracle
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES
-from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.metrics.bleu import bleu_table, text_bleu
 from qdtheory.metrics.since_2020 import compression_table
 from qdtheory.pairs.base import total_diversity
 from qdtheory.pairs.named import named_pairs

@@ -63,7 +63,7 @@ from qdtheory.generators import (
     train,
 )
 from qdtheory.generators.reconstruction import rouge_table
-from qdtheory.metrics.bleu_table import bleu_table, text_bleu
+from qdtheory.metrics.bleu import bleu_table, text_bleu
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 NUM_TEXTS, SIZE, SIGMA, NUM_ATOMS = 128, 4, 0.3, 16

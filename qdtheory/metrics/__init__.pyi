@@ -37,12 +37,12 @@ from .similarity import (
     edit_kernel as edit_kernel,
     lcs_kernel as lcs_kernel,
     ngram_kernel as ngram_kernel,
+    quantum_relative_entropy as quantum_relative_entropy,
+    vendi_score as vendi_score,
 )
 from .since_2020 import (
     distinct_k as distinct_k,
     expected_compression as expected_compression,
     pass_at_k as pass_at_k,
-    quantum_relative_entropy as quantum_relative_entropy,
     utility_k as utility_k,
-    vendi_score as vendi_score,
 )

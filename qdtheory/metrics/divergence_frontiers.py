@@ -9,7 +9,6 @@ f-divergences, and the ideal point is on the curve iff q = p.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.divergences import kl_divergence
@@ -52,8 +51,7 @@ def divergence_frontier(
     """
     q, p = check_distributions(q=q, p=p)
     lambdas = check_vector(lambdas, "lambdas")
-    if not isinstance(lambdas, Tracer) and not ((lambdas >= 0) & (lambdas <= 1)).all():
-        raise ValueError(f"lambdas must lie in [0, 1], got {lambdas}")
+    within(lambdas=lambdas, low=0, high=1)
     return _points(q, p, lambdas)
 
 

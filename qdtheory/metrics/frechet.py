@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from qdtheory.world.distributions import check_distributions
+from qdtheory.world.distributions import check_distributions, check_finite
 from qdtheory.world.numbers import EPS
 
 
@@ -113,7 +113,5 @@ def check_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows co
             f"{name} must be a matrix with a row a text and a column a feature, got "
             f"shape {values.shape}"
         )
-    if not np.isfinite(values).all():
-        i, j = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"{name} must be finite, got {values[i, j]} at [{i}, {j}]")
+    check_finite(values, name)
     return values.astype(float)

@@ -3,9 +3,14 @@ from .base import (
     FunctionPair as FunctionPair,
     LinearPair as LinearPair,
     Pair as Pair,
+    SeparablePair as SeparablePair,
 )
 from .bleu import BleuPair as BleuPair
-from .kernel import KernelPair as KernelPair, squared_mmd as squared_mmd
+from .kernel import (
+    KernelPair as KernelPair,
+    VendiPair as VendiPair,
+    squared_mmd as squared_mmd,
+)
 from .named import (
     CR_NRR as CR_NRR,
     CR_SE as CR_SE,
@@ -15,5 +20,3 @@ from .named import (
     single_token_bleu_pair as single_token_bleu_pair,
 )
 from .pooled import PooledPair as PooledPair, ngram_pair as ngram_pair
-from .separable import SeparablePair as SeparablePair
-from .vendi import VendiPair as VendiPair

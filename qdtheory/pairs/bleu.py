@@ -6,9 +6,8 @@ from typing import Any
 import jax
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.metrics.bleu import check_references
+from qdtheory.metrics.bleu import bleu_table, check_references, text_bleu
 from qdtheory.metrics.bleu_formula import Smoothing
-from qdtheory.metrics.bleu_table import bleu_table, text_bleu
 from qdtheory.world.distributions import Number, check_distribution
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.spaces import TextSpace

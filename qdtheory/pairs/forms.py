@@ -17,14 +17,18 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.formulas.posed import Posed, total_diversity
 from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
-from qdtheory.metrics.bleu_table import BleuTable, text_bleu
-from qdtheory.pairs.base import ConcavePair, LinearPair, Pair, one_score_a_text
+from qdtheory.metrics.bleu import BleuTable, text_bleu
+from qdtheory.pairs.base import (
+    ConcavePair,
+    LinearPair,
+    Pair,
+    SeparablePair,
+    one_score_a_text,
+)
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.kernel import KernelPair
+from qdtheory.pairs.kernel import KernelPair, VendiPair
 from qdtheory.pairs.named import single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
-from qdtheory.pairs.separable import SeparablePair
-from qdtheory.pairs.vendi import VendiPair
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS
 
@@ -95,7 +99,7 @@ def form_of(pair: Any) -> Form:
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             return Separable(pair, scores, None, partial(total_diversity, g), g=g)
-        case ConcavePair():
+        case ConcavePair() | VendiPair():
             form = Vendi if isinstance(pair, VendiPair) else Concave
             scores = _one_a_text(pair.text_quality, "text_quality")
             return form(pair, scores, None, pair.diversity)

@@ -1,4 +1,4 @@
-"""Pairs made of a similarity of two texts, and the squared mean discrepancy."""
+"""Pairs made of a similarity of two texts: its mean, or the Vendi score by it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,8 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.metrics.similarity import check_kernel
-from qdtheory.pairs.base import is_concrete
+from qdtheory.metrics.similarity import (
+    check_kernel,
+    density_matrix,
+    features_of,
+    matrix_log,
+    von_neumann_entropy,
+)
+from qdtheory.pairs.base import ConcavePair, Frozen, is_concrete, set_fields
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 
@@ -136,3 +142,58 @@ def squared_mmd(
     q = check_distribution(q, "q", len(pair.kernel))
     difference = q - check_distribution(p, "p", q.size)
     return difference @ jnp.asarray(kernel) @ difference
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True, init=False)
+class VendiPair:
+    r"""Log of Vendi, $V = S(\rho_Q)$, against $U = \mathrm{tr}\,\rho_Q \log \rho_P$.
+
+    The quality is minus the gradient of V at P but for a constant, so it is the only
+    compatible one up to scale and shift. The divergence of the pair,
+    $U(P) + V(P) - U(Q) - V(Q)$, is the quantum relative entropy of $\rho_Q$ and
+    $\rho_P$, at least 0 by Klein's inequality. For $K = I$ the pair is LL-SE.
+
+    Args:
+        kernel: K, positive semidefinite with ones on the diagonal, shape (N, N).
+        name: display name.
+
+    Raises:
+        ValueError: as in `features_of`.
+
+    References:
+        Friedman and Dieng 2023 for the diversity; the quality is ours.
+
+    Claims: N25.9, N25.10.
+
+    Example:
+        >>> import numpy as np
+        >>> pair = VendiPair(np.eye(2))
+        >>> p = np.array([0.5, 0.5])
+        >>> round(float(pair.quality(p, p)), 6), round(float(pair.diversity(p)), 6)
+        (-0.693147, 0.693147)
+    """
+
+    features: Frozen
+    name: str
+
+    def __init__(
+        self, kernel: Float[ArrayLike, "texts texts"], name: str = "Vendi"
+    ) -> None:
+        set_fields(self, features=Frozen(features_of(kernel)), name=name)
+
+    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+        r"""Return the scores $\phi_i' \log(\rho_P)\, \phi_i$ of the texts."""
+        phi, rho = self._matrices(p, "p")
+        return ((phi @ matrix_log(rho)) * phi).sum(axis=1)
+
+    quality = ConcavePair.quality
+
+    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+        r"""Return the log of the Vendi score, $-\mathrm{tr}\,\rho_Q \log \rho_Q$."""
+        return von_neumann_entropy(self._matrices(q, "q")[1])
+
+    def _matrices(self, q: ArrayLike, name: str) -> tuple[Array, Array]:
+        """The features, and the density matrix of a distribution."""
+        phi = jnp.asarray(self.features.values)
+        return phi, density_matrix(check_distribution(q, name, len(phi)), phi)

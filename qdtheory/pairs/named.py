@@ -15,8 +15,7 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
-from qdtheory.pairs.base import FunctionPair, LinearPair, Pair
-from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
 from qdtheory.world.distributions import check_positive
 
 LL_SE = SeparablePair(LL, SE)

@@ -7,9 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.pairs.base import is_concrete, set_fields
+from qdtheory.pairs.base import SeparablePair, is_concrete, set_fields
 from qdtheory.pairs.named import CR_NRR
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.spaces import TextSpace, pool_to_distribution

@@ -307,7 +307,7 @@ def separable_interval(
 
     Example:
         >>> from qdtheory.formulas.expressions import Expression
-        >>> from qdtheory.pairs.separable import SeparablePair
+        >>> from qdtheory.pairs.base import SeparablePair
         >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
         >>> pair = SeparablePair(Expression("x"), two_peaks)
         >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))

@@ -25,9 +25,8 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import LinearPair, Pair
+from qdtheory.pairs.base import LinearPair, Pair, SeparablePair
 from qdtheory.pairs.forms import form_of
-from qdtheory.pairs.separable import SeparablePair
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
 from qdtheory.qdisc.duality import rounding, tangent_bound

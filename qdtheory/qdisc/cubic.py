@@ -27,7 +27,7 @@ from itertools import count
 import numpy as np
 
 from qdtheory.formulas.posed import Posed
-from qdtheory.metrics.bleu_table import BleuTable
+from qdtheory.metrics.bleu import BleuTable
 from qdtheory.qdisc.bounds import (
     Bounds,
     constant_gain,

@@ -25,8 +25,7 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import LinearPair, Pair
-from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.base import LinearPair, Pair, SeparablePair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
     require_concave,

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from qdtheory.formulas.scalar_functions import ScalarFunction
-from qdtheory.pairs.separable import SeparablePair
+from qdtheory.pairs.base import SeparablePair
 from qdtheory.world.distributions import require_x64
 from qdtheory.world.numbers import NOISE
 from qdtheory.world.records import Record

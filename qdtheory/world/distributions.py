@@ -97,7 +97,7 @@ def check_distribution(
     if isinstance(p, Tracer):
         return p
     values = np.asarray(p)
-    _check_finite(values, name)
+    check_finite(values, name)
     if values.min() < 0:
         raise ValueError(
             f"{name} must be nonnegative, got {values.min():.6g} at index "
@@ -130,12 +130,12 @@ def check_positive(**numbers: int) -> None:
             raise ValueError(f"{name} must be at least 1, got {number}")
 
 
-def _check_finite(values: np.ndarray, name: str) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise ValueError(
-            f"{name} must be finite, got {values[bad][0]} at index {bad.argmax()}"
-        )
+def check_finite(values: np.ndarray, name: str) -> None:
+    """Raise where an entry of a vector or a matrix is not finite."""
+    bad = np.argwhere(~np.isfinite(values)).tolist()
+    if bad:
+        where = bad[0] if values.ndim > 1 else f"index {bad[0][0]}"
+        raise ValueError(f"{name} must be finite, got {values[*bad[0]]} at {where}")
 
 
 def normalize(
@@ -159,7 +159,7 @@ def normalize(
     weights = check_vector(weights, "weights")
     if not isinstance(weights, Tracer):
         values = np.asarray(weights)
-        _check_finite(values, "weights")
+        check_finite(values, "weights")
         if values.min() < 0:
             raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
         if values.max() == 0:

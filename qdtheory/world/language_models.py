@@ -88,7 +88,11 @@ class LSTMLanguageModel(Record):
         expected = _shapes(vocab, embedding, hidden)
         if shapes != expected:
             raise ValueError(f"the arrays must have shapes {expected}, got {shapes}")
-        _check_end_token(self.end_token, vocab)
+        if self.end_token is not None and not 0 < self.end_token == vocab - 1:
+            raise ValueError(
+                f"end_token must be None or the last of at least 2 tokens, "
+                f"{vocab - 1}, got {self.end_token}"
+            )
 
     @property
     def vocab_size(self) -> int:
@@ -222,7 +226,11 @@ class LSTMLanguageModel(Record):
         References:
             Yu et al. 2017; Li et al. 2020, section 6.1.
         """
-        self._check_words(space.vocab_size)
+        if space.vocab_size != self.num_words:
+            raise ValueError(
+                f"the model's texts are over {self.num_words} tokens, the space's over "
+                f"{space.vocab_size}; an end token is not counted in the space"
+            )
         within(temperature=temperature, low=0, ends="()")
         if self.end_token is None:
             weights = _length_weights(space, length_probabilities)
@@ -292,13 +300,6 @@ class LSTMLanguageModel(Record):
         within(temperature=temperature, low=0, ends="()")
         return _sample(self, key, num_texts, length, temperature)
 
-    def _check_words(self, vocab_size: int) -> None:
-        if vocab_size != self.num_words:
-            raise ValueError(
-                f"the model's texts are over {self.num_words} tokens, the space's over "
-                f"{vocab_size}; an end token is not counted in the space"
-            )
-
     def _check_tokens(self, tokens: ArrayLike) -> None:
         if isinstance(tokens, Tracer):
             return
@@ -325,13 +326,10 @@ class LSTMLanguageModel(Record):
             )
 
 
+_GATES = ("input", "forget", "output", "cell")
 _SEQGAN_NAMES = (
     "embeddings",
-    *(
-        f"{part}_{gate}"
-        for gate in ("input", "forget", "output", "cell")
-        for part in "WUb"
-    ),
+    *(f"{part}_{gate}" for gate in _GATES for part in "WUb"),
     "W_logits",
     "b_logits",
 )
@@ -372,14 +370,6 @@ def _shapes(vocab: int, embedding: int, hidden: int) -> list[tuple[int, ...]]:
     gates = 4 * hidden
     inner = [(embedding, gates), (hidden, gates), (gates,)]
     return [(vocab, embedding), *inner, (hidden, vocab), (vocab,)]
-
-
-def _check_end_token(end_token: int | None, vocab_size: int) -> None:
-    if end_token is not None and (end_token != vocab_size - 1 or end_token == 0):
-        raise ValueError(
-            f"end_token must be None or the last of at least 2 tokens, "
-            f"{vocab_size - 1}, got {end_token}"
-        )
 
 
 def _length_weights(
@@ -467,10 +457,9 @@ def _tree_probabilities(
         if model.end_token is not None and length > 1:
             levels.append(jnp.exp(log_prefix[:, 0] + log_next[:, model.end_token]))
         log_prefix = (log_prefix + log_next[:, :words]).reshape(-1, 1)
-        if model.end_token is None and length in lengths:
+        # Texts of the greatest length end with certainty.
+        if length == lengths[-1] or (model.end_token is None and length in lengths):
             levels.append(jnp.exp(log_prefix[:, 0]))
-    if model.end_token is not None:
-        levels.append(jnp.exp(log_prefix[:, 0]))
     if length_weights is not None:
         levels = [w * level for w, level in zip(length_weights, levels)]
     return jnp.concatenate(levels)
@@ -505,11 +494,8 @@ def _log_probability(
 ) -> Array:
     def read(log_next, ended, token):
         # A model with an end token predicts the end once, after the last token.
-        target = (
-            token
-            if model.end_token is None
-            else jnp.where(token < 0, model.end_token, token)
-        )
+        end = model.end_token
+        target = token if end is None else jnp.where(token < 0, end, token)
         return token, token < 0, jnp.where(ended, 0.0, log_next[target])
 
     terms = _along_a_text(model, temperature, read)

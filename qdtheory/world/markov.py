@@ -103,12 +103,9 @@ def _fit(
 def _shares(counts: Array, alpha: Number, sizes: np.ndarray | int = 1) -> Array:
     """Shares of the outcomes of each row, alpha times their sizes added."""
     smoothed = counts + alpha * sizes
-    total = smoothed.sum(axis=1, keepdims=True)
-    uniform = jnp.ones_like(counts) * sizes
-    unseen = total == 0
-    return jnp.where(unseen, uniform, smoothed) / jnp.where(
-        unseen, uniform.sum(axis=1, keepdims=True), total
-    )
+    unseen = smoothed.sum(axis=1, keepdims=True) == 0
+    weights = jnp.where(unseen, sizes, smoothed)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 @lru_cache(maxsize=16)

@@ -45,7 +45,7 @@ def within(
     """Raise unless numbers lie in a range: `within(share=share, low=0, high=1)`.
 
     Brackets say which ends belong to it, "(]" for (low, high]; infinity never does.
-    Numbers that JAX traces are not known and pass.
+    Of an array all entries must. Numbers that JAX traces are not known and pass.
     """
     if high < np.inf:
         words = f"lie in {ends[0]}{low:g}, {high:g}{ends[1]}"
@@ -61,5 +61,5 @@ def within(
         above = number > low if ends[0] == "(" else number >= low
         closed = ends[1] == "]" and high < np.inf
         below = number <= high if closed else number < high
-        if not (above and below):  # NaN is in no range
+        if not np.all(above & below):  # NaN is in no range
             raise ValueError(f"{name} must {words}, got {number}")

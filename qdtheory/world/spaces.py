@@ -156,26 +156,21 @@ class TextSpace:
                 f"texts must have {self.max_length} tokens in the last axis, padded "
                 f"with -1, got shape {tokens.shape}"
             )
+        number = np.zeros(tokens.shape[:-1], dtype=np.int64)
+        for token in np.moveaxis(tokens, -1, 0):
+            number = np.where(token >= 0, number * self.vocab_size + token, number)
+        shorter = np.cumsum([0] + [self.vocab_size**length for length in self.lengths])
         lengths = (tokens >= 0).sum(axis=-1)
-        padded = np.arange(self.max_length) >= lengths[..., None]
-        wrong = (
-            ~np.isin(lengths, self.lengths)
-            | (tokens >= self.vocab_size).any(axis=-1)
-            | (tokens != np.where(padded, -1, tokens)).any(axis=-1)
-            | (padded != (tokens < 0)).any(axis=-1)
-        )
+        index = number + shorter[np.searchsorted(self.lengths, lengths)]
+        # What is no text has the number of another one, if any.
+        wrong = (self.tokens[np.clip(index, 0, shorter[-1] - 1)] != tokens).any(axis=-1)
         if wrong.any():
             row = tokens[wrong][0] if wrong.ndim else tokens
             raise ValueError(
                 f"{row.tolist()} is no text of this space: tokens are 0 .. "
                 f"{self.vocab_size - 1}, lengths {self.lengths}, then -1 to the end"
             )
-        index = np.zeros(tokens.shape[:-1], dtype=np.int64)
-        for position in range(self.max_length):
-            token = tokens[..., position]
-            index = np.where(token >= 0, index * self.vocab_size + token, index)
-        shorter = np.cumsum([0] + [self.vocab_size**length for length in self.lengths])
-        return np.asarray(index + shorter[np.searchsorted(self.lengths, lengths)])
+        return np.asarray(index)
 
     def ngrams(self, n: int) -> Int[np.ndarray, "texts positions"]:
         """Return the n-gram indices of each text, -1 past its end. Read-only.

@@ -15,8 +15,8 @@ from mpmath import iv
 from mpmath.libmp import ComplexResult
 
 from qdtheory.formulas.expressions import Expression
+from qdtheory.pairs.base import SeparablePair
 from qdtheory.pairs.named import CR_NRR, LL_SE
-from qdtheory.pairs.separable import SeparablePair
 
 X = sympy.Symbol("x", positive=True)
 

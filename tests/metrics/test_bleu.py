@@ -6,14 +6,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import sentence_bleu, sentences
+from models import assert_slope, sentence_bleu, sentences
+from referees.enumerated_batches import batches
+from refusals import refused
+from scipy.stats import t as student
 
 import qdtheory as qd
-from qdtheory.metrics.bleu import estimate_bleu, expected_corpus_bleu
-from qdtheory.metrics.bleu_table import (
+from qdtheory.metrics.bleu import (
     bleu_table,
+    estimate_bleu,
+    expected_corpus_bleu,
     text_bleu,
 )
+from qdtheory.metrics.bleu_formula import bleu_of_matches, closest_length, matches
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
@@ -35,24 +40,16 @@ def brute_force(tensor, q, p):
     return float(tensor @ q)
 
 
-@pytest.mark.slow
+FEW = [(3, 2, 2), (2, (1, 2), 3)]
+MANY = [*((2, 3, n) for n in (1, 2, 3)), *((2, (1, 2, 3), n) for n in (1, 2))]
+MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2), (1, (1, 2, 4, 5), 2)]
+
+
 @pytest.mark.claim("N7.9", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"),
-    [
-        (2, 3, 1),
-        (2, 3, 2),
-        (2, 3, 3),
-        (3, 2, 2),
-        (3, 3, 1),
-        (2, (1, 2, 3), 1),
-        (2, (1, 2, 3), 2),
-        (2, (2, 4), 2),
-        (2, (1, 2), 3),
-        (3, (1, 2), 2),
-        (1, (1, 2, 4, 5), 2),
-    ],
+    [*FEW, *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in MANY)],
 )
 def test_equals_the_sum_over_all_tuples(vocab_size, lengths, num_references, smoothing):
     space = qd.TextSpace(vocab_size, lengths)
@@ -88,51 +85,7 @@ def test_gradients_equal_those_of_the_sum_over_all_tuples():
     pair = qd.BleuPair(space, 2, 2, 3)
     d = jnp.asarray(rng.normal(size=q.size))
     d -= d.mean()
-    slope = jax.grad(pair.diversity)(q) @ d
-    step = 1e-6
-    change = pair.diversity(q + step * d) - pair.diversity(q - step * d)
-    assert float(change / (2 * step)) == pytest.approx(float(slope), rel=1e-7)
-
-
-def test_orders_beyond_every_text():
-    space = qd.TextSpace(2, (1, 2))
-    p = np.full(6, 1 / 6)
-    assert qd.expected_bleu(space, p, p).tolist()[2:] == [0, 0]
-    smooth = float(qd.expected_bleu(space, p, p, 3, 2, "epsilon")[2])
-    tensor = nltk_tensor(space, 3, 2, "epsilon")
-    assert smooth == pytest.approx(brute_force(tensor, p, p), abs=1e-12)
-
-
-@pytest.mark.parametrize("smoothing", [None, "epsilon"])
-@pytest.mark.parametrize(
-    ("vocab_size", "lengths", "num_references", "num_candidates"),
-    [(2, 2, 2, 2), (2, (1, 2), 2, 2), (2, (1, 3), 1, 2), (2, (1, 2), 1, 3)],
-)
-def test_pooled_bleu_equals_the_sum_over_all_tuples(
-    vocab_size, lengths, num_references, num_candidates, smoothing
-):
-    from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
-
-    method = SmoothingFunction().method1 if smoothing else None
-    space = qd.TextSpace(vocab_size, lengths)
-    texts, n = sentences(space), space.num_texts
-    q, p = np.random.default_rng(5).dirichlet(np.ones(n), 2)
-    ours = expected_corpus_bleu(
-        space, q, p, 2, num_references, num_candidates, smoothing
-    )
-    for max_order, found in enumerate(ours, start=1):
-        total = 0.0
-        for rs in itertools.product(range(n), repeat=num_references):
-            references = [[texts[r] for r in rs]] * num_candidates
-            for cs in itertools.product(range(n), repeat=num_candidates):
-                score = corpus_bleu(
-                    references,
-                    [texts[c] for c in cs],
-                    (1 / max_order,) * max_order,
-                    method,
-                )
-                total += p[list(rs)].prod() * q[list(cs)].prod() * score
-        assert found == pytest.approx(total, abs=1e-12)
+    assert_slope(pair.diversity, q, d, atol=0)
 
 
 def test_pooled_bleu_of_one_candidate_is_expected_bleu():
@@ -147,74 +100,59 @@ def test_pooled_bleu_of_one_candidate_is_expected_bleu():
             np.testing.assert_allclose(one, exact, rtol=0, atol=1e-13)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("vocab_size", "lengths", "num_references"), [(8, 4, 10), (2, (1, 3, 5), 2)]
-)
-def test_monte_carlo_agrees(vocab_size, lengths, num_references):
-    space = qd.TextSpace(vocab_size, lengths)
-    rng = np.random.default_rng(7)
-    q, p = rng.dirichlet(np.full(space.num_texts, 0.5), 2)
-    candidates = rng.choice(space.num_texts, size=20_000, p=q)
-    references = rng.choice(space.num_texts, size=(20_000, num_references), p=p)
-    for smoothing in (None, "epsilon"):
-        found = estimate_bleu(
-            space.tokens[candidates], space.tokens[references], 2, smoothing
-        )
-        exact = qd.expected_bleu(space, q, p, 2, num_references, smoothing)
-        assert (abs(found.value - exact) <= 4 * found.standard_error).all()
-        assert (found.standard_error <= 0.01).all()
-
-
-def test_monte_carlo_scores_single_draws_as_nltk_does():
+@pytest.mark.parametrize("smoothing", [None, "epsilon"])
+def test_monte_carlo_is_the_mean_of_nltks_scores(smoothing):
     rng = np.random.default_rng(8)
-    for _ in range(30):
-        candidate = rng.integers(3, size=(1, rng.integers(1, 9)))
-        references = rng.integers(3, size=(1, 3, 7))
-        for row, length in enumerate(rng.integers(1, 8, size=3)):
-            references[0, row, length:] = -1
-        # The mean of two equal draws is the score itself.
-        found = estimate_bleu(candidate.repeat(2, 0), references.repeat(2, 0), 3)
-        texts = [[int(t) for t in row if t >= 0] for row in references[0]]
-        scores = [sentence_bleu(candidate[0].tolist(), texts, n) for n in (1, 2, 3)]
-        assert found.value == pytest.approx(scores, abs=1e-14)
-        assert not found.standard_error.any()
+    texts, others = rng.integers(3, size=(60, 8)), rng.integers(3, size=(60, 3, 7))
+    for tokens in (texts, others):
+        sizes = rng.integers(1, tokens.shape[-1] + 1, size=(*tokens.shape[:-1], 1))
+        tokens[np.arange(tokens.shape[-1]) >= sizes] = -1
+
+    def words(text):
+        return text[text >= 0].tolist()
+
+    scores = [
+        [sentence_bleu(words(c), [*map(words, r)], n, smoothing) for n in (1, 2, 3)]
+        for c, r in zip(texts, others, strict=True)
+    ]
+    mean, error = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1) / 60**0.5
+    found = estimate_bleu(texts, others, 3, smoothing)
+    np.testing.assert_allclose(found.value, mean, atol=1e-14)
+    np.testing.assert_allclose(found.standard_error, error, atol=1e-14)
+    ends = student.interval(0.95, 59, mean, error)
+    np.testing.assert_allclose((found.low, found.high), ends, atol=1e-13)
 
 
-SPACE, P, EIGHT = qd.TextSpace(2, 2), np.full(4, 0.25), np.full(8, 1 / 8)
-TEXTS, REFERENCES = np.zeros((3, 2), int), np.zeros((3, 1, 2), int)
-REFUSED = [
-    (lambda: qd.expected_bleu(SPACE, P, P, 2, 0), "num_references must be a whole num"),
-    (lambda: qd.expected_bleu(SPACE, P, P, 2, 1.5), "number from 1 on, got 1.5"),
-    (lambda: qd.BleuPair(SPACE, 2, 2, 0), "num_self_references must be a whole number"),
-    (lambda: qd.expected_bleu(SPACE, P, P, 0), "max_order must be at least 1, got 0"),
-    (
-        lambda: qd.expected_bleu(SPACE, P, P, 2, 2, "add"),
-        "expected None or \"epsilon\", got 'add'",
-    ),
-    (lambda: qd.expected_bleu(SPACE, EIGHT, P), "q must have 4 entries, got 8"),
-    (lambda: qd.expected_bleu(SPACE, P, EIGHT), "p must have 4 entries, got 8"),
-    (lambda: qd.BleuPair(qd.TextSpace(5, 8)), r"BLEU table .* GiB"),
-    (
-        lambda: expected_corpus_bleu(SPACE, P, P, num_candidates=0),
-        "num_candidates must be a whole number from 1 on, got 0",
-    ),
-    (
-        lambda: expected_corpus_bleu(SPACE, P, P, num_references=500),
-        "multisets of references, 1,000,000",
-    ),
-    (lambda: estimate_bleu(TEXTS, REFERENCES[:2]), r"\(3, 2\) and \(2, 1, 2\)"),
-    (lambda: estimate_bleu(TEXTS[:1], REFERENCES[:1]), "at least 2 draws, got 1"),
-    (lambda: estimate_bleu(TEXTS - 1, REFERENCES), "no text may be empty"),
-    (lambda: bleu_table(qd.TextSpace(1, 12), 7), "texts of 63 n-grams and lengths"),
-]
+def test_of_two_lengths_equally_close_the_shorter_counts_and_no_text_scores_nothing():
+    lengths = closest_length(np.array([4, 4]), np.array([3, 5]))
+    assert lengths.tolist() == [3, 3]
+    assert closest_length(np.array([4]), np.array([5])).tolist() == [5]
+    nothing = matches(np.zeros((2, 1)), np.array([0]), np.array([3]))
+    for smoothing in (None, "epsilon"):
+        assert bleu_of_matches(nothing, smoothing).tolist() == [[0], [0]]
 
 
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("call", "words"), REFUSED)
-def test_bad_input_is_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
+def test_bad_input_is_refused(as_a_user):
+    bleu, corpus, by_draws = qd.expected_bleu, expected_corpus_bleu, estimate_bleu
+    space, p, eight = qd.TextSpace(2, 2), np.full(4, 0.25), np.full(8, 1 / 8)
+    texts, others = np.zeros((3, 2), int), np.zeros((3, 1, 2), int)
+    pair = qd.BleuPair
+    refused(
+        ("num_references must be a whole number", bleu, space, p, p, 2, 0),
+        ("number from 1 on, got 1.5", bleu, space, p, p, 2, 1.5),
+        ("num_self_references must be a whole number", pair, space, 2, 2, 0),
+        ("max_order must be at least 1, got 0", bleu, space, p, p, 0),
+        ("expected None or \"epsilon\", got 'add'", bleu, space, p, p, 2, 2, "add"),
+        ("q must have 4 entries, got 8", bleu, space, eight, p),
+        ("p must have 4 entries, got 8", bleu, space, p, eight),
+        ("BLEU table alone would take", pair, qd.TextSpace(5, 8)),
+        ("num_candidates must be a whole", corpus, space, p, p, 2, 2, 0),
+        ("multisets of references, 1,000,000", corpus, space, p, p, 2, 500),
+        ("(3, 2) and (2, 1, 2)", by_draws, texts, others[:2]),
+        ("at least 2 draws, got 1", by_draws, texts[:1], others[:1]),
+        ("no text may be empty", by_draws, texts - 1, others),
+        ("texts of 63 n-grams and lengths", bleu_table, qd.TextSpace(1, 12), 7),
+    )
 
 
 @pytest.mark.claim("N7.14")
@@ -224,11 +162,11 @@ def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
     texts = sentences(space)
     q = np.random.default_rng(6).dirichlet(np.ones(space.num_texts))
     total = 0.0
-    for chosen in itertools.product(range(space.num_texts), repeat=size):
+    for chosen, chance in zip(*batches(q, size), strict=True):
         words = [texts[i] for i in chosen]
         scores = [
             sentence_bleu(words[i], words[:i] + words[i + 1 :], 2) for i in range(size)
         ]
-        total += q[list(chosen)].prod() * np.mean(scores)
+        total += chance * np.mean(scores)
     exact = float(qd.expected_self_bleu(space, q, 2, size - 1)[1])
     assert exact == pytest.approx(total, abs=1e-13)

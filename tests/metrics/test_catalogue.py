@@ -45,7 +45,6 @@ def test_verdict_estimator_and_advice_are_sentences_and_the_status_comes_first(m
         assert sentence.endswith(".")
 
 
-SPACE = qd.TextSpace(2, 4)
 SMALL = qd.TextSpace(2, 3)
 CLASSES = np.arange(8) % 4
 REALS = np.random.default_rng(0).dirichlet(np.full(8, 2.0), 3)
@@ -78,6 +77,14 @@ def compression(num_texts):
         return -value
 
     return diversity
+
+
+def subsequences(*size):
+    return qd.KernelPair(qd.metrics.lcs_kernel(qd.TextSpace(*size)))
+
+
+def edits(*size):
+    return qd.KernelPair(qd.metrics.edit_kernel(qd.TextSpace(*size)))
 
 
 VENDI = qd.VendiPair(qd.metrics.lcs_kernel(SMALL))
@@ -115,16 +122,9 @@ BEATEN = {
         qd.BleuPair(SMALL, 1, 3, 1),
         qd.BleuPair(qd.TextSpace(2, 1), 1, 1, 4),
     ],
-    "ROUGE-L": [qd.KernelPair(qd.metrics.lcs_kernel(qd.TextSpace(3, 3)))],
-    "pairwise ROUGE-L": [
-        qd.KernelPair(qd.metrics.lcs_kernel(qd.TextSpace(4, 2))),
-        qd.KernelPair(qd.metrics.lcs_kernel(SPACE)),
-    ],
-    "pairwise edit distance": [
-        qd.KernelPair(qd.metrics.edit_kernel(SMALL)),
-        qd.KernelPair(qd.metrics.edit_kernel(qd.TextSpace(3, 3))),
-        qd.KernelPair(qd.metrics.edit_kernel(SPACE)),
-    ],
+    "ROUGE-L": [subsequences(3, 3)],
+    "pairwise ROUGE-L": [subsequences(4, 2), subsequences(2, 4)],
+    "pairwise edit distance": [edits(2, 3), edits(3, 3), edits(2, 4)],
     "self-repetition": [with_its_slope(self_repetition(m)) for m in (2, 3, 10)],
     "compression ratio": [with_its_slope(compression(m)) for m in (2, 3)],
 }
@@ -176,22 +176,15 @@ def test_where_the_table_says_that_every_p_is_beaten_all_are():
         np.asarray(jax.hessian(diversity)(REALS[0])) / -2
         for diversity in (self_repetition(2), compression(2))
     )
-    lcs = [
-        qd.metrics.lcs_kernel(qd.TextSpace(*size)) for size in ((4, 2), (3, 3), (2, 4))
-    ]
-    edits = [qd.metrics.edit_kernel(qd.TextSpace(*size)) for size in ((3, 3), (2, 4))]
-    for kernel in (repetition, ratio, *lcs, *edits):
+    beaten = [subsequences(4, 2), subsequences(3, 3), subsequences(2, 4)]
+    beaten += [edits(3, 3), edits(2, 4)]
+    for kernel in (repetition, ratio, *(pair.kernel for pair in beaten)):
         assert qd.kernel_criterion(kernel).all_dominated
     # And not in the spaces that it leaves out.
-    for size in ((2, 3), (3, 2)):
-        assert qd.kernel_criterion(
-            qd.metrics.lcs_kernel(qd.TextSpace(*size))
-        ).compatible
-    for words in (2, 3, 4):
-        assert qd.kernel_criterion(
-            qd.metrics.edit_kernel(qd.TextSpace(words, 2))
-        ).compatible
-    assert not qd.kernel_criterion(qd.metrics.edit_kernel(SMALL)).all_dominated
+    kept = [subsequences(2, 3), subsequences(3, 2), *(edits(v, 2) for v in (2, 3, 4))]
+    for pair in kept:
+        assert qd.kernel_criterion(pair.kernel).compatible
+    assert not qd.kernel_criterion(edits(2, 3).kernel).all_dominated
 
 
 def test_both_halves_of_bleu_name_the_same_settings():

@@ -1,4 +1,4 @@
-"""Divergences: against published values, SciPy, dit and exact arithmetic."""
+"""Divergences: against SciPy, dit and exact arithmetic, and what all of them keep."""
 
 from decimal import Decimal, localcontext
 from itertools import pairwise
@@ -8,17 +8,31 @@ import dit.divergences as theirs
 import jax
 import numpy as np
 import pytest
-import scipy.spatial.distance
-import scipy.special
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import distributions, draw, random_distribution
+from models import (
+    assert_compiles_and_batches,
+    assert_slope,
+    distributions,
+    draw,
+    random_distribution,
+)
+from refusals import refused
+from scipy.spatial import distance
+from scipy.special import rel_entr
 from scipy.stats import binom, entropy
 from scripts import column_of
 
 import qdtheory as qd
-from qdtheory.metrics.divergence_frontiers import frontier_integral
+from qdtheory.metrics import (
+    bhattacharyya_distance,
+    frontier_integral,
+    hellinger_distance,
+    jeffreys_divergence,
+    mauve,
+    renyi_divergence,
+    total_variation,
+)
 
 EPS = np.finfo(float).eps
 LOG2 = np.log(2)
@@ -26,23 +40,28 @@ LOG2 = np.log(2)
 
 def renyi(order):
     def divergence(a, b):
-        return qd.metrics.renyi_divergence(a, b, order)
+        return renyi_divergence(a, b, order)
 
     divergence.__name__ = f"renyi_{order}"
     return divergence
 
 
+def lost_mauve(a, b):
+    return 1 - mauve(a, b)
+
+
 RENYI = [renyi(0.5), renyi(3)]
-DIVERGENCES = [
-    qd.kl_divergence,
-    *RENYI,
-    qd.metrics.jeffreys_divergence,
+SYMMETRIC = [
+    RENYI[0],
+    jeffreys_divergence,
     qd.jensen_shannon_divergence,
-    qd.metrics.total_variation,
-    qd.metrics.hellinger_distance,
-    qd.metrics.bhattacharyya_distance,
+    total_variation,
+    hellinger_distance,
+    bhattacharyya_distance,
+    frontier_integral,
+    lost_mauve,
 ]
-SYMMETRIC = [RENYI[0], *DIVERGENCES[3:]]
+DIVERGENCES = [qd.kl_divergence, RENYI[1], *SYMMETRIC]
 by_name = pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda d: d.__name__)
 
 
@@ -56,66 +75,24 @@ def pairs(draw, zeros=(0.0, 0.4)):
 # -- values of others ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("divergence", "a", "b", "bits"),
-    [
-        (qd.kl_divergence, (0.5, 0.5, 0), (1 / 3, 1 / 3, 1 / 3), 0.5849625007),
-        (qd.kl_divergence, (0.5, 0.5), (0.4, 0.6), 0.0294468445),
-        (qd.kl_divergence, (0.4, 0.6), (0.5, 0.5), 0.0290494055),
-        (qd.jensen_shannon_divergence, (0.5, 0.5, 0), (0, 0.5, 0.5), 0.5),
-        (qd.metrics.total_variation, (0.5, 0.5), (0.25, 0.75), 0.25 / LOG2),
-        (
-            qd.metrics.bhattacharyya_distance,
-            (0.5, 0.5),
-            (0.25, 0.75),
-            -np.log2(0.9659258263),
-        ),
-    ],
-)
-def test_published_values(divergence, a, b, bits):
-    found = float(divergence(np.array(a), np.array(b))) / LOG2
-    assert found == pytest.approx(bits, abs=1e-10)  # digits given
-
-
 @given(pairs())
 def test_agree_with_scipy(ab):
     a, b = ab
     expected = {
-        qd.kl_divergence: scipy.special.rel_entr(a, b).sum(),
-        qd.cross_entropy: scipy.stats.entropy(a) + scipy.stats.entropy(a, b),
-        qd.jensen_shannon_divergence: scipy.spatial.distance.jensenshannon(a, b) ** 2,
-        qd.metrics.total_variation: scipy.spatial.distance.cityblock(a, b) / 2,
-        qd.metrics.hellinger_distance: scipy.spatial.distance.euclidean(*np.sqrt(ab))
-        / 2**0.5,
+        qd.kl_divergence: rel_entr(a, b).sum(),
+        qd.cross_entropy: entropy(a) + entropy(a, b),
+        jeffreys_divergence: entropy(a, b) + entropy(b, a),
+        qd.jensen_shannon_divergence: distance.jensenshannon(a, b) ** 2,
+        total_variation: distance.cityblock(a, b) / 2,
+        hellinger_distance: distance.euclidean(*np.sqrt(ab)) / 2**0.5,
     }
     for divergence, value in expected.items():
         # Sums of at most 64 terms of both signs, none above about 10.
         assert float(divergence(a, b)) == pytest.approx(value, rel=1e-12, abs=1e-13)
-
-
-@pytest.mark.slow
-@settings(max_examples=15)  # dit builds its objects slowly
-@given(pairs())
-def test_agree_with_dit(ab):
-    texts = [str(i) for i in range(ab[0].size)]
-    a, b = (dit.Distribution(texts, x) for x in ab)
-    expected = {  # dit computes in bits
-        qd.kl_divergence: theirs.kullback_leibler_divergence(a, b) * LOG2,
-        qd.cross_entropy: theirs.cross_entropy(a, b) * LOG2,
-        qd.jensen_shannon_divergence: theirs.jensen_shannon_divergence([a, b]) * LOG2,
-        qd.metrics.jeffreys_divergence: sum(
-            theirs.kullback_leibler_divergence(x, y) for x, y in ((a, b), (b, a))
-        )
-        * LOG2,
-        qd.metrics.total_variation: theirs.variational_distance(a, b),
-    }
-    for divergence, value in expected.items():
-        assert float(divergence(*ab)) == pytest.approx(value, rel=1e-12, abs=1e-13)
-    # dit takes the square root of 1 - sum sqrt(a b), which loses half of the digits.
-    found = float(qd.metrics.hellinger_distance(*ab)) ** 2
-    assert found == pytest.approx(theirs.hellinger_distance(a, b) ** 2, abs=1e-13)
-    found = float(np.exp(-qd.metrics.bhattacharyya_distance(*ab)))
-    assert found == pytest.approx(theirs.bhattacharyya_coefficient(a, b), abs=1e-13)
+    # The squared distance loses the digits of close distributions' overlap.
+    overlap = 1 - distance.euclidean(*np.sqrt(ab)) ** 2 / 2
+    found = float(np.exp(-bhattacharyya_distance(a, b)))
+    assert found == pytest.approx(overlap, abs=1e-13)
 
 
 @settings(max_examples=15)
@@ -125,7 +102,7 @@ def test_renyi_agrees_with_dit(ab, order):
     texts = [str(i) for i in range(ab[0].size)]
     a, b = (dit.Distribution(texts, x) for x in ab)
     expected = theirs.renyi_divergence(a, b, order) * LOG2
-    found = float(qd.metrics.renyi_divergence(*ab, order))
+    found = float(renyi_divergence(*ab, order))
     # dit's sum is near 1 for close distributions.
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
@@ -164,11 +141,16 @@ def in_50_digits(a, b) -> dict:
         exact = {
             qd.kl_divergence: kl(a, b),
             qd.jensen_shannon_divergence: (kl(a, m) + kl(b, m)) / 2,
-            qd.metrics.jeffreys_divergence: kl(a, b) + kl(b, a),
+            jeffreys_divergence: kl(a, b) + kl(b, a),
             RENYI[0]: -2 * overlap.ln(),
             RENYI[1]: sum(x**3 / y**2 for x, y in zip(a, b, strict=True)).ln() / 2,
-            qd.metrics.hellinger_distance: (1 - overlap).sqrt(),
-            qd.metrics.bhattacharyya_distance: -overlap.ln(),
+            hellinger_distance: (1 - overlap).sqrt(),
+            bhattacharyya_distance: -overlap.ln(),
+            frontier_integral: sum(
+                (x + y) / 2 - x * y * (x / y).ln() / (x - y)
+                for x, y in zip(a, b, strict=True)
+                if x != y
+            ),
         }
         return {divergence: float(value) for divergence, value in exact.items()}
 
@@ -176,7 +158,8 @@ def in_50_digits(a, b) -> dict:
 @given(close_pairs())
 def test_close_distributions_keep_their_digits(ab):
     for divergence, value in in_50_digits(*ab).items():
-        assert float(divergence(*ab)) == pytest.approx(value, rel=1e-9), divergence
+        rel = 1e-12 if divergence is frontier_integral else 1e-9
+        assert float(divergence(*ab)) == pytest.approx(value, rel=rel), divergence
 
 
 @pytest.mark.claim("N1.18")
@@ -195,51 +178,43 @@ def test_a_million_close_texts_keep_their_digits():
 # -- named edge cases ----------------------------------------------------------------
 
 
-@by_name
-@pytest.mark.parametrize("p", [np.ones(1), np.eye(3)[1], np.full(4, 0.25)], ids=str)
-def test_equal_distributions(divergence, p):
-    assert float(divergence(p, p)) == 0
+A, B, C = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75]), np.full(4, 0.25)
+FAR = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
 
 
-def test_disjoint_supports():
-    a, b = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
-    assert float(qd.kl_divergence(a, b)) == np.inf
-    assert float(qd.cross_entropy(a, b)) == np.inf
-    assert float(qd.metrics.bhattacharyya_distance(a, b)) == np.inf
-    assert float(qd.metrics.jeffreys_divergence(a, b)) == np.inf
-    assert [float(divergence(a, b)) for divergence in RENYI] == [np.inf, np.inf]
-    assert float(qd.metrics.total_variation(a, b)) == 1
-    assert float(qd.metrics.hellinger_distance(a, b)) == pytest.approx(1, rel=2 * EPS)
-    assert float(qd.jensen_shannon_divergence(a, b)) == pytest.approx(LOG2, rel=4 * EPS)
+@pytest.mark.parametrize(
+    ("divergence", "a", "b", "value"),
+    [
+        *((d, A, B, np.inf) for d in (qd.kl_divergence, qd.cross_entropy, *RENYI)),
+        *((d, A, B, np.inf) for d in (jeffreys_divergence, bhattacharyya_distance)),
+        *((d, A, B, 1) for d in (total_variation, hellinger_distance)),
+        (qd.jensen_shannon_divergence, A, B, LOG2),
+        (frontier_integral, A, B, 1),
+        # Zeros of the first cost nothing, those of the second below order 1.
+        *((d, A, C, LOG2) for d in (qd.kl_divergence, *RENYI)),
+        (qd.cross_entropy, A, C, 2 * LOG2),
+        *((d, C, A, np.inf) for d in (qd.kl_divergence, qd.cross_entropy, RENYI[1])),
+        *((d, *x, np.inf) for d in (jeffreys_divergence,) for x in ((A, C), (C, A))),
+        (RENYI[0], C, A, LOG2),
+        # a^r b^(1-r) is about 10^2700 here; its logarithm is not.
+        (renyi(10), *FAR, (10 * np.log(0.5) - 9 * np.log(1e-300)) / 9),
+    ],
+)
+def test_values_with_zeros(divergence, a, b, value):
+    assert float(divergence(a, b)) == pytest.approx(value, rel=8 * EPS)
 
 
-def test_zeros_of_the_first_cost_nothing():
-    a, b = np.array([1.0, 0.0]), np.array([0.25, 0.75])
-    assert float(qd.kl_divergence(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
-    assert float(qd.cross_entropy(a, b)) == pytest.approx(np.log(4), rel=4 * EPS)
-    assert float(qd.kl_divergence(b, a)) == np.inf
-    assert float(qd.metrics.jeffreys_divergence(a, b)) == np.inf
-    for order in (0.5, 3):
-        found = float(qd.metrics.renyi_divergence(a, b, order))
-        assert found == pytest.approx(np.log(4), rel=4 * EPS)
-    # Below order 1 a text that only the first has does no harm.
-    assert float(RENYI[0](b, a)) == pytest.approx(np.log(4), rel=4 * EPS)
-    assert float(RENYI[1](b, a)) == np.inf
+def test_bhattacharyya_on_nearly_disjoint_supports():
+    for share in (1e-24, 1e-6, 0.3):  # of b mixed into a, exactly the square overlap
+        found = float(bhattacharyya_distance((1 - share) * A + share * B, B))
+        assert found == pytest.approx(-np.log(share) / 2, rel=1e-10)
 
 
-def test_renyi_far_beyond_the_floats():
-    # a^r b^(1-r) is about 10^2700 here; its logarithm is not.
-    a, b = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
-    expected = (10 * np.log(0.5) - 9 * np.log(1e-300)) / 9
-    assert float(qd.metrics.renyi_divergence(a, b, 10)) == pytest.approx(
-        expected, rel=1e-14
-    )
-
-
-@pytest.mark.parametrize("order", [0, -1, np.inf, np.nan])
-def test_renyi_refuses_an_order_out_of_range(order):
-    with pytest.raises(ValueError, match="order must be positive and finite"):
-        qd.metrics.renyi_divergence(np.ones(1), np.ones(1), order)
+def test_renyi_refuses_an_order_out_of_range():
+    one = np.ones(1)
+    for order in (0, -1, np.inf, np.nan):
+        words = "order must be positive and finite"
+        refused((words, renyi_divergence, one, one, order))
 
 
 # -- inequalities --------------------------------------------------------------------
@@ -247,17 +222,18 @@ def test_renyi_refuses_an_order_out_of_range(order):
 SLACK = 1e-14  # rounding of sums of at most 64 terms, none above 1
 
 
-@given(pairs())
-def test_positive_unless_equal(ab):
+@given(pairs(), st.integers(0, 2**16))
+def test_positive_unless_equal_symmetric_and_less_where_texts_are_merged(ab, seed):
+    # Two groups, so that hypothesis compiles one shape.
+    group = np.random.default_rng(seed).integers(2, size=ab[0].size)
+    merged = [np.bincount(group, weights=x, minlength=2) for x in ab]
     for divergence in DIVERGENCES:
-        assert (float(divergence(*ab)) > 0) == (not np.array_equal(*ab))
-
-
-@given(pairs())
-def test_symmetry(ab):
-    a, b = ab
-    for divergence in SYMMETRIC:
-        assert float(divergence(a, b)) == pytest.approx(float(divergence(b, a)), 1e-13)
+        value = float(divergence(*ab))
+        assert divergence(ab[0], ab[0]) == 0
+        assert (value > 0) == (not np.array_equal(*ab)), divergence
+        assert float(divergence(*merged)) <= value + SLACK, divergence
+        if divergence in SYMMETRIC:
+            assert value == pytest.approx(float(divergence(*ab[::-1])), 1e-12, SLACK)
 
 
 @given(pairs())
@@ -267,9 +243,9 @@ def test_inequalities_between_them(ab):
         for divergence in (
             qd.kl_divergence,
             qd.jensen_shannon_divergence,
-            qd.metrics.total_variation,
-            qd.metrics.hellinger_distance,
-            qd.metrics.bhattacharyya_distance,
+            total_variation,
+            hellinger_distance,
+            bhattacharyya_distance,
             qd.cross_entropy,
         )
     )
@@ -290,76 +266,40 @@ def test_inequalities_between_them(ab):
 
 @given(pairs())
 def test_renyi_grows_with_its_order(ab):
-    values = [
-        float(qd.metrics.renyi_divergence(*ab, r)) for r in (0.2, 0.5, 1, 1.5, 3, 20)
-    ]
+    values = [float(renyi_divergence(*ab, r)) for r in (0.2, 0.5, 1, 1.5, 3, 20)]
     for lower, higher in pairwise(values):
         assert lower <= higher * (1 + 1e-12) + SLACK
-    bhattacharyya = float(qd.metrics.bhattacharyya_distance(*ab))
+    bhattacharyya = float(bhattacharyya_distance(*ab))
     assert values[1] == pytest.approx(2 * bhattacharyya, rel=1e-12, abs=SLACK)
-
-
-@given(pairs(), st.integers(0, 2**16))
-def test_data_processing(ab, seed):
-    # Texts are merged into two groups, so that hypothesis compiles one shape.
-    group = np.random.default_rng(seed).integers(2, size=ab[0].size)
-    merged = [np.bincount(group, weights=x, minlength=2) for x in ab]
-    for divergence in DIVERGENCES:
-        assert float(divergence(*merged)) <= float(divergence(*ab)) + SLACK
 
 
 # -- under JAX's transformations -----------------------------------------------------
 
 
 @by_name
-def test_jit_and_vmap_change_nothing(divergence):
+def test_compiled_in_batches_and_differentiated(divergence):
     a = np.stack([random_distribution(5, seed, 0.4) for seed in range(4)])
     b = np.stack([random_distribution(5, seed, 0.4) for seed in range(4, 8)])
-    expected = [float(divergence(x, y)) for x, y in zip(a, b, strict=True)]
-    found = jax.vmap(divergence)(a, b)
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-    np.testing.assert_allclose(jax.jit(divergence)(a[0], b[0]), expected[0], rtol=1e-14)
-
-
-@by_name
-def test_gradients_in_the_interior(divergence):
+    assert_compiles_and_batches(divergence, a, b)
     a, b, c = (random_distribution(5, s, 0.0) / 2 + 0.1 for s in (1, 2, 3))
-    towards, h = c - a, 1e-5
-    ahead, behind = (float(divergence(a + t * towards, b)) for t in (h, -h))
-    slope = jax.grad(divergence)(a, b) @ towards
-    # A central difference: error O(h^2), rounding EPS / h.
-    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-7, atol=1e-9)
+    assert_slope(lambda x: divergence(x, b), a, c - a)
+    assert_slope(lambda x: divergence(b, x), a, c - a)
 
 
 @by_name
 def test_gradients_vanish_at_equal_distributions(divergence):
     # Along directions of sum zero; where the derivative jumps, its middle is taken.
     p, towards = np.array([0.5, 0.3, 0.2, 0.0]), np.array([1.0, -2.0, 1.0, 0.0])
-    for argnums in (0, 1):
-        slope = jax.grad(divergence, argnums)(p, p) @ towards
-        np.testing.assert_allclose(slope, 0, atol=4 * EPS)
+    for slopes in jax.grad(divergence, (0, 1))(p, p):
+        np.testing.assert_allclose(slopes @ towards, 0, atol=1e-13)
 
 
 @pytest.mark.parametrize("divergence", [*DIVERGENCES, qd.cross_entropy])
-@pytest.mark.parametrize("argnums", [0, 1])
-def test_gradients_at_zeros_are_finite(divergence, argnums):
-    zero_in_both = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])
-    zero_in_first = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
-    for a, b in (zero_in_both, zero_in_first):
-        assert np.isfinite(jax.grad(divergence, argnums)(a, b)).all()
-
-
-def test_bhattacharyya_on_disjoint_and_on_nearly_disjoint_supports():
-    rng = np.random.default_rng(14)
-    for _ in range(30):
-        a, b = np.zeros(9), np.zeros(9)
-        a[:4], b[4:] = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(5))
-        assert qd.metrics.bhattacharyya_distance(a, b) == np.inf
-        # A share e of b mixed into a: the coefficient is exactly sqrt(e).
-        for share in (1e-24, 1e-6, 0.3):
-            mixed = (1 - share) * a + share * b
-            found = float(qd.metrics.bhattacharyya_distance(mixed, b))
-            assert found == pytest.approx(-np.log(share) / 2, rel=1e-10)
+def test_gradients_at_zeros_are_finite(divergence):
+    a, both = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])
+    for b in (both, np.array([0.25, 0.25, 0.5])):
+        for slopes in jax.grad(divergence, (0, 1))(a, b):
+            assert np.isfinite(slopes).all()
 
 
 # -- which divergences are sums ----------------------------------------------------
@@ -373,13 +313,13 @@ SUMS = qd.kl_divergence, qd.cnd
 F_DIVERGENCES = (
     qd.kl_divergence,
     qd.jensen_shannon_divergence,
-    qd.metrics.total_variation,
+    total_variation,
     frontier_integral,
 )
 
 
 @pytest.mark.claim("N16.21")
-@pytest.mark.parametrize("d", [*SUMS, qd.metrics.total_variation, frontier_integral])
+@pytest.mark.parametrize("d", [*SUMS, total_variation, frontier_integral])
 def test_three_points_of_a_sum_differ_by_a_linear_term(d):
     """The three-point law D(a; p) + D(p; r) - D(a; r) is linear in a, or is not."""
     rng = np.random.default_rng(3)
@@ -409,7 +349,7 @@ def test_of_f_divergences_only_total_variation_is_in_proportion(d):
     for q, p in interior(rng, 5, (5, 2)):
         half, all_of_it = float(d((q + p) / 2, p)), float(d(q, p))
         proportional = abs(2 * half - all_of_it) <= 1e-14
-        assert proportional == (d is qd.metrics.total_variation)
+        assert proportional == (d is total_variation)
 
 
 @pytest.mark.claim("N16.24")
@@ -487,17 +427,15 @@ def test_a_dropped_text_in_closed_form(eps):
     q = np.array([0, 1 / 4, 3 / 4])
     s = np.log1p(-eps)
     for found, value in (
-        (qd.metrics.total_variation(q, p), eps),
-        (qd.metrics.hellinger_distance(q, p) ** 2, -np.expm1(s / 2)),
-        (qd.metrics.bhattacharyya_distance(q, p), -s / 2),
+        (total_variation(q, p), eps),
+        (hellinger_distance(q, p) ** 2, -np.expm1(s / 2)),
+        (bhattacharyya_distance(q, p), -s / 2),
         (qd.kl_divergence(q, p), -s),
-        (qd.metrics.renyi_divergence(q, p, 3), -s),
-        (qd.metrics.renyi_divergence(p, q, 0.5), -s),
+        (renyi_divergence(q, p, 3), -s),
+        (renyi_divergence(p, q, 0.5), -s),
     ):
         # 1 - eps has a rounding error of 1e-16.
         assert float(found) == pytest.approx(value, rel=1e-12, abs=1e-15)
     integral = 1 + (1 - eps) / eps * s
-    assert float(qd.metrics.frontier_integral(q, p)) == pytest.approx(
-        integral, abs=1e-7
-    )
-    assert qd.cross_entropy(p, q) == qd.metrics.jeffreys_divergence(p, q) == np.inf
+    assert float(frontier_integral(q, p)) == pytest.approx(integral, abs=1e-7)
+    assert qd.cross_entropy(p, q) == jeffreys_divergence(p, q) == np.inf

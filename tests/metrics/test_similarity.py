@@ -1,29 +1,37 @@
-"""BLEU of each text by each: symmetric, an inner product at the end orders only."""
+"""Similarities of two texts by counting and recursion, Vendi by eigenvalues."""
 
 from collections import Counter
 from itertools import pairwise, product
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import fmpz_mat
-from nltk.translate.bleu_score import sentence_bleu
+from refusals import refused
+from scipy.linalg import logm
 
 import qdtheory as qd
-from qdtheory.metrics.similarity import bleu_kernel
+from qdtheory.metrics.similarity import (
+    bleu_kernel,
+    density_matrix,
+    features_of,
+    matrix_log,
+    von_neumann_entropy,
+)
 from qdtheory.theory.kernel_criterion import kernel_criterion
 
 
 def test_bleu_of_several_lengths_is_no_kernel(as_a_user):
     # The brevity penalty sees who is the candidate.
     space = qd.TextSpace(2, (1, 2))
-    with pytest.raises(ValueError, match="for texts of one length, got"):
-        bleu_kernel(space, 1)
     pair = qd.BleuPair(space, 1, 1, 1)
     kernel = np.stack([pair.text_quality(e) for e in np.eye(6)], axis=1)
-    with pytest.raises(ValueError, match="must be symmetric"):
-        qd.KernelPair(kernel)
-    with pytest.raises(ValueError, match="texts of one length"):
-        qd.metrics.ngram_kernel(space, 1)
+    refused(
+        ("for texts of one length, got", bleu_kernel, space, 1),
+        ("must be symmetric", qd.KernelPair, kernel),
+        ("texts of one length", qd.metrics.ngram_kernel, space, 1),
+    )
 
 
 def counted_kernel(texts, order):
@@ -123,7 +131,7 @@ def test_the_smallest_spaces_where_subsequences_and_edits_fail(size, lcs, edits)
 
 def periodic(word, length, starts):
     """Texts of a length that start at some positions of a periodic sequence."""
-    return [[*(word * length)[s : s + length]] for s in starts]
+    return [(word * length)[s : s + length] for s in starts]
 
 
 @pytest.mark.claim("N25.23")
@@ -144,7 +152,7 @@ def test_two_sequences_without_common_ngrams_give_two_negative_directions(
     starts = (0, period // 2, period, period + period // 2)
     length = order + period - 1
     texts = [text for word in words for text in periodic(word, length, starts)]
-    kernel = referee_kernel(texts, order)
+    kernel = counted_kernel(texts, order)
     d = np.array([1, -1, 1, -1])
     assert (kernel[:4, 4:] == 0).all()
     for block in (kernel[:4, :4], kernel[4:, 4:]):
@@ -160,17 +168,11 @@ def test_six_texts_have_two_negative_directions(order, length):
     run = length - order + 1
     texts = ["0" * i + "1" * run + "0" * (order - 1 - i) for i in range(3)]
     images = ["".join("10"[int(c)] for c in text) for text in texts]
-    kernel = referee_kernel([[*text] for text in texts + images], order)
+    kernel = counted_kernel(texts + images, order)
     assert not np.diag(kernel[:3, 3:]).any()
-    for v in (
-        [1, -1, 0],
-        [1, 0, -1],
-        [0, 1, -1],
-        [2, -1, -1],
-        [-1, 2, -1],
-        [3, -2, -1],
-    ):
-        assert np.tile(v, 2) @ kernel @ np.tile(v, 2) < -1e-3
+    # Negative definite on the plane that (1, -1, 0) and (0, 1, -1), twice each, span.
+    plane = np.tile([[1, -1, 0], [0, 1, -1]], 2)
+    assert np.linalg.eigvalsh(plane @ kernel @ plane.T).max() < -1e-3
     found = kernel_criterion(kernel)
     assert found.num_negative >= 2
     assert found.all_dominated
@@ -202,7 +204,7 @@ def test_four_texts_beat_some_p_whatever_the_order(order, length):
     start = period - order + 1 if period >= order else period // 2
     starts = (0, start, period, period + start)
     texts = periodic("0" * period + "1" * period, length, starts)
-    kernel = counted_kernel(["".join(t) for t in texts], order)
+    kernel = counted_kernel(texts, order)
     found = kernel_criterion(kernel)
     assert found.num_negative == 1
     assert not found.compatible
@@ -210,21 +212,94 @@ def test_four_texts_beat_some_p_whatever_the_order(order, length):
     assert min((q - p) @ kernel @ p, (p - q) @ kernel @ (p + q)) > 1e-6
 
 
-def referee_kernel(texts, order):
-    """BLEU of each text with each by NLTK, which warns of what is 0."""
-    weights = [1 / order] * order
-    return np.array(
-        [
-            [
-                sentence_bleu([b], a, weights) if shares(a, b, order) else 0
-                for b in texts
-            ]
-            for a in texts
-        ]
+# -- Vendi ----------------------------------------------------------------------------
+
+
+def cosine_kernel(seed, size, rank):
+    x = np.random.default_rng(seed).normal(size=(size, rank))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return x @ x.T
+
+
+KERNELS = [cosine_kernel(0, 7, 3), cosine_kernel(1, 6, 9), np.eye(5), np.ones((4, 4))]
+
+
+def weights(seed, size):
+    return np.random.default_rng(seed).dirichlet(np.ones(size))
+
+
+@pytest.mark.claim("N25.8")
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("order", [0.5, 1, 2, 3.5, np.inf])
+def test_equals_the_entropy_of_the_weighted_kernel(kernel, order):
+    # Friedman and Dieng take the N by N matrix with entries K_ij root(q_i q_j).
+    q = weights(0, len(kernel))
+    values = np.linalg.eigvalsh(np.sqrt(q)[:, None] * kernel * np.sqrt(q))
+    values = values[values > 1e-13]
+    if order == 1:
+        expected = np.exp(-values @ np.log(values))
+    elif order == np.inf:
+        expected = 1 / values.max()
+    else:
+        expected = (values**order).sum() ** (1 / (1 - order))
+    assert qd.metrics.vendi_score(q, kernel, order) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.claim("N25.10")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_relative_entropy_equals_scipys_logarithms(kernel):
+    features = features_of(kernel)
+    q, p = weights(2, len(kernel)), weights(3, len(kernel))
+    model, real = (np.asarray(density_matrix(x, features)) for x in (q, p))
+    expected = np.trace(model @ (logm(model) - logm(real)))
+    found = float(qd.metrics.quantum_relative_entropy(q, p, kernel))
+    assert found == pytest.approx(float(expected), abs=1e-10)
+    assert found >= -1e-14
+    if (kernel == np.eye(len(kernel))).all():
+        assert found == pytest.approx(float(qd.kl_divergence(q, p)), abs=1e-13)
+
+
+@pytest.mark.parametrize("rho", [np.eye(3) / 3, np.diag([0.5, 0.3, 0.2])])
+def test_derivatives_equal_differences_even_of_repeated_eigenvalues(rho):
+    step = np.array([[1.0, 0.5, 0], [0.5, -0.7, 0.2], [0, 0.2, -0.3]])
+
+    def along(t):
+        return von_neumann_entropy(jnp.asarray(rho) + t * step)
+
+    t = 1e-4
+    slope = (along(t) - along(-t)) / (2 * t)
+    bend = (along(t) - 2 * along(0.0) + along(-t)) / t**2
+    assert jax.grad(along)(0.0) == pytest.approx(float(slope), abs=1e-6)
+    assert jax.grad(jax.grad(along))(0.0) == pytest.approx(float(bend), rel=1e-5)
+    np.testing.assert_allclose(matrix_log(jnp.asarray(rho)), logm(rho), atol=1e-12)
+
+
+def test_a_model_without_some_texts_has_finite_entropy():
+    q = np.array([0.5, 0.5, 0, 0, 0])
+    assert float(qd.metrics.vendi_score(q, np.eye(5))) == pytest.approx(2, abs=1e-12)
+
+
+@pytest.mark.claim("N25.8")
+def test_a_large_sample_comes_close():
+    kernel, q = KERNELS[0], weights(4, 7)
+    features = features_of(kernel)
+    drawn = np.random.default_rng(5).choice(7, p=q, size=50_000)
+    for order in (1, 2):
+        found = qd.text.vendi_score(features[drawn], order)
+        assert found == pytest.approx(
+            float(qd.metrics.vendi_score(q, kernel, order)), rel=0.01
+        )
+
+
+def test_bad_kernels_are_refused(as_a_user):
+    def vendi(kernel, order=1):
+        return qd.metrics.vendi_score([0.5, 0.5], np.array(kernel), order)
+
+    refused(
+        ("square matrix", vendi, np.ones((2, 3))),
+        ("symmetric", vendi, [[1, 0.5], [0.2, 1]]),
+        ("finite, got nan at [0, 1]", vendi, [[1, np.nan], [np.nan, 1]]),
+        ("1 on the diagonal", vendi, 2 * np.eye(2)),
+        ("positive semidefinite", vendi, [[1, 2.0], [2, 1]]),
+        ("order must be positive", vendi, np.eye(2), 0),
     )
-
-
-def shares(a, b, n):
-    """Do two texts have a common n-gram?"""
-    one, other = ({tuple(t[i : i + n]) for i in range(len(t) - n + 1)} for t in (a, b))
-    return not one.isdisjoint(other)

@@ -1,24 +1,20 @@
-"""Metrics since 2020: against all sequences of draws, cuts by hand, eigenvalues."""
+"""Metrics since 2020: against all sequences of draws, and cuts by hand."""
 
 from itertools import product
 from math import ceil, log2
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.linalg import logm
+from referees.enumerated_batches import batches
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.metrics.since_2020 import (
     chance_seen,
     compression_table,
-    density_matrix,
-    features_of,
     lz78_bits,
     lz78_phrases,
-    matrix_log,
-    von_neumann_entropy,
 )
 
 # -- k draws -------------------------------------------------------------------------
@@ -29,8 +25,8 @@ UTILITIES = np.array([1.0, 4.0, 10.0, 2.0])
 
 def mean_over_draws(q, k, value):
     """The exact mean of a function of k independent draws."""
-    draws = product(range(q.size), repeat=k)
-    return sum(q[list(d)].prod() * value(d) for d in draws)
+    draws, chances = batches(q, k)
+    return chances @ [value(d) for d in draws.tolist()]
 
 
 @pytest.mark.claim("N25.1")
@@ -45,7 +41,7 @@ def reading(draws, patience):
     """What NoveltyBench's reader gets of a sequence of answers."""
     weights = patience ** np.arange(len(draws))
     new = [d not in draws[:i] for i, d in enumerate(draws)]
-    return weights @ (UTILITIES[list(draws)] * new) / weights.sum()
+    return weights @ (UTILITIES[draws] * new) / weights.sum()
 
 
 @pytest.mark.claim("N25.5")
@@ -105,11 +101,12 @@ def test_phrases_are_those_of_the_definition():
 def test_the_expectation_is_the_mean_over_all_samples(num_texts):
     space = qd.TextSpace(2, 2)
     q = np.array([0.1, 0.2, 0.3, 0.4])
-    expected = 0.0
-    for sample in product(range(4), repeat=num_texts):
-        tokens = space.tokens[list(sample)].ravel().tolist()
-        ratio = len(tokens) / lz78_bits(len(cut(tokens)), 2)
-        expected += q[list(sample)].prod() * ratio
+
+    def ratio(sample):
+        tokens = space.tokens[sample].ravel().tolist()
+        return len(tokens) / lz78_bits(len(cut(tokens)), 2)
+
+    expected = mean_over_draws(q, num_texts, ratio)
     found = qd.metrics.expected_compression(space, q, num_texts)
     assert found == pytest.approx(expected, abs=1e-13)
 
@@ -123,118 +120,17 @@ def test_a_long_sample_needs_about_its_entropy_rate():
     assert rate < bits < 1.35 * rate
 
 
-# -- similarity ----------------------------------------------------------------------
-
-
-def cosine_kernel(seed, size, rank):
-    x = np.random.default_rng(seed).normal(size=(size, rank))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return x @ x.T
-
-
-KERNELS = [cosine_kernel(0, 7, 3), cosine_kernel(1, 6, 9), np.eye(5), np.ones((4, 4))]
-
-
-def weights(seed, size):
-    return np.random.default_rng(seed).dirichlet(np.ones(size))
-
-
-@pytest.mark.claim("N25.8")
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("order", [0.5, 1, 2, 3.5, np.inf])
-def test_equals_the_entropy_of_the_weighted_kernel(kernel, order):
-    # Friedman and Dieng take the N by N matrix with entries K_ij root(q_i q_j).
-    q = weights(0, len(kernel))
-    values = np.linalg.eigvalsh(np.sqrt(q)[:, None] * kernel * np.sqrt(q))
-    values = values[values > 1e-13]
-    if order == 1:
-        expected = np.exp(-values @ np.log(values))
-    elif order == np.inf:
-        expected = 1 / values.max()
-    else:
-        expected = (values**order).sum() ** (1 / (1 - order))
-    assert qd.metrics.vendi_score(q, kernel, order) == pytest.approx(expected, rel=1e-9)
-
-
-def test_order_2_is_the_mean_squared_similarity():
-    kernel, q = KERNELS[0], weights(1, 7)
-    assert 1 / qd.metrics.vendi_score(q, kernel, 2) == pytest.approx(q @ kernel**2 @ q)
-
-
-@pytest.mark.claim("N25.10")
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_relative_entropy_equals_scipys_logarithms(kernel):
-    features = features_of(kernel)
-    q, p = weights(2, len(kernel)), weights(3, len(kernel))
-    model, real = (np.asarray(density_matrix(x, features)) for x in (q, p))
-    expected = np.trace(model @ (logm(model) - logm(real)))
-    found = float(qd.metrics.quantum_relative_entropy(q, p, kernel))
-    assert found == pytest.approx(float(expected), abs=1e-10)
-    assert found >= -1e-14
-    if (kernel == np.eye(len(kernel))).all():
-        assert found == pytest.approx(float(qd.kl_divergence(q, p)), abs=1e-13)
-
-
-@pytest.mark.parametrize("rho", [np.eye(3) / 3, np.diag([0.5, 0.3, 0.2])])
-def test_derivatives_equal_differences_even_of_repeated_eigenvalues(rho):
-    step = np.array([[1.0, 0.5, 0], [0.5, -0.7, 0.2], [0, 0.2, -0.3]])
-
-    def along(t):
-        return von_neumann_entropy(jnp.asarray(rho) + t * step)
-
-    t = 1e-4
-    slope = (along(t) - along(-t)) / (2 * t)
-    bend = (along(t) - 2 * along(0.0) + along(-t)) / t**2
-    assert jax.grad(along)(0.0) == pytest.approx(float(slope), abs=1e-6)
-    assert jax.grad(jax.grad(along))(0.0) == pytest.approx(float(bend), rel=1e-5)
-    np.testing.assert_allclose(matrix_log(jnp.asarray(rho)), logm(rho), atol=1e-12)
-
-
-def test_a_model_without_some_texts_has_finite_entropy():
-    q = np.array([0.5, 0.5, 0, 0, 0])
-    assert float(qd.metrics.vendi_score(q, np.eye(5))) == pytest.approx(2, abs=1e-12)
-
-
-@pytest.mark.claim("N25.8")
-def test_a_large_sample_comes_close():
-    kernel, q = KERNELS[0], weights(4, 7)
-    features = features_of(kernel)
-    drawn = np.random.default_rng(5).choice(7, p=q, size=50_000)
-    for order in (1, 2):
-        found = qd.text.vendi_score(features[drawn], order)
-        assert found == pytest.approx(
-            float(qd.metrics.vendi_score(q, kernel, order)), rel=0.01
-        )
-
-
 # -- bad input -----------------------------------------------------------------------
 
 
-def vendi(kernel, order=1):
-    return qd.metrics.vendi_score([0.5, 0.5], np.array(kernel), order)
-
-
-REFUSED = [
-    (lambda: qd.metrics.distinct_k(Q, 0), "k must be at least 1"),
-    (lambda: qd.metrics.distinct_k(2 * Q, 2), "must sum to 1"),
-    (lambda: qd.metrics.utility_k(Q, [1.0], 2), "utilities must have 4 entries"),
-    (
-        lambda: qd.metrics.utility_k(Q, UTILITIES, 2, 1.5),
-        "patience must lie in",
-    ),
-    (lambda: qd.metrics.pass_at_k([1.5], 2), "between 0 and 1"),
-    (lambda: qd.metrics.pass_at_k([0.5], 0), "k must be at least 1"),
-    (lambda: compression_table(qd.TextSpace(4, 3), 4), "too many to compress"),
-    (lambda: vendi(np.ones((2, 3))), "square matrix"),
-    (lambda: vendi([[1, 0.5], [0.2, 1]]), "symmetric"),
-    (lambda: vendi(2 * np.eye(2)), "1 on the diagonal"),
-    (lambda: vendi([[1, 2.0], [2, 1]]), "positive semidefinite"),
-    (lambda: vendi(np.eye(2), 0), "order must be positive"),
-]
-
-
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("call", "words"), REFUSED)
-def test_bad_input_is_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
+def test_bad_input_is_refused(as_a_user):
+    distinct, utility = qd.metrics.distinct_k, qd.metrics.utility_k
+    refused(
+        ("k must be at least 1", distinct, Q, 0),
+        ("must sum to 1", distinct, 2 * Q, 2),
+        ("utilities must have 4 entries", utility, Q, [1.0], 2),
+        ("patience must lie in", utility, Q, UTILITIES, 2, 1.5),
+        ("successes must lie in [0, 1], got [1.5]", qd.metrics.pass_at_k, [1.5], 2),
+        ("k must be at least 1", qd.metrics.pass_at_k, [0.5], 0),
+        ("too many to compress", compression_table, qd.TextSpace(4, 3), 4),
+    )

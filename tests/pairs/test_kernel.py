@@ -1,9 +1,10 @@
-"""Kernel pairs against BLEU, n-grams and the squared mean discrepancy."""
+"""Pairs of a similarity, against BLEU, n-grams and what their divergences must be."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.metrics.similarity import bleu_kernel
@@ -48,11 +49,9 @@ def test_equals_coverage_and_repetition_of_ngrams():
         np.testing.assert_allclose(kernel.diversity(q), ngrams.diversity(q))
 
 
-def test_is_an_argument_of_compiled_code():
+def test_kernels_are_differentiated_and_batched():
     pair = qd.KernelPair(np.eye(3))
     q = np.array([0.5, 0.5, 0.0])
-    slope = jax.jit(lambda pair, q: jax.grad(pair.diversity)(q))
-    np.testing.assert_allclose(slope(pair, q), -2 * q)
     by_kernel = jax.jit(jax.grad(lambda pair, q: pair.diversity(q)))(pair, q)
     np.testing.assert_allclose(by_kernel.kernel, -np.outer(q, q))
     many = jax.vmap(lambda k: qd.KernelPair(k).diversity(q))(
@@ -61,29 +60,97 @@ def test_is_an_argument_of_compiled_code():
     np.testing.assert_allclose(many, [-0.5, -1])
 
 
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(
-    ("kernel", "error", "message"),
-    [
-        ([[1.0]], TypeError, "float64, got a list"),
-        (np.eye(2, dtype=int), TypeError, "float64, got dtype int64"),
-        (np.ones((2, 3)), ValueError, r"square matrix .* got shape \(2, 3\)"),
-        (np.ones(4), ValueError, r"got shape \(4,\)"),
-        (np.ones((0, 0)), ValueError, r"got shape \(0, 0\)"),
-        (np.diag([1.0, np.nan]), ValueError, r"finite, got nan at \[1, 1\]"),
-        (np.array([[1, 0.5], [0.4, 1]]), ValueError, r"symmetric, got 0.5 at \[0, 1\]"),
-    ],
-)
-def test_bad_kernels(kernel, error, message):
-    with pytest.raises(error, match=message):
-        qd.KernelPair(kernel)
+def test_bad_kernels(as_a_user):
+    pair = qd.KernelPair
+    refused(
+        ("float64, got a list", pair, [[1.0]]),
+        ("float64, got dtype int64", pair, np.eye(2, dtype=int)),
+        error=TypeError,
+    )
+    refused(
+        ("square matrix with a row and a column", pair, np.ones((2, 3))),
+        ("got shape (4,)", pair, np.ones(4)),
+        ("got shape (0, 0)", pair, np.ones((0, 0))),
+        ("finite, got nan at [1, 1]", pair, np.diag([1.0, np.nan])),
+        ("symmetric, got 0.5 at [0, 1]", pair, np.array([[1, 0.5], [0.4, 1]])),
+    )
 
 
 def test_bad_distributions(as_a_user):
     pair, p = qd.KernelPair(np.eye(2)), np.array([0.5, 0.5])
-    with pytest.raises(ValueError, match="q must have 2 entries, got 3"):
-        pair.quality(np.full(3, 1 / 3), p)
-    with pytest.raises(ValueError, match="p must sum to 1"):
-        pair.text_quality(p / 2)
-    with pytest.raises(ValueError, match="q must be nonnegative"):
-        pair.diversity(np.array([1.5, -0.5]))
+    refused(
+        ("q must have 2 entries, got 3", pair.quality, np.full(3, 1 / 3), p),
+        ("p must sum to 1", pair.text_quality, p / 2),
+        ("q must be nonnegative", pair.diversity, np.array([1.5, -0.5])),
+    )
+
+
+# -- Vendi --------------------------------------------------------------------------
+
+KERNEL = qd.metrics.lcs_kernel(qd.TextSpace(2, 3))  # positive semidefinite
+PAIR = qd.VendiPair(KERNEL)
+
+
+def models(seed, number):
+    return np.random.default_rng(seed).dirichlet(np.ones(8), number)
+
+
+@pytest.mark.claim("N25.9")
+def test_the_quality_is_minus_the_gradient_of_the_diversity():
+    for p in models(0, 5):
+        scores = np.asarray(PAIR.text_quality(p))
+        slope = np.asarray(jax.grad(PAIR.diversity)(p))
+        apart = scores + slope
+        np.testing.assert_allclose(apart, apart.mean(), atol=1e-10)
+        fitted = qd.compatible_quality(PAIR.diversity).text_quality(p)
+        np.testing.assert_allclose(
+            scores - scores.mean(), fitted - fitted.mean(), atol=1e-10
+        )
+
+
+@pytest.mark.claim("N25.10")
+def test_the_divergence_is_the_quantum_relative_entropy():
+    p, *others = models(1, 6)
+    for q in others:
+        gap = PAIR.quality(p, p) + PAIR.diversity(p)
+        gap -= PAIR.quality(q, p) + PAIR.diversity(q)
+        expected = qd.metrics.quantum_relative_entropy(q, p, KERNEL)
+        assert float(gap) == pytest.approx(float(expected), abs=1e-10)
+        bregman = qd.theory.bregman_divergence(PAIR.diversity, q, p)
+        assert float(gap) == pytest.approx(float(bregman), abs=1e-10)
+
+
+@pytest.mark.claim("N25.9")
+def test_the_verdict_and_no_model_among_many_that_beats_p():
+    verdict = qd.check_compatibility(PAIR)
+    assert verdict.compatible is True
+    assert (verdict.w0, verdict.alpha) == (-1, 0.5)
+    p, *others = models(2, 300)
+    for q in others:
+        gain = float(PAIR.quality(q, p) - PAIR.quality(p, p))
+        rise = float(PAIR.diversity(q) - PAIR.diversity(p))
+        assert gain + rise <= 1e-12
+
+
+def test_with_the_identity_it_is_ll_se():
+    pair, (p, q) = qd.VendiPair(np.eye(8)), models(3, 2)
+    assert float(pair.quality(q, p)) == pytest.approx(float(qd.LL_SE.quality(q, p)))
+    assert float(pair.diversity(q)) == pytest.approx(float(qd.LL_SE.diversity(q)))
+
+
+def test_the_discrepancy_of_a_compatible_pair_is_0():
+    assert qd.VendiPair(KERNEL) == PAIR
+    assert hash(PAIR) == hash(qd.VendiPair(KERNEL))
+    found = qd.quality_discrepancy(PAIR, models(4, 1)[0])
+    assert 0 <= found.qdisc <= found.upper_bound < 1e-9
+
+
+def test_a_gain_where_the_best_texts_are_alike():
+    """The density matrix of the modes is singular, and so is its slope's formula."""
+    kernel = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    scores, p = np.array([1.0, 1.0, 0.0]), np.array([0.2, 0.1, 0.7])
+    pair = qd.ConcavePair(lambda p: scores, qd.VendiPair(kernel).diversity)
+    found = qd.quality_discrepancy(pair, p)
+    # Vendi depends on the mass of the third text alone, and is even around 1/2.
+    assert found.qdisc == pytest.approx(0.4, abs=1e-9)
+    assert found.status == "certified"

@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from models import assert_compiles_and_batches, assert_frequencies
 
 import qdtheory as qd
 from qdtheory.world.distributions import check_distribution
@@ -69,12 +70,6 @@ def test_normalize_agrees_with_fractions(size, seed, scale):
 
 
 @given(distributions)
-def test_temper_1_changes_nothing(p):
-    # exp(log p) loses |log p| units in the last place, |log p| < 745.
-    np.testing.assert_allclose(qd.temper(p, 1.0), p, rtol=745 * EPS)
-
-
-@given(distributions)
 def test_temper_0_is_uniform_on_the_support(p):
     support = p > 0
     np.testing.assert_allclose(qd.temper(p, 0.0), support / support.sum(), rtol=EPS)
@@ -89,7 +84,7 @@ def test_a_large_power_is_uniform_on_the_modes(p):
     np.testing.assert_allclose(found, modes / modes.sum(), rtol=1e-12, atol=1e-300)
 
 
-@given(distributions, st.sampled_from([2, 3, 5]))
+@given(distributions, st.sampled_from([1, 2, 3, 5]))
 def test_temper_agrees_with_fractions(p, power):
     powers = [Fraction(x) ** power for x in p.tolist()]
     exact = [float(x / sum(powers)) for x in powers]
@@ -127,12 +122,8 @@ def test_results_are_distributions(p, beta):
 def test_entropy_agrees_with_scipy(p):
     expected = scipy.stats.entropy(p)
     assert float(qd.entropy(p)) == pytest.approx(expected, rel=1e-13, abs=1e-15)
-
-
-def test_entropy_of_point_mass_and_uniform():
-    assert float(qd.entropy(POINT)) == 0
-    assert float(qd.entropy(UNIFORM)) == pytest.approx(np.log(4), rel=EPS)
-    assert float(qd.entropy(np.ones(1))) == 0
+    if p.max() == 1:
+        assert qd.entropy(p) == 0
 
 
 @given(distributions)
@@ -154,16 +145,8 @@ def test_tempering_flattens(p):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_frequencies_agree_with_probabilities(size, seed):
     p = random_distribution(size, seed)
-    num_samples = 100_000
-    draws = np.asarray(qd.sample(jax.random.key(seed), p, num_samples))
-    counts = np.bincount(draws, minlength=size)
-    error = np.sqrt(num_samples * p * (1 - p))
-    # Where fewer than 10 are expected the normal law does not hold: pool those.
-    common = p * num_samples >= 10
-    assert (np.abs(counts - num_samples * p)[common] <= 4 * error[common]).all()
-    rare = num_samples * p[~common].sum()
-    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
-    assert counts[p == 0].sum() == 0
+    draws = qd.sample(jax.random.key(seed), p, 100_000)
+    assert_frequencies(np.asarray(draws), p)
 
 
 @pytest.mark.parametrize("zeros", [[0], [-1], [0, 1, -1], [1, 2]])
@@ -207,11 +190,8 @@ def test_fingerprint_sees_what_is_visible():
     ids=["normalize", "entropy", "temper", "mix", "sample"],
 )
 def test_jit_and_vmap_change_nothing(function):
-    batch = np.stack([POINT, UNIFORM, random_distribution(4, 0)])
-    one_by_one = np.stack([function(p) for p in batch])
-    np.testing.assert_allclose(jax.vmap(function)(batch), one_by_one, rtol=4 * EPS)
-    compiled = np.stack([jax.jit(function)(p) for p in batch])
-    np.testing.assert_allclose(compiled, one_by_one, rtol=4 * EPS)
+    batch = np.stack([random_distribution(4, 0), POINT, UNIFORM])
+    assert_compiles_and_batches(function, batch, rtol=4 * EPS)
 
 
 def test_gradients_agree_with_their_formulas():

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jax.flatten_util import ravel_pytree
+from models import assert_frequencies, assert_slope
+from refusals import refused
 from scipy.special import logsumexp
 
 import qdtheory as qd
@@ -155,21 +158,6 @@ def test_every_prefix_is_read_once(size, monkeypatch):
 # -- SeqGAN's parameter files --------------------------------------------------------
 
 
-def test_the_order_of_the_gates_matters():
-    arrays = seqgan_arrays(0)
-    space = qd.TextSpace(vocab_size=4, lengths=3)
-    p = qd.LSTMLanguageModel.from_arrays(arrays).probabilities(space)
-    gates = [slice(1 + 3 * k, 4 + 3 * k) for k in range(4)]
-    for first, second in [(0, 1), (1, 2), (2, 3), (0, 3)]:
-        swapped = list(arrays)
-        swapped[gates[first]], swapped[gates[second]] = (
-            arrays[gates[second]],
-            arrays[gates[first]],
-        )
-        q = qd.LSTMLanguageModel.from_arrays(swapped).probabilities(space)
-        assert qd.metrics.total_variation(p, q) > 0.01
-
-
 def test_an_oracle_is_the_random_model_of_its_seed():
     space = qd.TextSpace(vocab_size=3, lengths=2)
     model = qd.LSTMLanguageModel.random(jax.random.key(5), 3, 8, 8, sigma=0.5)
@@ -190,25 +178,20 @@ def test_float32_files_are_widened():
     assert model.fingerprint != random_model(0, 4).fingerprint
 
 
-NAMES = ["embeddings"] + [
-    f"{part}_{gate}" for gate in ("input", "forget", "output", "cell") for part in "WUb"
-]
-
-
 @pytest.mark.parametrize("at", range(15))
-@pytest.mark.parametrize("fault", ["shape", "value"])
-def test_a_bad_array_is_named(at, fault):
-    arrays = seqgan_arrays(0)
-    name = [*NAMES, "W_logits", "b_logits"][at]
-    if fault == "value":
-        arrays[at].flat[0] = np.nan
-        message = f"{name} must be finite"
-    else:
-        arrays[at] = arrays[at][None]
-        message = rf"{name}.* must"
+def test_a_bad_array_is_named(at):
+    gates = product(("input", "forget", "output", "cell"), "WUb")
+    names = ["embeddings", *(f"{part}_{gate}" for gate, part in gates)]
+    name = [*names, "W_logits", "b_logits"][at]
     # The sizes are read from embeddings and U_input.
-    with pytest.raises(ValueError, match=message):
-        qd.LSTMLanguageModel.from_arrays(arrays)
+    shape = "and U_input must be matrices" if at in (0, 2) else "must have shape"
+    for words, change in (
+        (f"{name} must be finite", lambda x: np.full_like(x, np.nan)),
+        (f"{name} {shape}" if at != 2 else shape, lambda x: x[None]),
+    ):
+        arrays = seqgan_arrays(0)
+        arrays[at] = change(arrays[at])
+        refused((words, qd.LSTMLanguageModel.from_arrays, arrays))
 
 
 def test_random_draws_all_15_arrays_alike():
@@ -222,17 +205,6 @@ def test_random_draws_all_15_arrays_alike():
 
 
 # -- sampling ------------------------------------------------------------------------
-
-
-def assert_frequencies(draws, p):
-    """Within 4 standard errors; texts expected fewer than 10 times are pooled."""
-    counts = np.bincount(draws, minlength=p.size)
-    expected = draws.size * p
-    common = expected >= 10
-    error = np.sqrt(expected * (1 - p))
-    assert (np.abs(counts - expected)[common] <= 4 * error[common]).all()
-    rare = expected[~common].sum()
-    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
 
 
 @pytest.mark.claim("N1.4")
@@ -266,14 +238,6 @@ def test_a_fresh_draw_at_seqgan_size():
 
 
 # -- temperatures --------------------------------------------------------------------
-
-
-@given(sizes, seeds)
-def test_a_high_temperature_is_uniform(size, seed):
-    space = qd.TextSpace(*size)
-    p = random_model(seed, space.vocab_size).probabilities(space, temperature=1e9)
-    # Logits are below 100, so log-probabilities are off by at most 4 * 2e2 / 1e9.
-    np.testing.assert_allclose(p * space.num_texts, 1, atol=1e-6)
 
 
 @given(sizes, seeds)
@@ -391,42 +355,32 @@ def test_models_make_batches():
     over_temperatures = jax.vmap(entropy, (None, 0))
     found = jax.vmap(over_temperatures, (0, None))(keys, np.array([0.5, 2.0]))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    model, texts = random_model(0, 3), jnp.asarray(space.tokens)
+    compiled = jax.jit(lambda texts: model.log_probability(texts))(texts)
+    np.testing.assert_allclose(compiled, model.log_probability(texts), rtol=1e-12)
 
 
 def test_gradients_agree_with_a_difference():
     space = qd.TextSpace(vocab_size=3, lengths=3)
-    model, towards = random_model(0, 3), random_model(1, 3)
+    model, unravel = ravel_pytree(random_model(0, 3))
 
-    def entropy(model):
-        return qd.entropy(model.probabilities(space))
+    def entropy(parameters):
+        return qd.entropy(unravel(parameters).probabilities(space))
 
-    def moved(t):
-        return jax.tree.map(lambda a, b: a + t * b, model, towards)
-
-    gradient, h = jax.grad(entropy)(model), 1e-5
-    leaves = zip(jax.tree.leaves(gradient), jax.tree.leaves(towards), strict=True)
-    slope = sum(jnp.vdot(a, b) for a, b in leaves)
-    # A central difference: error O(h^2), rounding EPS / h.
-    difference = (entropy(moved(h)) - entropy(moved(-h))) / (2 * h)
-    np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-9)
+    towards = ravel_pytree(random_model(1, 3))[0]
+    assert_slope(entropy, model, towards, rtol=1e-6)
 
 
 def test_the_constructor_checks_shapes_and_the_end_token(as_a_user):
     model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 3, 2)
     leaves = jax.tree.leaves(model)
-    with pytest.raises(ValueError, match="end_token"):
-        qd.LSTMLanguageModel(*leaves, end_token=0)
-    with pytest.raises(ValueError, match="shapes"):
-        qd.LSTMLanguageModel(*leaves[:4], leaves[4][:, :3], leaves[5])
+    narrow = [*leaves[:4], leaves[4][:, :3], leaves[5]]
+    refused(
+        ("end_token", qd.LSTMLanguageModel, *leaves, 0),
+        ("shapes", qd.LSTMLanguageModel, *narrow),
+    )
     with pytest.raises(TypeError, match="integers"):
         model.log_probability(np.zeros((2, 3)))
-
-
-def test_log_probability_under_jit():
-    model = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 3, 2)
-    tokens = jnp.array([[0, 1, 2], [3, 3, 0]])
-    compiled = jax.jit(lambda t: model.log_probability(t))(tokens)
-    np.testing.assert_allclose(compiled, model.log_probability(tokens), rtol=1e-12)
 
 
 # -- SeqGAN's sizes ------------------------------------------------------------------

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import oracle, random_distribution
+from models import (
+    assert_compiles_and_batches,
+    assert_slope,
+    oracle,
+    random_distribution,
+)
+from refusals import refused
 from scripts import column_of
 
 import qdtheory as qd
@@ -69,8 +75,9 @@ def by_dictionaries(space, q, order, alpha=0.0):
 @pytest.mark.parametrize("name", SPACES)
 def test_projection_agrees_with_counting(name, order, alpha):
     space = SPACES[name]
-    for zeros in (0.0, 0.6):  # with zeros some contexts are never continued
-        q = random_distribution(space.num_texts, order, zeros)
+    # With zeros some contexts are never continued; counts are weights too.
+    for zeros, total in ((0.0, 1), (0.6, 1), (0.3, 30)):
+        q = total * random_distribution(space.num_texts, order, zeros)
         found = project(space, q, order, alpha)
         expected = by_dictionaries(space, q, order, alpha)
         np.testing.assert_allclose(found, expected, rtol=50 * EPS, atol=1e-300)
@@ -104,64 +111,30 @@ def test_projection_is_the_closest_markov_model(name, seed, zeros):
     assert sorted(distances, reverse=True) == pytest.approx(distances, abs=1e-14)
 
 
-def test_models_of_independent_tokens_are_recovered():
-    space = SPACES["3^3"]
-    token = np.array([0.5, 0.3, 0.2])
-    q = token[space.tokens].prod(axis=1)
-    np.testing.assert_allclose(
-        qd.world.markov_projection(space, q, 0), q, rtol=50 * EPS
-    )
-
-
-def test_alpha_is_in_the_units_of_the_weights():
-    # 30 texts, of which 20 begin with token 0; add one to each of two tokens.
-    space = qd.TextSpace(2, 1)
-    counts = np.array([20.0, 10.0])
-    found = qd.world.markov_projection(space, counts, 0, alpha=1.0)
-    np.testing.assert_allclose(found, [21 / 32, 11 / 32], rtol=4 * EPS)
-    same = qd.world.markov_projection(space, counts / 30, 0, alpha=1 / 30)
-    np.testing.assert_allclose(same, found, rtol=4 * EPS)
-    # Ends and two tokens are three outcomes after the first token.
-    space = qd.TextSpace(2, (1, 2))
-    q = np.array([1.0, 0, 0, 0, 0, 0])
-    ends = float(qd.world.markov_projection(space, q, 1, alpha=1.0)[:1].sum())
-    assert ends == pytest.approx(2 / 3 * 2 / 4, rel=4 * EPS)
-    heavy = qd.world.markov_projection(SPACES["3^3"], np.eye(27)[0], 1, alpha=1e12)
-    np.testing.assert_allclose(heavy, 1 / 27, rtol=1e-10)
-
-
 @pytest.mark.parametrize("name", ["3^3", "lengths 1 to 3"])
 def test_derivatives_and_batches(name):
     space = SPACES[name]
     batch = np.stack([random_distribution(space.num_texts, s, 0) for s in range(3)])
-    each = [project(space, q, 1, 0.1) for q in batch]
-    together = jax.vmap(lambda q: project(space, q, 1, 0.1))(batch)
-    np.testing.assert_allclose(together, each, rtol=20 * EPS)
+    assert_compiles_and_batches(lambda q: project(space, q, 1, 0.1), batch)
 
     def forward(q):
         return qd.cross_entropy(batch[0], project(space, q, 1))
 
-    q, towards = batch[1], batch[2] - batch[1]
-    slope = jax.grad(forward)(jnp.asarray(q)) @ towards
-    ahead, behind = (float(forward(q + t * towards)) for t in (1e-5, -1e-5))
-    # A central difference: error O(h^2), rounding EPS / h.
-    np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-6)
+    assert_slope(forward, batch[1], batch[2] - batch[1], rtol=1e-6)
     point = jnp.eye(space.num_texts)[0]
     some = jax.grad(lambda q: project(space, q, 1)[0])(point)
     assert np.isfinite(some).all()
 
 
 def test_bad_input(as_a_user):
-    space, q = qd.TextSpace(2, 2), np.full(4, 0.25)
-    for bad, message in (
-        ({"q": np.full(3, 1 / 3)}, "q must have 4 entries, got 3"),
-        ({"q": np.array([0.5, 0.6, -0.1, 0])}, "must be nonnegative, got -0.1"),
-        ({"q": np.zeros(4)}, "all zero"),
-        ({"order": -1}, "order must be at least 0, got -1"),
-        ({"alpha": -0.5}, "alpha must be finite and at least 0, got -0.5"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            qd.world.markov_projection(space, **({"q": q, "order": 1} | bad))
+    space, q, fit = qd.TextSpace(2, 2), np.full(4, 0.25), qd.world.markov_projection
+    refused(
+        ("q must have 4 entries, got 3", fit, space, np.full(3, 1 / 3), 1),
+        ("nonnegative, got -0.1", fit, space, np.array([0.5, 0.6, -0.1, 0]), 1),
+        ("all zero", fit, space, np.zeros(4), 1),
+        ("order must be at least 0, got -1", fit, space, q, -1),
+        ("alpha must be finite and at least 0, got -0.5", fit, space, q, 1, -0.5),
+    )
 
 
 @pytest.mark.claim("N13.13")

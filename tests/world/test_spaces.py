@@ -3,12 +3,12 @@
 import tracemalloc
 from itertools import product
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models import random_distribution
+from models import assert_compiles_and_batches, assert_slope, random_distribution
+from referees.ngram_counts import ngrams_of
 
 import qdtheory as qd
 
@@ -36,10 +36,6 @@ def all_texts(space) -> list[tuple[int, ...]]:
     return [
         text for length in space.lengths for text in product(vocabulary, repeat=length)
     ]
-
-
-def ngrams_of(text, n) -> list[tuple[int, ...]]:
-    return [text[i : i + n] for i in range(len(text) - n + 1)]
 
 
 def all_ngrams(space, n) -> list[tuple[int, ...]]:
@@ -175,15 +171,8 @@ def test_ngram_distributions_trace(space):
     def repetition(q):
         return (space.ngram_distribution(q, 2) ** 2).sum()
 
-    expected = [repetition(p), repetition(q)]
-    np.testing.assert_allclose(jax.jit(repetition)(q), expected[1], rtol=1e-14)
-    found = jax.vmap(repetition)(np.stack([p, q]))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-    # The slope at p towards q, against a central difference of error O(h^2).
-    h = 1e-4
-    ahead, behind = (repetition(p + t * (q - p)) for t in (h, -h))
-    slope = jax.grad(repetition)(p) @ (q - p)
-    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=0, atol=1e-6)
+    assert_compiles_and_batches(repetition, np.stack([q, p]))
+    assert_slope(repetition, p, q - p, rtol=0, atol=1e-6)
 
 
 def test_no_ngram_at_all():
