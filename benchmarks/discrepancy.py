@@ -7,9 +7,8 @@ to 2 / 1001 and convex beyond. The baseline is SLSQP, with gradients, from 40 ra
 starts, as one writes it with SciPy alone; what it misses is printed too.
 """
 
-import time
-
 import numpy as np
+from measure import seconds
 from scipy.optimize import minimize
 
 import qdtheory as qd
@@ -49,21 +48,15 @@ def by_search(p: np.ndarray, rng: np.random.Generator) -> float:
     return best
 
 
-def seconds(function) -> tuple[float, float]:
-    start = time.perf_counter()
-    result = function()
-    return time.perf_counter() - start, result
-
-
 def main() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(NUM_TEXTS))
     pair = qd.pairs.single_token_bleu_pair(NUM_REFERENCES, NUM_SELF_REFERENCES)
-    first, _ = seconds(lambda: qd.quality_discrepancy(pair, p))
+    first, _ = seconds(qd.quality_discrepancy, pair, p)
     ours, theirs = [], []
     for _ in range(RUNS):
-        ours.append(seconds(lambda: qd.quality_discrepancy(pair, p)))
-        theirs.append(seconds(lambda: by_search(p, rng)))
+        ours.append(seconds(qd.quality_discrepancy, pair, p))
+        theirs.append(seconds(by_search, p, rng))
     (our_time, exact), (their_time, found) = min(ours), min(theirs)
     print(
         f"N = {NUM_TEXTS}, |C| = {NUM_SELF_REFERENCES + 1}: ours {our_time:.2f} s "
