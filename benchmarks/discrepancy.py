@@ -7,6 +7,8 @@ to 2 / 1001 and convex beyond. The baseline is SLSQP, with gradients, from 40 ra
 starts, as one writes it with SciPy alone; what it misses is printed too.
 """
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 from measure import seconds
 from scipy.optimize import minimize
@@ -26,14 +28,22 @@ def slope(x: np.ndarray) -> np.ndarray:
     return -1 + (1 - x) ** k - k * x * (1 - x) ** (k - 1)
 
 
-def by_search(p: np.ndarray, rng: np.random.Generator) -> float:
-    """QDisc by local searches."""
-    scores, least, best = 1 - (1 - p) ** NUM_REFERENCES, g(p).sum(), 0.0
+def by_slsqp(
+    scores: np.ndarray,
+    g: Callable,
+    slope: Callable,
+    p: np.ndarray,
+    starts: Iterable[np.ndarray],
+    slack: float = 1e-9,
+    **options: float,
+) -> float:
+    """The best gain of a model as diverse as P up to a slack, by local searches."""
+    least, best = g(p).sum(), 0.0
     constraints = [
         {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
         {"type": "ineq", "fun": lambda q: g(q).sum() - least, "jac": slope},
     ]
-    for start in (p, *rng.dirichlet(np.full(p.size, 0.3), NUM_STARTS - 1)):
+    for start in starts:
         q = minimize(
             lambda q: -q @ scores,
             start,
@@ -41,11 +51,18 @@ def by_search(p: np.ndarray, rng: np.random.Generator) -> float:
             constraints=constraints,
             bounds=[(0, 1)] * p.size,
             method="SLSQP",
+            options=options,
         ).x
         q = np.clip(q, 0, 1) / np.clip(q, 0, 1).sum()
-        if g(q).sum() >= least - 1e-9:
+        if g(q).sum() >= least - slack:
             best = max(best, float((q - p) @ scores))
     return best
+
+
+def by_search(p: np.ndarray, rng: np.random.Generator) -> float:
+    """QDisc by SLSQP alone."""
+    starts = (p, *rng.dirichlet(np.full(p.size, 0.3), NUM_STARTS - 1))
+    return by_slsqp(1 - (1 - p) ** NUM_REFERENCES, g, slope, p, starts)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "notebooks"))
-import freshness  # noqa: E402
+import freshness
 
 CORE = {"world", "metrics", "formulas", "pairs", "solvers", "theory", "qdisc"}
 CORE |= {"discrepancy", "certificates"}  # what qdisc was before 0.9

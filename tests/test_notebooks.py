@@ -2,14 +2,13 @@
 
 import ast
 import re
-import subprocess
-import sys
 
 import build
 import freshness
 import jupytext
 import nbformat
 import pytest
+from processes import python
 
 import qdtheory as qd
 
@@ -27,12 +26,7 @@ def test_notebook_is_fresh(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [source.stem for source in SOURCES])
 def test_notebook_shows_what_its_source_gives(name):
-    result = subprocess.run(
-        [sys.executable, FOLDER / "build.py", "--check", name],
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    python(FOLDER / "build.py", "--check", name)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

@@ -18,8 +18,9 @@ import yaml
 from jupytext.config import load_jupytext_configuration_file
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from processes import ROOT, python, ran
+from quick import git
 
-ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 PAGES = ["README.md", "CONTRIBUTING.md"]
@@ -35,10 +36,7 @@ def all_requirements():
 
 
 def tracked_files():
-    listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    return [ROOT / name for name in listing.stdout.split("\0") if name]
+    return [ROOT / name for name in git(ROOT, "ls-files", "-z").split("\0") if name]
 
 
 # --- requirements -------------------------------------------------------------
@@ -286,16 +284,6 @@ def test_the_reference_lists_every_public_module():
 # --- the package alone ----------------------------------------------------------
 
 
-def run_python(code, *, cwd, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
 def core_closure():
     """Distributions that the wheel without extras installs, with their own needs."""
     closure, pending = set(), [Requirement(text) for text in PROJECT["dependencies"]]
@@ -340,12 +328,7 @@ sys.meta_path.insert(0, Blocker)
 @pytest.fixture(scope="module")
 def wheel_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
+    python("-m", "hatchling", "build", "-t", "wheel", "-d", folder)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "unpacked")
@@ -354,7 +337,8 @@ def wheel_folder(tmp_path_factory):
 
 def run_wheel(folder, code):
     blocked = f"BLOCKED = {modules_outside_the_core()!r}\n"
-    return run_python(blocked + BLOCKER + code, cwd=folder, PYTHONPATH=str(folder))
+    program = blocked + BLOCKER + code
+    return ran(sys.executable, "-c", program, cwd=folder, PYTHONPATH=str(folder))
 
 
 @pytest.mark.slow
@@ -434,5 +418,4 @@ def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
         "    getattr(qd, name)\n"
         f"print([m for m in {[*heavy, 'qdtheory.text']!r} if m in sys.modules])"
     )
-    result = run_python(code, cwd=tmp_path)
-    assert result.stdout.strip() == "[]", result.stderr
+    assert python("-c", code, cwd=tmp_path) == "[]\n"
