@@ -12,7 +12,6 @@ from pathlib import Path
 
 import claim_links
 import coverage_page
-import jupytext
 import lecture_figures
 import notebook_cells
 import pytest
@@ -21,6 +20,7 @@ import yaml
 from browser import in_a_browser
 from bs4 import BeautifulSoup
 from build import METADATA
+from notebook_cells import cells_of, source_of, tags_of
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from test_claims import MARKED
@@ -290,32 +290,15 @@ def test_the_cover_stands_below_the_opening_and_links_its_place(small):
     assert page.count('<span class="caption-number">Figure 3.2</span>') == 1
 
 
-def cells_of(path):
-    """The cells of a source as the reader's notebook has them."""
-    cells = jupytext.read(path, fmt="md:myst").cells
-    return [c for c in cells if "solution" not in c.metadata.get("tags", [])]
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebook_cells.lectures(), ids=lambda path: path.stem)
 def test_every_figure_says_what_is_seen_and_one_is_the_cover(path):
-    book = path.parents[1] / f"{path.stem}.ipynb"
-    draws = [
-        c["source"]
-        for c in json.loads(book.read_text())["cells"]
-        if any(lecture_figures.pictures(c))
-    ]
-    draws = {"".join(source) for source in draws}
-    cells = cells_of(path)
-    covers = []
-    for cell, below in zip(cells, [*cells[1:], None], strict=True):
-        if "cover" in cell.metadata.get("tags", []):
-            covers.append(cell.source)
-        if cell.cell_type == "code" and cell.source in draws:
-            assert 8 <= len(cell.metadata.get("alt", "").split()) <= 60, cell.source
-            assert "$" not in cell.metadata.alt
-            assert lecture_figures.caption(below), cell.source
-    assert len(covers) == bool(draws)
-    assert {*covers} <= draws
+    drawn = lecture_figures.figures(path)
+    for figure in drawn:
+        assert 8 <= len(figure.alt.split()) <= 60, figure.number
+        assert "$" not in figure.alt
+        assert figure.caption, figure.number
+    tagged = sum("cover" in tags_of(cell) for cell in cells_of(path))
+    assert tagged == sum(figure.cover for figure in drawn) == bool(drawn)
 
 
 # --- folds ----------------------------------------------------------------------
@@ -344,12 +327,12 @@ def test_a_proof_and_a_file_are_folded(small):
     assert "<summary>A file</summary>" in small["page"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebook_cells.lectures(), ids=lambda path: path.stem)
 def test_a_proof_holds_no_heading(path):
     for cell in cells_of(path):
-        if "proof" in cell.metadata.get("tags", []):
-            assert cell.cell_type == "markdown"
-            assert not re.search(r"^#+ ", cell.source, re.MULTILINE)
+        if "proof" in tags_of(cell):
+            assert cell["cell_type"] == "markdown"
+            assert not re.search(r"^#+ ", source_of(cell), re.MULTILINE)
 
 
 # --- statements -----------------------------------------------------------------
