@@ -10,26 +10,15 @@ and contracted in the cheapest order. And n = 1000 against n = 2. Then the table
 after table and evaluation.
 """
 
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from measure import peak, run, seconds
 
 import qdtheory as qd
 from qdtheory.metrics.bleu import bleu_table, text_bleu
 
 RUNS = 200
-
-
-def seconds(function: Callable, *arguments) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(function(*arguments))
-    return time.perf_counter() - start
 
 
 def expected(table, q, p, n):
@@ -84,7 +73,7 @@ def paper() -> None:
     times = {name: [] for name in runs}
     rng = np.random.default_rng(1)
     for name in rng.permutation(np.repeat(list(runs), RUNS)):
-        times[str(name)].append(seconds(runs[str(name)]))
+        times[str(name)].append(seconds(runs[str(name)])[0])
     median = {name: 1e6 * np.median(taken) for name, taken in times.items()}
     least = {name: 1e6 * min(taken) for name, taken in times.items()}
     print(f"64 texts, two references, value and gradient: {median['n = 2']:.0f} us")
@@ -103,21 +92,20 @@ def paper() -> None:
 
 def large(vocab_size: int, length: int) -> None:
     space = qd.TextSpace(vocab_size, length)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    building = seconds(bleu_table, space, 2)
+    before = peak()
+    building, _ = seconds(bleu_table, space, 2)
     table = jax.device_put(bleu_table(space, 2))
     q, p = np.random.default_rng(0).dirichlet(np.ones(space.num_texts), 2)
     value = jax.jit(expected)
     slope = jax.jit(jax.value_and_grad(expected, argnums=(1, 2)))
     evaluating, deriving = (
-        np.median([seconds(f, table, q, p, 2.0) for _ in range(21)][1:])
+        np.median([seconds(f, table, q, p, 2.0)[0] for _ in range(21)][1:])
         for f in (value, slope)
     )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{space.num_texts:,} texts, order 2, K = {table.num_sets:,}: table "
         f"{building:.2f} s, value {1e3 * evaluating:.1f} ms, with gradient "
-        f"{1e3 * deriving:.1f} ms; peak memory {peak:.0f} MB, {before:.0f} before",
+        f"{1e3 * deriving:.1f} ms; peak memory {peak():.0f} MB, {before:.0f} before",
         flush=True,
     )
 
@@ -129,9 +117,4 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    # One process a case, so that each has its own peak memory.
-    if len(sys.argv) > 1:
-        CASES[sys.argv[1]]()
-    else:
-        for case in CASES:
-            subprocess.run([sys.executable, __file__, case], check=True)
+    run(CASES)

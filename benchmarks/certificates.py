@@ -11,11 +11,8 @@ the search reaches the optimum where the interval closes. `separable`: BLEU-1 of
 words, 64 texts, 1,001 candidates, ten oracles, beside the exact value.
 """
 
-import sys
-import time
-
-import jax
 import numpy as np
+from measure import run, seconds
 
 import qdtheory as qd
 from qdtheory.world.numbers import CERTIFIED
@@ -28,15 +25,9 @@ def oracle(seed: int, sigma: float) -> np.ndarray:
     return np.asarray(qd.oracle(SPACE, seed, sigma, size=8))
 
 
-def seconds(function, *args):
-    start = time.perf_counter()
-    result = function(*args)
-    return time.perf_counter() - start, result
-
-
 def search(pair: qd.BleuPair, p: np.ndarray) -> qd.solvers.Search:
     # At sigma .5 local optima abound: 64 starts reach the best of them by luck.
-    return jax.block_until_ready(qd.solvers.search(pair, p, num_starts=256))
+    return qd.solvers.search(pair, p, num_starts=256)
 
 
 def report(sigma: float, seed: int, took: float, found: qd.Bounds) -> None:
@@ -111,5 +102,4 @@ def separable() -> None:
 
 
 if __name__ == "__main__":
-    cases = {"tails": tails, "quadratic": quadratic, "separable": separable}
-    cases[sys.argv[1]]()
+    run({"tails": tails, "quadratic": quadratic, "separable": separable})

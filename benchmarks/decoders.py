@@ -6,9 +6,8 @@
 and 100 tokens; SE, LL, CR and NRR are exact. CPU times, the least of five rounds.
 """
 
-import time
-
 import numpy as np
+from measure import least
 
 import qdtheory as qd
 from qdtheory import generators as gen
@@ -26,30 +25,21 @@ DECODERS = (
 )
 
 
-def seconds(function, *arguments) -> float:
-    """Least CPU time of five calls."""
-    spent = []
-    for _ in range(5):
-        start = time.process_time()
-        function(*arguments)
-        spent.append(time.process_time() - start)
-    return min(spent)
-
-
 def main() -> None:
     space, rng = qd.TextSpace(vocab_size=6, lengths=6), np.random.default_rng(0)
     p = rng.dirichlet(np.ones(space.num_texts))
     decoders = (*DECODERS, gen.BestOf(8, np.log(p)))
     for decoder in decoders:
-        spent = seconds(gen.decode, p, space, decoder)
+        spent, _ = least(gen.decode, p, space, decoder, rounds=5)
         name = type(decoder).__name__
         print(f"{name:12} {space.num_texts:,} texts: {1000 * spent:.0f} ms")
     rows = rng.dirichlet(np.full(50, 0.3), 51)
     model = gen.MarkovModel(rows[0], rows[1:])
     for decoder in DECODERS[:7]:
-        spent = seconds(
+        spent, _ = least(
             lambda d: gen.markov_metrics(gen.decode_markov(model, d), model, 100),
             decoder,
+            rounds=5,
         )
         print(f"{type(decoder).__name__:12} 50 words, 100 tokens: {spent:.3f} s")
 

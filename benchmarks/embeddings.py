@@ -9,14 +9,14 @@ turns, and are compared by their CPU time.
 """
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+from time import process_time
 
 import numpy as np
+from measure import CAPTIONS, captions, peak, seconds
 
 from qdtheory.text import embed
 from qdtheory.text.embeddings import _path
@@ -36,39 +36,29 @@ print(time.process_time() - start)
 """
 
 
-def seconds(captions: list[str]) -> float:
-    start = time.process_time()
-    embed(captions)
-    return time.process_time() - start
-
-
-def rival(python: str, corpus: Path) -> tuple[float, np.ndarray]:
+def rival(python: str) -> tuple[float, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder, "rows.npy")
         spent = subprocess.check_output(
-            [python, "-c", RIVAL, _path(), corpus, stored], text=True
+            [python, "-c", RIVAL, _path(), CAPTIONS, stored], text=True
         )
         return float(spent), np.load(stored)
 
 
 def main() -> None:
-    if "QDTHEORY_DATA" not in os.environ:
-        sys.exit("QDTHEORY_DATA does not name a folder with coco60/train.txt")
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # inherited by threads
-    corpus = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
-    captions = corpus.read_text(encoding="utf-8").splitlines()[:SIZE]
-    first = seconds(captions)
+    texts = captions(0, SIZE)
+    first, _ = seconds(embed, texts, clock=process_time)
     spent, other = [], []
     for _ in range(ROUNDS):
-        spent.append(seconds(captions))
+        spent.append(seconds(embed, texts, clock=process_time)[0])
         if len(sys.argv) > 1:
-            time_of_rival, rows = rival(sys.argv[1], corpus)
-            np.testing.assert_allclose(embed(captions), rows, rtol=0, atol=2e-6)
+            time_of_rival, rows = rival(sys.argv[1])
+            np.testing.assert_allclose(embed(texts), rows, rtol=0, atol=2e-6)
             other.append(time_of_rival)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     line = (
         f"MiniLM, {SIZE:,} captions: {min(spent):.2f} s, first call {first:.1f} s, "
-        f"peak {peak:.0f} MB"
+        f"peak {peak():.0f} MB"
     )
     if not other:
         print(f"{line}; no interpreter with sentence-transformers: no ratio")

@@ -8,14 +8,11 @@ expression. It runs on some of the weights and its time is scaled to all of them
 Peak memory is that of our side with all imports, read before the baseline starts.
 """
 
-import resource
-import sys
-import time
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from measure import peak, run, seconds
 
 import qdtheory as qd
 
@@ -74,12 +71,6 @@ def by_brentq(
     return b, float(invert(line + b) @ scores)
 
 
-def seconds(function: Callable) -> tuple[float, object]:
-    start = time.perf_counter()
-    result = jax.block_until_ready(function())
-    return time.perf_counter() - start, result
-
-
 def compare(
     name: str,
     pair: qd.SeparablePair,
@@ -90,8 +81,8 @@ def compare(
 ) -> None:
     p = np.random.default_rng(0).exponential(size=num_texts)
     p /= p.sum()
-    first, frontier = seconds(lambda: qd.pareto_frontier(pair, p, NUM_WEIGHTS))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    first, frontier = seconds(qd.pareto_frontier, pair, p, NUM_WEIGHTS)
+    memory = peak()
 
     scores = np.asarray(pair.text_quality(p))
     w, quality = np.asarray(frontier.w), np.asarray(frontier.quality)
@@ -100,10 +91,7 @@ def compare(
     # Interleaved, so that other load on the machine meets both.
     ours, theirs = [], []
     for _ in range(RUNS):
-        ours += [
-            seconds(lambda: qd.pareto_frontier(pair, p, NUM_WEIGHTS))[0]
-            for _ in range(3)
-        ]
+        ours += [seconds(qd.pareto_frontier, pair, p, NUM_WEIGHTS)[0] for _ in range(3)]
         time_taken, points = seconds(
             lambda: [by_brentq(invert, slope, scores, w[i]) for i in chosen]
         )
@@ -115,39 +103,21 @@ def compare(
         f"{min(ours):.2f}; first call {first:.1f}), brentq {np.median(theirs):.0f} s "
         f"(least {min(theirs):.0f}; scaled from {len(chosen)} weights), ratio "
         f"{np.median(theirs) / np.median(ours):.0f} (of the least "
-        f"{min(theirs) / min(ours):.0f}; bar {bar:g}); peak memory {peak:.0f} MB",
+        f"{min(theirs) / min(ours):.0f}; bar {bar:g}); peak memory {memory:.0f} MB",
         flush=True,
     )
 
 
-def main(case: str) -> None:
-    if case == "closed":
-        compare(
-            "CR-NRR",
-            qd.CR_NRR,
-            1_000_000,
-            invert_nrr,
-            lambda q: -2 * q,
-            bar=100,
-        )
-    else:
-        for f in (qd.formulas.CR, qd.formulas.LL):
-            compare(
-                f"{f.__name__} and g = -x^2 - x log x",
-                qd.SeparablePair(f, entropy_and_repetition),
-                100_000,
-                invert_by_newton,
-                slope,
-                bar=10,
-            )
+def closed() -> None:
+    compare("CR-NRR", qd.CR_NRR, 1_000_000, invert_nrr, lambda q: -2 * q, bar=100)
+
+
+def no_closed_inverse() -> None:
+    for f in (qd.formulas.CR, qd.formulas.LL):
+        pair = qd.SeparablePair(f, entropy_and_repetition)
+        name = f"{f.__name__} and g = -x^2 - x log x"
+        compare(name, pair, 100_000, invert_by_newton, slope, bar=10)
 
 
 if __name__ == "__main__":
-    # One process a case, so that each has its own peak memory.
-    if len(sys.argv) > 1:
-        main(sys.argv[1])
-    else:
-        import subprocess
-
-        for case in ("closed", "open"):
-            subprocess.run([sys.executable, __file__, case], check=True)
+    run({"closed": closed, "open": no_closed_inverse})

@@ -19,8 +19,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ import mpmath
 import numpy as np
 from jax import lax
 from jax.scipy import special
+from measure import at_most
 from scipy.optimize import brentq
 
 import qdtheory as qd
@@ -258,19 +258,13 @@ def gain(found: Any, unit: float) -> Answer:
     return Answer([(found.qdisc, unit)], sealed, bounds)
 
 
-def discrepancy(pair: Any, p: np.ndarray) -> Answer:
-    return gain(qd.quality_discrepancy(pair, p), spread(pair, p))
-
-
-def certified(pair: Any, p: np.ndarray) -> Answer:
-    found = qd.quality_discrepancy(pair, p, certify=True)
-    return gain(found, spread(pair, p))
+def discrepancy(pair: Any, p: np.ndarray, **options: bool) -> Answer:
+    return gain(qd.quality_discrepancy(pair, p, **options), spread(pair, p))
 
 
 def interval(pair: Any, p: np.ndarray) -> Answer:
     found = qd.qdisc.separable_interval(pair, p)
-    bounds = float(found.qdisc), float(found.upper_bound)
-    return Answer([(found.qdisc, spread(pair, p))], False, bounds)
+    return gain(found, spread(pair, p))._replace(sealed=False)
 
 
 def conditional(method: Callable) -> Callable[[Any, np.ndarray], Answer]:
@@ -325,7 +319,7 @@ QUESTIONS: dict[str, Callable[[Any, np.ndarray], Answer]] = {
     "frontier_slopes": slopes,
     "kkt_residual": residual,
     "quality_discrepancy": discrepancy,
-    "certify": certified,
+    "certify": partial(discrepancy, certify=True),
     "separable_interval": interval,
     "dual_bound": dual,
     "average_discrepancy": conditional(qd.qdisc.average_discrepancy),
@@ -342,20 +336,6 @@ class Refusal(NamedTuple):
 
     line: str
     from_inside: str  # why it is not one clear line of the library's own; "" if it is
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    def hang(*_: object) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, hang)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 # What a line may name as the fault.
@@ -381,11 +361,15 @@ def told(error: Exception) -> Refusal:
 def ask(question: str, f: Any, g: Any, p: Any) -> Answer | Refusal:
     """The answer to one question on a pair, or its refusal; warnings are errors."""
     try:
-        with at_most(SECONDS), warnings.catch_warnings():
+        with at_most(SECONDS, signal.ITIMER_REAL), warnings.catch_warnings():
             warnings.simplefilter("error")
             return QUESTIONS[question](qd.SeparablePair(f, g), np.asarray(p, float))
     except Exception as error:
         return told(error)
+
+
+def is_nan(value: tuple[Any, float]) -> np.ndarray:
+    return np.isnan(np.asarray(value[0], float))
 
 
 def judge(truth: Answer | Refusal, found: Answer | Refusal) -> tuple[str, str]:
@@ -394,12 +378,9 @@ def judge(truth: Answer | Refusal, found: Answer | Refusal) -> tuple[str, str]:
         if found.from_inside:
             return "stopped", f"{found.from_inside}: {found.line}"
         return ("right" if isinstance(truth, Refusal) else "refused"), found.line
-    if any(np.isnan(np.asarray(value, float)).any() for value, _ in found.values):
+    if any(is_nan(value).any() for value in found.values):
         if isinstance(truth, Refusal) or all(
-            np.array_equal(
-                np.isnan(np.asarray(a, float)), np.isnan(np.asarray(b, float))
-            )
-            for (a, _), (b, _) in zip(truth.values, found.values, strict=True)
+            map(np.array_equal, map(is_nan, truth.values), map(is_nan, found.values))
         ):
             return "right", ""
         return "wrong", "NaN"
@@ -635,9 +616,14 @@ class Case(NamedTuple):
     judged: Callable[[], tuple[str, str]]
 
 
-def held_to(truth: Truth | None, scale: float, f: Any, g: Any, p: np.ndarray):
-    """Judge `quality_discrepancy` by bounds on its truth, in the least of the units."""
-    found = ask("quality_discrepancy", f, g, p)
+def by_truth(
+    plain: tuple[Plain, Plain], scale: float, f: Any, g: Any, p: np.ndarray
+) -> tuple[str, str]:
+    """Judge `quality_discrepancy` by bounds on its truth, in the least of the units.
+
+    f and g are the plain functions in other words, f times a scale.
+    """
+    found, truth = ask("quality_discrepancy", f, g, p), true_discrepancy(*plain, p)
     if truth is None or isinstance(found, Refusal):
         return judge(Refusal("no finite quality or diversity of P", ""), found)
     lower, upper = scale * truth.lower, scale * truth.upper
@@ -703,12 +689,7 @@ def idioms(rng: np.random.Generator, number: int) -> Iterator[Case]:
         way_g = scaled(way_g, d, b * d, rng.choice([0.0, 0.0, 1.0, -10.0]) * d)
         about = f"f = {f}, {of_f}; g = {g}, {of_g}; units {c:g}, {d:g}, offsets {a:g}, "
         about += f"{b:g}; N = {p.size}, {kind}"
-        yield Case(
-            about,
-            lambda plain=plain, c=c, f=way_f, g=way_g, p=p: held_to(
-                true_discrepancy(*plain, p), c, f, g, p
-            ),
-        )
+        yield Case(about, partial(by_truth, plain, c, way_f, way_g, p))
 
 
 # Formulas that are -x^2, x or log x to 1e-9, but lose their digits in 64 bits.
@@ -758,107 +739,51 @@ def cancellations(rng: np.random.Generator, number: int) -> Iterator[Case]:
         ways_ = [way if h == name else h_.text() for h, h_ in zip((f, g), plain)]
         about = f"{way if isinstance(way, str) else 'code'} for {name}; f = {f}, "
         about += f"g = {g}; N = {p.size}, {kind}"
-        yield Case(
-            about,
-            lambda plain=plain, ways_=ways_, p=p: held_to(
-                true_discrepancy(*plain, p), 1.0, *ways_, p
-            ),
-        )
+        yield Case(about, partial(by_truth, plain, 1.0, *ways_, p))
 
 
-# Neither smooth nor concave everywhere: JAX, and the same for NumPy.
+# --- Neither smooth nor concave everywhere --------------------------------------------
+def both(h: Callable[[Any, Any], Any]) -> tuple[Code, Code]:
+    """A function in JAX, and the same in NumPy."""
+    return lambda x: h(jnp, x), lambda x: h(np, x)
+
+
 KNOTS = np.linspace(0, 1, 3001)
+FEW = KNOTS[::750]
 ODD: dict[str, tuple[Any, Code]] = {
-    "jump up": (
-        lambda x: -(x**2) + 0.3 * (x > 0.6),
-        lambda x: -(x**2) + 0.3 * (x > 0.6),
-    ),
-    "jump by where": (
-        lambda x: jnp.where(x > 0.5, 0.2 - x**2, -(x**2)),
-        lambda x: np.where(x > 0.5, 0.2 - x**2, -(x**2)),
-    ),
-    "jump down": (
-        lambda x: -(x**2) - 0.1 * (x > 0.35),
-        lambda x: -(x**2) - 0.1 * (x > 0.35),
-    ),
-    "a small jump": (
-        lambda x: -(x**2) + 1e-3 * (x >= 0.3),
-        lambda x: -(x**2) + 1e-3 * (x >= 0.3),
-    ),
-    "narrow spike": (
-        lambda x: -(x**2) + 0.2 * jnp.exp(-(((x - 0.6) * 1e4) ** 2)),
-        lambda x: -(x**2) + 0.2 * np.exp(-(((x - 0.6) * 1e4) ** 2)),
-    ),
-    "count of words": (
-        lambda x: 1.0 * (x > 0) - 0.1 * x**2,
-        lambda x: 1.0 * (x > 0) - 0.1 * x**2,
-    ),
-    "steps": (
-        lambda x: -jnp.floor(8 * x) / 8 - x**2,
-        lambda x: -np.floor(8 * x) / 8 - x**2,
-    ),
-    "rounded": (
-        lambda x: -(jnp.round(x, 2) ** 2),
-        lambda x: -(np.round(x, 2) ** 2),
-    ),
-    "kink": (lambda x: -jnp.abs(x - 0.3), lambda x: -np.abs(x - 0.3)),
-    "kink and square": (
-        lambda x: -jnp.abs(x - 0.3) - x**2,
-        lambda x: -np.abs(x - 0.3) - x**2,
-    ),
-    "capped": (lambda x: jnp.minimum(x, 0.4), lambda x: np.minimum(x, 0.4)),
-    "flat, then concave": (
-        lambda x: -(jnp.maximum(x - 0.2, 0) ** 2),
-        lambda x: -(np.maximum(x - 0.2, 0) ** 2),
-    ),
-    "clip": (
-        lambda x: -(jnp.clip(x, 0.1, 0.9) ** 2),
-        lambda x: -(np.clip(x, 0.1, 0.9) ** 2),
-    ),
-    "clip of log": (
-        lambda x: -x * jnp.log(jnp.clip(x, 1e-3, 1)),
-        lambda x: -x * np.log(np.clip(x, 1e-3, 1)),
-    ),
-    "log of x + 1e-12": (
-        lambda x: -x * jnp.log(x + 1e-12),
-        lambda x: -x * np.log(x + 1e-12),
-    ),
-    "log of maximum": (
-        lambda x: jnp.log(jnp.maximum(x, 1e-6)),
-        lambda x: np.log(np.maximum(x, 1e-6)),
-    ),
-    "interp, 3001 knots": (
-        lambda x: jnp.interp(x, KNOTS, -(KNOTS**2)),
-        lambda x: np.interp(x, KNOTS, -(KNOTS**2)),
-    ),
-    "interp, 5 knots": (
-        lambda x: jnp.interp(x, KNOTS[::750], np.sqrt(KNOTS[::750])),
-        lambda x: np.interp(x, KNOTS[::750], np.sqrt(KNOTS[::750])),
-    ),
-    "float32": (
-        lambda x: -(jnp.asarray(x, jnp.float32) ** 2).astype(float),
-        lambda x: -(np.asarray(x, np.float32) ** 2).astype(float),
-    ),
+    "jump up": both(lambda m, x: -(x**2) + 0.3 * (x > 0.6)),
+    "jump by where": both(lambda m, x: m.where(x > 0.5, 0.2 - x**2, -(x**2))),
+    "jump down": both(lambda m, x: -(x**2) - 0.1 * (x > 0.35)),
+    "a small jump": both(lambda m, x: -(x**2) + 1e-3 * (x >= 0.3)),
+    "narrow spike": both(lambda m, x: -(x**2) + 0.2 * m.exp(-(((x - 0.6) * 1e4) ** 2))),
+    "count of words": both(lambda m, x: 1.0 * (x > 0) - 0.1 * x**2),
+    "steps": both(lambda m, x: -m.floor(8 * x) / 8 - x**2),
+    "rounded": both(lambda m, x: -(m.round(x, 2) ** 2)),
+    "kink": both(lambda m, x: -m.abs(x - 0.3)),
+    "kink and square": both(lambda m, x: -m.abs(x - 0.3) - x**2),
+    "capped": both(lambda m, x: m.minimum(x, 0.4)),
+    "flat, then concave": both(lambda m, x: -(m.maximum(x - 0.2, 0) ** 2)),
+    "clip": both(lambda m, x: -(m.clip(x, 0.1, 0.9) ** 2)),
+    "clip of log": both(lambda m, x: -x * m.log(m.clip(x, 1e-3, 1))),
+    "log of x + 1e-12": both(lambda m, x: -x * m.log(x + 1e-12)),
+    "log of maximum": both(lambda m, x: m.log(m.maximum(x, 1e-6))),
+    "interp, 3001 knots": both(lambda m, x: m.interp(x, KNOTS, -(KNOTS**2))),
+    "interp, 5 knots": both(lambda m, x: m.interp(x, FEW, np.sqrt(FEW))),
+    "float32": both(lambda m, x: -(m.asarray(x, m.float32) ** 2).astype(float)),
     "float32 entropy": (
         lambda x: special.entr(jnp.asarray(x, jnp.float32)),
         lambda x: -x * np.log(np.maximum(x, 1e-300)),
     ),
-    "sine": (lambda x: jnp.sin(6 * x), lambda x: np.sin(6 * x)),
-    "fast sine": (
-        lambda x: -(x**2) + 1e-3 * jnp.sin(1000 * x),
-        lambda x: -(x**2) + 1e-3 * np.sin(1000 * x),
-    ),
-    "faster sine": (
-        lambda x: -(x**2) + 0.01 * jnp.sin(2 * np.pi * 1024 * x),
-        lambda x: -(x**2) + 0.01 * np.sin(2 * np.pi * 1024 * x),
-    ),
+    "sine": both(lambda m, x: m.sin(6 * x)),
+    "fast sine": both(lambda m, x: -(x**2) + 1e-3 * m.sin(1000 * x)),
+    "faster sine": both(lambda m, x: -(x**2) + 0.01 * m.sin(2 * np.pi * 1024 * x)),
     "sine of 1/x": (
         lambda x: -(x**2) + 0.01 * x * jnp.sin(1 / x),
         lambda x: -(x**2) + 0.01 * x * np.sin(1 / np.maximum(x, 1e-300)),
     ),
-    "convex": (lambda x: x**2, lambda x: x**2),
-    "linear": (lambda x: 2 * x, lambda x: 2 * x),
-    "constant": (lambda x: 0 * x, lambda x: 0 * x),
+    "convex": both(lambda m, x: x**2),
+    "linear": both(lambda m, x: 2 * x),
+    "constant": both(lambda m, x: 0 * x),
     "almost linear": ("x - 1e-9*x**2", lambda x: -1e-9 * x**2),
     "pole at 1": ("log(1.0000001-x)", lambda x: np.log(1.0000001 - x)),
     "end at 1": ("log(1-x)", lambda x: np.log(1 - x)),
@@ -886,8 +811,8 @@ POSSIBLE = {
     "x": ("x", lambda x: x),
     "log": ("log(x)", np.log),
     "root, falling": ("-sqrt(x)", lambda x: -np.sqrt(x)),
-    "jump": (lambda x: 1.0 * (x > 0.25), lambda x: 1.0 * (x > 0.25)),
-    "clip": (lambda x: jnp.clip(x, 0.1, 0.4), lambda x: np.clip(x, 0.1, 0.4)),
+    "jump": both(lambda m, x: 1.0 * (x > 0.25)),
+    "clip": both(lambda m, x: m.clip(x, 0.1, 0.4)),
 }
 
 
@@ -900,7 +825,7 @@ def odd(rng: np.random.Generator, number: int) -> Iterator[Case]:
         if index < len(ODD):
             kind, p = "fixed", np.array([0.5, 0.3, 0.2])
         about = f"g = {g}, f = {f}; N = {p.size}, {kind} {p.tolist()}"
-        yield Case(about, lambda f=f, g=g, p=p: by_all_models(f, g, p))
+        yield Case(about, partial(by_all_models, f, g, p))
 
 
 def by_all_models(f: str, g: str, p: np.ndarray) -> tuple[str, str]:
@@ -1023,7 +948,7 @@ def verdicts(rng: np.random.Generator, number: int) -> Iterator[Case]:
     """Rounding errors are no witness, and a deviation below a grid no proof."""
     del rng
     for about, f, g, allowed in VERDICTS[:number]:
-        yield Case(about, lambda f=f, g=g, allowed=allowed: ruled(f, g, allowed))
+        yield Case(about, partial(ruled, f, g, allowed))
 
 
 def ruled(f: Any, g: Any, allowed: tuple[bool, bool]) -> tuple[str, str]:
@@ -1101,16 +1026,17 @@ def mistakes(rng: np.random.Generator, number: int) -> Iterator[Case]:
             ("quality_discrepancy", "pareto_optimum", "check_compatibility"),
             ((h, "-x**2"), ("x", h)),
         ):
-
-            def judged(question=question, f=f, g=g):
-                found = ask(question, f, g, REALS[1])
-                if isinstance(found, Refusal):
-                    return judge(Refusal("", ""), found)
-                nan = np.isnan(np.asarray(found.values[0][0], float)).any()
-                return ("wrong", "NaN") if nan and found.sealed else ("right", "")
-
             side = "f" if f is h else "g"
+            judged = partial(not_nan, question, f, g)
             yield Case(f"{about}, as {side}: {question}", judged)
+
+
+def not_nan(question: str, f: Any, g: Any) -> tuple[str, str]:
+    found = ask(question, f, g, REALS[1])
+    if isinstance(found, Refusal):
+        return judge(Refusal("", ""), found)
+    nan = is_nan(found.values[0]).any()
+    return ("wrong", "NaN") if nan and found.sealed else ("right", "")
 
 
 # --- One rare text whose score sets the unit ------------------------------------------
@@ -1129,12 +1055,8 @@ def rare(rng: np.random.Generator, number: int) -> Iterator[Case]:
         f, g = list(RARE)[index % len(RARE)], str(rng.choice(CONCAVE))
         plain, unit = (RARE[f], DIVERSITIES[g]), 10.0 ** rng.integers(-6, 1)
         ways_ = scaled(plain[0].text(), unit, 0, 0), plain[1].text()
-        yield Case(
-            f"f = {unit:g} * {f}, g = {g}, P has {tiny:g}",
-            lambda plain=plain, ways_=ways_, p=p, unit=unit: held_to(
-                true_discrepancy(*plain, p), unit, *ways_, p
-            ),
-        )
+        about = f"f = {unit:g} * {f}, g = {g}, P has {tiny:g}"
+        yield Case(about, partial(by_truth, plain, unit, *ways_, p))
 
 
 # --- The rewritings as sections ------------------------------------------------------

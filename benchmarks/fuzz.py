@@ -25,10 +25,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from measure import at_most
 from typer.testing import CliRunner
 
 from qdtheory.commands import cli
@@ -162,26 +162,10 @@ def calls_with_files(rng: Random, number: int, folder: Path) -> Iterator[list[st
 
 
 # --- Calls --------------------------------------------------------------------------
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after so much time of this process."""
-
-    def hang(*_: object) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-
-    before = signal.signal(signal.SIGVTALRM, hang)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
 def fault_of(arguments: list[str]) -> str | None:
     """What is wrong with the answer to a command line, or None."""
     try:
-        with at_most(LIMITS[arguments[0]]):
+        with at_most(LIMITS[arguments[0]], signal.ITIMER_VIRTUAL):
             result = CliRunner().invoke(cli.app, arguments)
     except TimeoutError as error:
         return str(error)

@@ -6,12 +6,10 @@ The baseline is one compiled `vmap` of a `lax.scan` over the tokens, which reads
 every prefix again for each text that begins with it.
 """
 
-import resource
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from measure import peak, seconds
 
 import qdtheory as qd
 
@@ -38,35 +36,28 @@ def scan_every_text(model: qd.LSTMLanguageModel, tokens: jax.Array) -> jax.Array
     return jax.vmap(probability)(tokens)
 
 
-def seconds(function, *arguments) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(function(*arguments))
-    return time.perf_counter() - start
-
-
 def main() -> None:
     space = qd.TextSpace(VOCAB_SIZE, LENGTH)
     model = qd.LSTMLanguageModel.random(jax.random.key(0), VOCAB_SIZE)
     tokens = jnp.asarray(space.tokens)
     baseline = jax.jit(scan_every_text)
 
-    compiling = seconds(model.probabilities, space)
+    compiling, _ = seconds(model.probabilities, space)
     expected = baseline(model, tokens)
     np.testing.assert_allclose(model.probabilities(space), expected, rtol=1e-11)
 
     # Interleaved, so that other load on the machine meets both.
     ours, theirs = [], []
     for _ in range(RUNS):
-        theirs.append(seconds(baseline, model, tokens))
-        ours.extend(seconds(model.probabilities, space) for _ in range(3))
+        theirs.append(seconds(baseline, model, tokens)[0])
+        ours.extend(seconds(model.probabilities, space)[0] for _ in range(3))
     ratio = np.median(theirs) / np.median(ours)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{space.num_texts:,} texts: tree {1e3 * np.median(ours):.1f} ms (least "
         f"{1e3 * min(ours):.1f}), scan {1e3 * np.median(theirs):.0f} ms (least "
         f"{1e3 * min(theirs):.0f}), ratio {ratio:.0f} (of the least "
         f"{min(theirs) / min(ours):.0f}); first call {compiling:.1f} s; "
-        f"peak memory {peak:.0f} MB"
+        f"peak memory {peak():.0f} MB"
     )
 
 

@@ -22,29 +22,19 @@ agree, values are equal to 1e-9. They differ so:
 """
 
 import importlib.util
-import os
 import sys
-import time
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from math import comb
 from pathlib import Path
 
 import numpy as np
+from measure import captions, least
 
 from qdtheory import text
 
-ROUNDS = 3
-
-
-def timed(function, *arguments, rounds=ROUNDS):
-    """Least seconds of CPU of some rounds, and the value."""
-    spent = []
-    for _ in range(rounds):
-        start = time.process_time()
-        value = function(*arguments)
-        spent.append(time.process_time() - start)
-    return min(spent), value
+once, timed = partial(least, rounds=1), partial(least, rounds=3)
 
 
 def rival(package: str, name: str):
@@ -57,13 +47,6 @@ def rival(package: str, name: str):
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
-
-
-def captions(number: int) -> list[str]:
-    if "QDTHEORY_DATA" not in os.environ:
-        sys.exit("QDTHEORY_DATA does not name a folder with coco60/train.txt")
-    corpus = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
-    return corpus.read_text(encoding="utf-8").splitlines()[:number]
 
 
 def vendi(texts: list[str]) -> None:
@@ -84,7 +67,7 @@ def vendi(texts: list[str]) -> None:
 def self_repetition(texts: list[str]) -> None:
     ours, value = timed(text.self_repetition, texts, 4)
     score = rival("diversity", "self_repetition.py").self_repetition_score
-    theirs, expected = timed(score, texts, 4, False, rounds=1)
+    theirs, expected = once(score, texts, 4, False)
     assert abs(value - expected) < 1e-9
     print(
         f"self-repetition: {value:.4f} in {ours:.2f} s; "
@@ -99,7 +82,7 @@ def self_repetition(texts: list[str]) -> None:
 def rouge_l(texts: list[str], raw: list[str]) -> None:
     from rouge_score import rouge_scorer
 
-    ours, value = timed(text.pairwise_rouge_l, texts, rounds=1)
+    ours, value = once(text.pairwise_rouge_l, texts)
     scorer, few = rouge_scorer.RougeScorer(["rougeL"]), texts[:200]
     pairs = list(combinations(few, 2))
     theirs, found = timed(
@@ -120,7 +103,7 @@ def distinct_k(texts: list[str], k: int = 100) -> None:
         return sum((ways - comb(n - c, k)) / ways for c in counts.values())
 
     ours, value = timed(text.distinct_k, texts, k)
-    theirs, expected = timed(whole, rounds=1)
+    theirs, expected = once(whole)
     assert abs(value - expected) < 1e-9 * expected
     print(
         f"distinct_{k}: {value:.4f} in {ours:.3f} s; "
@@ -131,7 +114,7 @@ def distinct_k(texts: list[str], k: int = 100) -> None:
 def main() -> None:
     from rouge_score import tokenize
 
-    raw = captions(int((sys.argv[1:] or [10_000])[0]))
+    raw = captions(0, int((sys.argv[1:] or [10_000])[0]))
     texts = [" ".join(tokenize.tokenize(line, None)) for line in raw]
     distinct_k(texts)
     self_repetition(texts)

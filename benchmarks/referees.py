@@ -13,7 +13,7 @@ import sys
 
 import jax
 import numpy as np
-from scipy.optimize import minimize
+from discrepancy import by_slsqp
 
 import qdtheory as qd
 
@@ -55,38 +55,20 @@ def draw(forms: list[str], rng: np.random.Generator) -> qd.Expression:
     )
 
 
-def by_slsqp(scores: np.ndarray, g: qd.Expression, p: np.ndarray) -> float:
+def most_gained(scores: np.ndarray, g: qd.Expression, p: np.ndarray) -> float:
     """The best gain of a model as diverse as P up to 1e-11."""
-    n, unit, least = p.size, np.ptp(scores), g.value(p).sum()
-    slope = jax.jit(jax.vmap(jax.grad(g)))
+    n, slopes = p.size, jax.jit(jax.vmap(jax.grad(g)))
 
-    def inside(q: np.ndarray) -> np.ndarray:
-        return np.maximum(q, 1e-12)
+    def value(q: np.ndarray) -> np.ndarray:
+        return g.value(np.maximum(q, 1e-300))
 
-    constraints = [
-        {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
-        {
-            "type": "ineq",
-            "fun": lambda q: g.value(inside(q)).sum() - least,
-            "jac": lambda q: np.asarray(slope(inside(q))),
-        },
-    ]
-    best = 0.0
+    def slope(q: np.ndarray) -> np.ndarray:
+        return np.asarray(slopes(np.maximum(q, 1e-12)))
+
     uniform, top = np.full(n, 1 / n), np.eye(n)[scores.argmax()]
-    for start in ((p + uniform) / 2, uniform, p, 0.9 * top + 0.1 * uniform):
-        q = minimize(
-            lambda q: -q @ scores / unit,
-            start,
-            jac=lambda q: -scores / unit,
-            constraints=constraints,
-            bounds=[(0, 1)] * n,
-            method="SLSQP",
-            options={"maxiter": 500, "ftol": 1e-15},
-        ).x
-        q = np.clip(q, 0, 1) / np.clip(q, 0, 1).sum()
-        if g.value(np.maximum(q, 1e-300)).sum() >= least - 1e-11 * max(1, abs(least)):
-            best = max(best, float((q - p) @ scores))
-    return best
+    starts = (p + uniform) / 2, uniform, p, 0.9 * top + 0.1 * uniform
+    slack = 1e-11 * max(1, abs(value(p).sum()))
+    return by_slsqp(scores, value, slope, p, starts, slack, maxiter=500, ftol=1e-15)
 
 
 def main(number: int) -> None:
@@ -100,7 +82,7 @@ def main(number: int) -> None:
         found = qd.quality_discrepancy(pair, p)
         scores = f.value(p)
         unit = np.ptp(scores)
-        difference = (found.qdisc - by_slsqp(scores, g, p)) / unit
+        difference = found.qdisc / unit - most_gained(scores / unit, g, p)
         w = -(10 ** rng.uniform(-2, 2))
         plain = qd.pareto_optimum(pair, p, w).q
         compiled = jax.jit(lambda p, pair=pair, w=w: qd.pareto_optimum(pair, p, w).q)(p)

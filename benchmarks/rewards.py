@@ -6,12 +6,11 @@ One core is the case that the bar is about. The eight seeds are one `jax.vmap` o
 `train`; the same numbers come from eight runs, one after the other.
 """
 
-import resource
-import time
 from functools import partial
 
 import jax
 import numpy as np
+from measure import peak, seconds
 
 import qdtheory as qd
 from qdtheory.generators import train
@@ -24,12 +23,6 @@ def random_model(key, vocab_size: int) -> qd.LSTMLanguageModel:
     return qd.LSTMLanguageModel.random(key, vocab_size, sigma=0.1)
 
 
-def seconds(function, *arguments) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(function(*arguments))
-    return time.perf_counter() - start
-
-
 def measure(vocab_size: int, length: int) -> str:
     space = qd.TextSpace(vocab_size, length)
     p = qd.oracle(space, seed=0)
@@ -40,7 +33,7 @@ def measure(vocab_size: int, length: int) -> str:
     def run(model):
         return train("logit D", model, space, p, STEPS, every=STEPS)
 
-    compiling = seconds(run, models[0])
+    compiling, _ = seconds(run, models[0])
     many = jax.jit(jax.vmap(run))
     found = many(together)
     for seed, model in enumerate(models[:2]):
@@ -49,8 +42,8 @@ def measure(vocab_size: int, length: int) -> str:
     # Interleaved, so that other load on the machine meets both.
     one, all_seeds = [], []
     for _ in range(RUNS):
-        one.append(seconds(run, models[0]) / STEPS)
-        all_seeds.append(seconds(many, together) / STEPS)
+        one.append(seconds(run, models[0])[0] / STEPS)
+        all_seeds.append(seconds(many, together)[0] / STEPS)
     ratio = min(all_seeds) / min(one)
     return (
         f"{space.num_texts:,} texts: a step {1e3 * min(one):.2f} ms at least, "
@@ -62,8 +55,7 @@ def measure(vocab_size: int, length: int) -> str:
 def main() -> None:
     for vocab_size, length in SIZES:
         print(measure(vocab_size, length), flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:.0f} MB")
+    print(f"peak memory {peak():.0f} MB")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ searches one uniform number, first among sums of blocks and then inside a block.
 use the same recurrence, in float32.
 """
 
-import resource
 import sys
 import time
 from functools import partial
@@ -18,6 +17,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from measure import peak, seconds
 
 from qdtheory.world.language_models import LSTMLanguageModel, lstm_step
 
@@ -42,11 +42,9 @@ def categorical(model: LSTMLanguageModel, key: jax.Array, num_texts: int) -> jax
     return jax.lax.scan(step, start, jax.random.split(key, ours.LENGTH))[1].T
 
 
-def seconds(function, *arguments) -> tuple[float, float]:
+def clocks() -> np.ndarray:
     """Wall-clock and processor time."""
-    start = time.perf_counter(), time.process_time()
-    jax.block_until_ready(function(*arguments))
-    return time.perf_counter() - start[0], time.process_time() - start[1]
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def main() -> None:
@@ -62,7 +60,10 @@ def main() -> None:
         shares = [float(share[top].sum()) for share in words]
         assert abs(shares[0] - shares[1]) < 0.1, shares
         times = np.array(
-            [[seconds(f, model, key, num_texts) for f in both] for _ in range(RUNS)]
+            [
+                [seconds(f, model, key, num_texts, clock=clocks)[0] for f in both]
+                for _ in range(RUNS)
+            ]
         )
         wall, cpu = np.median(times, axis=0).T
         print(
@@ -70,8 +71,7 @@ def main() -> None:
             f"categorical {1e3 * wall[1]:.0f} ms, ratio {wall[1] / wall[0]:.1f}; "
             f"by CPU time {cpu[1] / cpu[0]:.1f}"
         )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:.0f} MB")
+    print(f"peak memory {peak():.0f} MB")
 
 
 if __name__ == "__main__":

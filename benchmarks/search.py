@@ -10,14 +10,13 @@ all 64^3 triples, term by term and contracted, 200 of its 15,000 steps for Q.
 """
 
 import sys
-import time
 from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from bleu import all_tuples, contraction
+from measure import seconds
 
 import qdtheory as qd
 
@@ -31,12 +30,6 @@ def oracles(num_seeds: int) -> jax.Array:
         for seed in range(num_seeds)
     ]
     return jnp.stack(rows)
-
-
-def seconds(function) -> tuple[float, qd.solvers.Search]:
-    start = time.perf_counter()
-    result = jax.block_until_ready(function())
-    return time.perf_counter() - start, result
 
 
 def seconds_by_enumeration(total: Callable, pair: qd.BleuPair, p: jax.Array) -> float:
@@ -57,10 +50,8 @@ def seconds_by_enumeration(total: Callable, pair: qd.BleuPair, p: jax.Array) -> 
 
         return jax.lax.fori_loop(0, 200, step, logits)
 
-    descend(jnp.log(p), tensor).block_until_ready()
-    start = time.perf_counter()
-    descend(jnp.log(p), tensor).block_until_ready()
-    return (time.perf_counter() - start) * 15_000 / 200
+    seconds(descend, jnp.log(p), tensor)  # compiles
+    return seconds(descend, jnp.log(p), tensor)[0] * 15_000 / 200
 
 
 def main() -> None:
@@ -74,9 +65,7 @@ def main() -> None:
         for method in times:
             qd.solvers.search(pair, p, method=method)  # compiles
         for method in times:
-            spent, found[method] = seconds(
-                partial(qd.solvers.search, pair, p, method=method)
-            )
+            spent, found[method] = seconds(qd.solvers.search, pair, p, method=method)
             times[method] += spent
         ours, theirs = (np.asarray(found[m].gain) for m in ("ascent", "penalty"))
         converged = int(found["ascent"].converged.sum())

@@ -13,15 +13,12 @@ without threads are compared by their CPU time, those with fast-bleu's two by th
 """
 
 import os
-import resource
-import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
+from time import perf_counter, process_time
 
 import numpy as np
+from measure import captions, least, peak, run, seconds
 
 from qdtheory import text
 from qdtheory.text.ngrams import _keys
@@ -38,25 +35,8 @@ WEIGHTS = {n: (1 / n,) * n for n in ORDERS}
 RUNS = 5
 
 
-def captions(first: int, last: int) -> list[list[str]]:
-    path = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.split() for line in lines[first:last]]
-
-
-def seconds(function: Callable, clock=time.perf_counter) -> tuple[float, object]:
-    start = clock()
-    value = function()
-    return clock() - start, value
-
-
-def best(function: Callable, clock=time.perf_counter) -> tuple[float, object]:
-    runs = [seconds(function, clock) for _ in range(RUNS)]
-    return min(runs, key=lambda run: run[0])
-
-
-def megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def words(first: int, last: int) -> list[list[str]]:
+    return [line.split() for line in captions(first, last)]
 
 
 def report(
@@ -64,16 +44,16 @@ def report(
     ours: Callable,
     rival: Callable | None,
     rival_name: str = "fast-bleu",
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = perf_counter,
     tolerance: float = 1e-7,  # fast-bleu rounds its weights to single precision
 ) -> None:
     """The rival gives a row of sentence scores for each order."""
-    spent, value = best(ours, clock)
-    line = f"{name}: {spent:.3f} s, peak {megabytes():.0f} MB"
+    spent, value = least(ours, rounds=RUNS, clock=clock)
+    line = f"{name}: {spent:.3f} s, peak {peak():.0f} MB"
     if rival is None:
         print(f"{line}; {rival_name} is not installed: no ratio")
         return
-    other, expected = seconds(rival, clock)
+    other, expected = seconds(rival, clock=clock)
     np.testing.assert_allclose(value[:, 1:].T, expected, rtol=0, atol=tolerance)
     print(f"{line}; {rival_name} {other:.2f} s, ratio {other / spent:.0f}")
 
@@ -90,61 +70,49 @@ def compiled(metric: str, lists: list, *arguments) -> Callable | None:
     return run
 
 
-def nltk() -> None:
+def beside_nltk(
+    name: str, ours: Callable, candidates: list, references_of: Callable
+) -> None:
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-    candidates, references = captions(0, 1000), captions(1000, 2000)
-    method = SmoothingFunction().method1
+    method, weights = SmoothingFunction().method1, list(WEIGHTS.values())
     warnings.simplefilter("ignore")
 
-    def run(references_of):
-        pairs = zip(references_of, candidates, strict=True)
-        return np.array(
-            [sentence_bleu(r, c, list(WEIGHTS.values()), method) for r, c in pairs]
-        ).T
+    def theirs():
+        pairs = zip(references_of(), candidates, strict=True)
+        return np.array([sentence_bleu(r, c, weights, method) for r, c in pairs]).T
 
-    report(
+    report(name, ours, theirs, "NLTK", process_time, 1e-12)
+
+
+def nltk() -> None:
+    candidates, references = words(0, 1000), words(1000, 2000)
+    beside_nltk(
         "BLEU, 1,000 and 1,000",
         lambda: text.bleu_scores(candidates, references, 5, "epsilon"),
-        lambda: run([references] * 1000),
-        "NLTK",
-        time.process_time,
-        1e-12,
+        candidates,
+        lambda: [references] * 1000,
     )
-    report(
+    beside_nltk(
         "Self-BLEU, 1,000",
         lambda: text.self_bleu_scores(candidates, 5, "epsilon"),
-        lambda: run(candidates[:i] + candidates[i + 1 :] for i in range(1000)),
-        "NLTK",
-        time.process_time,
-        1e-12,
+        candidates,
+        lambda: (candidates[:i] + candidates[i + 1 :] for i in range(1000)),
     )
 
 
 def paired() -> None:
-    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
-
-    candidates, references = captions(0, 10_000), captions(10_000, 20_000)
-    method = SmoothingFunction().method1
-    weights = list(WEIGHTS.values())
-    warnings.simplefilter("ignore")
-
-    def run():
-        pairs = zip(references, candidates, strict=True)
-        return np.array([sentence_bleu([r], c, weights, method) for r, c in pairs]).T
-
-    report(
+    candidates, references = words(0, 10_000), words(10_000, 20_000)
+    beside_nltk(
         "paired BLEU, 10,000",
         lambda: text.paired_bleu_scores(candidates, references, 5, "epsilon"),
-        run,
-        "NLTK",
-        time.process_time,
-        1e-12,
+        candidates,
+        lambda: ([r] for r in references),
     )
 
 
 def bleu() -> None:
-    candidates, references = captions(0, 10_000), captions(10_000, 20_000)
+    candidates, references = words(0, 10_000), words(10_000, 20_000)
     report(
         "BLEU, 10,000 and 10,000",
         lambda: text.bleu_scores(candidates, references, 5, "epsilon"),
@@ -153,7 +121,7 @@ def bleu() -> None:
 
 
 def self_bleu(size: int) -> None:
-    candidates = captions(0, size)
+    candidates = words(0, size)
     report(
         f"Self-BLEU, {size:,}",
         lambda: text.self_bleu_scores(candidates, 5, "epsilon"),
@@ -175,14 +143,13 @@ def rates(candidates: text.Corpus, references: text.Corpus, n: int) -> None:
 
 
 def compare_with_sort(name: str, ours: Callable, keys: list[np.ndarray]) -> None:
-    spent, _ = best(ours, time.process_time)
-    sort, _ = best(lambda: [np.argsort(x) for x in keys], time.process_time)
+    spent, _ = least(ours, rounds=RUNS)
+    sort, _ = least(lambda: [np.argsort(x) for x in keys], rounds=RUNS)
     print(f"{name}: {spent:.3f} s, {spent / sort:.1f} times argsort ({sort:.3f} s)")
 
 
 def sorts() -> None:
-    lists = captions(0, 50_000)
-    spent, corpus = best(lambda: text.as_corpus(lists), time.process_time)
+    spent, corpus = least(text.as_corpus, words(0, 50_000), rounds=RUNS)
     print(f"as_corpus, 50,000: {spent:.3f} s")
     compare_with_sort(
         "Self-BLEU-1..5, 50,000",
@@ -203,25 +170,14 @@ def sorts() -> None:
     )
 
 
-CASES = {
-    "nltk": nltk,
-    "paired": paired,
-    "bleu": bleu,
-    "self": lambda: self_bleu(10_000),
-    "large": lambda: self_bleu(50_000),
-    "sorts": sorts,
-}
-
-
-def main() -> None:
-    if "QDTHEORY_DATA" not in os.environ:
-        sys.exit("QDTHEORY_DATA does not name a folder with coco60/train.txt")
-    if len(sys.argv) > 1:
-        CASES[sys.argv[1]]()
-        return
-    for case in CASES:
-        subprocess.run([sys.executable, __file__, case], check=True)
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        {
+            "nltk": nltk,
+            "paired": paired,
+            "bleu": bleu,
+            "self": lambda: self_bleu(10_000),
+            "large": lambda: self_bleu(50_000),
+            "sorts": sorts,
+        }
+    )

@@ -9,6 +9,8 @@ measured in one run, so that it hardly depends on the machine.
 import time
 from collections import Counter
 
+from measure import least, seconds
+
 from qdtheory.text import Corpus, imdb, ngram_counts, prepare
 
 
@@ -20,12 +22,6 @@ def count_by_hand(sentences: list[tuple], n: int) -> Counter:
     )
 
 
-def seconds(function, *arguments) -> float:
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
-
-
 def main() -> None:
     corpus: Corpus = prepare(
         imdb(None), min_count=50, rare="unk", max_unknown=4, min_length=5, max_length=40
@@ -34,11 +30,11 @@ def main() -> None:
     print(corpus)
     print("n  table [s]  Counter [s]  ratio  half the corpus [s]")
     for n in (1, 2, 3, 4, 6):
-        table = min(seconds(ngram_counts, corpus, n) for _ in range(3))
-        half = min(
-            seconds(ngram_counts, corpus[: len(corpus) // 2], n) for _ in range(3)
+        table, half = (
+            least(ngram_counts, part, n, rounds=3, clock=time.perf_counter)[0]
+            for part in (corpus, corpus[: len(corpus) // 2])
         )
-        counter = seconds(count_by_hand, sentences, n)
+        counter, _ = seconds(count_by_hand, sentences, n)
         print(
             f"{n}  {table:9.3f}  {counter:11.3f}  {counter / table:5.1f}  {half:9.3f}"
         )

@@ -17,19 +17,18 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from measure import captions, least, peak, seconds
 
 CHUNK = 100_000
 
 
 def draws(size: int, seed: int) -> Iterator[list[str]]:
     """Draw captions from the bigrams of COCO's, in chunks."""
-    path = Path(os.environ["QDTHEORY_DATA"], "coco60", "train.txt")
-    texts = [line.split() for line in path.read_text("utf-8").splitlines()]
+    texts = [line.split() for line in captions()]
     words = [*dict.fromkeys(word for text in texts for word in text)]
     ids = {word: index for index, word in enumerate(words)}
     end = len(words)  # begins and ends a caption
@@ -62,8 +61,8 @@ def write(path: Path, size: int, seed: int) -> None:
         return
     unfinished = path.with_suffix(".part")
     with unfinished.open("w", encoding="utf-8") as file:
-        for captions in draws(size, seed):
-            file.writelines(f"{caption}\n" for caption in captions)
+        for drawn in draws(size, seed):
+            file.writelines(f"{caption}\n" for caption in drawn)
     unfinished.rename(path)
 
 
@@ -76,16 +75,6 @@ def file(size: int, seed: int) -> Path:
     return path
 
 
-def seconds(function: Callable, runs: int = 3, clock=time.process_time) -> float:
-    """The least time of a few runs."""
-    spent = []
-    for _ in range(runs):
-        start = clock()
-        function()
-        spent.append(clock() - start)
-    return min(spent)
-
-
 def jackknife() -> None:
     from qdtheory import text
     from qdtheory.text.evaluation import counted, every_metric, planned
@@ -93,8 +82,8 @@ def jackknife() -> None:
     for size in (10_000, 100_000):
         ours, theirs = (text.read_corpus(file(size, seed)) for seed in (1, 2))
         plan, corpora, real = planned({"ours": ours}, theirs)
-        spent = seconds(lambda: counted(plan, corpora, real))  # noqa: B023
-        alone = seconds(lambda: every_metric(real)(ours))  # noqa: B023
+        spent, _ = least(counted, plan, corpora, real, rounds=3)
+        alone, _ = least(lambda real, x: every_metric(real)(x), real, ours, rounds=3)
         print(
             f"{size:,} captions with intervals: {spent:.3f} s, "
             f"{spent / alone:.2f} times the metrics alone ({alone:.3f} s)"
@@ -153,7 +142,7 @@ def large() -> None:
         times.append(spent)
         print(
             f"{size:,} captions, --memory 1GB: {spent:.0f} s, "
-            f"peak {after.ru_maxrss / 1024:.0f} MB",
+            f"peak {peak(resource.RUSAGE_CHILDREN):.0f} MB",
             flush=True,
         )
     print(f"10 times as many: {times[1] / times[0]:.1f} times as long")
@@ -174,9 +163,8 @@ def dask() -> None:
             Client(cluster) as client,
         ):
             client.run(text.evaluate, {"x": ["a"] * 3}, ["a"] * 3, 1)  # imports
-            start = time.perf_counter()
-            found = text.evaluate({"ours": ours}, theirs, client=client)
-            spent.append(time.perf_counter() - start)
+            took, found = seconds(text.evaluate, {"ours": ours}, theirs, client=client)
+            spent.append(took)
             assert found == whole
     print(
         f"300,000 and 300,000 captions: two workers {spent[1]:.1f} s, "
@@ -238,8 +226,6 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    if "QDTHEORY_DATA" not in os.environ:
-        sys.exit("QDTHEORY_DATA does not name a folder with coco60/train.txt")
     if len(sys.argv) < 2 or sys.argv[1] not in CASES:
         sys.exit(f"expected one of {', '.join(CASES)}")
     CASES[sys.argv[1]](*sys.argv[2:])

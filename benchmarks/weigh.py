@@ -6,36 +6,24 @@ token that is neither comment nor docstring. Without a commit it weighs the work
 tree; two commits stand beside each other.
 """
 
-import ast
 import subprocess
 import sys
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "notebooks"))
+import freshness
 
 CORE = {"world", "metrics", "formulas", "pairs", "solvers", "theory", "qdisc"}
 CORE |= {"discrepancy", "certificates"}  # what qdisc was before 0.9
 OTHERS = ("tests", "benchmarks", "docs", "notebooks")
-BARE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
-    *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
-}
-DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def lines(text: str) -> tuple[int, int]:
     """Number of lines of code and of docstrings of a file."""
-    code, docstrings = set(), set()
-    for token in tokenize.generate_tokens(StringIO(text).readline):
-        if token.type not in BARE:
-            code |= {*range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
-            docstring = node.body[0]
-            docstrings |= {*range(docstring.lineno, docstring.end_lineno + 1)}
-    return len(code - docstrings), len(docstrings)
+    code = freshness.code(text)
+    return code.count("\n") + bool(code), len(freshness.docstrings(text))
 
 
 def files(commit: str | None) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,9 @@ A number that no notebook prints is a warning.
 import re
 import textwrap
 
-from coverage_page import NOTEBOOKS, claims
+from coverage_page import claims
 from docutils import nodes
+from notebook_cells import lecture
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -96,7 +97,7 @@ def set_anchors(app, document):
 def note_claims(app, document):
     """Have a page read anew when a notebook whose claims it mentions has changed."""
     for claim in set(mentioned(document.astext())) & set(claims()):
-        app.env.note_dependency(str(NOTEBOOKS / f"{claims()[claim][0]}.ipynb"))
+        app.env.note_dependency(str(lecture(claims()[claim][0])))
 
 
 # --- links --------------------------------------------------------------------

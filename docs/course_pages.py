@@ -25,10 +25,9 @@ from pathlib import Path
 import lecture_figures
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from notebook_cells import cells_of, joined, source_of, tags_of
+from notebook_cells import cells_of, joined, lectures, source_of, tags_of
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = ROOT / "notebooks"
 STATIC = ROOT / "docs/static"
 TEACHING = ROOT / "docs/teaching.md"
 
@@ -66,19 +65,19 @@ def formula(tex: str, options: dict) -> str:
     return f"{begin}{html.escape(tex)}{end}"
 
 
+def page(title: str, body: str, style: str = "handout", script: str = "") -> str:
+    """A page of its own."""
+    return PAGE.format(title=html.escape(title), style=style, script=script, body=body)
+
+
 def to_html(markdown: str, folder: str = "notebooks") -> str:
     """HTML of a text of a folder; its links to pages lead into the site."""
 
-    def page(link: re.Match) -> str:
+    def address(link: re.Match) -> str:
         return f"]({posixpath.normpath(f'../{folder}/{link[1]}')}.html{link[2] or ''})"
 
     local = r"\]\((?!https?:)([\w/.-]+)\.(?:ipynb|md)(#[\w-]+)?\)"
-    return MARKDOWN.render(re.sub(local, page, markdown))
-
-
-def lectures() -> list[Path]:
-    """The notebooks, in order."""
-    return sorted(NOTEBOOKS.glob("*.ipynb"))
+    return MARKDOWN.render(re.sub(local, address, markdown))
 
 
 def title_of(path: Path) -> str:
@@ -195,8 +194,7 @@ def deck_page(path: Path) -> str:
         f"</details></aside>"
     )
     body = f"<main>{sections}</main>{aside}"
-    title = html.escape(title_of(path))
-    return PAGE.format(title=title, style="slides", script=DECK_SCRIPT, body=body)
+    return page(title_of(path), body, "slides", DECK_SCRIPT)
 
 
 # --- handouts -----------------------------------------------------------------
@@ -235,9 +233,7 @@ def handout_page(path: Path) -> str:
     ):
         if text:
             parts += [f"<h2>{heading}</h2>", to_html(text)]
-    body = f"<main>{''.join(parts)}</main>"
-    title = html.escape(title_of(path))
-    return PAGE.format(title=title, style="handout", script="", body=body)
+    return page(title_of(path), f"<main>{''.join(parts)}</main>")
 
 
 # --- the site -----------------------------------------------------------------
@@ -249,23 +245,20 @@ def index_page(folder: str, name: str) -> str:
         f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>'
         for path in lectures()
     )
-    body = (
-        f'<main><h1>{name}</h1><p><a href="../docs/teaching.html">Teaching</a></p>'
-        f"<ul>{entries}</ul></main>"
-    )
-    return PAGE.format(title=name, style="handout", script="", body=body)
+    up = '<p><a href="../docs/teaching.html">Teaching</a></p>'
+    return page(name, f"<main><h1>{name}</h1>{up}<ul>{entries}</ul></main>")
 
 
 def write_pages(folder: Path) -> None:
     """Write decks and handouts into a folder's `slides` and `handouts`."""
-    for name, page in (("slides", deck_page), ("handouts", handout_page)):
+    for name, written in (("slides", deck_page), ("handouts", handout_page)):
         target = folder / name
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         index = index_page(name, name.capitalize())
         (target / "index.html").write_text(index, encoding="utf-8")
         for path in lectures():
-            (target / f"{path.stem}.html").write_text(page(path), encoding="utf-8")
+            (target / f"{path.stem}.html").write_text(written(path), encoding="utf-8")
     (folder / "_images").mkdir(exist_ok=True)
     for figure in (f for path in lectures() for f in lecture_figures.figures(path)):
         name, content = picture_file(figure)
@@ -306,21 +299,18 @@ def setup(app):
 def exam_page() -> str:
     """The exam as a page to print, without its key."""
     text = (ROOT / "docs/exam.md").read_text(encoding="utf-8")
-    body = f"<main>{to_html(text, 'docs')}</main>"
-    return PAGE.format(title="Exam", style="handout", script="", body=body)
+    return page("Exam", f"<main>{to_html(text, 'docs')}</main>")
 
 
 def class_files() -> Iterator[tuple[str, bytes]]:
     """What a class gets, each file's place and content; no solution and no key."""
-    for path in [*lectures(), *sorted((NOTEBOOKS / "data").glob("*.*"))]:
+    for path in [*lectures(), *sorted(ROOT.glob("notebooks/data/*.*"))]:
         yield str(path.relative_to(ROOT)), path.read_bytes()
-    for name, page in [
-        *((f"handouts/{path.stem}.html", handout_page(path)) for path in lectures()),
-        ("handouts/exam.html", exam_page()),
-    ]:
+    handouts = {path.stem: handout_page(path) for path in lectures()}
+    for name, text in (handouts | {"exam": exam_page()}).items():
         # Beside the notebooks themselves, not beside their pages.
-        near = re.sub(r'(href="\.\./notebooks/\w+)\.html', r"\1.ipynb", page)
-        yield name, near.encode()
+        near = re.sub(r'(href="\.\./notebooks/\w+)\.html', r"\1.ipynb", text)
+        yield f"handouts/{name}.html", near.encode()
     yield from map(picture_file, lecture_figures.covers().values())
     for path in (STATIC / "handout.css", mathjax()):
         yield f"_static/{path.name}", path.read_bytes()

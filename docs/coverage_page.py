@@ -14,10 +14,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from notebook_cells import cells_of, joined
+from notebook_cells import NOTEBOOKS, cells_of, joined, lectures
 
 DOCS = Path(__file__).parent
-NOTEBOOKS = DOCS.parent / "notebooks"
 ITEMS = DOCS / "coverage.csv"
 PUBLISHED = NOTEBOOKS / "data/published.csv"
 
@@ -58,13 +57,13 @@ def parts(cell):
 @cache
 def printed():
     """The texts that the cells of each notebook print."""
-    texts = {}
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        texts[path.stem] = [
+    return {
+        path.stem: [
             "".join(joined(o.get("text", "")) for o in cell.get("outputs", []))
             for cell in cells_of(path)
         ]
-    return texts
+        for path in lectures()
+    }
 
 
 @cache
@@ -209,7 +208,7 @@ def fill(app, document, source):
     if document == "docs/coverage":
         for name, text in tables().items():
             source[0] = source[0].replace(f"<!-- {name} -->", text)
-        for path in (ITEMS, PUBLISHED, *NOTEBOOKS.glob("*.ipynb")):
+        for path in (ITEMS, PUBLISHED, *lectures()):
             app.env.note_dependency(path)
 
 

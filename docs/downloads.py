@@ -8,9 +8,8 @@ import re
 import zipfile
 from pathlib import Path
 
-from notebook_cells import cells_of, source_of
+from notebook_cells import NOTEBOOKS, cells_of, lectures, source_of
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes in every build
 INSTALL = """\
 Needs Python 3.11 or newer:
@@ -50,7 +49,7 @@ def write_archives(app, error):
         return
     folder = Path(app.outdir, "downloads")
     folder.mkdir(exist_ok=True)
-    for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for notebook in lectures():
         pack(notebook, folder / f"{notebook.stem}.zip")
 
 

@@ -14,9 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from docutils import nodes
-from notebook_cells import cells_of, joined, source_of, tags_of
+from notebook_cells import cells_of, joined, lecture, lectures, source_of, tags_of
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
 
 
@@ -110,7 +109,7 @@ def covers() -> dict[str, Figure]:
     """Each lecture's cover, by the notebook's name; the first figure if none is one."""
     return {
         path.stem: next((figure for figure in drawn if figure.cover), drawn[0])
-        for path in sorted(NOTEBOOKS.glob("*.ipynb"))
+        for path in lectures()
         if (drawn := figures(path))
     }
 
@@ -170,7 +169,7 @@ def set_cover(document, anchor):
 
 def set_figures(app, document):
     """Number the figures of a lecture, and put its cover at the head."""
-    path = NOTEBOOKS / f"{Path(app.env.docname).name}.ipynb"
+    path = lecture(Path(app.env.docname).name)
     if app.env.docname != f"notebooks/{path.stem}":
         return
     drawn = figures(path)

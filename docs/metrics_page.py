@@ -2,7 +2,7 @@
 
 import re
 
-from coverage_page import claims, table
+from coverage_page import links, table
 
 from qdtheory.metrics.catalogue import METRICS
 
@@ -14,17 +14,6 @@ TITLES = (
     "From samples",
     "Beside it",
 )
-
-
-def linked(ids):
-    """Claims as links to their notebooks, one link a notebook."""
-    names = {}
-    for claim in ids:
-        names.setdefault(claims()[claim][0], []).append(claim)
-    return ", ".join(
-        f"[{', '.join(found)}](../notebooks/{notebook}.ipynb)"
-        for notebook, found in names.items()
-    )
 
 
 def code(text):
@@ -44,7 +33,7 @@ def cells(metric):
         f"`{metric.formula}`<br>{metric.form}",
         f"{code(metric.partner)}<br>{code(metric.verdict)}",
         f"{metric.estimator}<br>{functions}",
-        f"{code(metric.beside)}<br>{linked(metric.claims)}",
+        f"{code(metric.beside)}<br>{links(';'.join(metric.claims))}",
     )
 
 

@@ -1,8 +1,20 @@
-"""The cells of a committed notebook, which holds texts whole or line by line."""
+"""The committed notebooks and their cells, which hold texts whole or line by line."""
 
 import json
 from functools import cache
 from pathlib import Path
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+
+
+def lectures() -> list[Path]:
+    """The notebooks, in order."""
+    return sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+def lecture(name: str) -> Path:
+    """The notebook of a name."""
+    return NOTEBOOKS / f"{name}.ipynb"
 
 
 @cache

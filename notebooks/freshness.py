@@ -43,23 +43,26 @@ NO_CODE = {
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def code(module: str) -> str:
-    """The lines of a module that hold code, without docstrings and comments."""
-    lines = module.split("\n")
-    docstrings = {
+def docstrings(module: str) -> set[int]:
+    """Numbers of the lines that docstrings take, from 1."""
+    return {
         line
         for node in ast.walk(ast.parse(module))
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None
         for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
     }
-    kept = set()
+
+
+def code(module: str) -> str:
+    """The lines of a module that hold code, without docstrings and comments."""
+    lines, kept = module.split("\n"), set()
     for token in tokenize.generate_tokens(io.StringIO(module).readline):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             lines[line - 1] = lines[line - 1][:column].rstrip()
         elif token.type not in NO_CODE:
             kept |= {*range(token.start[0], token.end[0] + 1)}
-    return "\n".join(lines[line - 1] for line in sorted(kept - docstrings))
+    return "\n".join(lines[line - 1] for line in sorted(kept - docstrings(module)))
 
 
 @cache

@@ -1,9 +1,13 @@
 """A headless Chromium, driven over the DevTools protocol."""
 
 import json
+import re
 import shutil
 import subprocess
 import time
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,6 +19,7 @@ in_a_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
 )
 CHECKS = Path(__file__).with_name("page_checks.js").read_text()
+PHONE, DESK = 390, 1280  # widths in CSS pixels
 SECONDS = 60  # for any answer; a page under load takes a few
 
 
@@ -126,6 +131,20 @@ class Browser:
         """Wait until this has happened since the events were last cleared."""
         while not any(event["method"] == method for event in self.events):
             self.events.append(json.loads(self.socket.recv()))
+
+    @contextmanager
+    def without_scripts(self) -> Iterator[None]:
+        """Have the pages that are opened meanwhile run no script."""
+        self.send("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            yield
+        finally:
+            self.send("Emulation.setScriptExecutionDisabled", value=False)
+
+    def printed_pages(self) -> int:
+        """How many pages of paper the page takes."""
+        printed = self.send("Page.printToPDF", preferCSSPageSize=True)["data"]
+        return len(re.findall(rb"/Type /Page\b(?!s)", b64decode(printed)))
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""

@@ -3,15 +3,11 @@
 import fcntl
 import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from browser import Browser
 from explorer_page import open_explorer
-
-ROOT = Path(__file__).parents[1]
+from processes import ROOT, python
 
 
 @pytest.fixture(scope="session")
@@ -27,13 +23,7 @@ def site(tmp_path_factory):
             # Pages of modules that have moved since would be orphans.
             shutil.rmtree(ROOT / "docs/generated", ignore_errors=True)
             command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d"]
-            result = subprocess.run(
-                [sys.executable, *command, folder / "trees", ".", folder / "building"],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-            )
-            assert result.returncode == 0, result.stderr
+            python(*command, folder / "trees", ".", folder / "building")
             (folder / "building").rename(html)
     return html
 

@@ -16,7 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from quick import ROOT, git
+
 OLDEST = (3, 11)
 # Every example of the library, the builder with its kernels and flags, the command.
 QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/commands/test_cli.py"]
@@ -74,14 +75,8 @@ def other_pythons() -> dict[str, Path]:
 
 def copy_checkout(folder: Path) -> None:
     """Copy what git tracks or would track, as it is now."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout.split("\0")
-    for name in filter(None, names):
+    names = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for name in filter(None, names.split("\0")):
         if (ROOT / name).is_file():  # a deleted file is still listed
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from coverage_page import claims as printed_claims
+from processes import ran
 
 TESTS = Path(__file__).parent
 NOTEBOOKS = sorted(TESTS.parent.glob("notebooks/*.ipynb"))
@@ -71,6 +72,8 @@ def marked():
     """Every test's `pytest.mark.claim(...)`."""
     for path in TESTS.rglob("test_*.py"):
         text = path.read_text()
+        if "mark.claim(" not in text:  # to parse all files takes long
+            continue
         tree = ast.parse(text)
         uses = reach(tree)
         library = {
@@ -93,7 +96,8 @@ def marked():
 def named():
     """The ids in the line `Claims: ...` of a docstring, each with what it documents."""
     for path in (TESTS.parent / "qdtheory").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "Claims:" in text else ():
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 doc = ast.get_docstring(node) or ""
                 lines = NAMING.findall(doc)
@@ -149,12 +153,8 @@ def test_the_tests_of_a_claim_know_what_it_is_about():
     [("L1.1", " deselected)"), ("T2.99", "no test collected shows a claim T2.99")],
 )
 def test_the_tests_of_one_claim_are_chosen(claim, shown):
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "--claim", claim],
-        cwd=TESTS.parent,
-        capture_output=True,
-        text=True,
-    )
+    command = ["-m", "pytest", "--collect-only", "-q", "--claim", claim]
+    result = ran(sys.executable, *command)
     assert shown in result.stdout + result.stderr
 
 
@@ -176,10 +176,5 @@ def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(page):
         (id, name) for ids, name in LINKED.findall(text) for id in ID.findall(ids)
     ]
     assert len(linked) >= 14
-    printed = {
-        name: {id for id, _ in claims(TESTS.parent / f"notebooks/{name}.ipynb")}
-        for _, name in linked
-    }
-    assert [(id, name) for id, name in linked if id not in printed[name]] == []
-    # The site links an id outside of a link as well, if a notebook prints it.
-    assert set(ID.findall(text)) <= {id for id, _ in CLAIMS}
+    # The site, built without a warning, has an id outside of a link in a notebook.
+    assert [(id, name) for id, name in linked if printed_claims()[id][0] != name] == []

@@ -1,15 +1,12 @@
 """CONTRIBUTING's steps to a new diversity work, on a copy of the project."""
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
+from functools import partial
 
+import processes
 import pytest
-import quick
-from quick import ROOT
+from other_pythons import ROOT, copy_checkout
 
 # The indentation of a step's blocks, the language and the text.
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -26,29 +23,13 @@ def steps():
 
 @pytest.fixture
 def project(tmp_path):
-    """A copy of what git knows or would add."""
-    listing = quick.git(
-        ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
-    )
-    for name in filter(None, listing.split("\0")):
-        if (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / name)
+    copy_checkout(tmp_path)
     return tmp_path
 
 
 @pytest.mark.slow
 def test_a_diversity_is_added_as_the_page_says(project):
-    def python(*arguments):
-        result = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=project,
-            env={**os.environ, "PYTHONPATH": str(project)},
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
+    python = partial(processes.python, cwd=project, PYTHONPATH=str(project))
 
     def append(name, text):
         path = project / name

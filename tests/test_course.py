@@ -4,27 +4,22 @@ import json
 import re
 import shutil
 import zipfile
-from base64 import b64decode
 from hashlib import sha256
 
 import course_pages
-import lecture_figures
+import notebook_cells
 import pytest
-from browser import in_a_browser
+from browser import DESK, PHONE, in_a_browser
+from notebook_cells import lecture as of
 
 from qdtheory.course.exercises import EXERCISES
 
-LECTURES = course_pages.lectures()
-STEMS = [path.stem for path in LECTURES]
+STEMS = [path.stem for path in notebook_cells.lectures()]
 TEACHING = course_pages.TEACHING.read_text()
 WORDS = 100  # on a slide beside a figure, a table or what a cell prints
 NOT_WORDS = re.compile(
     r"<(figure|pre|table)\b.*?</\1>|\\\[.*?\\\]|\\\(.*?\\\)|<[^>]+>", re.DOTALL
 )
-
-
-def of(stem):
-    return course_pages.NOTEBOOKS / f"{stem}.ipynb"
 
 
 # --- a small course -----------------------------------------------------------
@@ -54,8 +49,7 @@ def lecture(tmp_path, monkeypatch):
         cells.append(cell | text | outputs)
     path = tmp_path / "01_draw.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    for module in (course_pages, lecture_figures):
-        monkeypatch.setattr(module, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(notebook_cells, "NOTEBOOKS", tmp_path)
     return path
 
 
@@ -192,7 +186,6 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
 
 # Pages of one template: axe reads some, and every width is tried on all.
 READ_BY_AXE = {"02_quality_and_diversity", "10_real_text", "24_decoders_and_alignment"}
-PHONE, DESK = 390, 1280
 ALL_SLIDES = "document.body.classList.remove('turning')"
 
 
@@ -299,12 +292,9 @@ class TestInABrowser:
     @pytest.mark.parametrize("stem", STEMS)
     def test_a_handout_prints_on_two_pages(self, course, browser, stem):
         browser.open((course / "handouts" / f"{stem}.html").as_uri())
-        printed = browser.send("Page.printToPDF", preferCSSPageSize=True)["data"]
-        pages = re.findall(rb"/Type /Page\b(?!s)", b64decode(printed))
-        assert 1 <= len(pages) <= 2
+        assert 1 <= browser.printed_pages() <= 2
 
     def test_a_deck_prints_one_slide_a_page(self, course, browser):
         browser.open((course / "slides/03_pareto_frontier.html").as_uri())
-        printed = browser.send("Page.printToPDF", preferCSSPageSize=True)["data"]
-        pages = re.findall(rb"/Type /Page\b(?!s)", b64decode(printed))
-        assert len(pages) == len(course_pages.slides(of("03_pareto_frontier")))
+        slides = course_pages.slides(of("03_pareto_frontier"))
+        assert browser.printed_pages() == len(slides)

@@ -137,11 +137,6 @@ def test_a_range_of_claims_lies_in_one_notebook():
         assert len({page.claims()[claim][0] for claim in page.ids(part)}) == 1, part
 
 
-def test_ids_in_notes_exist():
-    cited = re.findall(r"\b[A-Z][a-z]*\d+\.\d+\b", " ".join(r["note"] for r in ITEMS))
-    assert set(cited) <= set(page.claims())
-
-
 def test_every_selector_finds_published_values():
     values = [":".join(list(r.values())[:4]) for r in page.rows(page.PUBLISHED)]
     for row in OF_PAPERS:
@@ -169,14 +164,10 @@ def test_a_figure_is_what_the_claim_prints():
     assert line.startswith("CN-2 2.29e-06 ")
 
 
-def test_the_tables_fill_the_page_and_their_links_lead_somewhere():
+def test_the_tables_fill_the_page():
     source = (ROOT / "docs/coverage.md").read_text()
     tables = page.tables()
     places = re.findall(r"<!-- (\w+) -->", source)
     assert sorted(places) == sorted(tables)
-    text = "\n".join([source, *tables.values()])
-    targets = set(re.findall(r"\]\(([^)]+)\)", text))
-    assert len(targets) > len(page.printed()) / 2
-    assert [link for link in targets if not (ROOT / "docs" / link).exists()] == []
     totals = re.findall(r"- (\d+)$", tables["totals"], re.MULTILINE)
     assert int(totals[-1]) == len(OF_PAPERS)

@@ -1,16 +1,15 @@
 """A downloaded notebook runs where nothing else of the repository is."""
 
-import os
 import re
-import subprocess
-import sys
 import zipfile
 
 import downloads
 import nbformat
+import notebook_cells
 import pytest
+from processes import python
 
-LECTURES = sorted(downloads.NOTEBOOKS.glob("*.ipynb"))
+LECTURES = notebook_cells.lectures()
 # Cheap, and it reads several tables and a module.
 RUN = "12b_samples_of_any_size"
 
@@ -42,19 +41,11 @@ def test_two_archives_are_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 def test_a_downloaded_notebook_runs_alone(tmp_path):
-    notebook = downloads.NOTEBOOKS / f"{RUN}.ipynb"
+    notebook = notebook_cells.lecture(RUN)
     downloads.pack(notebook, tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         archive.extractall(tmp_path)
     cells = nbformat.read(tmp_path / RUN / notebook.name, 4).cells
     code = "\n\n".join(cell.source for cell in cells if cell.cell_type == "code")
     (tmp_path / RUN / "cells.py").write_text(code)
-    result = subprocess.run(
-        [sys.executable, "cells.py"],
-        cwd=tmp_path / RUN,
-        env=os.environ | {"MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    assert "N12.25" in result.stdout
+    assert "N12.25" in python("cells.py", cwd=tmp_path / RUN, MPLBACKEND="agg")

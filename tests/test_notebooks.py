@@ -2,14 +2,12 @@
 
 import ast
 import re
-import subprocess
-import sys
 
 import build
 import freshness
-import jupytext
-import nbformat
 import pytest
+from notebook_cells import cells_of, source_of
+from processes import python
 
 import qdtheory as qd
 
@@ -27,19 +25,13 @@ def test_notebook_is_fresh(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [source.stem for source in SOURCES])
 def test_notebook_shows_what_its_source_gives(name):
-    result = subprocess.run(
-        [sys.executable, FOLDER / "build.py", "--check", name],
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    python(FOLDER / "build.py", "--check", name)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_names_of_the_library_exist(source):
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_names_of_the_library_exist(path):
     """They may have moved within it, which no file that the notebook read tells."""
-    cells = jupytext.read(source, fmt="md:myst").cells
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    code = [source_of(c) for c in cells_of(path) if c["cell_type"] == "code"]
     for node in ast.walk(ast.parse("\n".join(code))):
         match node:
             case ast.ImportFrom(module=module) if module.startswith("qdtheory"):
@@ -58,9 +50,9 @@ def test_every_notebook_has_a_source():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_is_small(path):
     assert path.stat().st_size < 300_000
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code":
+    for cell in cells_of(path):
+        if cell["cell_type"] == "code":
             # The formatter puts blank lines round a function: they do not count.
-            lines = [line for line in cell.source.splitlines() if line.strip()]
-            assert len(lines) <= 15, cell.source
-            assert all(len(line) <= 76 for line in lines), cell.source
+            lines = [line for line in source_of(cell).splitlines() if line.strip()]
+            assert len(lines) <= 15, lines
+            assert all(len(line) <= 76 for line in lines), lines

@@ -8,18 +8,19 @@ import re
 import struct
 import warnings
 from base64 import b64encode
-from html.parser import HTMLParser
 from pathlib import Path
 
 import claim_links
 import coverage_page
-import jupytext
 import lecture_figures
+import notebook_cells
 import pytest
 import theorem_boxes
 import yaml
 from browser import in_a_browser
+from bs4 import BeautifulSoup
 from build import METADATA
+from notebook_cells import cells_of, source_of, tags_of
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from test_claims import MARKED
@@ -119,8 +120,7 @@ def small(tmp_path_factory):
         "suppress_warnings": ["toc.not_included"],
     }
     with pytest.MonkeyPatch.context() as patch:
-        for module in (coverage_page, claim_links, lecture_figures):
-            patch.setattr(module, "NOTEBOOKS", folder / "notebooks")
+        patch.setattr(notebook_cells, "NOTEBOOKS", folder / "notebooks")
         patch.setattr(theorem_boxes, "TABLE", folder / "theorems.csv")
         forget()
         with warnings.catch_warnings(), patch_docutils(), docutils_namespace():
@@ -148,6 +148,10 @@ def forget():
 
 def flat(html):
     return re.sub(r"\s+", " ", html)
+
+
+def words(html):
+    return re.sub("<.*?>", "", html)
 
 
 # --- claims ---------------------------------------------------------------------
@@ -178,7 +182,7 @@ def test_a_claim_is_a_line_with_its_anchor_and_the_rest_stays(small):
     page = small["03_draw"]
     assert '<pre class="output claim literal-block" id="T2.1">' in page
     (line,) = re.findall(r'<pre[^>]* id="T2.1">(.*?)</pre>', page, re.DOTALL)
-    assert re.sub("<.*?>", "", line) == "T2.1  one = 1\n      and more"
+    assert words(line) == "T2.1  one = 1\n      and more"
     assert 'href="#T2.1">T2.1</a>' in line
     assert page.count('id="T2.3"') == page.count('id="N3.9"') == 1
     assert page.count('href="#T2.3">T2.3</a>') == 2
@@ -208,25 +212,12 @@ def test_a_number_that_no_notebook_prints_is_a_warning(small):
     )
 
 
-class Bare(HTMLParser):
+def bare(html):
     """The text of a page that is in no link, code, formula or heading."""
-
-    LEFT = ("a", "pre", "code", "h1", "h2", "h3", "script", "nav", "title", "dt")
-
-    def __init__(self):
-        super().__init__()
-        self.inside, self.found = [], ""
-
-    def handle_starttag(self, tag, attrs):
-        if tag in self.LEFT or "math" in (dict(attrs).get("class") or "").split():
-            self.inside.append(tag)
-
-    def handle_endtag(self, tag):
-        if self.inside and self.inside[-1] == tag:
-            self.inside.pop()
-
-    def handle_data(self, data):
-        self.found += " " if self.inside else data
+    article = BeautifulSoup(html, "lxml").article
+    for node in article.select("a, pre, code, h1, h2, h3, script, nav, dt, .math"):
+        node.replace_with(" ")
+    return article.get_text()
 
 
 def test_on_every_page_each_number_is_a_link_and_each_claim_an_anchor(site):
@@ -235,9 +226,8 @@ def test_on_every_page_each_number_is_a_link_and_each_claim_an_anchor(site):
         if "_static" in path.parts or path.parent.name == "generated":
             continue
         html = path.read_text()
-        bare = Bare()
-        bare.feed(html[html.find("<article") : html.find("</article>")])
-        assert [*claim_links.mentioned(bare.found)] == [], path
+        if "<article" in html:
+            assert [*claim_links.mentioned(bare(html))] == [], path
         links += html.count('class="claim-link')
     assert links > 900
     for claim, (notebook, _) in coverage_page.claims().items():
@@ -267,7 +257,7 @@ def test_a_figure_has_a_number_an_alt_text_and_a_caption(lecture):
 
 
 def test_the_cover_is_the_figure_with_the_tag_or_the_first(lecture, monkeypatch):
-    monkeypatch.setattr(lecture_figures, "NOTEBOOKS", lecture.parent)
+    monkeypatch.setattr(notebook_cells, "NOTEBOOKS", lecture.parent)
     assert lecture_figures.covers()["03_draw"].number == "3.2"
     lecture.with_stem("04_plain").write_text(lecture.read_text().replace("cover", "x"))
     assert lecture_figures.covers()["04_plain"].number == "4.1"
@@ -300,32 +290,15 @@ def test_the_cover_stands_below_the_opening_and_links_its_place(small):
     assert page.count('<span class="caption-number">Figure 3.2</span>') == 1
 
 
-def cells_of(path):
-    """The cells of a source as the reader's notebook has them."""
-    cells = jupytext.read(path, fmt="md:myst").cells
-    return [c for c in cells if "solution" not in c.metadata.get("tags", [])]
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebook_cells.lectures(), ids=lambda path: path.stem)
 def test_every_figure_says_what_is_seen_and_one_is_the_cover(path):
-    book = path.parents[1] / f"{path.stem}.ipynb"
-    draws = [
-        c["source"]
-        for c in json.loads(book.read_text())["cells"]
-        if any(lecture_figures.pictures(c))
-    ]
-    draws = {"".join(source) for source in draws}
-    cells = cells_of(path)
-    covers = []
-    for cell, below in zip(cells, [*cells[1:], None], strict=True):
-        if "cover" in cell.metadata.get("tags", []):
-            covers.append(cell.source)
-        if cell.cell_type == "code" and cell.source in draws:
-            assert 8 <= len(cell.metadata.get("alt", "").split()) <= 60, cell.source
-            assert "$" not in cell.metadata.alt
-            assert lecture_figures.caption(below), cell.source
-    assert len(covers) == bool(draws)
-    assert {*covers} <= draws
+    drawn = lecture_figures.figures(path)
+    for figure in drawn:
+        assert 8 <= len(figure.alt.split()) <= 60, figure.number
+        assert "$" not in figure.alt
+        assert figure.caption, figure.number
+    tagged = sum("cover" in tags_of(cell) for cell in cells_of(path))
+    assert tagged == sum(figure.cover for figure in drawn) == bool(drawn)
 
 
 # --- folds ----------------------------------------------------------------------
@@ -336,7 +309,7 @@ def test_code_is_folded_and_exercises_are_not(small):
     folds = re.findall(r'<details class="folded code"> (.*?)</details>', page)
     assert all(fold.startswith("<summary>Code</summary>") for fold in folds)
     # Cells without an output share the fold of the cell of code that follows.
-    inside = [re.sub("<.*?>", "", fold).split() for fold in folds]
+    inside = [words(fold).split() for fold in folds]
     assert inside == [
         ["Code", "import", "numpy", "draw()"],
         ["Code", "again()"],
@@ -354,12 +327,12 @@ def test_a_proof_and_a_file_are_folded(small):
     assert "<summary>A file</summary>" in small["page"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebook_cells.lectures(), ids=lambda path: path.stem)
 def test_a_proof_holds_no_heading(path):
     for cell in cells_of(path):
-        if "proof" in cell.metadata.get("tags", []):
-            assert cell.cell_type == "markdown"
-            assert not re.search(r"^#+ ", cell.source, re.MULTILINE)
+        if "proof" in tags_of(cell):
+            assert cell["cell_type"] == "markdown"
+            assert not re.search(r"^#+ ", source_of(cell), re.MULTILINE)
 
 
 # --- statements -----------------------------------------------------------------
@@ -377,20 +350,19 @@ def test_a_statement_stands_in_a_numbered_box_with_its_badges(small):
         "lemma-3-2",
         "definition-3-3",
     ]
-    titles = [re.sub("<.*?>", "", box[1]) for box in (first, second, third)]
-    assert titles == [
+    assert [words(box[1]) for box in (first, second, third)] == [
         "Theorem 3.1 (Theorem 2 (1), Li 2020)#",
         "Lemma 3.2#",
         "Definition 3.3 (Definition 1, Li 2020)#",
     ]
     assert first[2].startswith("<p>Let <span")
-    words = re.sub("<.*?>", "", first[2])
-    assert "checked in T2.1, N3.8 to N3.9" in words
-    assert "second route: by hand" in words
-    assert "machine-checked (“if”): coq_name" in words
+    below = words(first[2])
+    assert "checked in T2.1, N3.8 to N3.9" in below
+    assert "second route: by hand" in below
+    assert "machine-checked (“if”): coq_name" in below
     assert 'href="../docs/page.html#coq-name"' in first[2]
     assert 'href="#N3.8"' in first[2]
-    assert re.sub("<.*?>", "", second[2]).strip() == "It is so. checked in T2.3"
+    assert words(second[2]).strip() == "It is so. checked in T2.3"
     assert third[2].startswith("<p>A <em>model</em> is Q.")
     assert "<blockquote> <div><p>Nothing in bold.</p>" in page
 
@@ -533,8 +505,7 @@ def test_the_switch_opens_all_code_and_is_remembered(site, browser):
 
 @in_a_browser
 def test_without_scripts_a_fold_opens(site, browser):
-    browser.send("Emulation.setScriptExecutionDisabled", value=True)
-    try:
+    with browser.without_scripts():
         browser.open((site / LECTURE).as_uri())
         root = browser.send("DOM.getDocument")["root"]["nodeId"]
         fold = "details.code"
@@ -547,8 +518,6 @@ def test_without_scripts_a_fold_opens(site, browser):
             "DOM.querySelectorAll", nodeId=root, selector=f"{fold}[open]"
         )
         assert len(opened["nodeIds"]) == 1
-    finally:
-        browser.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
 @in_a_browser

@@ -6,7 +6,6 @@ import re
 import runpy
 import shutil
 import subprocess
-import sys
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions, requires
@@ -18,8 +17,9 @@ import yaml
 from jupytext.config import load_jupytext_configuration_file
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from processes import ROOT, python
+from quick import git
 
-ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 PAGES = ["README.md", "CONTRIBUTING.md"]
@@ -35,10 +35,7 @@ def all_requirements():
 
 
 def tracked_files():
-    listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    return [ROOT / name for name in listing.stdout.split("\0") if name]
+    return [ROOT / name for name in git(ROOT, "ls-files", "-z").split("\0") if name]
 
 
 # --- requirements -------------------------------------------------------------
@@ -286,16 +283,6 @@ def test_the_reference_lists_every_public_module():
 # --- the package alone ----------------------------------------------------------
 
 
-def run_python(code, *, cwd, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
 def core_closure():
     """Distributions that the wheel without extras installs, with their own needs."""
     closure, pending = set(), [Requirement(text) for text in PROJECT["dependencies"]]
@@ -340,12 +327,7 @@ sys.meta_path.insert(0, Blocker)
 @pytest.fixture(scope="module")
 def wheel_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
+    python("-m", "hatchling", "build", "-t", "wheel", "-d", folder)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "unpacked")
@@ -354,14 +336,14 @@ def wheel_folder(tmp_path_factory):
 
 def run_wheel(folder, code):
     blocked = f"BLOCKED = {modules_outside_the_core()!r}\n"
-    return run_python(blocked + BLOCKER + code, cwd=folder, PYTHONPATH=str(folder))
+    program = blocked + BLOCKER + code
+    return python("-c", program, cwd=folder, PYTHONPATH=str(folder))
 
 
 @pytest.mark.slow
 def test_the_blocker_blocks_what_only_an_extra_installs(wheel_folder):
-    assert "matplotlib is not installed" in (
-        run_wheel(wheel_folder, "import matplotlib").stderr
-    )
+    with pytest.raises(AssertionError, match="matplotlib is not installed"):
+        run_wheel(wheel_folder, "import matplotlib")
 
 
 @pytest.mark.slow
@@ -393,9 +375,7 @@ def test_the_wheel_alone_computes(wheel_folder):
         "assert all(hasattr(qd, name) for name in {*dir(qd)} - {'plotting'})\n"
         "print(qd.__file__); print(float(qd.entropy(jax.numpy.ones(4) / 4)))"
     )
-    result = run_wheel(wheel_folder, code)
-    assert result.returncode == 0, result.stderr
-    path, entropy = result.stdout.splitlines()
+    path, entropy = run_wheel(wheel_folder, code).splitlines()
     assert Path(path).is_relative_to(wheel_folder)
     assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
 
@@ -406,13 +386,10 @@ def test_the_wheel_alone_runs_its_command(wheel_folder):
         code = f"from qdtheory.commands.cli import app\napp({list(arguments)!r})"
         return run_wheel(wheel_folder, code)
 
-    result = command("--help")
-    assert result.returncode == 0, result.stderr
-    assert "evaluate" in result.stdout
+    assert "evaluate" in command("--help")
     (wheel_folder / "real.txt").write_text("a b c d\na b d c\na b c d\n")
-    result = command("evaluate", "real.txt", "--references", "real.txt", "--json")
-    assert result.returncode == 0, result.stderr
-    (metrics,) = (c["metrics"] for c in json.loads(result.stdout)["candidates"])
+    found = command("evaluate", "real.txt", "--references", "real.txt", "--json")
+    (metrics,) = (c["metrics"] for c in json.loads(found)["candidates"])
     assert metrics["BLEU-1"]["value"] == pytest.approx(1, abs=1e-15)
 
 
@@ -434,5 +411,4 @@ def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
         "    getattr(qd, name)\n"
         f"print([m for m in {[*heavy, 'qdtheory.text']!r} if m in sys.modules])"
     )
-    result = run_python(code, cwd=tmp_path)
-    assert result.stdout.strip() == "[]", result.stderr
+    assert python("-c", code, cwd=tmp_path) == "[]\n"

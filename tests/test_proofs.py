@@ -1,17 +1,14 @@
 """The proofs in Coq: what they say is listed, holds, and fails when it is changed."""
 
-import os
 import re
 import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import ROOT, ran
 
 import qdtheory as qd
 
-ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "proofs").glob("*.v"))
 needs_coq = pytest.mark.skipif(
     not shutil.which("coqc"), reason="Coq is not installed; see docs/proofs.md"
@@ -21,12 +18,7 @@ needs_coq = pytest.mark.skipif(
 def proofs(folder, *files):
     """Run `make proofs`, for these files only if others are compiled."""
     chosen = [f"PROOFS={' '.join(files)}"] if files else []
-    return subprocess.run(
-        ["make", "--no-print-directory", "proofs", *chosen],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    return ran("make", "--no-print-directory", "proofs", *chosen, cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +107,7 @@ def test_an_axiom_of_ones_own_is_named(copy):
 def test_without_coq_it_says_what_to_install(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     make, shell = shutil.which("make"), shutil.which("sh")
-    done = subprocess.run(
-        [make, "proofs", f"SHELL={shell}"],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": "/nonexistent"},
-        capture_output=True,
-        text=True,
-    )
+    done = ran(make, "proofs", f"SHELL={shell}", cwd=tmp_path, PATH="/nonexistent")
     assert done.returncode != 0
     assert "needs Coq 8.16 or newer and Coquelicot" in done.stderr
 

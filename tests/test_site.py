@@ -1,20 +1,20 @@
 """The site builds without a warning, asks nothing of the network, and reads well."""
 
 import re
-from base64 import b64decode
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import coverage_page
+import explorer_page
 import light_pages
 import page_head
 import parts_page
 import publish
 import pytest
 import solutions_page
-from browser import in_a_browser
+from browser import DESK, PHONE, in_a_browser
 
 ROOT = Path(__file__).parents[1]
 
@@ -238,7 +238,6 @@ def test_every_link_within_the_site_resolves(site):
 
 # --- in a browser -------------------------------------------------------------
 
-PHONE, DESK = 390, 1280
 MINUS = "\N{MINUS SIGN}"
 CONTRAST_PAGES = {
     "docs/index.html",
@@ -338,8 +337,7 @@ def test_a_fault_of_a_page_is_found(tmp_path, browser, body, fault):
 def test_the_first_page_paints_without_scripts(site, browser):
     browser.prefer("light")
     browser.resize(PHONE)
-    browser.send("Emulation.setScriptExecutionDisabled", value=True)
-    try:
+    with browser.without_scripts():
         browser.open((site / "index.html").as_uri())  # which leads to it
         browser.until("/docs/.test(location.href) && document.readyState == 'complete'")
         seen = browser.evaluate(
@@ -360,8 +358,6 @@ def test_the_first_page_paints_without_scripts(site, browser):
               };
             })()"""
         )
-    finally:
-        browser.send("Emulation.setScriptExecutionDisabled", value=False)
     assert seen["title"]
     (one, first), (other, second) = seen["panels"]
     assert one
@@ -445,8 +441,7 @@ def test_a_reader_changes_the_version(tmp_path, browser):
 @in_a_browser
 def test_the_summary_prints_on_one_page(site, browser):
     browser.open((site / "docs/summary.html").as_uri())
-    pdf = b64decode(browser.send("Page.printToPDF", preferCSSPageSize=True)["data"])
-    assert len(re.findall(rb"/Type /Page\b(?!s)", pdf)) == 1
+    assert browser.printed_pages() == 1
 
 
 @in_a_browser
@@ -494,9 +489,7 @@ def test_the_slider_of_the_explorer_moves_the_point(site, browser):
         )
 
     def text(name):
-        return browser.evaluate(
-            f"document.getElementById('explorer-{name}').textContent"
-        )
+        return explorer_page.text(browser, f"explorer-{name}")
 
     def choose(pair):
         browser.evaluate(

@@ -11,7 +11,7 @@ import pytest
 from models import assert_attained, oracle, score
 from scipy.optimize import brentq, minimize
 from scipy.special import rel_entr
-from scripts import rows_of
+from scripts import PUBLISHED, rows_of
 
 import qdtheory as qd
 
@@ -36,14 +36,13 @@ def table():
 @pytest.fixture(scope="module")
 def paper():
     """(sigma, order) -> QDisc and DRate as printed."""
-    found = defaultdict(dict)
-    for row in rows_of("published.csv"):
-        if (row["paper"], row["table"]) == ("li2020", "1"):
-            sigma, name = row["column"].removeprefix("sigma=").split(" ", 1)
-            found[float(sigma), int(row["row"].removeprefix("BS-"))][name] = row[
-                "value"
-            ]
-    return {at: (x["QDisc"], x["DRate (%)"]) for at, x in found.items()}
+    return {
+        (sigma, order): [
+            PUBLISHED["li2020", "1", f"BS-{order}", f"sigma={sigma} {name}"]
+            for name in ("QDisc", "DRate (%)")
+        ]
+        for sigma, order in product(SIGMAS, ORDERS)
+    }
 
 
 def dual_qdisc(p, n=2):
@@ -73,6 +72,23 @@ def dual_qdisc(p, n=2):
     return float((q - p) @ f)
 
 
+def by_slsqp(scores, spare, slope, start, **options):
+    """A model near the best of those with some diversity to spare, or none."""
+    q = minimize(
+        lambda q: -q @ scores,
+        start,
+        jac=lambda q: -scores,
+        method="SLSQP",
+        bounds=[(0, 1)] * 64,
+        constraints=[
+            {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
+            {"type": "ineq", "fun": spare, "jac": slope},
+        ],
+        options=options,
+    ).x.clip(0)
+    return q / q.sum()
+
+
 # -- models that win ----------------------------------------------------------------
 
 
@@ -89,19 +105,11 @@ def test_no_model_beats_it_in_coverage_and_repetition(n):
         def spare(q, p_g=p_g):
             return p_g @ p_g - (shares @ q) @ (shares @ q)
 
+        def slope(q):
+            return -2 * shares.T @ (shares @ q)
+
         for start in (p, *rng.dirichlet(np.full(64, 0.5), 3)):
-            q = minimize(
-                lambda q, p_g=p_g: -(shares @ q) @ p_g,
-                start,
-                method="SLSQP",
-                bounds=[(0, 1)] * 64,
-                constraints=[
-                    {"type": "eq", "fun": lambda q: q.sum() - 1},
-                    {"type": "ineq", "fun": spare},
-                ],
-                options={"ftol": 1e-15},
-            ).x.clip(0)
-            q /= q.sum()
+            q = by_slsqp(shares.T @ p_g, spare, slope, start, ftol=1e-15)
             # What SLSQP overdraws buys half as much quality, by the identity.
             excess = max(0.0, -spare(q))
             assert (shares @ (q - p)) @ p_g <= excess / 2 + 1e-12
@@ -178,22 +186,12 @@ def test_slsqp_and_other_starts_find_no_more_of_bleu_2(table, sigma):
     spare = jax.jit(jax.value_and_grad(lambda q: pair.diversity(q / q.sum())))
     rng = np.random.default_rng(5)
     for start in rng.dirichlet(np.full(64, 0.3), 5):
-        q = minimize(
-            lambda q: -q @ value,
+        q = by_slsqp(
+            value,
+            lambda q: float(spare(q)[0]) - least,
+            lambda q: np.asarray(spare(q)[1]),
             start,
-            jac=lambda q: -value,
-            method="SLSQP",
-            bounds=[(0, 1)] * 64,
-            constraints=[
-                {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like},
-                {
-                    "type": "ineq",
-                    "fun": lambda q: float(spare(q)[0]) - least,
-                    "jac": lambda q: np.asarray(spare(q)[1]),
-                },
-            ],
-        ).x.clip(0)
-        q /= q.sum()
+        )
         if float(spare(q)[0]) >= least - 1e-9:
             assert (q - p) @ value <= 1.01 * listed
 
