@@ -197,7 +197,7 @@ def _read(
 ) -> tuple[dict[str, Any], Any]:
     """The candidates by name, and the references; stored on disk, or in memory."""
     from qdtheory.text.looks import told_later
-    from qdtheory.text.reading import read_corpus, stored_corpus
+    from qdtheory.text.corpus import read_corpus, stored_corpus
 
     reader = stored_corpus if stored else read_corpus
 

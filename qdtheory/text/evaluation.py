@@ -26,6 +26,8 @@ from qdtheory.text.corpus import (
     Texts,
     as_corpus,
     check_whole,
+    read_corpus,
+    stored_corpus,
 )
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
 from qdtheory.text.files import File, name_of
@@ -48,7 +50,6 @@ from qdtheory.text.partial_sums import (
     partial_sums,
     parts_for,
 )
-from qdtheory.text.reading import read_corpus, stored_corpus
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
 from qdtheory.text.support import unsupported, warnings_of

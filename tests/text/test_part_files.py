@@ -193,11 +193,11 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     path.write_text("old")
     dumps, lines = json.dumps, []
 
-    def fail(entry):
+    def fail(entry, **options):
         lines.append(entry)
         if len(lines) == 5:
             raise OSError(28, "No space left on device")
-        return dumps(entry)
+        return dumps(entry, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(json, "dumps", fail)
