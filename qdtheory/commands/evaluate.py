@@ -171,10 +171,8 @@ def evaluate(
             return
         if size is not None:
             found = _counted_on_disk(*texts, shown(references), size)
-        elif scheduler is not None:
-            found = _counted_on_cluster(*texts, scheduler)
         else:
-            found = _counted(*texts, extra, logs)
+            found = _counted(*texts, extra, logs, scheduler)
     show(found, plan, shown(references), form, outputs)
 
 
@@ -196,8 +194,8 @@ def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """The candidates by name, and the references; stored on disk, or in memory."""
-    from qdtheory.text.looks import told_later
     from qdtheory.text.corpus import read_corpus, stored_corpus
+    from qdtheory.text.looks import told_later
 
     reader = stored_corpus if stored else read_corpus
 
@@ -269,14 +267,24 @@ def _named_errors(names: Any, references: str) -> Iterator[None]:
 # --- Counting -----------------------------------------------------------------------
 
 
-def _counted(plan, corpora, real, extra: list[str], logs: Any) -> Any:
-    """The report, counted here at once."""
+def _counted(
+    plan, corpora, real, extra: list[str], logs: Any, address: str | None
+) -> Any:
+    """The report, counted here at once, or by the workers of a Dask cluster."""
     from qdtheory.text.evaluation import counted
     from qdtheory.text.looks import told_later
 
-    steps = plan.max_order + len(extra) * (1 + len(corpora))
-    with told_later(), progress(steps) as step:
-        found = counted(plan, corpora, real, step)
+    client, steps = None, plan.max_order + len(extra) * (1 + len(corpora))
+    with ExitStack() as stack:
+        stack.enter_context(told_later())
+        if address is not None:
+            from qdtheory.text.cluster import connected, num_parts_on
+
+            with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
+                client = stack.enter_context(connected(address))
+            steps = num_parts_on(client)
+        step = stack.enter_context(progress(steps))
+        found = counted(plan, corpora, real, step, client)
         if extra or logs:
             from qdtheory.text.extra import with_extra  # late: imports JAX
 
@@ -294,18 +302,6 @@ def _counted_on_disk(plan, corpora, real, references: str, size: int) -> Any:
     with work_folder(job) as folder, progress(num_parts + 1) as step:
         _, found = run_parts(job, corpora, real, folder, step)
     return found
-
-
-def _counted_on_cluster(plan, corpora, real, address: str) -> Any:
-    """The report, counted by the workers of a Dask cluster."""
-    from qdtheory.text.cluster import connected, num_parts_on
-    from qdtheory.text.evaluation import counted
-
-    with ExitStack() as stack:
-        with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
-            client = stack.enter_context(connected(address))
-        step = stack.enter_context(progress(num_parts_on(client)))
-        return counted(plan, corpora, real, step, client)
 
 
 def _write_part(

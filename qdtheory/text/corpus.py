@@ -4,6 +4,7 @@ They are in memory, or on disk if they are beyond it: a stored corpus has its to
 a file without a name.
 """
 
+import hashlib
 import mmap
 import tempfile
 from collections import defaultdict
@@ -423,6 +424,23 @@ def release(array: np.ndarray) -> None:
     pages = getattr(array.base, "obj", None)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
+
+
+def fingerprint(corpora: Iterable[Corpus]) -> str:
+    """Hash the sentences of corpora: every token counts, its kind and its place.
+
+    Example:
+        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
+        >>> fingerprint([one]) == fingerprint([other])
+        False
+    """
+    found = hashlib.sha256()
+    for corpus in corpora:
+        found.update(repr((len(corpus), corpus.vocabulary)).encode())
+        for _, chunk in slices(corpus):
+            found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
+            found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
+    return found.hexdigest()
 
 
 def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:

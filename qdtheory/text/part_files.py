@@ -22,7 +22,7 @@ from typing import IO, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from qdtheory.text.corpus import Corpus, slices
+from qdtheory.text.corpus import Corpus, fingerprint
 from qdtheory.text.evaluation import Plan, reported
 from qdtheory.text.files import replacing, shown
 from qdtheory.text.numbered import NumberedText, number_texts
@@ -68,30 +68,6 @@ def job_of(
     """Describe the parts of an evaluation."""
     inputs = fingerprint([*candidates.values(), references])
     return Job(plan, name, inputs, num_parts, version("qdtheory"))
-
-
-def fingerprint(corpora: Sequence[Corpus]) -> str:
-    """Hash the sentences of corpora.
-
-    Args:
-        corpora: the corpora.
-
-    Returns:
-        The hash, which changes with every token, its kind and its place.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
-        >>> fingerprint([one]) == fingerprint([other])
-        False
-    """
-    found = hashlib.sha256()
-    for corpus in corpora:
-        found.update(repr((len(corpus), corpus.vocabulary)).encode())
-        for _, chunk in slices(corpus):
-            found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
-            found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
-    return found.hexdigest()
 
 
 def write_part(path: Path, job: Job, part: PartialSums) -> None:

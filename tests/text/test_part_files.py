@@ -9,11 +9,11 @@ import pytest
 from models import MODEL, REAL
 
 from qdtheory.text import as_corpus, evaluate, part_files
+from qdtheory.text.corpus import fingerprint
 from qdtheory.text.evaluation import planned
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.part_files import (
     count_part,
-    fingerprint,
     job_of,
     merged,
     run_parts,
