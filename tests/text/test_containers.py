@@ -94,18 +94,12 @@ MISSING = ", a missing value: drop it, or give '' if the model wrote nothing"
     [
         (["a b", None], f"text 1: expected a string, got NoneType{MISSING}"),
         (pd.Series(["a", np.nan]), f"text 1: expected a string, got float{MISSING}"),
-        (
-            pd.Series(["a", None], dtype="string"),
-            f"text 1: expected a string, got NAType{MISSING}",
-        ),
+        (pd.Series(["a", None], dtype="string"), f", got NAType{MISSING}"),
         (np.array(["a", 3], object), "text 1: expected a string, got int 3"),
         (pa.array(["a", None]), f"text 1: expected a string, got NoneType{MISSING}"),
         (np.array([b"a b"]), "text 0: expected a string or a list of tokens, got byte"),
         ([1, 2], "text 0: expected a string or a list of tokens, got int 1"),
-        (
-            [None, "a"],
-            f"text 0: expected a string or a list of tokens, got None.*{'g'}",
-        ),
+        ([None, "a"], "text 0: expected a string or a list of tokens, got None"),
         ({"m": ["a b"]}, "got a dict: give one of its values, of 'm'"),
         (UserDict(m=["a b"]), "got a UserDict: give one of its values, of 'm'"),
         ({"a b"}, "got a set, which holds no sentence twice: give all"),
@@ -114,10 +108,7 @@ MISSING = ", a missing value: drop it, or give '' if the model wrote nothing"
         (b"a b", "got one bytes: put"),
         (bytearray(b"a b"), "got one bytearray: put"),
         (io.StringIO("a b"), "got the file StringIO: read_corpus reads files"),
-        (
-            pd.DataFrame({"text": ["a"]}),
-            r'one column, as in table\["text"\].*: \'text\'',
-        ),
+        (pd.DataFrame({"text": ["a"]}), r'one column, as in table\["text"\].*: .text'),
         (pa.table({"id": [1], "text": ["a"]}), r"as in table.*there are: 'id', 'text'"),
         (np.array([["a", "b"]]), r"a ndarray of shape \(1, 2\): give one column, or"),
         (3, "expected a Corpus, a list of strings or a list of token lists, got int"),
