@@ -392,16 +392,8 @@ def _restore(
 
 
 # Raised by NumPy, zipfile and json for truncated, corrupted or foreign files.
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BROKEN = OSError, EOFError, ValueError, TypeError, AttributeError, KeyError
+_BROKEN += zipfile.BadZipFile, zlib.error
 
 
 def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> None:

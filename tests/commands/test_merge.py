@@ -172,24 +172,15 @@ def test_a_full_disk_is_told(folder):
     assert said == "/dev/full: No space left on device"
 
 
-def test_a_cluster_needs_a_package(folder, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "distributed", None)
-        said = refusal(*EVALUATE, "--scheduler", "tcp://127.0.0.1:1")
-    needed = 'a cluster needs distributed: pip install "qdtheory[scale]"'
-    assert said == f"--scheduler: {needed}"
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "x://y"])
-def test_an_address_where_nothing_answers(folder, address):
+@pytest.mark.filterwarnings("ignore")  # what distributed leaves behind
+def test_a_cluster_needs_a_package_and_a_scheduler(folder, monkeypatch):
     pytest.importorskip("distributed")
-    command = [sys.executable, "-m", "qdtheory", *EVALUATE, "--scheduler", address]
-    found = subprocess.run(command, capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr.startswith(f"qdtheory: --scheduler: {address}: ")
-    assert found.stderr.count("\n") == 1
+    monkeypatch.setattr("qdtheory.text.cluster.SECONDS", 0.5)
+    call_ = *EVALUATE, "--scheduler", "tcp://127.0.0.1:1"
+    assert refusal(*call_).startswith("--scheduler: tcp://127.0.0.1:1: ")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    needed = 'a cluster needs distributed: pip install "qdtheory[scale]"'
+    assert refusal(*call_) == f"--scheduler: {needed}"
 
 
 @pytest.mark.slow

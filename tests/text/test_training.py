@@ -372,29 +372,25 @@ def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"corpus": "a b"}, TypeError, "got one str: put the sentence in a list"),
-        ({"corpus": []}, ValueError, "at least one sentence"),
-        ({"epochs": 0}, ValueError, "epochs: expected a whole number from 1 on, got 0"),
-        ({"every": 0}, ValueError, "every: expected a whole number from 1 on"),
-        ({"hidden_size": 0}, ValueError, "hidden_size: expected"),
-        ({"embedding_size": -1}, ValueError, "embedding_size: expected"),
-        ({"batch_size": 0}, ValueError, "batch_size: expected a whole number"),
-        ({"batch_size": 61}, ValueError, "at most the 60 sentences .*, got 61"),
-        ({"seed": -1}, ValueError, "seed: expected a whole number from 0 on"),
-        ({"learning_rate": 0.0}, ValueError, "learning_rate: expected a positive"),
-        ({"validation": ["0 1"]}, ValueError, "take both as slices of one corpus"),
-        ({"validation": some_corpus()[:0]}, ValueError, "at least one sentence"),
+        ({"epochs": 0}, "epochs: expected a whole number from 1 on, got 0"),
+        ({"every": 0}, "every: expected a whole number from 1 on"),
+        ({"hidden_size": 0}, "hidden_size: expected"),
+        ({"embedding_size": -1}, "embedding_size: expected"),
+        ({"batch_size": 0}, "batch_size: expected a whole number"),
+        ({"batch_size": 61}, "at most the 60 sentences .*, got 61"),
+        ({"seed": -1}, "seed: expected a whole number from 0 on"),
+        ({"learning_rate": 0.0}, "learning_rate: expected a positive"),
+        ({"validation": ["0 1"]}, "take both as slices of one corpus"),
         (
             {"corpus": shorter_than(20), "validation": some_corpus()[:1]},
-            ValueError,
             "sentence has 20 tokens, the longest .* corpus .*; remove it with prepare",
         ),
     ],
 )
-def test_bad_input(as_a_user, change, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_input(as_a_user, change, message):
+    with pytest.raises(ValueError, match=message):
         train(**({"corpus": some_corpus()} | SMALL | {"epochs": 1} | change))
 
 
