@@ -19,12 +19,20 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from qdtheory.text.containers import ArrowColumn, Dataset, rows, token_lists
+from qdtheory.text.containers import (
+    ArrowColumn,
+    Dataset,
+    Token,
+    Tokenizer,
+    described,
+    rows,
+    splitter,
+    token_lists,
+)
 from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of, shown
 from qdtheory.text.looks import odd_ends, tell
 from qdtheory.text.sources import Source, is_file, opened
-from qdtheory.text.tokenizers import Token, Tokenizer, described, splitter
 
 CHUNK = 2**17  # tokens that are read at a time
 BATCH = 5_000  # sentences that are split at a time; the heap keeps what they take

@@ -20,6 +20,7 @@ from qdtheory.text.comparability import (
     warn_of_copies,
     warnings_of_texts,
 )
+from qdtheory.text.containers import Tokenizer
 from qdtheory.text.corpus import (
     Corpus,
     Empty,
@@ -53,7 +54,6 @@ from qdtheory.text.partial_sums import (
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
 from qdtheory.text.support import unsupported, warnings_of
-from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
 

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 from calls import call, refusal
 
@@ -91,20 +89,6 @@ def test_tables(folder):
     assert rough not in call("evaluate", "enough.txt", *REAL).stdout
 
 
-@pytest.mark.parametrize("columns", [20, 40, 80, 200])
-def test_no_number_is_cut_in_a_table_of_any_width(folder, columns):
-    names = [f"{name}.txt" for name in "abcdefg"]
-    for name in names:
-        Path(name).write_text(CANDIDATES)
-    shown = call("evaluate", *names, *REAL, columns=columns).stdout
-    table = shown.split("\n\nHigher")[0].split("\n\n", 1)[1]
-    assert max(map(len, table.splitlines())) <= columns
-    expected = evaluation.evaluate(names, "references.txt", 2).to_text(10_000)
-    whole = expected.split("\n\nHigher")[0]
-    cells = [re.findall(r"(\S+)\s+±(\S+)", text) for text in (table, whole)]
-    assert sorted(cells[0]) == sorted(cells[1])
-
-
 def test_formats_are_those_of_the_report(folder):
     expected = evaluation.evaluate(FILES, "references.txt", 2)
     for form in ("csv", "markdown", "latex"):
@@ -116,9 +100,9 @@ def test_formats_are_those_of_the_report(folder):
     assert found.stdout == call(*METRICS, "--format", "json").stdout
     assert found.stdout == call(*METRICS, "--json", "--format", "json").stdout
     assert found.stderr == ""
-    table = call(*METRICS, "--format", "table")
-    assert table.stdout == call(*METRICS).stdout
-    assert expected.to_text(80) in table.stdout
+    assert call(*METRICS, "--format", "table").stdout == call(*METRICS).stdout
+    for columns in (20, 40, 80, 200):
+        assert expected.to_text(columns) in call(*METRICS, columns=columns).stdout
 
 
 def test_folders_are_left_out_of_a_table_if_the_names_differ(folder):
@@ -222,24 +206,12 @@ def evaluated(name, *options, references="t.txt", **settings):
     return shown["candidates"][0]["metrics"], shown["methods"]
 
 
-def test_files_of_every_kind_and_standard_input_give_the_same(tmp_path, monkeypatch):
+def test_standard_input_gives_the_numbers_of_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "\n".join(LINES).encode()
     Path("t.txt").write_bytes(text)
-    Path("t.gz").write_bytes(gzip.compress(text))
-    Path("t.zst").write_bytes(zstd.compress(text))
-    records = [json.dumps({"id": 1, "text": line}) for line in LINES]
-    Path("t.jsonl").write_text("\n".join(records))
-    Path("t.csv").write_text("text,id\n" + "".join(f'"{x}",1\n' for x in LINES))
-    pyarrow.parquet.write_table(pyarrow.table({"text": LINES}), "t.parquet")
-    expected = evaluated("t.txt")
-    assert evaluated("t.gz") == evaluated("t.zst") == expected
-    assert evaluated("t.jsonl", "--field", "text") == expected
-    column = "--column", "text"
-    assert evaluated("t.csv", *column) == expected
-    assert evaluated("t.parquet", *column, references="t.parquet") == expected
-    for content in (text, gzip.compress(text)):
-        assert evaluated("-", input=content) == expected
+    for content in (text, gzip.compress(text), zstd.compress(text)):
+        assert evaluated("-", input=content) == evaluated("t.txt")
 
 
 @pytest.mark.parametrize(
