@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from calls import call, refusal
 from models import MODEL, REAL
+from stored import parquet, saved
 
 from qdtheory.commands.evaluate import _bytes
 
@@ -56,19 +55,9 @@ def evaluate(folder, request):
     if request.param == "lines":
         return EVALUATE
     for name, lines in LINES.items():
-        Path(name).mkdir()
         # The references are a dataset in both cases.
-        saved = request.param == "saved" or name == "real"
-        files = [{"filename": f"data-{k}.arrow"} for k in (0, 1)]
-        for k, some in enumerate((lines[:20], lines[20:])):
-            table = pa.table({"id": range(len(some)), "text": some})
-            if not saved:
-                pyarrow.parquet.write_table(table, f"{name}/part-{k}.parquet")
-                continue
-            with pa.ipc.new_stream(f"{name}/data-{k}.arrow", table.schema) as stream:
-                stream.write_table(table)
-        if saved:
-            Path(name, "state.json").write_text(json.dumps({"_data_files": files}))
+        write = saved if request.param == "saved" or name == "real" else parquet
+        write(Path(name), [lines[:20], lines[20:]])
     # Plain text beside datasets is read as it is.
     return (
         "evaluate",

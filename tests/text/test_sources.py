@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stored import parquet, saved
 
 from qdtheory.text import as_corpus, read_corpus, sources, stored_corpus
 from qdtheory.text.sources import sentences
@@ -95,33 +96,6 @@ def one_file(path, kind=None, **columns):
     return path
 
 
-def parquet(folder, shards, name="train-{:05}-of-00003.parquet", column="text", rows=2):
-    """A folder as the hub has it: more columns, and files ordered by name."""
-    folder.mkdir(exist_ok=True)
-    for k, texts in reversed([*enumerate(shards)]):
-        table = pa.table({"id": range(len(texts)), column: texts})
-        pyarrow.parquet.write_table(table, folder / name.format(k), row_group_size=rows)
-    return folder
-
-
-def saved(folder, shards, **state):
-    """What `save_to_disk` writes: streams of Arrow, and which of them there are."""
-    folder.mkdir(exist_ok=True)
-    names = [f"data-{k:05}-of-{len(shards):05}.arrow" for k in range(len(shards))]
-    for name, texts in zip(names, shards):
-        table = pa.table({"text": texts, "label": [0] * len(texts)})
-        with (
-            pa.OSFile(str(folder / name), "wb") as file,
-            pa.ipc.new_stream(file, table.schema) as stream,
-        ):
-            stream.write_table(table, max_chunksize=2)
-    files = [{"filename": name} for name in names]
-    state = {"_data_files": files, "_split": None, "_format_type": None} | state
-    (folder / "state.json").write_text(json.dumps(state))
-    (folder / "dataset_info.json").write_text("{}")
-    return folder
-
-
 class Rows:
     """What `datasets.Dataset` and `IterableDataset` of Hugging Face have."""
 
@@ -147,7 +121,7 @@ class Rows:
         lambda path: io.BytesIO(gzip.compress(one_file(path).read_bytes())),
         lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
         lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
-        lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
+        lambda path: saved(path, [TEXTS[:2], TEXTS[2:]], ("text", "label")),
         lambda path: Rows(TEXTS),
         lambda path: Rows(TEXTS, None),
         lambda path: pa.table({"text": TEXTS, "id": range(5)}),
