@@ -1,4 +1,4 @@
-"""Samples in folders: shards of Parquet, and what `save_to_disk` of a dataset writes."""
+"""Samples in folders: shards of Parquet, and what `save_to_disk` writes."""
 
 import json
 
