@@ -7,23 +7,19 @@ stderr for status 1, else the first line of the output. Three dots end what is c
 import gzip
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.ipc
-import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
+from calls import call
+from stored import parquet, saved
 
-from qdtheory.commands import cli, evaluate
+from qdtheory.commands import evaluate
+from qdtheory.text import files
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
+zstd = files._zstd("tests")  # of Python 3.14, or its backport
 LINES = Path(__file__).with_name("first_contact.txt").read_text("utf-8").splitlines()
 CALLS = list(zip(LINES[::2], LINES[1::2], strict=True))
 
@@ -153,28 +149,18 @@ def folder(tmp_path_factory):
         np.save(folder / name, array)
     for name, arrays in ARCHIVES.items():
         np.savez(folder / name, **arrays)
-    columns = {"id": [*range(len(SENTENCES))], "text": SENTENCES}
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "table.parquet")
-    for name, shard, column in [
-        ("shards", "a.parquet", "text"),
-        ("shards", "b.parquet", "text"),
-        ("mixed", "a.parquet", "text"),
-        ("mixed", "b.parquet", "sentence"),
-        ("splits", "test-00000-of-00001.parquet", "text"),
-        ("splits", "train-00000-of-00001.parquet", "text"),
-    ]:
-        (folder / name).mkdir(exist_ok=True)
-        table = pyarrow.table({"id": columns["id"], column: SENTENCES})
-        pyarrow.parquet.write_table(table, folder / name / shard)
+    for name, columns in (
+        ("shards", ("text", "text")),
+        ("mixed", ("text", "sentence")),
+    ):
+        for shard, column in zip("ab", columns):
+            parquet(folder / name, [SENTENCES], f"{shard}.parquet", column)
+    shutil.copy(folder / "shards" / "a.parquet", folder / "table.parquet")
+    for split in ("test", "train"):
+        parquet(folder / "splits", [SENTENCES], f"{split}-00000-of-00001.parquet")
     (folder / "nothing").mkdir()
-    for name, texts in (("saved", SENTENCES), ("nulls", [*SENTENCES, None])):
-        (folder / name).mkdir()
-        table = pyarrow.table({"text": texts})
-        path = folder / name / "data-00000-of-00001.arrow"
-        with pyarrow.ipc.new_stream(str(path), table.schema) as stream:
-            stream.write_table(table)
-        state = {"_data_files": [{"filename": path.name}]}
-        (folder / name / "state.json").write_text(json.dumps(state))
+    saved(folder / "saved", [SENTENCES])
+    saved(folder / "nulls", [[*SENTENCES, None]])
     return folder
 
 
@@ -187,11 +173,10 @@ def here(folder, monkeypatch, as_a_user):
         sys.modules.pop(module, None)
 
 
-def answer(call: str) -> str:
+def answer(line: str) -> str:
     """Exit status and answer to a call of the transcript."""
-    arguments = [word.replace("\\n", "\n") for word in shlex.split(call)]
-    settings = {"prog_name": "qdtheory", "env": {"COLUMNS": "100"}}
-    result = CliRunner().invoke(cli.app, arguments, **settings)
+    arguments = [word.replace("\\n", "\n") for word in shlex.split(line)]
+    result = call(*arguments, columns=100, prog_name="qdtheory")
     assert result.exception is None or isinstance(result.exception, SystemExit)
     if result.exit_code == 1:
         assert result.stdout == ""
@@ -206,9 +191,9 @@ def answer(call: str) -> str:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(("call", "expected"), CALLS)
-def test_call(call, expected):
-    found = answer(call.removeprefix("$ qdtheory "))
+@pytest.mark.parametrize(("line", "expected"), CALLS)
+def test_call(line, expected):
+    found = answer(line.removeprefix("$ qdtheory "))
     if expected.endswith("..."):
         assert found.startswith(expected.removesuffix("..."))
     else:

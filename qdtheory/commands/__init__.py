@@ -1,1 +1,1 @@
-"""The commands, each a file, assembled by `qdtheory.commands.cli`."""
+"""The commands, assembled by `qdtheory.commands.cli`."""

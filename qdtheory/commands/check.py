@@ -4,25 +4,8 @@ from typing import Annotated
 
 import typer
 
-from qdtheory.commands.errors import fail
-from qdtheory.commands.inputs import (
-    AnyPairName,
-    AsJson,
-    FormulaF,
-    FormulaG,
-    OwnDiversity,
-    OwnQuality,
-    RealFile,
-    References,
-    ScoresFile,
-    SelfReferences,
-    bleu_pair,
-    chosen_pair,
-    count_texts,
-    is_bleu,
-    read_distribution,
-)
-from qdtheory.commands.outputs import print_json
+from qdtheory.commands import inputs
+from qdtheory.commands.outputs import fail, print_json
 from qdtheory.solvers.progress import progress
 
 EXIT_STATUSES = {
@@ -34,27 +17,27 @@ EXIT_STATUSES = {
 
 
 def check(
-    f: FormulaF = None,
-    g: FormulaG = None,
-    pair: AnyPairName = None,
-    quality: OwnQuality = None,
-    diversity: OwnDiversity = None,
-    scores: ScoresFile = None,
-    references: References = None,
-    self_references: SelfReferences = None,
+    f: inputs.FormulaF = None,
+    g: inputs.FormulaG = None,
+    pair: inputs.AnyPairName = None,
+    quality: inputs.OwnQuality = None,
+    diversity: inputs.OwnDiversity = None,
+    scores: inputs.ScoresFile = None,
+    references: inputs.References = None,
+    self_references: inputs.SelfReferences = None,
     vocab_size: Annotated[
-        int | None, typer.Option(help="Tokens in the vocabulary of the texts.")
+        int | None, inputs.option("Tokens in the vocabulary of the texts.")
     ] = None,
-    length: Annotated[int | None, typer.Option(help="Tokens in a text.")] = None,
-    p: RealFile = None,
+    length: Annotated[int | None, inputs.option("Tokens in a text.")] = None,
+    p: inputs.RealFile = None,
     exit_code: Annotated[
         bool,
-        typer.Option(
+        inputs.flag(
             "--exit-code",
-            help="Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared.",
+            "Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared.",
         ),
     ] = False,
-    as_json: AsJson = False,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Can the real distribution be beaten in both quality and diversity?
 
@@ -71,18 +54,20 @@ def check(
     """
     from qdtheory.theory.compatibility import check_compatibility
 
-    real = read_distribution(p) if p is not None else None
-    if is_bleu(pair, references, self_references):
-        num_texts = count_texts(vocab_size, length, None)
+    real = inputs.read_distribution(p) if p is not None else None
+    if inputs.is_bleu(pair, references, self_references):
+        num_texts = inputs.count_texts(vocab_size, length, None)
         if vocab_size is None or length is None:
             fail(f"{pair} is judged over a space: add --vocab-size and --length")
         from qdtheory import TextSpace
 
         space = TextSpace(vocab_size, length)
-        chosen = bleu_pair(str(pair), space, references, self_references)
+        chosen = inputs.bleu_pair(str(pair), space, references, self_references)
     else:
-        num_texts = count_texts(vocab_size, length, real)
-        chosen = chosen_pair(f, g, pair, quality, diversity, scores, real, num_texts)
+        num_texts = inputs.count_texts(vocab_size, length, real)
+        chosen = inputs.chosen_pair(
+            f, g, pair, quality, diversity, scores, real, num_texts
+        )
     with progress(1) as step:
         step(f"Checking {chosen.name}")
         try:
@@ -99,7 +84,9 @@ def check(
         print_json({"pair": chosen.name} | vars(verdict))
     else:
         size = num_texts if real is None else real.size
-        bounded = size and (size < 4 or is_bleu(pair, references, self_references))
+        bounded = size and (
+            size < 4 or inputs.is_bleu(pair, references, self_references)
+        )
         # What Theorem 3 proves holds over any number of texts.
         scope = f" for every P over {size} texts" * bool(bounded and not verdict.exact)
         _print_verdict(chosen.name, verdict, scope)

@@ -6,15 +6,14 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from qdtheory.commands.catalogue import metrics, rewards
 from qdtheory.commands.check import check
-from qdtheory.commands.errors import complain
 from qdtheory.commands.evaluate import evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.merge import merge
-from qdtheory.commands.metrics import metrics
+from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
-from qdtheory.commands.rewards import rewards
 from qdtheory.world.packages import versions
 
 # Typer names the class of its errors by this subclass only.

@@ -5,65 +5,30 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 from zipfile import BadZipFile
 
 import typer
 
-from qdtheory.commands.errors import complain, fail, line_of, told, with_options
-from qdtheory.commands.outputs import as_json as to_json
-from qdtheory.commands.outputs import (
-    check_output,
-    require_figures,
-    write,
-    write_figure,
-)
+from qdtheory.commands import inputs
+from qdtheory.commands.inputs import count, flag, option
+from qdtheory.commands.merge import check_outputs, form_of, show
+from qdtheory.commands.outputs import fail, line_of, told, with_options
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import (
     DRAWS,
     ESTIMATOR,
     MAX_ORDER,
-    NUM_GROUPS,
     SMOOTHING,
     Empty,
     Estimator,
     TokenizerName,
 )
 from qdtheory.text.files import shown
-from qdtheory.text.tables import printable
 
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
-
-Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
-FormatOption = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        help="A table, all its digits, or the table for a paper.",
-        show_default="table",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="--format json.")]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "--out",
-        help="Write to a file, whole or not at all.",
-        metavar="FILE",
-    ),
-]
-PlotOption = Annotated[
-    Path | None,
-    typer.Option(help="Draw the planes: an SVG, PDF or PNG file.", metavar="FILE"),
-]
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option(help="Write a page with planes and table.", metavar="FILE"),
-]
 
 
 def evaluate(
@@ -74,92 +39,75 @@ def evaluate(
             "- is standard input.",
         ),
     ],
-    references: Annotated[
-        str, typer.Option(help="Real text, one sentence a line.", metavar="FILE")
-    ],
+    references: Annotated[str, option("Real text, one sentence a line.", "FILE")],
     max_order: Annotated[
-        int, typer.Option(help="Highest order n of n-grams.", min=1, max=100)
+        int, option("Highest order n of n-grams.", min=1, max=100)
     ] = MAX_ORDER,
     smoothing: Annotated[
-        Literal["none", "epsilon"],
-        typer.Option(help="BLEU: counts of 0 stay, or become 0.1."),
+        Literal["none", "epsilon"], option("BLEU: counts of 0 stay, or become 0.1.")
     ] = SMOOTHING,
     estimator: Annotated[
-        Estimator,
-        typer.Option(help="CR, NRR and CND: pairs do not depend on the sample size."),
+        Estimator, option("CR, NRR and CND: pairs do not depend on the sample size.")
     ] = ESTIMATOR,
     empty: Annotated[
-        Empty, typer.Option(help="Lines without a token: score them, or skip them.")
+        Empty, option("Lines without a token: score them, or skip them.")
     ] = "keep",
     field: Annotated[
-        str | None,
-        typer.Option(help="JSON Lines: the field of the sentence.", metavar="NAME"),
+        str | None, option("JSON Lines: the field of the sentence.", "NAME")
     ] = None,
     column: Annotated[
         str | None,
-        typer.Option(
-            help="Parquet, datasets, CSV, TSV: the column of the sentence.",
-            metavar="NAME",
-        ),
+        option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
     ] = None,
     tokenizer: Annotated[
-        TokenizerName,
-        typer.Option(help="Split sentences at white space, or as sacrebleu."),
+        TokenizerName, option("Split sentences at white space, or as sacrebleu.")
     ] = "whitespace",
     lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Lower-case sentences first.")
+        bool, flag("--lowercase", "Lower-case sentences first.")
     ] = False,
     embeddings: Annotated[
-        bool,
-        typer.Option("--embeddings", help="Add Frechet distance and Vendi, of MiniLM."),
+        bool, flag("--embeddings", "Add Frechet distance and Vendi, of MiniLM.")
     ] = False,
     language_model: Annotated[
-        bool,
-        typer.Option("--language-model", help="Add LM and reverse LM score."),
+        bool, flag("--language-model", "Add LM and reverse LM score.")
     ] = False,
     paired: Annotated[
-        bool,
-        typer.Option("--paired", help="Add BLEU and ROUGE of line i against line i."),
+        bool, flag("--paired", "Add BLEU and ROUGE of line i against line i.")
     ] = False,
     log_probabilities: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Add the Bhattacharyya distance: an .npz file for each candidate, of "
-            "the arguments of qd.text.estimate_bhattacharyya.",
-            metavar="FILE",
+        option(
+            "Add the Bhattacharyya distance: an .npz file for each candidate, of the "
+            "arguments of qd.text.estimate_bhattacharyya.",
+            "FILE",
         ),
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(
-            help="k of distinct_k, different n-grams expected among k.",
-            min=1,
-            show_default=f"{DRAWS}, where samples have as many",
+        count(
+            "k of distinct_k, different n-grams expected among k.",
+            f"{DRAWS}, where samples have as many",
         ),
     ] = None,
-    form: FormatOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
-    plot: PlotOption = None,
-    html: HtmlOption = None,
+    form: inputs.FormatOption = None,
+    as_json: inputs.JsonOption = False,
+    output: inputs.OutputOption = None,
+    plot: inputs.PlotOption = None,
+    html: inputs.HtmlOption = None,
     memory: Annotated[
         str | None,
-        typer.Option(
-            help="Count in parts that fit into so much, such as 2GB, on disk. After an "
+        option(
+            "Count in parts that fit into so much, such as 2GB, on disk. After an "
             "interruption the same command goes on with the next part.",
-            metavar="SIZE",
+            "SIZE",
         ),
     ] = None,
     part: Annotated[
         str | None,
-        typer.Option(
-            help="Count one part only, such as 3/16, for `qdtheory merge`.",
-            metavar="K/N",
-        ),
+        option("Count one part only, such as 3/16, for `qdtheory merge`.", "K/N"),
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option(help="Count on this Dask cluster.", metavar="ADDRESS"),
+        str | None, option("Count on this Dask cluster.", "ADDRESS")
     ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -223,10 +171,8 @@ def evaluate(
             return
         if size is not None:
             found = _counted_on_disk(*texts, shown(references), size)
-        elif scheduler is not None:
-            found = _counted_on_cluster(*texts, scheduler)
         else:
-            found = _counted(*texts, extra, logs)
+            found = _counted(*texts, extra, logs, scheduler)
     show(found, plan, shown(references), form, outputs)
 
 
@@ -248,8 +194,8 @@ def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """The candidates by name, and the references; stored on disk, or in memory."""
+    from qdtheory.text.corpus import read_corpus, stored_corpus
     from qdtheory.text.looks import told_later
-    from qdtheory.text.reading import read_corpus, stored_corpus
 
     reader = stored_corpus if stored else read_corpus
 
@@ -321,14 +267,24 @@ def _named_errors(names: Any, references: str) -> Iterator[None]:
 # --- Counting -----------------------------------------------------------------------
 
 
-def _counted(plan, corpora, real, extra: list[str], logs: Any) -> Any:
-    """The report, counted here at once."""
+def _counted(
+    plan, corpora, real, extra: list[str], logs: Any, address: str | None
+) -> Any:
+    """The report, counted here at once, or by the workers of a Dask cluster."""
     from qdtheory.text.evaluation import counted
     from qdtheory.text.looks import told_later
 
-    steps = plan.max_order + len(extra) * (1 + len(corpora))
-    with told_later(), progress(steps) as step:
-        found = counted(plan, corpora, real, step)
+    client, steps = None, plan.max_order + len(extra) * (1 + len(corpora))
+    with ExitStack() as stack:
+        stack.enter_context(told_later())
+        if address is not None:
+            from qdtheory.text.cluster import connected, num_parts_on
+
+            with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
+                client = stack.enter_context(connected(address))
+            steps = num_parts_on(client)
+        step = stack.enter_context(progress(steps))
+        found = counted(plan, corpora, real, step, client)
         if extra or logs:
             from qdtheory.text.extra import with_extra  # late: imports JAX
 
@@ -348,18 +304,6 @@ def _counted_on_disk(plan, corpora, real, references: str, size: int) -> Any:
     return found
 
 
-def _counted_on_cluster(plan, corpora, real, address: str) -> Any:
-    """The report, counted by the workers of a Dask cluster."""
-    from qdtheory.text.cluster import connected, num_parts_on
-    from qdtheory.text.evaluation import counted
-
-    with ExitStack() as stack:
-        with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
-            client = stack.enter_context(connected(address))
-        step = stack.enter_context(progress(num_parts_on(client)))
-        return counted(plan, corpora, real, step, client)
-
-
 def _write_part(
     plan, corpora, real, references: str, numbers: tuple[int, int], output: Path
 ) -> None:
@@ -370,109 +314,3 @@ def _write_part(
     part, num_parts = numbers
     job = job_of(plan, corpora, real, references, num_parts)
     write_part(output, job, count_part(job, number_texts(corpora, real), part - 1))
-
-
-# --- Writing ------------------------------------------------------------------------
-
-
-def form_of(form: Any, as_json: bool) -> Any:
-    """Read --format and --json as one option."""
-    if as_json and form not in (None, "json"):
-        fail(f"--json is --format json, and --format {form} is given too")
-    return "json" if as_json else form
-
-
-def show(
-    found,
-    plan,
-    references: str,
-    form: Format | None,
-    outputs: dict[str, Path | None],
-) -> None:
-    """Print a report in the form that was asked for, or write it to files."""
-    found = replace(found, warnings=tuple(map(with_options, found.warnings)))
-    text = _laid_out(found, plan, references, form)
-    if form in ("csv", "markdown", "latex"):
-        for warning in found.warnings:
-            complain(warning)
-    plot, html = outputs["--plot"], outputs["--html"]
-    if plot is not None:
-        write_figure(_shortened(found), plot)
-    if html is not None:
-        write(_shortened(found).to_html(), html, "--html")
-    write(text, outputs["--output"])
-
-
-def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
-    """Fail early if a file cannot be written, or no figure can be drawn."""
-    given = {option: path for option, path in files.items() if path is not None}
-    for option, path in given.items():
-        check_output(path, *inputs, option=option)
-    if len({os.path.realpath(path) for path in given.values()}) < len(given):
-        fail(f"{' and '.join(given)} name one file; give each its own")
-    if len(given) > ("--output" in given):
-        require_figures(given.get("--plot"))
-
-
-def _laid_out(found, plan, references: str, form: Format | None) -> str:
-    match form:
-        case "json":
-            return to_json(_contents(found, plan, references))
-        case "csv":
-            return found.to_csv()
-        case "markdown":
-            return _shortened(found).to_markdown()
-        case "latex":
-            return _shortened(found).to_latex()
-    return _text(found, plan, references)
-
-
-def _contents(found, plan, references: str) -> dict[str, Any]:
-    def sizes(path: str, size) -> dict[str, Any]:
-        return {
-            "file": path,
-            "sentences": size.sentences,
-            "tokens": size.tokens,
-            "empty_lines": size.empty,
-        }
-
-    return {
-        "references": sizes(references, plan.references),
-        "candidates": [
-            sizes(path, size) | {"metrics": found[path]}
-            for path, size in plan.candidates.items()
-        ],
-        "dependent": found.dependent,
-        "warnings": found.warnings,
-        "pairs": found.pairs,
-        "methods": found.methods,
-        "empty": plan.empty,
-    }
-
-
-def _shortened(found) -> Any:
-    """The report under the files' names, without their folders if these differ."""
-    names = {path: Path(path).name for path in found}
-    if len({*names.values()}) < len(names):
-        return found
-    tables = found.scores, found.sizes, found.empty
-    scores, sizes, empty = (dict(zip(names.values(), x.values())) for x in tables)
-    dependent = tuple(names[path] for path in found.dependent)
-    changed = {"scores": scores, "sizes": sizes, "empty": empty}
-    return replace(found, **changed, dependent=dependent)
-
-
-def _text(found, plan, references: str) -> str:
-    """The table between what it is of and what to know about it."""
-    files = [("references", references, plan.references)]
-    files += [("candidates", path, size) for path, size in plan.candidates.items()]
-    done = "skipped" if plan.empty == "skip" else "scored"
-    heads = [
-        f"{role} {printable(path)}: {size.sentences:,} sentences, "
-        f"{size.tokens:,} tokens, {size.empty} empty lines {done}"
-        for role, path, size in files
-    ]
-    rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
-    few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    notes = [*few, *found.pairs, found.methods]
-    return "\n".join([*heads, "", str(_shortened(found)), *notes])

@@ -11,10 +11,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from qdtheory.commands.errors import complain, told
-from qdtheory.commands.evaluate import JsonOption, OutputOption, form_of
-from qdtheory.commands.outputs import as_json as to_json
-from qdtheory.commands.outputs import check_output, print_rows, write
+from qdtheory.commands.inputs import JsonOption, OutputOption, flag, option
+from qdtheory.commands.merge import form_of
+from qdtheory.commands.outputs import (
+    check_output,
+    complain,
+    print_rows,
+    to_json,
+    told,
+    write,
+)
 from qdtheory.solvers.progress import progress
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
@@ -30,23 +36,18 @@ class Ungraded(Exception):
 
 
 def grade(
-    notebooks: Annotated[
-        list[Path],
-        typer.Argument(help="Answered notebooks."),
-    ],
+    notebooks: Annotated[list[Path], typer.Argument(help="Answered notebooks.")],
     run: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--run",
-            help="Execute them first, two at a time, code of strangers too; nothing "
+            "Execute them first, two at a time, code of strangers too; nothing "
             "is saved.",
         ),
     ] = False,
     form: Annotated[
         Literal["table", "csv", "json"] | None,
-        typer.Option(
-            "--format", help="A table, or for a program.", show_default="table"
-        ),
+        option("A table, or for a program.", None, "--format", show_default="table"),
     ] = None,
     as_json: JsonOption = False,
     output: OutputOption = None,

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from qdtheory.commands.errors import fail, told
+from qdtheory.commands.outputs import fail, told
 from qdtheory.text.files import shown
 
 MAX_TEXTS = 10**6
@@ -17,49 +17,47 @@ MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
 # Stands for the names of the pairs in a help text, which only the help looks up.
 PAIRS = "{pairs}"
 
-FormulaF = Annotated[
-    str | None,
-    typer.Option("--f", help="Quality: f of x = P(text).", metavar="TEXT"),
-]
-FormulaG = Annotated[
-    str | None,
-    typer.Option("--g", help="Diversity: g of x = Q(text).", metavar="TEXT"),
-]
-AnyPairName = Annotated[
-    str | None,
-    typer.Option(help=f"A named pair: {PAIRS}; BLEU-1, BLEU-2, ...", metavar="NAME"),
-]
-OwnQuality = Annotated[
-    str | None,
-    typer.Option(help="Your own quality(q, p).", metavar="MODULE:FUNCTION"),
-]
-OwnDiversity = Annotated[
-    str | None,
-    typer.Option(help="Your own diversity(q).", metavar="MODULE:FUNCTION"),
-]
-ScoresFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--scores",
-        help="Quality: the score of each text, one a line, or .npy; with --g.",
-        metavar="FILE",
-    ),
-]
-RealFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--p", help="The real P: one probability a line, or .npy.", metavar="FILE"
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+def option(text: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
+    """An option and its help, under its own name unless others are given."""
+    return typer.Option(*names, help=text, metavar=metavar, **more)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
 
 
 def count(text: str, default: int | str, most: int | None = None) -> Any:
     """An option that is a whole number from 1 on."""
     # None stands for the default, as a given option that does nothing is refused.
-    return typer.Option(help=text, min=1, max=most, show_default=str(default))
+    return option(text, min=1, max=most, show_default=str(default))
 
 
+# --- Pairs and distributions --------------------------------------------------------
+
+FormulaF = Annotated[str | None, option("Quality: f of x = P(text).", "TEXT", "--f")]
+FormulaG = Annotated[str | None, option("Diversity: g of x = Q(text).", "TEXT", "--g")]
+AnyPairName = Annotated[
+    str | None, option(f"A named pair: {PAIRS}; BLEU-1, BLEU-2, ...", "NAME")
+]
+OwnQuality = Annotated[str | None, option("Your own quality(q, p).", "MODULE:FUNCTION")]
+OwnDiversity = Annotated[
+    str | None, option("Your own diversity(q).", "MODULE:FUNCTION")
+]
+ScoresFile = Annotated[
+    Path | None,
+    option(
+        "Quality: the score of each text, one a line, or .npy; with --g.",
+        "FILE",
+        "--scores",
+    ),
+]
+RealFile = Annotated[
+    Path | None,
+    option("The real P: one probability a line, or .npy.", "FILE", "--p"),
+]
+AsJson = Annotated[bool, flag("--json", "Print JSON.")]
 MANY = 10**9
 REFERENCES = SELF_REFERENCES = 2
 References = Annotated[
@@ -67,6 +65,30 @@ References = Annotated[
 ]
 SelfReferences = Annotated[
     int | None, count("Self-BLEU: other texts k of Q.", SELF_REFERENCES, MANY)
+]
+
+# --- Reports ------------------------------------------------------------------------
+
+Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
+FormatOption = Annotated[
+    Format | None,
+    option(
+        "A table, all its digits, or the table for a paper.",
+        None,
+        "--format",
+        show_default="table",
+    ),
+]
+JsonOption = Annotated[bool, flag("--json", "--format json.")]
+OutputOption = Annotated[
+    Path | None,
+    option("Write to a file, whole or not at all.", "FILE", "--output", "--out"),
+]
+PlotOption = Annotated[
+    Path | None, option("Draw the planes: an SVG, PDF or PNG file.", "FILE")
+]
+HtmlOption = Annotated[
+    Path | None, option("Write a page with planes and table.", "FILE")
 ]
 
 

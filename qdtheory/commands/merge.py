@@ -1,32 +1,37 @@
-"""The command merge: the report of an evaluation that was counted in parts."""
+"""The command merge, and how the report of an evaluation is shown and written."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.errors import told
-from qdtheory.commands.evaluate import (
-    FormatOption,
-    HtmlOption,
-    JsonOption,
-    OutputOption,
-    PlotOption,
-    check_outputs,
-    form_of,
-    show,
+from qdtheory.commands import inputs
+from qdtheory.commands.outputs import (
+    check_output,
+    complain,
+    fail,
+    require_figures,
+    to_json,
+    told,
+    with_options,
+    write,
+    write_figure,
 )
+from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.tables import printable
 
 
 def merge(
     parts: Annotated[
         list[Path], typer.Argument(help="All parts, in any order.", metavar="PARTS...")
     ],
-    form: FormatOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
-    plot: PlotOption = None,
-    html: HtmlOption = None,
+    form: inputs.FormatOption = None,
+    as_json: inputs.JsonOption = False,
+    output: inputs.OutputOption = None,
+    plot: inputs.PlotOption = None,
+    html: inputs.HtmlOption = None,
 ) -> None:
     """Print the report of an evaluation from its parts, `qdtheory evaluate --part`.
 
@@ -44,3 +49,109 @@ def merge(
     with told(OSError, ValueError):
         job, found = merged(parts)
     show(found, job.plan, job.references, form, outputs)
+
+
+# --- Writing ------------------------------------------------------------------------
+
+
+def form_of(form: Any, as_json: bool) -> Any:
+    """Read --format and --json as one option."""
+    if as_json and form not in (None, "json"):
+        fail(f"--json is --format json, and --format {form} is given too")
+    return "json" if as_json else form
+
+
+def show(
+    found,
+    plan,
+    references: str,
+    form: inputs.Format | None,
+    outputs: dict[str, Path | None],
+) -> None:
+    """Print a report in the form that was asked for, or write it to files."""
+    found = replace(found, warnings=tuple(map(with_options, found.warnings)))
+    text = _laid_out(found, plan, references, form)
+    if form in ("csv", "markdown", "latex"):
+        for warning in found.warnings:
+            complain(warning)
+    plot, html = outputs["--plot"], outputs["--html"]
+    if plot is not None:
+        write_figure(_shortened(found), plot)
+    if html is not None:
+        write(_shortened(found).to_html(), html, "--html")
+    write(text, outputs["--output"])
+
+
+def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
+    """Fail early if a file cannot be written, or no figure can be drawn."""
+    given = {option: path for option, path in files.items() if path is not None}
+    for option, path in given.items():
+        check_output(path, *inputs, option=option)
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        fail(f"{' and '.join(given)} name one file; give each its own")
+    if len(given) > ("--output" in given):
+        require_figures(given.get("--plot"))
+
+
+def _laid_out(found, plan, references: str, form: inputs.Format | None) -> str:
+    match form:
+        case "json":
+            return to_json(_contents(found, plan, references))
+        case "csv":
+            return found.to_csv()
+        case "markdown":
+            return _shortened(found).to_markdown()
+        case "latex":
+            return _shortened(found).to_latex()
+    return _text(found, plan, references)
+
+
+def _contents(found, plan, references: str) -> dict[str, Any]:
+    def sizes(path: str, size) -> dict[str, Any]:
+        return {
+            "file": path,
+            "sentences": size.sentences,
+            "tokens": size.tokens,
+            "empty_lines": size.empty,
+        }
+
+    return {
+        "references": sizes(references, plan.references),
+        "candidates": [
+            sizes(path, size) | {"metrics": found[path]}
+            for path, size in plan.candidates.items()
+        ],
+        "dependent": found.dependent,
+        "warnings": found.warnings,
+        "pairs": found.pairs,
+        "methods": found.methods,
+        "empty": plan.empty,
+    }
+
+
+def _shortened(found) -> Any:
+    """The report under the files' names, without their folders if these differ."""
+    names = {path: Path(path).name for path in found}
+    if len({*names.values()}) < len(names):
+        return found
+    tables = found.scores, found.sizes, found.empty
+    scores, sizes, empty = (dict(zip(names.values(), x.values())) for x in tables)
+    dependent = tuple(names[path] for path in found.dependent)
+    changed = {"scores": scores, "sizes": sizes, "empty": empty}
+    return replace(found, **changed, dependent=dependent)
+
+
+def _text(found, plan, references: str) -> str:
+    """The table between what it is of and what to know about it."""
+    files = [("references", references, plan.references)]
+    files += [("candidates", path, size) for path, size in plan.candidates.items()]
+    done = "skipped" if plan.empty == "skip" else "scored"
+    heads = [
+        f"{role} {printable(path)}: {size.sentences:,} sentences, "
+        f"{size.tokens:,} tokens, {size.empty} empty lines {done}"
+        for role, path, size in files
+    ]
+    rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
+    few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
+    notes = [*few, *found.pairs, found.methods]
+    return "\n".join([*heads, "", str(_shortened(found)), *notes])

@@ -44,7 +44,7 @@ def _status() -> int:
 
 def _complain(error: Exception) -> None:
     # Late, as all imports here: until `main` runs, Ctrl-C shows a traceback.
-    from qdtheory.commands.errors import complain
+    from qdtheory.commands.outputs import complain
 
     complain(_told(error))
 
@@ -57,7 +57,7 @@ def _told(error: Exception) -> str:
         case OSError(filename=None, errno=number) if number in UNWRITABLE:
             return f"standard output: {error.strerror}"
         case OSError(filename=str()):
-            from qdtheory.commands.errors import line_of
+            from qdtheory.commands.outputs import line_of
 
             return line_of(error)
         case OSError():

@@ -3,29 +3,8 @@
 import math
 from typing import Annotated, Any
 
-import typer
-
-from qdtheory.commands.errors import fail, told
-from qdtheory.commands.inputs import (
-    AnyPairName,
-    AsJson,
-    FormulaF,
-    FormulaG,
-    OwnDiversity,
-    OwnQuality,
-    RealFile,
-    References,
-    ScoresFile,
-    SelfReferences,
-    bleu_pair,
-    chosen_pair,
-    count,
-    count_texts,
-    is_bleu,
-    read_distribution,
-    refuse_idle,
-)
-from qdtheory.commands.outputs import print_json, print_rows
+from qdtheory.commands import inputs
+from qdtheory.commands.outputs import fail, print_json, print_rows, told
 from qdtheory.solvers.progress import progress
 
 VOCAB_SIZE, LENGTH = 4, 3
@@ -33,33 +12,34 @@ SIGMA, HIDDEN_SIZE, SEEDS = 1.0, 32, 1
 
 
 def qdisc(
-    f: FormulaF = None,
-    g: FormulaG = None,
-    pair: AnyPairName = None,
-    quality: OwnQuality = None,
-    diversity: OwnDiversity = None,
-    scores: ScoresFile = None,
-    references: References = None,
-    self_references: SelfReferences = None,
+    f: inputs.FormulaF = None,
+    g: inputs.FormulaG = None,
+    pair: inputs.AnyPairName = None,
+    quality: inputs.OwnQuality = None,
+    diversity: inputs.OwnDiversity = None,
+    scores: inputs.ScoresFile = None,
+    references: inputs.References = None,
+    self_references: inputs.SelfReferences = None,
     vocab_size: Annotated[
-        int | None, count("Tokens in the vocabulary of the texts.", VOCAB_SIZE)
+        int | None, inputs.count("Tokens in the vocabulary of the texts.", VOCAB_SIZE)
     ] = None,
-    length: Annotated[int | None, count("Tokens in a text.", LENGTH)] = None,
+    length: Annotated[int | None, inputs.count("Tokens in a text.", LENGTH)] = None,
     sigma: Annotated[
         float | None,
-        typer.Option(help="Spread of an oracle's weights.", show_default=f"{SIGMA:g}"),
+        inputs.option("Spread of an oracle's weights.", show_default=f"{SIGMA:g}"),
     ] = None,
     hidden_size: Annotated[
-        int | None, count("Hidden, embedding size of an oracle.", HIDDEN_SIZE, 4096)
+        int | None,
+        inputs.count("Hidden, embedding size of an oracle.", HIDDEN_SIZE, 4096),
     ] = None,
     seeds: Annotated[
-        int | None, count("LSTM oracles, of the seeds 0, 1, ...", SEEDS, 10**6)
+        int | None, inputs.count("LSTM oracles, of the seeds 0, 1, ...", SEEDS, 10**6)
     ] = None,
-    p: RealFile = None,
+    p: inputs.RealFile = None,
     certified: Annotated[
-        bool, typer.Option("--certify", help="Bound what a search found.")
+        bool, inputs.flag("--certify", "Bound what a search found.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """How much quality can a model gain over the real distribution?
 
@@ -71,13 +51,15 @@ def qdisc(
 
     Example: qdtheory qdisc --pair BLEU-2 --sigma 0.5 --seeds 3
     """
-    of_bleu = is_bleu(pair, references, self_references)
+    of_bleu = inputs.is_bleu(pair, references, self_references)
     if p is not None:
-        refuse_idle("beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds)
+        inputs.refuse_idle(
+            "beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds
+        )
         if not of_bleu:
-            refuse_idle("beside --p", vocab_size=vocab_size, length=length)
+            inputs.refuse_idle("beside --p", vocab_size=vocab_size, length=length)
     vocab_size, length = vocab_size or VOCAB_SIZE, length or LENGTH
-    count_texts(vocab_size, length, None)
+    inputs.count_texts(vocab_size, length, None)
     from qdtheory import TextSpace
 
     space = TextSpace(vocab_size, length)
@@ -85,18 +67,20 @@ def qdisc(
     if not 0 < spread < math.inf:
         fail(f"--sigma: expected a positive number, got {spread}")
     size, number = hidden_size or HIDDEN_SIZE, seeds or SEEDS
-    real = None if p is None else read_distribution(p)
+    real = None if p is None else inputs.read_distribution(p)
     # Before the oracles, which take seconds: errors of the pair are told at once.
     if not of_bleu:
         num_texts = space.num_texts if real is None else None
-        chosen = chosen_pair(f, g, pair, quality, diversity, scores, real, num_texts)
+        chosen = inputs.chosen_pair(
+            f, g, pair, quality, diversity, scores, real, num_texts
+        )
     else:
         if real is not None and real.size != space.num_texts:
             fail(
                 f"{p}: {real.size} probabilities, expected one for each of the "
                 f"{vocab_size}**{length} = {space.num_texts} texts"
             )
-        chosen = bleu_pair(str(pair), space, references, self_references)
+        chosen = inputs.bleu_pair(str(pair), space, references, self_references)
     rows = _oracles(space, spread, size, number) if real is None else {str(p): real}
     results = _discrepancies(chosen, rows, certified)
     if as_json:

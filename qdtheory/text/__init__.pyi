@@ -13,6 +13,8 @@ from .corpus import (
     Corpus as Corpus,
     Removed as Removed,
     as_corpus as as_corpus,
+    read_corpus as read_corpus,
+    stored_corpus as stored_corpus,
 )
 from .draws import (
     distinct_k as distinct_k,
@@ -67,7 +69,6 @@ from .paired import (
     rouge_scores as rouge_scores,
 )
 from .preprocessing import imdb as imdb, prepare as prepare
-from .reading import read_corpus as read_corpus, stored_corpus as stored_corpus
 from .repetition import (
     compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,

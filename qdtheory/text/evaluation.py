@@ -23,12 +23,15 @@ from qdtheory.text.comparability import (
     warnings_of,
     warnings_of_texts,
 )
+from qdtheory.text.containers import Tokenizer
 from qdtheory.text.corpus import (
     Corpus,
     Empty,
     Texts,
     as_corpus,
     check_whole,
+    read_corpus,
+    stored_corpus,
 )
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
 from qdtheory.text.files import File, name_of
@@ -51,10 +54,8 @@ from qdtheory.text.partial_sums import (
     partial_sums,
     parts_for,
 )
-from qdtheory.text.reading import read_corpus, stored_corpus
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
-from qdtheory.text.tokenizers import Tokenizer
 from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
 

@@ -204,7 +204,7 @@ def _peeked(stream: Any, name: str) -> tuple[bytes, Any]:
 def _packed(head: bytes, name: str) -> Any:
     """Kind and reader of a packed file, and the errors that say it is broken."""
     if head.startswith(GZIP):
-        return "gzip", _gunzip, zlib.error, gzip.BadGzipFile
+        return "gzip", gzip.open, zlib.error, gzip.BadGzipFile
     if head.startswith(ZSTD):
         zstd = _zstd(name)
         return "zstd", zstd.ZstdFile, zstd.ZstdError
@@ -214,10 +214,6 @@ def _packed(head: bytes, name: str) -> Any:
                 f"{name}: a {kind} file, expected text, gzip or zstd; unpack it first"
             )
     return None
-
-
-def _gunzip(stream: Any) -> gzip.GzipFile:
-    return gzip.GzipFile(fileobj=stream)
 
 
 def _zstd(name: str) -> Any:

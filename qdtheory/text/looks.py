@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.text.tokenizers import Token
+from qdtheory.text.containers import Token
 
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told

@@ -18,20 +18,18 @@ from functools import reduce
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from qdtheory.text.corpus import Corpus, slices
-from qdtheory.text.evaluation import Plan, TextSize, reported
+from qdtheory.text.corpus import Corpus, fingerprint
+from qdtheory.text.evaluation import Plan, reported
 from qdtheory.text.files import replacing, shown
-from qdtheory.text.numbered import Lengths, NumberedText, number_texts
+from qdtheory.text.numbered import NumberedText, number_texts
 from qdtheory.text.partial_sums import (
     CorpusSums,
     GroupMatches,
     PartialSums,
-    Spectrum,
-    Sums,
     count,
     merge_blocks,
     merge_totals,
@@ -72,50 +70,18 @@ def job_of(
     return Job(plan, name, inputs, num_parts, version("qdtheory"))
 
 
-def fingerprint(corpora: Sequence[Corpus]) -> str:
-    """Hash the sentences of corpora.
-
-    Args:
-        corpora: the corpora.
-
-    Returns:
-        The hash, which changes with every token, its kind and its place.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
-        >>> fingerprint([one]) == fingerprint([other])
-        False
-    """
-    found = hashlib.sha256()
-    for corpus in corpora:
-        found.update(repr((len(corpus), corpus.vocabulary)).encode())
-        for _, chunk in slices(corpus):
-            found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
-            found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
-    return found.hexdigest()
-
-
 def write_part(path: Path, job: Job, part: PartialSums) -> None:
     """Write a part to a file, whole or not at all."""
     head = {
         "part of": "qdtheory evaluate",
         "version": job.version,
         "job": plain(job),
-        "totals": {
-            "parts": part.totals.parts,
-            "references": _packed(part.totals.references),
-            "reference_lengths": _packed_record(part.totals.reference_lengths),
-            "sums": _each(_packed_record, part.totals.sums),
-            "spectra": _each(_packed_record, part.totals.spectra),
-            "lengths": _each(_packed_record, part.totals.lengths),
-        },
+        "totals": part.totals,
     }
-    every = chain.from_iterable(part.blocks.values())
     found = hashlib.sha256()
     with replacing(path) as unfinished, unfinished.open("wb") as file:
-        for entry in chain([head], map(_packed_record, every)):
-            line = f"{json.dumps(entry)}\n".encode()
+        for entry in chain([head], *part.blocks.values()):
+            line = f"{json.dumps(entry, default=_packed)}\n".encode()
             found.update(line)
             file.write(line)
         file.write(_last_line(found.hexdigest()))
@@ -126,15 +92,13 @@ def merged(paths: Sequence[Path]) -> tuple[Job, Report]:
     files = [_entries(path) for path in paths]
     heads = [_head(path, file) for path, file in zip(paths, files)]
     job = _common_job(paths, heads)
-    totals = [_totals(job, head["totals"]) for head in heads]
+    totals = [_built(CorpusSums, head["totals"]) for head in heads]
     _refuse_incomplete(paths, totals)
     whole = reduce(merge_totals, totals)
 
     def blocks(name: str) -> Iterator[GroupMatches]:
         for _ in whole.lengths[name].times:
-            yield reduce(
-                merge_blocks, (_unpacked(GroupMatches, next(x)) for x in files)
-            )
+            yield reduce(merge_blocks, (GroupMatches(**next(x)) for x in files))
 
     found = reported(
         job.plan, whole, {name: blocks(name) for name in job.plan.candidates}
@@ -199,19 +163,32 @@ def _locked(file: IO) -> bool:
 # --- Writing ------------------------------------------------------------------------
 
 
-def _each(function: Callable, entries: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: function(entry) for name, entry in entries.items()}
-
-
-def _packed(array: np.ndarray) -> dict[str, Any]:
-    array = np.ascontiguousarray(array)
+def _packed(value: Any) -> dict[str, Any]:
+    """What JSON has not: a record by its fields, an array as text."""
+    if isinstance(value, Record):
+        return {x.name: getattr(value, x.name) for x in fields(value)}
+    array = np.ascontiguousarray(value)
     array = array.astype(array.dtype.newbyteorder("<"))
     packed = base64.b64encode(zlib.compress(array.data, 1)).decode()
     return {"type": array.dtype.str, "shape": array.shape, "data": packed}
 
 
-def _packed_record(record: Record) -> dict[str, Any]:
-    return {x.name: _packed(getattr(record, x.name)) for x in fields(record)}
+def _unpacked(entry: dict[str, Any]) -> Any:
+    """The array that an object of JSON holds, or the object."""
+    if not isinstance(entry.get("data"), str):  # it may be a candidate's name
+        return entry
+    data = zlib.decompress(base64.b64decode(entry["data"]))
+    return np.frombuffer(data, entry["type"]).reshape(entry["shape"])
+
+
+def _built(kind: Any, value: Any) -> Any:
+    """A value of JSON as its annotation says: the records in it, and tuples."""
+    if isinstance(kind, type) and issubclass(kind, Record):
+        kinds = get_type_hints(kind)
+        return kind(**{name: _built(kinds[name], x) for name, x in value.items()})
+    if get_origin(kind) is dict:
+        return {key: _built(get_args(kind)[1], x) for key, x in value.items()}
+    return tuple(value) if get_origin(kind) is tuple else value
 
 
 # --- Reading ------------------------------------------------------------------------
@@ -220,27 +197,22 @@ def _packed_record(record: Record) -> dict[str, Any]:
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file but the last."""
     with path.open("rb") as file:
-        yield from map(json.loads, file)
+        for line in file:
+            yield json.loads(line, object_hook=_unpacked)
 
 
 def _refuse_broken(path: Path) -> None:
     """Raise unless the last line of a part is the hash of all others."""
-    found = hashlib.sha256()
+    found, last = hashlib.sha256(), b""
     with path.open("rb") as file:
-        ours = file.read(len(START)) == START
-        if not ours:
+        if file.read(len(START)) != START:
             raise ValueError(
                 f"{shown(path)}: expected a part, as evaluate writes with --part"
             )
-        size = file.seek(0, os.SEEK_END)
-        left = size - len(_last_line(""))
-        file.seek(max(0, left))
-        last = file.read()
         file.seek(0)
-        while left > 0:
-            chunk = file.read(min(left, 2**20))
-            found.update(chunk)
-            left -= len(chunk)
+        for line in file:
+            found.update(last)
+            last = line
     if last != _last_line(found.hexdigest()):
         raise ValueError(f"{shown(path)}: cut short, or changed; write this part again")
 
@@ -275,32 +247,7 @@ def _common_job(paths: Sequence[Path], heads: list[dict[str, Any]]) -> Job:
                     f"{shown(path)}: a part of an evaluation of {what} than that of "
                     f"{shown(paths[0])}"
                 )
-    plan = first["plan"]
-    return Job(
-        plan=Plan(
-            **plan
-            | {
-                "candidates": {k: TextSize(**v) for k, v in plan["candidates"].items()},
-                "references": TextSize(**plan["references"]),
-                "dependent": tuple(plan["dependent"]),
-                "warnings": tuple(plan["warnings"]),
-            }
-        ),
-        **{x.name: first[x.name] for x in fields(Job) if x.name != "plan"},
-    )
-
-
-def _totals(job: Job, packed: dict[str, Any]) -> CorpusSums:
-    return CorpusSums(
-        num_parts=job.num_parts,
-        parts=tuple(packed["parts"]),
-        averaged=job.plan.averaged,
-        references=_array(packed["references"]),
-        reference_lengths=_unpacked(Lengths, packed["reference_lengths"]),
-        sums=_each(lambda x: _unpacked(Sums, x), packed["sums"]),
-        spectra=_each(lambda x: _unpacked(Spectrum, x), packed["spectra"]),
-        lengths=_each(lambda x: _unpacked(Lengths, x), packed["lengths"]),
-    )
+    return _built(Job, first)
 
 
 def _refuse_incomplete(paths: Sequence[Path], totals: list[CorpusSums]) -> None:
@@ -318,12 +265,3 @@ def _refuse_incomplete(paths: Sequence[Path], totals: list[CorpusSums]) -> None:
     if missing:
         some = ", ".join(map(str, missing[:10])) + ", ..." * (len(missing) > 10)
         raise ValueError(f"of {size} parts these are missing: {some}")
-
-
-def _array(packed: dict[str, Any]) -> np.ndarray:
-    data = zlib.decompress(base64.b64decode(packed["data"]))
-    return np.frombuffer(data, packed["type"]).reshape(packed["shape"])
-
-
-def _unpacked(kind: Any, packed: dict[str, Any]) -> Any:
-    return kind(**{name: _array(entry) for name, entry in packed.items()})

@@ -89,28 +89,22 @@ def sentences(
     column: str | None = None,
 ) -> Iterator[str]:
     """Read the sentences of a file, one a line or one a record."""
-    if field is not None:
-        lines = iter(lines)
-        first = [*islice(lines, SHOWN)]
-        lines = chain(first, lines)
-        if any(map(_opens_record, first)):
-            return _fields(lines, path, field)
+    rest = iter(lines)
+    first = [*islice(rest, SHOWN)]
+    if field is not None and any(map(_opens_record, first)):
+        return _fields(chain(first, rest), path, field)
     if column is not None:
-        lines = iter(lines)
-        header = next(lines, "")
-        lines = chain([header], lines)
+        header = "".join(first[:1])
         if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
-            return _cells(lines, path, column)
-    return _plain(lines, path)
+            return _cells(header, chain(first, rest), path, column)
+    return _plain(first, rest, path)
 
 
 def _is_named_table(path: str) -> bool:
     return path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
 
 
-def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
-    lines = iter(lines)
-    first = [*islice(lines, SHOWN)]
+def _plain(first: list[str], rest: Iterator[str], path: str) -> Iterator[str]:
     records = [record for line in first if line.strip() for record in [_record(line)]]
     if records and all(isinstance(record, dict | list) for record in records):
         keys = [*records[0]] if isinstance(records[0], dict) else []
@@ -120,7 +114,7 @@ def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
             f"field that holds the sentence (field={hint})"
         )
     if _opens_record("".join(first)):
-        first += lines  # one document over several lines is told by its end
+        first += rest  # one document over several lines is told by its end
         if _record("\n".join(first)) is not None:
             raise ValueError(
                 f"{path}, line 1: one JSON document, where one sentence a line is "
@@ -132,7 +126,7 @@ def _plain(lines: Iterable[str], path: str) -> Iterator[str]:
             f"{path}, line 1: a table, where one sentence a line is expected; name the "
             "column that holds the sentence (column=NAME)"
         )
-    return chain(first, lines)
+    return chain(first, rest)
 
 
 def _opens_record(line: str) -> bool:
@@ -151,27 +145,19 @@ def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+        record, where = _record(line), f"{path}, line {number}"
+        if not isinstance(record, dict):
+            hint = f"; {ONE_A_LINE}" if record is None else ""
             raise ValueError(
                 f"{where}: expected a JSON object on each line, got "
-                f"{line.strip():.40}; {ONE_A_LINE}"
-            ) from None
-        if not isinstance(record, dict):
-            raise ValueError(
-                f"{where}: expected a JSON object on each line, got {line.strip():.40}"
+                f"{line.strip():.40}{hint}"
             )
         yield _string(record, field, where, "field")
 
 
-def _cells(lines: Iterable[str], path: str, column: str) -> Iterator[str]:
-    lines = iter(lines)
-    header = next(lines, "")
+def _cells(header: str, lines: Iterable[str], path: str, column: str) -> Iterator[str]:
     table = csv.DictReader(
-        (f"{line}\n" for line in chain([header], lines)),
-        delimiter="\t" if "\t" in header else ",",
+        (f"{line}\n" for line in lines), delimiter="\t" if "\t" in header else ","
     )
     try:
         for row in table:

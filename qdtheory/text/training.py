@@ -4,7 +4,6 @@ The result is an `LSTMLanguageModel` with an end token, which can be sampled, sc
 and, over a small vocabulary, enumerated like an oracle.
 """
 
-import hashlib
 import json
 import os
 import sys
@@ -22,7 +21,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
+from qdtheory.text.corpus import (
+    Corpus,
+    Texts,
+    Token,
+    as_corpus,
+    check_whole,
+    fingerprint,
+    prefix_sums,
+)
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.world.packages import required
 
@@ -148,7 +155,7 @@ def train(
     held_out = None if validation is None else _in_order(validation, corpus)
     state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
     num_steps = epochs * (len(corpus) // batch_size)
-    settings["corpus"] = _digest(corpus)
+    settings["corpus"] = fingerprint([corpus])
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
     report = report or _print_on_a_terminal
@@ -187,7 +194,7 @@ def from_table(
 ) -> Corpus:
     """Convert a table of token ids, padded with -1, to a corpus."""
     tokens = np.asarray(tokens)
-    offsets = np.concatenate([[0], np.cumsum((tokens >= 0).sum(axis=1))])
+    offsets = prefix_sums((tokens >= 0).sum(axis=1))
     return Corpus(tokens[tokens >= 0].astype(np.int32), offsets, vocabulary)
 
 
@@ -385,16 +392,8 @@ def _restore(
 
 
 # Raised by NumPy, zipfile and json for truncated, corrupted or foreign files.
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BROKEN = OSError, EOFError, ValueError, TypeError, AttributeError, KeyError
+_BROKEN += zipfile.BadZipFile, zlib.error
 
 
 def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -410,14 +409,6 @@ def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> Non
             f"{path} belongs to another training: {'; '.join(differences)}; "
             "use another file, or the old settings"
         )
-
-
-def _digest(corpus: Corpus) -> str:
-    """Hash of the sentences and the vocabulary."""
-    digest = hashlib.sha256(repr(corpus.vocabulary).encode())
-    for array in (corpus.tokens, corpus.offsets):
-        digest.update(array.astype(np.int64).tobytes())
-    return digest.hexdigest()
 
 
 # --- the rest -----------------------------------------------------------------------

@@ -12,6 +12,9 @@ import jax.numpy as jnp
 def quality(q, p):
     return jnp.log(p) @ q
 
+def coverage(q, p):
+    return q @ p
+
 def diversity(q):
     return -(q @ q)
 """
@@ -23,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     Path("my_metrics.py").write_text(METRICS)
     Path("p.txt").write_text("0.1\n0.2\n0.3\n0.4\n")
+    Path("three.txt").write_text("0.6\n0.3\n0.1\n")
     Path("marked.txt").write_text("0.1\n0.2\n0.3\n0.4\n", "utf-8-sig")
     np.save("p.npy", np.full(9, 1 / 9))
     np.save("quarters.npy", np.full(4, 0.25, dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Tables keep every digit, and JSON knows no infinity."""
+"""Errors are one line, tables keep every digit, and JSON knows no infinity."""
 
 import io
 import json
@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 
-from qdtheory.commands.outputs import print_json, print_rows, write
+from qdtheory.commands.outputs import complain, fail, print_json, print_rows, write
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "200"])
@@ -36,3 +37,15 @@ def test_a_terminal_without_the_sign_of_a_margin_gets_two_letters(monkeypatch):
     write("0.5 ±0.1", None)
     stream.flush()
     assert stream.buffer.getvalue() == b"0.5 +-0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [("no P", "qdtheory: no P"), ("one\ntwo", "qdtheory: one"), ("", "qdtheory: ")],
+)
+def test_a_message_is_one_line(capsys, message, line):
+    complain(message)
+    with pytest.raises(typer.Exit) as stopped:
+        fail(message)
+    assert stopped.value.exit_code == 1
+    assert capsys.readouterr() == ("", f"{line}\n" * 2)

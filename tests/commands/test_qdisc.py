@@ -6,27 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calls import call
 from models import oracle
-from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory.commands import cli
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("three.txt").write_text("0.6\n0.3\n0.1\n")
-    np.save("four.npy", [0.4, 0.3, 0.2, 0.1])
-    return tmp_path
-
-
-def call(*arguments):
-    return CliRunner().invoke(cli.app, ("qdisc", *arguments), env={"COLUMNS": "90"})
 
 
 def results(*arguments):
-    answer = call(*arguments, "--json")
+    answer = call("qdisc", *arguments, "--json")
     assert answer.exit_code == 0, answer.stderr
     return json.loads(answer.stdout)["results"]
 
@@ -61,7 +48,7 @@ def test_oracles_of_several_seeds(folder):
         exact = qd.quality_discrepancy(pair, oracle(space, seed, 2.0))
         assert row["status"] == "exact"
         assert row["qdisc"] == pytest.approx(exact.qdisc, rel=1e-12)
-    table = call(*options)
+    table = call("qdisc", *options, columns=90)
     assert table.exit_code == 0
     for row in found:
         assert f"{row['qdisc']:.6g}" in table.stdout
@@ -70,23 +57,17 @@ def test_oracles_of_several_seeds(folder):
 
 
 def test_a_search_is_certified_when_asked(folder):
-    np.save("p.npy", [0.4, 0.3, 0.2, 0.1])
-    options = ("--pair", "BLEU-1", "--vocab-size", "2", "--length", "2", "--p", "p.npy")
+    options = ("--pair", "BLEU-1", "--vocab-size", "2", "--length", "2", "--p", "p.txt")
     (found,) = results(*options)
     assert (found["status"], found["upper_bound"]) == ("lower_bound", None)
     (bounded,) = results(*options, "--certify")
     assert bounded["status"] == "certified"
     assert bounded["qdisc"] <= bounded["upper_bound"] <= bounded["qdisc"] + 1e-5
-    assert "lower_bound" in call(*options).stdout
+    assert "lower_bound" in call("qdisc", *options).stdout
 
 
 def test_functions_of_ones_own(folder):
-    Path("own.py").write_text(
-        "import jax.numpy as jnp\n"
-        "def quality(q, p):\n    return q @ p\n"
-        "def diversity(q):\n    return -(q**2).sum()\n"
-    )
-    names = ("--quality", "own:quality", "--diversity", "own:diversity")
+    names = "--quality", "my_metrics:coverage", "--diversity", "my_metrics:diversity"
     (found,) = results(*names, "--p", "three.txt")
     assert found["status"] == "lower_bound"
     # CR-NRR: P is Pareto-optimal.
@@ -94,7 +75,7 @@ def test_functions_of_ones_own(folder):
 
 
 def test_a_gain_by_rounding_is_shown_as_none(folder):
-    answer = call("--pair", "LL-SE", "--p", "four.npy")
+    answer = call("qdisc", "--pair", "LL-SE", "--p", "p.txt")
     assert " 0 │     0 │" in answer.stdout
 
 
@@ -104,15 +85,14 @@ def test_a_rate_above_1_is_explained(folder, monkeypatch):
 
     exact = qd.quality_discrepancy
     said = "DRate exceeds 1: the most diverse model beats P in quality."
-    assert said not in call("--pair", "LL-NRR", "--p", "four.npy").stdout
+    assert said not in call("qdisc", "--pair", "LL-NRR", "--p", "p.txt").stdout
     monkeypatch.setattr(qd, "quality_discrepancy", found, raising=False)
-    assert said in call("--pair", "LL-NRR", "--p", "four.npy").stdout
+    assert said in call("qdisc", "--pair", "LL-NRR", "--p", "p.txt").stdout
 
 
 def test_scores_from_a_file(folder):
-    Path("p4.txt").write_text("0.4\n0.3\n0.2\n0.1\n")
-    Path("scores.txt").write_text("0.4\n0.3\n0.2\n0.1\n")  # those of CR
-    given = results("--scores", "scores.txt", "--g", "-x*log(x)", "--p", "p4.txt")
-    named = results("--pair", "CR-SE", "--p", "p4.txt")
+    scores = "--scores", "p.txt"  # those of CR
+    given = results(*scores, "--g", "-x*log(x)", "--p", "p.txt")
+    named = results("--pair", "CR-SE", "--p", "p.txt")
     assert given[0]["status"] == "exact"
     assert given[0]["qdisc"] == pytest.approx(named[0]["qdisc"], rel=1e-9)

@@ -1,10 +1,9 @@
 """The four kinds of graders."""
 
-import re
 from fractions import Fraction
 
 import numpy as np
-import pytest
+from refusals import refused
 
 from qdtheory.course.grading import (
     Fault,
@@ -19,15 +18,8 @@ from qdtheory.course.grading import (
 
 def test_a_statement_is_right_with_a_claim_that_refutes_it():
     grade = statement("00.1", digest("00.1", "C N1.1"), digest("00.1", "C N1.2"))
-    right = [
-        "C N1.1",
-        " c n1.2 ",
-        "C: N1.1",
-        "C, N1.2",
-        "C (N1.1)",
-        "CN1.1.",
-        "(C), N1.1",
-    ]
+    right = ["C N1.1", " c n1.2 ", "C: N1.1", "C, N1.2", "C (N1.1)", "CN1.1."]
+    right += ["(C), N1.1"]
     wrong = ["A N1.1", "C N1.3", "C", "N1.1", "C N1.1 N1.2", "C N11", ""]
     assert [answer for answer in right + wrong if grade(answer) is None] == right
     assert grade(3) == "3, expected a letter and a claim, like 'A N1.1'"
@@ -40,20 +32,20 @@ def test_an_example_that_raises_a_fault_is_refused_with_its_words():
     assert witness(test, "any")(0) == "0: too small"
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ([0.5, 0.499], "the sum is 0.999, expected 1; qd.normalize(q) divides"),
-        ([0.5, 0.25, 0.25], "3 numbers, expected 2 probabilities"),
-        ([[0.5, 0.5]], "a table of shape (1, 2), expected 2 probabilities"),
-        ([1.5, -0.5], "a probability is negative, or no number"),
-        ([np.nan, 1], "a probability is negative, or no number"),
-        ("half", "expected probabilities, a list of numbers"),
-    ],
-)
-def test_what_is_no_distribution_is_told_apart(answer, words):
-    with pytest.raises(Fault, match=re.escape(words)):
-        as_distribution(answer, 2)
+def test_what_is_no_distribution_is_told_apart():
+    refused(
+        (
+            "the sum is 0.999, expected 1; qd.normalize(q)",
+            as_distribution,
+            [0.5, 0.499],
+        ),
+        ("3 numbers, expected 2 probabilities", as_distribution, [0.5, 0.25, 0.25], 2),
+        ("a table of shape (1, 2), expected 2", as_distribution, [[0.5, 0.5]], 2),
+        ("a probability is negative, or no number", as_distribution, [1.5, -0.5]),
+        ("a probability is negative, or no number", as_distribution, [np.nan, 1]),
+        ("expected probabilities, a list of numbers", as_distribution, "half"),
+        error=Fault,
+    )
 
 
 def test_numbers_of_any_kind_are_read_and_compared_to_the_tolerance():
@@ -72,11 +64,8 @@ def test_functions_are_compared_on_every_input():
     grade = function(lambda x: x**2, [(np.array([1.0, 2.0]),)], 1e-9)
     for answer in (lambda x: x * x, lambda x: [1, 4]):
         assert grade(answer) is None
-    off = grade(lambda x: x**2 + 1e-6)
-    assert (
-        off
-        == "your function of ([1. 2.]) gave [1.000001 4.000001], expected another value"
-    )
+    off = str(grade(lambda x: x**2 + 1e-6))
+    assert off.startswith("your function of ([1. 2.]) gave [1.000001 4.000001], expec")
     assert "expected shape (2,)" in str(grade(lambda x: 1))
     assert "raised ZeroDivisionError: division by zero" in str(grade(lambda x: 1 / 0))
     assert grade(2) == "2, expected a function"

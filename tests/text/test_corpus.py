@@ -1,11 +1,20 @@
-"""Corpora: reading, slicing, preparing, and the messages bad input gets."""
+"""Corpora: lists and slices, the lines of files, and the same in memory and on disk."""
+
+import errno
+import gzip
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models import MODEL
+from refusals import refused
 
-from qdtheory.text import as_corpus
+from qdtheory.text import as_corpus, read_corpus, stored_corpus
+from qdtheory.text import corpus as module
+from qdtheory.text.corpus import slices
 
 TEXTS = [["a", "b", "a"], ["c"], ["b", "d", "a", "a"], ["d"]]
 
@@ -85,3 +94,112 @@ def test_bad_texts(as_a_user, texts, error, message):
 
 def test_a_token_of_two_words_is_a_token():
     assert as_corpus([["New York", "is", "big"]]).vocab_size == 3
+
+
+# -- lines ---------------------------------------------------------------------------
+
+LINES = [" ".join(map(str, text)) for text in [*MODEL[:30], [], *MODEL[30:]]]
+TEXT = "\r\n".join(LINES).encode()
+# Without a time stamp: the bytes name the test, and every process must agree on them.
+compress = partial(gzip.compress, mtime=0)
+
+
+def write(tmp_path, content: bytes):
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "sentences", "num_empty"),
+    [
+        (b"a b\nc\n", ["a b", "c"], 0),
+        (b"a b\nc", ["a b", "c"], 0),
+        (b"a b\r\nc\r\n", ["a b", "c"], 0),
+        (b"\n a b \n\t\n\nc\n", ["", "a b", "", "", "c"], 3),
+        (b"a b\n\n", ["a b", ""], 1),
+        (b"a b\r\n\r\n", ["a b", ""], 1),
+        (b"a b\n ", ["a b", ""], 1),
+        ("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"], 0),
+        ("h\u00e9 \U0001f600".encode(), ["h\u00e9 \U0001f600"], 0),
+        (compress(b"a\nb") + compress(b" c\n"), ["a", "b c"], 0),
+    ],
+)
+def test_read(tmp_path, content, sentences, num_empty):
+    path = write(tmp_path, content)
+    corpus = read_corpus(path)
+    assert [" ".join(text) for text in corpus] == sentences
+    assert (corpus.num_empty, corpus.empty_lines) == (num_empty, 0)
+    rest = read_corpus(path, empty="skip")
+    assert [" ".join(text) for text in rest] == [*filter(None, sentences)]
+    assert (rest.num_empty, rest.empty_lines) == (0, num_empty)
+
+
+def test_read_with_a_tokenizer(tmp_path):
+    path = write(tmp_path, b"ab\r\n\nc\n")
+    assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
+    assert read_corpus(str(path), tokenizer=list, empty="skip").empty_lines == 1
+
+
+def test_bad_tokenizers(tmp_path, as_a_user):
+    path = write(tmp_path, b"a b\nc\n")
+    read = partial(read_corpus, path)
+    refused(("'whitespace', '13a', 'characters' or a function", read, "words"))
+    refused(
+        ("line 1: expected a list of tokens, got str", read, str.lower),
+        ("line 1: a token is a bytes", read, lambda line: line.encode().split()),
+        error=TypeError,
+    )
+
+
+# -- on disk ------------------------------------------------------------------------
+
+
+def test_batches_are_joined(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 7)
+    path = write(tmp_path, TEXT)
+    found, whole = stored_corpus(path), read_corpus(path)
+    assert found.tokens.tolist() == whole.tokens.tolist()
+    assert found.offsets.tolist() == whole.offsets.tolist()
+    assert (found.vocabulary, found.tokenizer) == (whole.vocabulary, whole.tokenizer)
+    assert len(found) == 61
+
+
+def test_nothing_is_left_and_the_memory_is_given_back(tmp_path):
+    path = tmp_path / "texts"
+    path.write_bytes(b"a b c d e f g h\n" * 500_000)
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    found = stored_corpus(path, folder)
+    assert [*folder.iterdir()] == []
+
+    def resident():
+        pages = map(str.split, Path("/proc/self/status").read_text().splitlines())
+        return next(int(x[1]) for x in pages if x[0] == "RssFile:")
+
+    before = resident()
+    total = sum(int(chunk.tokens.sum()) for _, chunk in slices(found))
+    assert total == 28 * 500_000
+    assert resident() - before < 6_000  # kB, of the file's 16,000
+    found.tokens.sum()
+    assert resident() - before >= 12_000
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    path = write(tmp_path, TEXT)
+    full = partial(open, "/dev/full", "r+b", buffering=0)
+    monkeypatch.setattr(module, "_unnamed", lambda folder: full())
+    with pytest.raises(OSError, match="No space left on device; TMPDIR") as found:
+        stored_corpus(path, tmp_path)
+    assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path))
+
+
+def test_no_such_file_or_folder(tmp_path):
+    path, nowhere = write(tmp_path, TEXT), tmp_path / "nowhere"
+    refused(
+        ("missing", stored_corpus, tmp_path / "missing"),
+        ("nowhere", stored_corpus, path, nowhere),
+        error=FileNotFoundError,
+    )
+    with pytest.raises(ValueError, match="read-only"):
+        stored_corpus(path).tokens[:] = np.int32(0)

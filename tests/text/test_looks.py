@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from qdtheory import text
-from qdtheory.commands.errors import with_options
+from qdtheory.commands.outputs import with_options
 from qdtheory.text.looks import odd_ends, tell, told_later, unlike
 
 PLAIN = ["a cat sat .", "the dog ran .", "a bird in a tree .", "it 's 3:30 , he said ."]

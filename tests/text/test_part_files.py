@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from models import MODEL, REAL
+from refusals import refused
 
 from qdtheory.text import as_corpus, evaluate, part_files
+from qdtheory.text.corpus import fingerprint
 from qdtheory.text.evaluation import planned
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.part_files import (
     count_part,
-    fingerprint,
     job_of,
     merged,
     run_parts,
@@ -102,13 +103,9 @@ def test_fingerprints_tell_texts_apart():
         return fingerprint([*map(as_corpus, texts)])
 
     known = [
-        of(MODEL),
-        of(MODEL, REAL),
-        of(REAL, MODEL),
-        of(MODEL[::-1]),
-        of([*MODEL, []]),
-        of([[str(token) for token in text] for text in MODEL + REAL]),
-        of([text[:-1] for text in MODEL]),
+        *(of(MODEL), of(MODEL, REAL), of(REAL, MODEL), of(MODEL[::-1])),
+        *(of([*MODEL, []]), of([text[:-1] for text in MODEL])),
+        of([[str(token) for token in text] for text in MODEL]),
     ]
     assert len({*known}) == len(known)
     assert of(MODEL) == of([*map(tuple, MODEL)])
@@ -117,25 +114,19 @@ def test_fingerprints_tell_texts_apart():
 # -- faults --------------------------------------------------------------------------
 
 
-def test_no_part_that_is_cut_short_is_taken(tmp_path):
+def test_no_part_that_was_cut_short_or_changed_is_taken(tmp_path):
     one, two = write(tmp_path, 2)
     content = two.read_bytes()
-    for size in [*range(0, len(content), len(content) // 37), len(content) - 1]:
-        two.write_bytes(content[:size])
-        with pytest.raises(ValueError, match=r"2.json: (cut short|expected a part)"):
-            merged([one, two])
-
-
-def test_no_part_that_was_changed_is_taken(tmp_path):
-    one, two = write(tmp_path, 2)
-    first, *middle, last = two.read_bytes().splitlines(keepends=True)
-    for lines in (
+    first, *middle, last = content.splitlines(keepends=True)
+    changed = [
         [first, *middle[1:], last],
         [first, middle[1], middle[0], *middle[2:], last],
         [first.replace(b'"real.txt"', b'"real.txt" '), *middle, last],
-    ):
-        two.write_bytes(b"".join(lines))
-        with pytest.raises(ValueError, match=r"2.json: cut short, or changed"):
+    ]
+    sizes = [*range(0, len(content), len(content) // 37), len(content) - 1]
+    for bad in [*map(b"".join, changed), *(content[:size] for size in sizes)]:
+        two.write_bytes(bad)
+        with pytest.raises(ValueError, match=r"2.json: (cut short|expected a part)"):
             merged([one, two])
 
 
@@ -151,38 +142,28 @@ def test_no_part_that_was_changed_is_taken(tmp_path):
     ],
 )
 def test_parts_of_something_else_are_refused(tmp_path, options, message):
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.mkdir()
+    other = tmp_path / "other"
     other.mkdir()
-    first = write(one, parts=[0])
+    first = write(tmp_path, parts=[0])
     rest = write(other, parts=[1, 2], **options)
     with pytest.raises(ValueError, match=message):
         merged([*first, *rest])
 
 
-def test_parts_of_another_version_are_refused(tmp_path, monkeypatch):
-    paths = write(tmp_path)
+def test_parts_that_do_not_fit_together_and_other_files(tmp_path, monkeypatch):
+    one, two, three = paths = write(tmp_path)
+    copied, other = tmp_path / "copied.json", tmp_path / "file"
+    copied.write_bytes(two.read_bytes())
+    refused(
+        ("of 3 parts these are missing: 1, 3", merged, [two]),
+        (f"copied.json: part 2 of 3, as is {two};", merged, [one, two, three, copied]),
+    )
+    for content in ("", "a b c\n", "[]", '{"part of": "a jigsaw"}'):
+        other.write_text(content)
+        refused(("file: expected a part", merged, [other]))
     monkeypatch.setattr(part_files, "version", lambda package: "9.9")
     with pytest.raises(ValueError, match=r"written by qdtheory \S+, and this is 9.9"):
         merged(paths)
-
-
-def test_missing_parts_and_parts_given_twice(tmp_path):
-    one, two, three = write(tmp_path)
-    with pytest.raises(ValueError, match="of 3 parts these are missing: 1, 3"):
-        merged([two])
-    copied = tmp_path / "copied.json"
-    copied.write_bytes(two.read_bytes())
-    with pytest.raises(ValueError, match=r"copied.json: part 2 of 3, as is .*2.json"):
-        merged([one, two, three, copied])
-
-
-@pytest.mark.parametrize("content", ["", "a b c\n", "[]", '{"part of": "a jigsaw"}'])
-def test_other_files_are_refused(tmp_path, content):
-    path = tmp_path / "file"
-    path.write_text(content)
-    with pytest.raises(ValueError, match="file: expected a part"):
-        merged([path])
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
@@ -193,11 +174,11 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     path.write_text("old")
     dumps, lines = json.dumps, []
 
-    def fail(entry):
+    def fail(entry, **options):
         lines.append(entry)
         if len(lines) == 5:
             raise OSError(28, "No space left on device")
-        return dumps(entry)
+        return dumps(entry, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(json, "dumps", fail)

@@ -9,14 +9,15 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stored import parquet, saved
 
 from qdtheory.text import as_corpus, read_corpus, sources, stored_corpus
 from qdtheory.text.sources import sentences
@@ -46,31 +47,18 @@ DOCUMENT = [{"text": "a b"}, {"text": "c"}] * 30
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("a.txt", '{"text": "a b"}\n{"text": "c"}\n', {}, "line 1: .*field=text"),
         ("a.txt", '["a", "b"]\n\n["c"]\n', {}, "line 1: .*field=NAME"),
         ("a.txt", "id\ttext\n1\ta b\n", {}, "line 1: .*column=NAME"),
         ("a.csv", "a b\nc d\n", {}, "line 1: .*column=NAME"),
         ("a.csv.gz", "id,text\n1,a\n", {}, "line 1: .*column=NAME"),
-        ("a.json", json.dumps(DOCUMENT), {}, "line 1: .*JSON"),
         ("a.json", json.dumps(DOCUMENT), {"field": "text"}, "line 1: .*JSON"),
         ("a.json", json.dumps(DOCUMENT, indent=1), {}, "line 1: .*JSON"),
         ("a.json", json.dumps(DOCUMENT, indent=1), {"field": "a"}, "line 1: .*JSON"),
         ("f", '{"a": "b"}\nb', {"field": "a"}, "line 2: .* on each line, got b; wr"),
         ("f", '# a\n{"a": "b"}', {"field": "a"}, "line 1: expected a JSON object"),
         ("f", '{"a": "b"}\n[1]', {"field": "a"}, "line 2: .* on each line, got .1"),
-        ("f", '{"b": "c"}', {"field": "a"}, "line 1: no field 'a'; there are: b"),
-        (
-            "f",
-            '{"a": 1}',
-            {"field": "a"},
-            "line 1: field 'a': expected a string, got 1",
-        ),
-        ("f", "a,b\n1,2", {"column": "c"}, "line 2: no column 'c'; there are: a, b"),
         ("f", "a,b\n1", {"column": "b"}, "line 2: column 'b': .* string, got None"),
-        (
-            *("f.csv", 'a\n"a b\n' + "c d\n" * 50_000, {"column": "a"}),
-            r"line \d+: .*; is a quote left open",
-        ),
+        ("f", 'a\n"a\n' + "c\n" * 99_999, {"column": "a"}, r"line .*quote left open"),
     ],
 )
 def test_records_are_not_read_as_prose(tmp_path, name, content, options, message):
@@ -108,33 +96,6 @@ def one_file(path, kind=None, **columns):
     return path
 
 
-def parquet(folder, shards, name="train-{:05}-of-00003.parquet", column="text", rows=2):
-    """A folder as the hub has it: more columns, and files ordered by name."""
-    folder.mkdir(exist_ok=True)
-    for k, texts in reversed([*enumerate(shards)]):
-        table = pa.table({"id": range(len(texts)), column: texts})
-        pyarrow.parquet.write_table(table, folder / name.format(k), row_group_size=rows)
-    return folder
-
-
-def saved(folder, shards, **state):
-    """What `save_to_disk` writes: streams of Arrow, and which of them there are."""
-    folder.mkdir(exist_ok=True)
-    names = [f"data-{k:05}-of-{len(shards):05}.arrow" for k in range(len(shards))]
-    for name, texts in zip(names, shards):
-        table = pa.table({"text": texts, "label": [0] * len(texts)})
-        with (
-            pa.OSFile(str(folder / name), "wb") as file,
-            pa.ipc.new_stream(file, table.schema) as stream,
-        ):
-            stream.write_table(table, max_chunksize=2)
-    files = [{"filename": name} for name in names]
-    state = {"_data_files": files, "_split": None, "_format_type": None} | state
-    (folder / "state.json").write_text(json.dumps(state))
-    (folder / "dataset_info.json").write_text("{}")
-    return folder
-
-
 class Rows:
     """What `datasets.Dataset` and `IterableDataset` of Hugging Face have."""
 
@@ -160,7 +121,7 @@ class Rows:
         lambda path: io.BytesIO(gzip.compress(one_file(path).read_bytes())),
         lambda path: parquet(path, [TEXTS[:3], TEXTS[3:4], TEXTS[4:]]),
         lambda path: parquet(path, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"),
-        lambda path: saved(path, [TEXTS[:2], TEXTS[2:]]),
+        lambda path: saved(path, [TEXTS[:2], TEXTS[2:]], ("text", "label")),
         lambda path: Rows(TEXTS),
         lambda path: Rows(TEXTS, None),
         lambda path: pa.table({"text": TEXTS, "id": range(5)}),
@@ -186,10 +147,14 @@ def test_a_column_of_token_lists_is_not_split_again(read):
         read(Rows(tokens), column="text", tokenizer="13a")
 
 
-def test_the_column_of_a_table_is_named_to_as_corpus_too():
-    table = pa.table({"text": TEXTS, "id": range(5)})
-    assert [*as_corpus(table, column="text")] == [*as_corpus(TEXTS)]
-    assert [*as_corpus(TEXTS, column="text")] == [*as_corpus(TEXTS)]
+@both_readers
+def test_records_and_tables_are_read_too(tmp_path, read):
+    expected = [*as_corpus(TEXTS)]
+    path = tmp_path / "texts"
+    path.write_text("\n".join(json.dumps({"text": text}) for text in TEXTS))
+    assert [*read(path, field="text")] == expected
+    path.write_text("id,text\n" + "".join(f'1,"{text}"\n' for text in TEXTS))
+    assert [*read(path, column="text")] == expected
 
 
 def test_columns_are_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatch):
@@ -221,40 +186,33 @@ def test_no_more_than_a_batch_is_in_memory(tmp_path):
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
 
+def with_file(name, content, make=lambda path: saved(path, [["a b"]])):
+    """A sample with a file in it of other content; None: without the file."""
+
+    def made(path):
+        make(path)
+        (path / name).unlink(missing_ok=True)
+        if content is not None:
+            (path / name).write_bytes(content)
+        return path
+
+    return made
+
+
+def cut_to(size):
+    def made(path):
+        file = saved(path, [["a b c d e f"] * 999]) / "data-00000-of-00001.arrow"
+        file.write_bytes(file.read_bytes()[:size])
+        return path
+
+    return made
+
+
 def dataset_of_splits(path):
     path.mkdir()
     for split in ("train", "test"):
         saved(path / split, [["a b"]])
-    (path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
-    return path
-
-
-def without_a_shard(path):
-    saved(path, [["a b"], ["c"]])
-    (path / "data-00001-of-00002.arrow").unlink()
-    return path
-
-
-def broken(path, number=0):
-    saved(path, [["a b c d e f"] * 999])
-    file = path / "data-00000-of-00001.arrow"
-    file.write_bytes(file.read_bytes()[: -2000 if number else 60])
-    return path
-
-
-def no_parquet(path):
-    path.mkdir()
-    (path / "a.parquet").write_bytes(b"a b\n")
-    return path
-
-
-def odd_state(content):
-    def make(path):
-        saved(path, [["a b"]])
-        (path / "state.json").write_text(content)
-        return path
-
-    return make
+    return with_file("dataset_dict.json", b"{}", Path.exists)(path)
 
 
 def of_columns(path):
@@ -267,32 +225,32 @@ def piped(path):
 
 
 TEXT = {"column": "text"}
+OLD = "x: a selection of rows, as old versions of datasets saved it; load it"
+ROW_5 = "00001-of-00003.parquet, row 5: column 'text': expected a string, got N"
+STATE = "x: state.json is not what save_to_disk of a dataset wr"
+BROKEN = "data-00000-of-00001.arrow: the Arrow file is broken: "
 BAD = [
     (of_columns, {"field": "text"}, "x: a Parquet file; name the column .*column=NAME"),
     (of_columns, TEXT, "x, row 3: column 'text': expected a string, got None"),
     (piped, TEXT, "stream: the Parquet file is broken: "),
-    (no_parquet, TEXT, "x/a.parquet: the Parquet file is broken: "),
+    (
+        with_file("a.parquet", b"a b\n", Path.mkdir),
+        TEXT,
+        "x/a.parquet: the Parquet file is broken: ",
+    ),
     (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
-    (without_a_shard, TEXT, "x: data-00001-of-00002.arrow is missing; copy the whole"),
-    (broken, TEXT, "x/data-00000-of-00001.arrow: the Arrow file is broken: "),
-    (lambda path: broken(path, 1), TEXT, "00001.arrow: the Arrow file is broken: "),
-    (odd_state("[]"), TEXT, "x: state.json is not what save_to_disk of a dataset wr"),
-    (odd_state("{"), TEXT, "x: state.json is not what save_to_disk of a dataset wr"),
-    (odd_state('{"_data_files": [1]}'), TEXT, "x: state.json is not what save_to_di"),
     (
-        lambda path: saved(path, [["a b"]], _indices_data_files=[{"filename": "i"}]),
-        *(
-            TEXT,
-            "x: a selection of rows, as old versions of datasets saved it; load it",
-        ),
+        with_file("data-00000-of-00001.arrow", None),
+        TEXT,
+        "x: data-00000-of-00001.arrow is missing; copy the whole",
     ),
-    (
-        lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]),
-        *(
-            TEXT,
-            "00001-of-00003.parquet, row 5: column 'text': expected a string, got N",
-        ),
-    ),
+    (cut_to(60), TEXT, BROKEN),
+    (cut_to(-2000), TEXT, BROKEN),
+    (with_file("state.json", b"[]"), TEXT, STATE),
+    (with_file("state.json", b"{"), TEXT, STATE),
+    (with_file("state.json", b'{"_data_files": [1]}'), TEXT, STATE),
+    (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, OLD),
+    (lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]), TEXT, ROW_5),
     (lambda path: saved(path, [["", ""]]), TEXT, "no line has a token"),
 ]
 
@@ -332,11 +290,6 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
 def test_a_bad_table_is_told_in_one_line(read, source, options, message):
     with pytest.raises(TypeError, match=re.escape(message).replace(r"\.\*", ".*")):
         read(source, **options)
-
-
-def test_rows_may_be_strings_of_numpy():
-    found = read_corpus(Rows([*np.array(["a b", "c"])]), column="text")
-    assert [*found] == [("a", "b"), ("c",)]
 
 
 def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):
