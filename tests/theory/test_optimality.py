@@ -4,12 +4,10 @@ from collections import Counter
 from itertools import product
 from math import comb
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import beaten, bumpy_pair, centred, kernel_pair, separable
-from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.theory.compatibility import check_compatibility
@@ -40,36 +38,13 @@ def test_narrow_bump_at_the_known_p():
     assert "Second-order" in verdict.reason
 
 
-def test_kernel_pairs_by_second_order():
+def test_a_kernel_without_negative_eigenvalues_stays_open():
     # One-reference kernels have antiparallel gradients everywhere.
-    rng = np.random.default_rng(3)
-    root = rng.normal(size=(5, 5))
+    root = np.random.default_rng(3).normal(size=(5, 5))
     safe = check_compatibility(kernel_pair(root @ root.T), num_texts=5)
     assert safe.compatible is None  # the tests cannot settle it, and say so
     assert "proves nothing" in safe.reason
     assert "locally optimal" in safe.reason
-    # Two negative eigenvalues on zero-sum vectors: beaten everywhere.
-    zero_sum = np.linalg.svd(np.ones((1, 5)))[2][1:]
-    bad = zero_sum.T @ np.diag([1.0, 2.0, -1.0, -0.5]) @ zero_sum + 1
-    beaten(kernel_pair(bad), rng.dirichlet(np.full(5, 5.0)))
-
-
-def test_first_order_witness_agrees_with_linear_programming():
-    # A direction that improves both to first order exists iff this program has a
-    # positive optimum; the verdict must find one exactly then.
-    rng = np.random.default_rng(5)
-    for pair in (qd.LL_NRR, qd.CR_SE, qd.CR_NRR):
-        p = rng.dirichlet(np.ones(5))
-        u = np.asarray(jax.grad(lambda q, pair=pair, p=p: pair.quality(q, p))(p))
-        v = np.asarray(jax.grad(pair.diversity)(p))
-        # Maximise t subject to u.d >= t, v.d >= t, sum d = 0, |d_i| <= 1.
-        rows = np.array([[*-u, 1.0], [*-v, 1.0]])
-        best = linprog(
-            [0] * 5 + [-1.0], rows, [0, 0], [[1.0] * 5 + [0]], [0],
-            bounds=[(-1, 1)] * 5 + [(None, None)],
-        )  # fmt: skip
-        beaten = -best.fun > 1e-9
-        assert (check_compatibility(pair, p).compatible is False) == beaten
 
 
 @pytest.mark.parametrize(
