@@ -594,8 +594,7 @@ def expected(vocab_size, length, order, r, k):
     return r == k == 1 and order in (1, length)
 
 
-@pytest.mark.claim("N25.20")
-@pytest.mark.claim("N25.21")
+@pytest.mark.claim("N19.7", "N25.20", "N25.21")
 @pytest.mark.parametrize("size", [(2, 2), (2, 3), (3, 2)])
 def test_gradients_are_antiparallel_in_the_compatible_settings_only(size):
     space = qd.TextSpace(*size)

@@ -41,7 +41,11 @@ QUALITIES = {"LL": qd.formulas.LL, "CR": qd.formulas.CR}
 
 
 def pair_of(quality, diversity):
-    return qd.SeparablePair(QUALITIES[quality], DIVERSITIES[diversity][0])
+    """The third quality is scores that are no function of P."""
+    g = DIVERSITIES[diversity][0]
+    if quality == "scores":
+        return qd.LinearPair(np.round(3 * np.sin(np.arange(12.0))), g)
+    return qd.SeparablePair(QUALITIES[quality], g)
 
 
 @pytest.mark.slow
@@ -67,10 +71,10 @@ def test_optimum_satisfies_kkt(quality, diversity):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("quality", [*QUALITIES, "scores"])
 @pytest.mark.parametrize("diversity", PROGRAMS)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.claim("T2.2", "L2.1")
+@pytest.mark.claim("T2.2", "L2.1", "N3.5")
 def test_optimum_is_the_convex_programs(quality, diversity):
     # Asked for more digits than it promises, Clarabel may stop early and says so
     # (hence the filter): the best of its answers is taken. On exponential cones even
@@ -389,19 +393,6 @@ def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
     assert pair.diversity(collapsed) > pair.diversity(uniform) + 0.02
     with pytest.raises(ValueError, match="strictly concave"):
         qd.pareto_optimum(pair, uniform, -1.0)
-
-
-@pytest.mark.claim("N3.5")
-def test_scores_of_any_kind():
-    # A score vector that is no function of p: still the convex program's optimum.
-    scores = np.array([3.0, -1.0, 2.0, 2.0])
-    pair = qd.LinearPair(lambda p: jnp.asarray(scores), qd.formulas.NRR, "scores-NRR")
-    found = np.asarray(qd.pareto_optimum(pair, np.full(4, 0.25), -0.8).q)
-    q = cp.Variable(4, nonneg=True)
-    cp.Problem(
-        cp.Maximize(0.8 * scores @ q - cp.sum_squares(q)), [cp.sum(q) == 1]
-    ).solve(solver=cp.CLARABEL)
-    assert np.abs(found - q.value).max() <= 1e-6
 
 
 @pytest.mark.slow

@@ -243,18 +243,6 @@ def test_it_is_least_at_right_angles_and_of_length_1(multiplicity):
     np.testing.assert_allclose(frame.T[-2:] @ d, 0, atol=1e-14)
 
 
-def test_it_is_the_nearest_to_a_fixed_vector_in_the_space_of_the_eigenvalue():
-    # One word of three may differ: the eigenvalue -1 is four times there.
-    texts = np.stack(np.divmod(np.arange(9), 3), axis=1)
-    near = ((texts[:, None] != texts).sum(-1) <= 1) * 1.0
-    assert (np.linalg.eigvalsh(near) < -0.5).sum() == 4
-    # Its eigenvalues are 5, 2 and -1: a polynomial of it is the projector on the last.
-    projector = (near - 5 * np.eye(9)) @ (near - 2 * np.eye(9)) / 18
-    expected = projector @ np.cos(np.arange(1, 10))
-    d = least_direction(near, np.ones((1, 9)))
-    np.testing.assert_allclose(d, expected / np.linalg.norm(expected), atol=1e-13)
-
-
 def test_rounding_of_the_matrix_does_not_move_it():
     rng = np.random.default_rng([16, 3])
     kernel = np.kron(np.eye(4), 1 - np.eye(4))

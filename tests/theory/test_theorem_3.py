@@ -11,10 +11,10 @@ import pytest
 import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from models import searched
+from referees.conic import DIVERSITIES, most_gained
 from scipy.integrate import cumulative_trapezoid, quad
 from scipy.optimize import linprog, minimize
-from scipy.special import entr, rel_entr, softmax
+from scipy.special import rel_entr, softmax
 from scipy.stats import entropy
 from verdict_referee import gains_in_50_digits
 
@@ -282,18 +282,14 @@ def test_three_points_are_collinear_for_matched_pairs_only():
 
 @pytest.mark.claim("T3.10")
 @pytest.mark.parametrize("pair", [qd.LL_NRR, qd.CR_SE], ids=lambda p: p.name)
-def test_discrepancy_of_mismatched_pairs_by_slsqp(pair):
+def test_discrepancy_of_mismatched_pairs_by_a_conic_solver(pair):
     p = RNG(0).random(8)
     p = p / p.sum()
     scores = np.asarray(pair.text_quality(p))
-    total, bend = {
-        qd.LL_NRR: (lambda q: -(q**2), lambda q: -2 * q),
-        qd.CR_SE: (entr, lambda q: -np.log(np.maximum(q, 1e-12)) - 1),
-    }[pair]
-    gain = searched(scores, total, bend, p, RNG(1), num_starts=0)
+    gain = most_gained(scores, p, DIVERSITIES[pair.name.split("-")[1]])
     result = qd.quality_discrepancy(pair, p)
     assert result.qdisc > 1e-4
-    assert gain == pytest.approx(result.qdisc, rel=1e-4)  # as SLSQP converges
+    assert gain == pytest.approx(result.qdisc, abs=1e-7)  # Clarabel's gap is 1e-8
     quality_range = float(scores.max() - scores.mean())
     assert result.drate == pytest.approx(result.qdisc / quality_range, rel=1e-9)
 
@@ -662,17 +658,11 @@ def test_fit_reports_the_deviation():
     assert fit_theorem_3(flat, repetition).residual == np.inf
 
 
-@pytest.mark.parametrize(
-    ("f", "g", "compatible"),
-    [
-        ("exp(x)", "exp(exp(x)*10**7)", None),
-        ("exp(1e-3**-2.5 * x**-2.5)", "log(x)", None),
-        ("exp(x)", "-exp(x + 1000)", True),
-        ("exp(x)", "-exp(x - 1000)", True),
-    ],
-)
-def test_numbers_beyond_all_fractions_take_no_time(f, g, compatible):
-    found = qd.check(f, g)
-    assert found.compatible is compatible
-    if compatible is None:
-        assert "overflows" in found.reason
+def test_numbers_beyond_all_fractions_take_no_time():
+    for f, g in (
+        ("exp(x)", "exp(exp(x)*10**7)"),
+        ("exp(1e-3**-2.5 * x**-2.5)", "log(x)"),
+    ):
+        assert "overflows" in qd.check(f, g).reason
+    for g in ("-exp(x + 1000)", "-exp(x - 1000)"):
+        assert qd.check("exp(x)", g).compatible
