@@ -315,17 +315,13 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
 
     if len(kernel) > MAX_ELIMINATED:
         return False
-    exact = [
-        [fmpq(*float(x).as_integer_ratio()) for x in row]
-        for row in (kernel + kernel.T) / 2
-    ]
-    last = exact[-1]  # in the basis e_i - e_N
-    rows = [
-        [x - last[j] - row[-1] + last[-1] for j, x in enumerate(row[:-1])]
-        for row in exact[:-1]
-    ]
+    basis = np.eye(len(kernel))[:-1] - np.eye(len(kernel))[-1]
+    form, ways = (
+        fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in matrix])
+        for matrix in ((kernel + kernel.T) / 2, basis)
+    )
     # A polynomial with real roots has no negative one iff its signs alternate.
-    descending = fmpq_mat(rows).charpoly().coeffs()[::-1]
+    descending = (ways * form * ways.transpose()).charpoly().coeffs()[::-1]
     return all((-1) ** k * number >= 0 for k, number in enumerate(descending))
 
 
