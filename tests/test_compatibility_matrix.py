@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from models import oracle
 from referees.conic import DIVERSITIES, most_gained
-from referees.enumerated_bleu import bleu_of_triples, diversity, quality
+from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scipy.special import xlogy
 from scripts import rows_of
 from scripts import script as load
@@ -134,7 +134,7 @@ def test_witnesses_on_another_oracle_win_by_enumerated_bleu(script, metrics):
     p = oracle(SPACE, 30, 2.0)
     scores, slopes = metrics
     found = {v.name + str(v.self_references or ""): v for v in script.diversities()}
-    score = bleu_of_triples(SPACE, 2)[2]
+    score = listed_bleu(SPACE, 2)
     given = found["NSBLEU-22"]
     u, v = np.asarray(scores["BLEU-2", "2"](p)), np.asarray(slopes["NSBLEU-2", "2"](p))
     name, q = script.witness(p, u, v, jax.jit(given.value))

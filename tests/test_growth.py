@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from models import oracle
 from referees.conic import DIVERSITIES, most_gained
-from referees.enumerated_bleu import bleu_of_triples, diversity, quality
+from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scripts import frame
 from scripts import script as load
 
@@ -69,7 +69,7 @@ def test_gain_near_uniform_distributions_of_any_shape(seed):
 @pytest.mark.parametrize("order", [1, 2])
 def test_uniform_distribution_is_beaten_under_enumerated_bleu(order):
     space = qd.TextSpace(vocab_size=3, lengths=3)
-    score, p = bleu_of_triples(space, order)[order], np.full(27, 1 / 27)
+    score, p = listed_bleu(space, order), np.full(27, 1 / 27)
     u = np.einsum("cab,a,b->c", score, p, p)
     v = -(
         np.einsum("cab,a,b->c", score, p, p) + 2 * np.einsum("cab,c,b->a", score, p, p)
@@ -211,7 +211,7 @@ def test_family_rows_are_models_that_beat_p_by_enumeration():
             gain = (q_2 - p_2) @ p_2
             own = [float(qd.entropy(x)) for x in (q, p)]
         else:
-            score = bleu_of_triples(space, 1)[1]
+            score = listed_bleu(space, 1)
             gain = quality(score, q - p, p)
             own = [diversity(score, x) for x in (q, p)]
         # The share has six digits.

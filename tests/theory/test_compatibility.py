@@ -17,6 +17,7 @@ from models import (
     separable,
     sine_pair,
 )
+from referees.enumerated_bleu import listed_bleu
 from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
@@ -555,18 +556,6 @@ def test_what_the_caller_states_is_passed_on(as_a_user):
 
 
 # --- The classification of BLEU against Self-BLEU -----------------------------------
-def listed_bleu(space, order, k):
-    """BLEU of each text, the first axis, with each k references."""
-    value = 1.0
-    for n in range(1, order + 1):
-        hits = 0
-        for row in qd.metrics.ngram_matrix(space, n):
-            most = row
-            for _ in range(k - 1):
-                most = np.maximum(most[..., None], row)
-            hits = hits + np.minimum(row.reshape(-1, *[1] * k), most)
-        value = value * (hits / (space.max_length - n + 1)) ** (1 / order)
-    return value
 
 
 def mean_over_references(value, p, number):
