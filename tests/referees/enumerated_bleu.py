@@ -6,7 +6,7 @@ import qdtheory as qd
 
 
 def listed_bleu(space, order, num_references=2):
-    """BLEU of each text, the first axis, with each tuple of references, of one length."""
+    """BLEU of each text, the first axis, with each tuple of references; one length."""
     value = 1.0
     for n in range(1, order + 1):
         hits = 0
