@@ -47,7 +47,6 @@ def test_code_that_is_read_as_a_formula_is_proved_for_any_number_of_texts(pair, 
 @pytest.mark.parametrize(
     "pair",
     [
-        *(qd.pairs.single_token_bleu_pair(*k) for k in ((1, 2), (2, 1), (10, 10))),
         bumpy_pair(),
         sine_pair(),
         *(
@@ -56,7 +55,7 @@ def test_code_that_is_read_as_a_formula_is_proved_for_any_number_of_texts(pair, 
         ),
     ],
 )
-def test_code_and_bleu_of_one_token_are_beaten(pair):
+def test_code_is_beaten(pair):
     assert beaten(pair).w0 is None
 
 
@@ -337,8 +336,6 @@ TABLE += [
     ("x", "-x**3", 3, False),
     ("log(x)", "-x**2", 2, True),
     ("x", "-x*log(x)", 2, True),
-    ("1 - (1 - x)**5", "-x + x*(1 - x)**3", 2, True),
-    ("1 - (1 - x)**5", "-x + x*(1 - x)**4", 2, False),
     ("-x", "-x**2", 2, False),
     # Holes in the domain, which derivatives at points do not see.
     ("log(x - 1e-7)", "-(x - 1e-7)*log(x - 1e-7)", None, "hole"),
