@@ -101,7 +101,7 @@ def test_ngram_pairs_are_settled_on_the_ngrams_or_at_a_given_p():
         assert verdict.compatible
         assert verdict.reason.startswith("On the 2-grams: Theorem 3")
     mismatched = qd.pairs.ngram_pair(space, 2, qd.LL_NRR)
-    beaten(mismatched, p)
+    np.testing.assert_array_equal(beaten(mismatched, p).witness.p, p)
 
 
 # --- formulas: proofs and refutations ------------------------------------------------

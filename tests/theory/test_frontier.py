@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from models import mixed, problems, saturating
+from models import mixed, mixtures, problems, saturating
 from scipy.optimize import brentq
 
 import qdtheory as qd
@@ -257,7 +257,7 @@ def test_zeros_make_the_frontier_jump():
 def test_both_sides_of_the_jump_are_pareto_optimal():
     # Every distribution in twentieths: quality only grows by leaving V behind.
     p = np.array([0.5, 0.3, 0.2, 0.0])
-    models = np.array([x for x in product(range(21), repeat=4) if sum(x) == 20]) / 20
+    models = mixtures(4, 20)
     u = np.where(models[:, 3] > 0, -np.inf, models[:, :3] @ np.log(p[:3]))
     v = jax.vmap(qd.LL_SE.diversity)(models)
     for q in (np.full(4, 0.25), np.array([1, 1, 1, 0]) / 3):

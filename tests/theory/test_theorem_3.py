@@ -11,6 +11,7 @@ import pytest
 import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from models import mixtures
 from referees.conic import DIVERSITIES, most_gained
 from scipy.integrate import cumulative_trapezoid, quad
 from scipy.optimize import linprog, minimize
@@ -549,9 +550,8 @@ def test_zeros_in_p():
 @pytest.mark.claim("N0.6")
 def test_better_in_both_is_closer_under_ll_se():
     # Every distribution in twentieths, against every other one.
-    p = np.array([0.5, 0.3, 0.2])
-    parts = [(i, j, 20 - i - j) for i, j in product(range(1, 19), repeat=2)]
-    grid = np.array([part for part in parts if part[2] > 0]) / 20
+    p, grid = np.array([0.5, 0.3, 0.2]), mixtures(3, 20)
+    grid = grid[grid.min(axis=1) > 0]
     u, v = grid @ np.log(p), np.asarray(entropy(grid, axis=1))
     better = (u[:, None] > u + 1e-12) & (v[:, None] > v + 1e-12)
     divergence = np.asarray(entropy(grid, np.tile(p, (len(grid), 1)), axis=1))
