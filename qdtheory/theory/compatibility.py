@@ -67,11 +67,7 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.world.distributions import (
-    check_distribution,
-    check_positive,
-    require_x64,
-)
+from qdtheory.world.distributions import check_interior, check_positive, require_x64
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
@@ -220,12 +216,8 @@ def check_compatibility(
     require_x64()
     require_values(p)
     if p is not None:
-        p = np.asarray(check_distribution(p, "p", num_texts))
-        if float(p.min()) == 0:
-            raise ValueError(
-                "p must be positive everywhere: at zeros the tests do not apply; "
-                "leave out the texts of probability 0"
-            )
+        why = ": at zeros the tests do not apply"
+        p = np.asarray(check_interior(p, why, num_texts))
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)

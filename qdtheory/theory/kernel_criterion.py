@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.similarity import check_kernel
 from qdtheory.theory.dominance import Witness
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.distributions import check_interior, require_x64
 from qdtheory.world.numbers import EPS, NOISE
 from qdtheory.world.records import Record
 
@@ -203,11 +203,7 @@ def dominating_model(
     """
     check_kernel(kernel)
     kernel = np.asarray(kernel)
-    p = np.asarray(check_distribution(p, "p", len(kernel)))
-    if p.min() == 0:
-        raise ValueError(
-            "p must be positive everywhere; leave out the texts of probability 0"
-        )
+    p = np.asarray(check_interior(p, size=len(kernel)))
     size = np.abs(kernel).max()
     d, scores = _least_curvature(kernel, p), kernel @ p
     curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
