@@ -111,11 +111,6 @@ def differing(vocab_size, length):
     return (texts[:, None] != texts[None]).sum(-1)
 
 
-def matching(quality, diversity):
-    K, J = jnp.asarray(quality, float), jnp.asarray(diversity, float)
-    return qd.FunctionPair(lambda q, p: q @ K @ p, lambda q: -q @ J @ q)
-
-
 @pytest.mark.claim("N6.13")
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
 def test_two_gradients_give_a_witness(shape):
@@ -133,8 +128,8 @@ def test_two_gradients_give_a_witness(shape):
         # Both are at most quadratic, so the quotient errs by rounding only.
         assert rise == pytest.approx(norm * (1 + u @ v), abs=1e-9)
         assert rise == pytest.approx(norm * (unit @ d), abs=1e-9)
-    verdict = qd.check_compatibility(matching(near, distance == 0), p)
-    q = np.asarray(verdict.witness.q)
+    pair = qd.FunctionPair(lambda q, p: q @ near @ p, lambda q: -q @ q)
+    q = np.asarray(qd.check_compatibility(pair, p).witness.q)
     assert (q - p) @ near @ p > 0
     assert q @ q < p @ p
 
@@ -161,7 +156,7 @@ def test_a_match_within_one_token_is_beaten_everywhere(shape):
         q = p + p.min() / np.abs(d).max() * d
         assert q @ u == pytest.approx(p @ u, abs=1e-15)
         assert q @ near @ q < p @ near @ p
-    assert qd.check_compatibility(matching(near, near), p).compatible is False
+    assert qd.check_compatibility(kernel_pair(near), p).compatible is False
 
 
 @pytest.mark.claim("N6.15")
@@ -196,4 +191,4 @@ def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
             form = (q - p) @ K @ (q - p)
             assert gain_u + gain_v / 2 == pytest.approx(-form / 2, abs=1e-14)
             assert form > 0
-        assert qd.check_compatibility(matching(K, K), p).compatible is None
+        assert qd.check_compatibility(kernel_pair(K), p).compatible is None
