@@ -71,6 +71,7 @@ def test_negative_eigenvalues_of_bleu(vocab_size, length, order, negative, least
     assert found.num_negative == negative
     assert found.least_eigenvalue == pytest.approx(least, abs=5e-5)
     assert found.compatible == (negative == 0)
+    assert ("every interior P is dominated" in found.reason) == (negative > 1)
     # Bordered by ones, a matrix has one more negative eigenvalue than on zero-sum
     # vectors, whatever the border's size.
     n = len(kernel)
