@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import positive, power, shares_of_texts
-from referees.enumerated_bleu import bleu_of_triples, diversity, quality
+from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scipy.optimize import minimize_scalar
 
 import qdtheory as qd
@@ -136,7 +136,7 @@ def test_order_along_the_sweep_holds_for_most_oracles_by_covariances():
 
 @pytest.fixture(scope="module")
 def triples():
-    return bleu_of_triples(SPACE, 3)
+    return {order: listed_bleu(SPACE, order) for order in (1, 2, 3)}
 
 
 @pytest.mark.claim("N9.8")

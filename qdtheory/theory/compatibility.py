@@ -55,7 +55,6 @@ from qdtheory.theory.optimality import (
     examine,
     metrics_of,
     metrics_of_formulas,
-    not_known,
 )
 from qdtheory.theory.theorem_3 import (
     GRID,
@@ -68,11 +67,7 @@ from qdtheory.theory.theorem_3 import (
     prove_theorem_3,
     read_functions,
 )
-from qdtheory.world.distributions import (
-    check_distribution,
-    check_positive,
-    require_x64,
-)
+from qdtheory.world.distributions import check_interior, check_positive, require_x64
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
@@ -221,12 +216,8 @@ def check_compatibility(
     require_x64()
     require_values(p)
     if p is not None:
-        p = np.asarray(check_distribution(p, "p", num_texts))
-        if float(p.min()) == 0:
-            raise ValueError(
-                "p must be positive everywhere: at zeros the tests do not apply; "
-                "leave out the texts of probability 0"
-            )
+        why = ": at zeros the tests do not apply"
+        p = np.asarray(check_interior(p, why, num_texts))
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)
@@ -314,7 +305,7 @@ def _stated(stated: str | None) -> Concavity | None:
     return (lambda _: "stated by the caller") if stated == "concave" else None
 
 
-def _concavity(form: Form) -> Concavity:
+def _concavity(form: Form) -> Concavity | None:
     """Why U is linear and V concave in the model, by the form of a pair."""
     match form:
         case Pooled(pair=PooledPair(one_length=True, pair=inner)):
@@ -323,7 +314,7 @@ def _concavity(form: Form) -> Concavity:
             return partial(concave_as_stated, form.diversity)
         case Separable(g=g) if is_strictly_concave(g):
             return lambda _: "g'' < 0 is proved"
-    return not_known
+    return None
 
 
 # --- Separable pairs: Theorem 3 -----------------------------------------------------
@@ -393,7 +384,7 @@ def _check_code(
     if functions.formulas is not None:
         metrics = metrics_of_formulas(*functions.formulas, concave)
     else:
-        metrics = metrics_of(*functions.metrics, concave or not_known)
+        metrics = metrics_of(*functions.metrics, concave)
     likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
     verdict = _check_at_points(metrics, p, likely)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."

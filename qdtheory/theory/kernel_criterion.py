@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.similarity import check_kernel
 from qdtheory.theory.dominance import Witness
-from qdtheory.world.distributions import check_distribution, require_x64
+from qdtheory.world.distributions import check_interior, require_x64
 from qdtheory.world.numbers import EPS, NOISE
 from qdtheory.world.records import Record
 
@@ -203,11 +203,7 @@ def dominating_model(
     """
     check_kernel(kernel)
     kernel = np.asarray(kernel)
-    p = np.asarray(check_distribution(p, "p", len(kernel)))
-    if p.min() == 0:
-        raise ValueError(
-            "p must be positive everywhere; leave out the texts of probability 0"
-        )
+    p = np.asarray(check_interior(p, size=len(kernel)))
     size = np.abs(kernel).max()
     d, scores = _least_curvature(kernel, p), kernel @ p
     curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
@@ -315,17 +311,13 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
 
     if len(kernel) > MAX_ELIMINATED:
         return False
-    exact = [
-        [fmpq(*float(x).as_integer_ratio()) for x in row]
-        for row in (kernel + kernel.T) / 2
-    ]
-    last = exact[-1]  # in the basis e_i - e_N
-    rows = [
-        [x - last[j] - row[-1] + last[-1] for j, x in enumerate(row[:-1])]
-        for row in exact[:-1]
-    ]
+    basis = np.eye(len(kernel))[:-1] - np.eye(len(kernel))[-1]
+    form, ways = (
+        fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in matrix])
+        for matrix in ((kernel + kernel.T) / 2, basis)
+    )
     # A polynomial with real roots has no negative one iff its signs alternate.
-    descending = fmpq_mat(rows).charpoly().coeffs()[::-1]
+    descending = (ways * form * ways.transpose()).charpoly().coeffs()[::-1]
     return all((-1) ** k * number >= 0 for k, number in enumerate(descending))
 
 

@@ -53,11 +53,8 @@ class Finding:
     optimal: bool = False  # whether P is proved to be Pareto-optimal
 
 
+# Maps P to the reason why U is linear and V concave in Q, if one is known.
 Concavity = Callable[[np.ndarray], str | None]
-
-
-def not_known(p: np.ndarray) -> None:
-    """Of no P a reason is known why U is linear and V concave in the model."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +73,12 @@ class Metrics:
     # Maps P and a model to both gains, shape (2,): rigorous lower bounds if `exact`,
     # otherwise as computed by the pair.
     gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    # Maps P to the reason why U is linear and V concave in Q, if that is known.
-    concave: Concavity
+    concave: Concavity | None
     exact: bool = False
 
 
 def metrics_of(
-    quality: Callable, diversity: Callable, concave: Concavity = not_known
+    quality: Callable, diversity: Callable, concave: Concavity | None = None
 ) -> Metrics:
     """The values and derivatives of any U(q, p) and V(q), by JAX."""
     gradients, hessians = (
@@ -231,7 +227,7 @@ def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
         if witness is not None:
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
-    if (why := metrics.concave(p)) is not None:
+    if metrics.concave and (why := metrics.concave(p)) is not None:
         return Finding(
             "The gradients are antiparallel to within an angle of 1e-9, U is linear "
             f"and V concave ({why}): P is Pareto-optimal",

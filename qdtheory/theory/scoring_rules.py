@@ -17,7 +17,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.posed import expected_score
 from qdtheory.pairs.base import ConcavePair
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, check_interior
 
 Diversity = Callable[[ArrayLike], Array]
 
@@ -134,12 +134,7 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
         >>> print(f"{local_discrepancy(pair, np.array([0.36, 0.33, 0.31])):.3e}")
         8.082e-07
     """
-    p = check_distribution(p)
-    if float(p.min()) == 0:
-        raise ValueError(
-            "p must be positive everywhere, as the estimate takes derivatives there; "
-            "leave out the texts of probability 0"
-        )
+    p = check_interior(p, ", as the estimate takes derivatives there")
     basis = np.linalg.svd(np.ones((1, p.size)))[2][1:]
     hessian = basis @ np.asarray(jax.hessian(pair.diversity)(p)) @ basis.T
     scores, slope = pair.text_quality(p), jax.grad(pair.diversity)(p)

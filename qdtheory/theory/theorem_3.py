@@ -269,17 +269,11 @@ def _exact(number: Any) -> Any:
     import sympy
 
     digits = number.evalf(60)
-    if number.is_Rational or not digits.is_Float:
-        return number
-    size = abs(digits)
-    if size > HUGE or size * HUGE < 1:  # as a fraction it could fill the memory
-        return sympy.expand_log(number)
-    digits = Fraction(str(digits))
-    simple = digits.limit_denominator(10**6)
-    if abs(digits - simple) < Fraction(1, 10**50):
-        rational = sympy.Rational(simple)
-        if is_zero(number - rational):
-            return rational
+    # Beyond these sizes a fraction could fill the memory.
+    if digits.is_Float and 1 < abs(digits) * HUGE < HUGE**2:
+        simple = sympy.Rational(Fraction(str(digits)).limit_denominator(10**6))
+        if is_zero(number - simple):
+            return simple
     return sympy.expand_log(number)
 
 

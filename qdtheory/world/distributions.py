@@ -112,6 +112,16 @@ def check_distribution(
     return p
 
 
+def check_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Array:
+    """Check that `p` is a distribution without zeros, for a reason that is told."""
+    p = check_distribution(p, "p", size)
+    if float(p.min()) == 0:
+        raise ValueError(
+            f"p must be positive everywhere{why}; leave out the texts of probability 0"
+        )
+    return p
+
+
 def check_distributions(
     size: int | None = None, **named: ArrayLike | Sequence[Number]
 ) -> list[Array]:

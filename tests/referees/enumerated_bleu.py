@@ -1,21 +1,22 @@
-"""BLEU of every text of a small space against every two references, by counting."""
+"""BLEU of every text of a small space against all references, by counting."""
 
 import numpy as np
 
 import qdtheory as qd
 
 
-def bleu_of_triples(space, max_order):
-    """Order -> BLEU of candidate, first and second reference, all of one length."""
-    (length,) = space.lengths
-    found, product = {}, np.ones((space.num_texts,) * 3)
-    for n in range(1, max_order + 1):
-        counts = np.asarray(qd.metrics.ngram_matrix(space, n)).T
-        most = np.maximum(counts[:, None], counts)
-        clipped = [np.minimum(count, most).sum(-1) for count in counts]
-        product = product * np.array(clipped) / (length - n + 1)
-        found[n] = product ** (1 / n)
-    return found
+def listed_bleu(space, order, num_references=2):
+    """BLEU of each text, the first axis, with each tuple of references; one length."""
+    value = 1.0
+    for n in range(1, order + 1):
+        hits = 0
+        for row in np.asarray(qd.metrics.ngram_matrix(space, n)):
+            most = row
+            for _ in range(num_references - 1):
+                most = np.maximum(most[..., None], row)
+            hits = hits + np.minimum(row.reshape(-1, *[1] * num_references), most)
+        value = value * (hits / (space.max_length - n + 1)) ** (1 / order)
+    return value
 
 
 def quality(table, q, p):

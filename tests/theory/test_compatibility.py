@@ -1,14 +1,10 @@
 """Verdicts against Theorem 3, truths by analysis, and witnesses checked by hand."""
 
-import functools
-import itertools
 import re
 from collections import Counter
 from itertools import product
 
-import jax
 import jax.numpy as jnp
-import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -17,144 +13,58 @@ from models import (
     assert_beats,
     beaten,
     bumpy_pair,
-    cubic_pair,
     kernel_pair,
     separable,
     sine_pair,
 )
+from referees.enumerated_bleu import listed_bleu
 from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
-from qdtheory.formulas.scalar_functions import formula_of
 from qdtheory.theory.compatibility import bleu_1_setting, check_compatibility
 
 
-def beta_quality(a):
-    return lambda x: (x ** (a - 1) - 1) / (a - 1)
-
-
-def itakura_saito():
-    return qd.SeparablePair(lambda x: -1 / x, jnp.log, "Itakura-Saito")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "w0", "b0"),
     [
-        (qd.LL_SE, -1, -1),
-        (qd.CR_NRR, -2, 0),
-        (qd.SeparablePair(qd.formulas.CR, qd.formulas.SDI), -2, 1),
-        (qd.pairs.single_token_bleu_pair(1, 1), -2, 0),
-        (itakura_saito(), -1, 0),
-        (qd.SeparablePair(beta_quality(1.7), qd.Tsallis(1.7)), -1.7, -1),
-        (qd.SeparablePair(beta_quality(3.0), qd.Tsallis(3.0)), -3, -1),
+        (qd.SeparablePair(qd.formulas.CR, qd.formulas.SDI), "-2", "1"),
+        (qd.pairs.single_token_bleu_pair(1, 1), "-2", "0"),
         (
-            qd.SeparablePair(lambda x: 5 * x - 2, lambda x: 3 - 4 * x * x + x),
-            -1.6,
-            -2.2,
+            qd.SeparablePair(lambda x: (x**0.7 - 1) / 0.7, qd.Tsallis(1.7)),
+            "-17/10",
+            "-1",
         ),
+        (qd.SeparablePair(lambda x: 2 - 3 / x, jnp.log), "-1/3", "2/3"),
     ],
-    ids=lambda value: getattr(value, "name", None),
 )
-def test_matched_pairs_are_compatible(pair, w0, b0):
-    formulas = None not in (formula_of(pair.f), formula_of(pair.g))
-    for num_texts in (None, 2, 3, 4, 50):
-        if not formulas:
-            # Points prove nothing of code, however well they fit.
-            verdict = check_compatibility(pair, num_texts=num_texts)
-            assert verdict.compatible is None
-            assert verdict.reason.startswith("No deviation found")
-            assert verdict.w0 == pytest.approx(w0, rel=1e-9)
-        stated = None if formulas else "matched"
-        verdict = check_compatibility(pair, num_texts=num_texts, stated=stated)
-        assert verdict.compatible
-        assert ("stated by the caller" in verdict.reason) == (not formulas)
-        assert verdict.w0 == pytest.approx(w0, rel=1e-9)
-        assert verdict.b0 == pytest.approx(b0, rel=1e-9, abs=1e-9)
-        assert verdict.alpha == pytest.approx(w0 / (w0 - 1), rel=1e-9)
-        assert verdict.exact is not None or verdict.residual <= 1e-9
-        assert "Theorem 3" in verdict.reason
-        assert "interior P" in verdict.reason
-        assert "any number of texts" in verdict.reason
-        assert "strictly concave" in verdict.reason
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        # Psi is greatest at P, against models near and far.
-        p = jnp.asarray(rng.dirichlet(np.ones(6)) * 0.94 + 0.01)
-        for q in (*rng.dirichlet(np.ones(6), 20), 0.99 * p + 0.01 / 6):
-            q = jnp.asarray(q) * 0.94 + 0.01
-            psi = [
-                verdict.alpha * pair.quality(x, p)
-                + (1 - verdict.alpha) * pair.diversity(x)
-                for x in (p, q)
-            ]
-            assert psi[0] >= psi[1]
+def test_code_that_is_read_as_a_formula_is_proved_for_any_number_of_texts(pair, w0, b0):
+    verdict = check_compatibility(pair)
+    assert (verdict.exact["w0"], verdict.exact["b0"]) == (w0, b0)
+    for num_texts in (2, 3, 4, 50):
+        assert check_compatibility(pair, num_texts=num_texts) == verdict
 
 
 @pytest.mark.parametrize(
     "pair",
     [
-        qd.LL_NRR,
-        qd.CR_SE,
-        qd.pairs.single_token_bleu_pair(1, 2),
-        qd.pairs.single_token_bleu_pair(2, 1),
-        qd.pairs.single_token_bleu_pair(10, 10),
-        qd.SeparablePair(qd.formulas.LL, qd.Tsallis(1.5)),
         bumpy_pair(),
-        cubic_pair(),
         sine_pair(),
+        *(
+            qd.SeparablePair(f, lambda x, g=g: g(x) + 0.01 * jnp.sin(3 * jnp.pi * x))
+            for f, g in (("log(x)", qd.formulas.SE), ("x", qd.formulas.NRR))
+        ),
     ],
-    ids=lambda pair: pair.name,
 )
-def test_other_separable_pairs_are_beaten(pair):
-    verdict = beaten(pair)
-    assert verdict.w0 is None
-
-
-@pytest.mark.slow
-def test_perturbed_diversities_are_beaten():
-    """A smooth change of g by 1 % of its size, as a formula."""
-    rng = np.random.default_rng(1)
-    x = np.linspace(0.01, 1, 100)
-    waves = ["exp(-{k}*x)", "log(1 + {k}*x)", "(x - 0.5)**{k}", "1/(1 + {k}*x)"]
-    for i in range(48):
-        f, base = (("log(x)", "-x*log(x)"), ("x", "-x**2"))[i % 2]
-        # Not quadratic: with f = x that would fit again.
-        wave = waves[i // 2 % 4].format(k=rng.integers(3, 9))
-        size = np.ptp(qd.Expression(base).value(x)) / np.ptp(
-            qd.Expression(wave).value(x)
-        )
-        scale = f"{0.01 * size * rng.choice([-1, 1]):.6f}"
-        pair = separable(f, f"{base} + ({scale})*({wave})")
-        beaten(pair)
-
-
-def test_perturbations_known_by_code_only_are_beaten():
-    for base in (qd.formulas.SE, qd.formulas.NRR):
-        f = qd.formulas.LL if base is qd.formulas.SE else qd.formulas.CR
-        pair = qd.SeparablePair(
-            f, lambda x, base=base: base(x) + 0.01 * jnp.sin(3 * jnp.pi * x)
-        )
-        beaten(pair)
-
-
-def test_a_witness_at_one_p_beats_that_p():
-    verdict = beaten(qd.LL_NRR, p := np.array([0.4, 0.3, 0.2, 0.1]))
-    np.testing.assert_array_equal(verdict.witness.p, p)
+def test_code_is_beaten(pair):
+    assert beaten(pair).w0 is None
 
 
 # By two values of P, for which every pair fits a line, or by a concave V.
 STATEMENTS_OF_ONE_P = {
     "formulas": (qd.LL_NRR, [0.3, 0.3, 0.2, 0.2]),
     "scores": (qd.LinearPair([0.4, 0.3, 0.2, 0.1], "-x**2"), [0.4, 0.3, 0.2, 0.1]),
-    "concave": (
-        qd.ConcavePair(jnp.log, lambda q: -jnp.square(q).sum()),
-        [0.3, 0.3, 0.2, 0.2],
-    ),
-    "classes": (
-        qd.PooledPair(qd.LL_NRR, [0, 0, 1, 2, 3]),
-        [0.125, 0.25, 0.375, 0.125, 0.125],
-    ),
+    "concave": (qd.ConcavePair(jnp.log, lambda q: -(q @ q)), [0.3, 0.3, 0.2, 0.2]),
+    "classes": (qd.PooledPair(qd.LL_NRR, [0, 0, 1, 2]), [0.1, 0.3, 0.4, 0.2]),
     "texts as tokens": (
         qd.BleuPair(qd.TextSpace(4, 1), 1, 3, 1),
         [0.3, 0.3, 0.2, 0.2],
@@ -191,7 +101,7 @@ def test_ngram_pairs_are_settled_on_the_ngrams_or_at_a_given_p():
         assert verdict.compatible
         assert verdict.reason.startswith("On the 2-grams: Theorem 3")
     mismatched = qd.pairs.ngram_pair(space, 2, qd.LL_NRR)
-    beaten(mismatched, p)
+    np.testing.assert_array_equal(beaten(mismatched, p).witness.p, p)
 
 
 # --- formulas: proofs and refutations ------------------------------------------------
@@ -225,8 +135,8 @@ PROVED = {
 
 @pytest.mark.parametrize(("formulas", "expected"), PROVED.items())
 def test_formulas_are_proved_with_exact_constants(formulas, expected):
-    verdict = check_compatibility(separable(*formulas))
-    w0, b0, terms = expected
+    pair, (w0, b0, terms) = separable(*formulas), expected
+    verdict = check_compatibility(pair)
     exact_w0 = sympy.sympify(w0)
     assert verdict.compatible
     assert "w0 < 0 (proved symbolically)" in verdict.reason
@@ -271,12 +181,6 @@ def test_what_sympy_cannot_prove_stays_undecided():
     assert "no symbolic proof" in verdict.reason
 
 
-def test_a_refuted_pair_without_a_witness_stays_open():
-    verdict = check_compatibility(separable("x", "-x**2 + 1e-9*x**3"))
-    assert verdict.compatible is None
-    assert "by interval arithmetic" in verdict.reason
-
-
 # --- what derivatives at points do not show ------------------------------------------
 
 
@@ -289,40 +193,6 @@ def test_an_f_that_is_flat_over_a_stretch():
     verdict = check_compatibility(flat)
     assert verdict.compatible is None
     assert "f does not increase strictly near" in verdict.reason
-
-
-def narrow_bump():
-    """f falls over a width of 1e-4 only, and g'' = -f' exactly."""
-    width = "(1 + ((x - 0.6205)*10000)**2)"
-    return f"x - 20*(x - 0.6205)/{width}**2", f"-x**2/2 - 0.0000001/{width}"
-
-
-@pytest.mark.slow
-def test_a_fall_between_the_points_of_the_grid_is_found():
-    pair = separable(*narrow_bump())
-    verdict = beaten(pair)
-    assert "f falls at x = 0.620" in verdict.reason
-
-
-@pytest.mark.parametrize("scale", [1e-20, 1e-9, 1e9])
-def test_scales_of_the_metrics_do_not_matter(scale):
-    for f, g in ((qd.formulas.LL, qd.formulas.NRR), (qd.formulas.LL, qd.formulas.SE)):
-        pair = qd.SeparablePair(
-            lambda x, f=f: scale * f(x), lambda x, g=g: g(x) / scale
-        )
-        verdict = check_compatibility(pair)
-        assert verdict.compatible is (g is qd.formulas.SE)
-        if g is qd.formulas.NRR:
-            witness = verdict.witness
-            assert_gains_in_fractions(witness)
-
-
-def assert_gains_in_fractions(witness):
-    """Of LL-NRR, by 40 digits."""
-    p, q = ([sympy.Rational(float(x)) for x in side] for side in (witness.p, witness.q))
-    p[-1], q[-1] = 1 - sum(p[:-1]), 1 - sum(q[:-1])
-    assert sum(((b - a) * sympy.log(a)).evalf(40) for a, b in zip(p, q)) > 0
-    assert sum(a * a - b * b for a, b in zip(p, q)) > 0
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-8, 1e-9, 1e-12])
@@ -345,16 +215,6 @@ def test_a_metric_that_ranks_nothing_is_named(f, g):
     verdict = check_compatibility(separable(f, g))
     assert verdict.compatible is None
     assert "All models have the same" in verdict.reason
-
-
-def test_an_f_that_increases_only_up_to_one_half():
-    # g'' = -f' holds. With two texts f(t) = f(1 - t): all models have one quality.
-    pair = separable("x - x**2", "x**3/3 - x**2/2")
-    verdict = check_compatibility(pair)
-    assert verdict.compatible
-    assert "pseudoconvex" in verdict.reason
-    assert "three texts or more" in verdict.reason
-    assert check_compatibility(pair, num_texts=2).compatible is None
 
 
 # --- what is left open ----------------------------------------------------------------
@@ -414,6 +274,10 @@ def judge(f, g, num_texts=None):
     return verdict.compatible
 
 
+def bump(place, width):
+    return f"exp(-((x - {place})/{width})**2)"
+
+
 # f, g, N (None: all from 4 on) and the truth, by analysis: Theorem 3 decides for N >= 4
 # with f increasing, the theorems of `beyond_theorem_3` the others.
 NATURAL = {  # f and the diversity that fits it
@@ -443,6 +307,7 @@ TABLE += [
     # Out of proportion: g'' / f' is not constant.
     ("log(x)", "-x**2", None, False),
     ("log(x)", "-x**2", 1, True),
+    ("1e-20*log(x)", "-x**2/1e-20", None, False),
     ("x", "-x*log(x)", None, False),
     ("-1/x", "-x*log(x)", None, False),
     ("x", "-x**3", None, False),
@@ -458,6 +323,8 @@ TABLE += [
     ("1.1*x - x**2", "-0.55*x**2 + x**3/3", None, True),
     ("x - x**2", "-x**2/2 + x**3/3", None, True),
     ("log(x) - 1.1*x", "-x*log(x) + 0.55*x**2", None, True),
+    # With two texts f(t) = f(1 - t): all models have one quality.
+    ("x - x**2", "-x**2/2 + x**3/3", 2, None),
     # f falls below 1/2: two texts can be there.
     ("0.9*x - x**2", "-0.45*x**2 + x**3/3", None, False),
     ("log(x) - 3*x", "-x*log(x) + 1.5*x**2", None, False),
@@ -469,8 +336,6 @@ TABLE += [
     ("x", "-x**3", 3, False),
     ("log(x)", "-x**2", 2, True),
     ("x", "-x*log(x)", 2, True),
-    ("1 - (1 - x)**5", "-x + x*(1 - x)**3", 2, True),
-    ("1 - (1 - x)**5", "-x + x*(1 - x)**4", 2, False),
     ("-x", "-x**2", 2, False),
     # Holes in the domain, which derivatives at points do not see.
     ("log(x - 1e-7)", "-(x - 1e-7)*log(x - 1e-7)", None, "hole"),
@@ -485,16 +350,21 @@ TABLE += [
     ("-x**-2 + 1e-60*x", "-1/x", None, None),
     ("-x**-2 + 1e-40*x", "-1/x", None, None),
     ("x", "-x**2 + 1e-20*x**3", None, None),
+    # A step so steep that floats overflow there.
+    ("x + 1e-6/(1 + exp((x - 0.7312)/1e-9))", "-x**2", None, False),
+    # A fall that terms of no sum hide.
+    (
+        f"x + 3*(x - .30037)*{bump('.30037', '1e-5')} + 1e6*(x*log(x) - log(x)*x)",
+        f"-x**2/2 + 1.5e-10*{bump('.30037', '1e-5')}",
+        None,
+        False,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("f", "g", "num_texts", "truth"), TABLE)
 def test_pairs_known_by_analysis(f, g, num_texts, truth):
     assert judge(f, g, num_texts) is truth or truth == "hole" == judge(f, g, num_texts)
-
-
-def bump(place, width):
-    return f"exp(-((x - {place})/{width})**2)"
 
 
 # Width and place of a feature, from near 0 to near 1.
@@ -544,71 +414,23 @@ def test_a_narrow_fall_of_the_quality_is_found(width, place):
     assert judge(f, g) is True
 
 
-def test_a_fall_that_terms_of_no_sum_hide():
-    noise = "1e6*(x*log(x) - log(x)*x)"
-    bell = "exp(-((x - .30037)/1e-5)**2)"
-    f = f"x + 3*(x - .30037)*{bell} + {noise}"
-    assert judge(f, f"-x**2/2 + 1.5e-10*{bell}") is False
-
-
-def test_narrow_features_between_the_points_of_a_grid_are_beaten():
-    assert judge("x", "-x**2 - 1e-3*exp(-((x-0.5005)/1e-5)**2)") is False
-    assert judge("x", "-x**2 - 5e-7*exp(-((x-0.4083)/1e-3)**2)", 3) is False
-    assert judge("x", "-x**2 - 5e-7*exp(-((x-0.4083)/1e-3)**2)", 4) is False
-    # A step of 1e-6, as steep as a formula is over a width of 1e-9: floats overflow.
-    step = "1e-6/(1 + exp((x - 0.7312)/1e-9))"
-    assert judge(f"x + {step}", "-x**2") in (False, None)
-
-
 # --- the natural pairs ---------------------------------------------------------------
 
-OTHERS = ["-x + x*(1 - x)**5"]
+# Multiples of each other, up to a constant and a line.
+SQUARES = {f: NATURAL[f] for f in ("1 - (1 - x)**2", "x - x**2/2")}
+# With three texts 4w - w**2 and 1/w are on falling lines, where w = 1 + x: any three of
+# these w are roots of one cubic, as they sum to 4.
+OF_THREE_TEXTS = set(product(SQUARES, ["log(1 + x)"]))
+OF_THREE_TEXTS |= set(product(["x/(1 + x)"], SQUARES.values()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("f", NATURAL)
 def test_natural_pairs_are_all_decided(f):
-    diversities = [*NATURAL.values(), *OTHERS]
-    assert len(NATURAL) * len(diversities) * 3 == 1026
-    for g, num_texts in itertools.product(diversities, (3, 4, 5)):
-        fits = same_slopes(f, g)
-        assert fits or g != NATURAL[f]
-        fits |= num_texts == 3 and on_falling_lines(f, g)
+    for g, num_texts in product([*NATURAL.values(), "-x + x*(1 - x)**5"], (3, 4, 5)):
+        fits = g in (SQUARES.values() if f in SQUARES else [NATURAL[f]])
+        fits |= num_texts == 3 and (f, g) in OF_THREE_TEXTS
         assert judge(f, g, num_texts) is fits, (f, g, num_texts)
-
-
-def same_slopes(f, g):
-    """g'' / f' is one negative number at five points, in 30 digits."""
-    with mpmath.workdps(40):
-        ratios = []
-        for x in map(mpmath.mpf, ("0.11", "0.27", "0.5", "0.73", "0.91")):
-            score, bonus = (numeric(h) for h in (f, g))
-            ratios.append(mpmath.diff(bonus, x, 2) / mpmath.diff(score, x))
-        same = max(ratios) - min(ratios) < mpmath.mpf(10) ** -9
-        return bool(same and max(ratios) < 0)
-
-
-def on_falling_lines(f, g):
-    """With three texts f and g' fit a line at any P, to 30 digits.
-
-    So do 4w - w**2 and 1/w, where w = 1 + x: these P are three roots that sum to 4.
-    """
-    with mpmath.workdps(50):
-        score, bonus = numeric(f), numeric(g)
-        for p in ("0.11", "0.27"), ("0.2", "0.73"), ("0.31", "0.32"):
-            p = [mpmath.mpf(x) for x in p]
-            p += [1 - sum(p)]
-            u, v = [score(x) for x in p], [mpmath.diff(bonus, x) for x in p]
-            (du, eu), (dv, ev) = ((w[1] - w[0], w[2] - w[0]) for w in (u, v))
-            if abs(du * ev - eu * dv) > 1e-20 or du * dv > 0:
-                return False
-    return True
-
-
-@functools.cache
-def numeric(text):
-    x = sympy.Symbol("x", positive=True)
-    return sympy.lambdify(x, qd.Expression(text).symbolic(x), "mpmath")
 
 
 # --- random pairs, and scale ---------------------------------------------------------
@@ -694,11 +516,9 @@ def test_kernels_whose_eigenvalues_are_zero(scale):
     assert check_compatibility(qd.KernelPair(scale * ring)).compatible is False
 
 
-@pytest.mark.parametrize("pair", [qd.CR_NRR, qd.LL_NRR])
-def test_a_verdict_is_no_truth_value(pair):
-    verdict = qd.check_compatibility(pair)
+def test_a_verdict_is_no_truth_value():
     with pytest.raises(TypeError, match=r"write verdict\.compatible is True"):
-        bool(verdict)
+        bool(check_compatibility(qd.CR_NRR))
 
 
 # --- Pairs as they are spelt --------------------------------------------------------
@@ -722,7 +542,7 @@ def test_every_form_of_a_pair_is_judged(as_a_user, pair, status):
 
 
 def test_it_is_the_verdict_on_the_pair():
-    assert qd.check("x", "-x**2", num_texts=4) == qd.check_compatibility(qd.CR_NRR)
+    assert qd.check("x", "-x**2", num_texts=4) == check_compatibility(qd.CR_NRR)
 
 
 def test_what_the_caller_states_is_passed_on(as_a_user):
@@ -733,18 +553,6 @@ def test_what_the_caller_states_is_passed_on(as_a_user):
 
 
 # --- The classification of BLEU against Self-BLEU -----------------------------------
-def listed_bleu(space, order, k):
-    """BLEU of each text, the first axis, with each k references."""
-    value = 1.0
-    for n in range(1, order + 1):
-        hits = 0
-        for row in qd.metrics.ngram_matrix(space, n):
-            most = row
-            for _ in range(k - 1):
-                most = np.maximum(most[..., None], row)
-            hits = hits + np.minimum(row.reshape(-1, *[1] * k), most)
-        value = value * (hits / (space.max_length - n + 1)) ** (1 / order)
-    return value
 
 
 def mean_over_references(value, p, number):
@@ -763,16 +571,6 @@ def misfit(space, order, r, k, p):
     return ((u / np.linalg.norm(u) + v / np.linalg.norm(v)) ** 2).sum() / 2
 
 
-def test_the_listed_gradients_are_those_of_the_pair():
-    space, p = qd.TextSpace(2, 2), np.array([0.4, 0.3, 0.2, 0.1])
-    pair = qd.BleuPair(space, 2, 3, 2)
-    u = np.asarray(pair.text_quality(p))
-    v = np.asarray(jax.grad(pair.diversity)(p))
-    u, v = (x - x.mean() for x in (u, v))
-    gap = ((u / np.linalg.norm(u) + v / np.linalg.norm(v)) ** 2).sum() / 2
-    assert misfit(space, 2, 3, 2, p) == pytest.approx(gap, abs=1e-13)
-
-
 def expected(vocab_size, length, order, r, k):
     """The classification, as its docstring states it."""
     if length == 1 and vocab_size == 2:
@@ -782,8 +580,7 @@ def expected(vocab_size, length, order, r, k):
     return r == k == 1 and order in (1, length)
 
 
-@pytest.mark.claim("N25.20")
-@pytest.mark.claim("N25.21")
+@pytest.mark.claim("N19.7", "N25.20", "N25.21")
 @pytest.mark.parametrize("size", [(2, 2), (2, 3), (3, 2)])
 def test_gradients_are_antiparallel_in_the_compatible_settings_only(size):
     space = qd.TextSpace(*size)
@@ -812,7 +609,7 @@ def test_gradients_are_antiparallel_in_the_compatible_settings_only(size):
 )
 def test_check_decides_every_setting(size, order, r, k):
     pair = qd.BleuPair(qd.TextSpace(*size), order, r, k)
-    verdict = qd.check_compatibility(pair)
+    verdict = check_compatibility(pair)
     assert verdict.compatible is expected(*size, order, r, k)
     if not verdict.compatible:
         assert_beats(pair, verdict.witness)
@@ -823,7 +620,7 @@ def test_check_decides_every_setting(size, order, r, k):
 def test_two_words_the_divergence_is_that_of_the_numbers_of_ones(r, k):
     space = qd.TextSpace(2, 4)
     pair = qd.BleuPair(space, 1, r, k)
-    alpha = qd.check_compatibility(pair).alpha
+    alpha = check_compatibility(pair).alpha
     ones = space.tokens.sum(axis=1)
     p, *models = np.random.default_rng(1).dirichlet(np.ones(16), 6)
     for q in models:
@@ -859,6 +656,6 @@ def test_the_classification_is_of_one_length_without_smoothing():
         qd.BleuPair(qd.TextSpace(2, 2), 1, 1, 1, smoothing="epsilon"),
         qd.BleuPair(qd.TextSpace(2, 2), 3, 1, 1),
     ):
-        assert qd.check_compatibility(other).compatible is not True
+        assert check_compatibility(other).compatible is not True
     with pytest.raises(ValueError, match="the pair is of 4 texts, got 5"):
-        qd.check_compatibility(qd.BleuPair(qd.TextSpace(2, 2), 1), num_texts=5)
+        check_compatibility(qd.BleuPair(qd.TextSpace(2, 2), 1), num_texts=5)

@@ -5,6 +5,7 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import brentq
 
 import qdtheory as qd
@@ -54,28 +55,11 @@ def test_pass_at_1_against_pass_at_k():
     assert qd.check_compatibility(pair, right).compatible is False
 
 
-def test_no_model_beats_a_member():
-    found = qd.theory.implied_truths(SCORES, "NRR", [3.0])
-    (p,) = np.asarray(found.p)
-    for q in np.random.default_rng(0).dirichlet(np.ones(5), 500):
-        gain, rise = (q - p) @ SCORES, p @ p - q @ q
-        assert gain + 3 * rise <= 1e-8
-
-
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(
-    ("scores", "prices", "message"),
-    [
-        ([1.0, -np.inf], [1.0], "scores must be finite"),
-        (SCORES, [0.0], "prices must be positive"),
-        (SCORES, [], "prices must be positive"),
-    ],
-)
-def test_bad_input_is_refused(scores, prices, message):
-    with pytest.raises(ValueError, match=message):
-        qd.theory.implied_truths(scores, "SE", prices)
-
-
-def test_a_convex_diversity_is_refused():
-    with pytest.raises(ValueError, match="concave"):
-        qd.theory.implied_truths(SCORES, "x**2", [1.0])
+def test_bad_input_is_refused(as_a_user):
+    truths = qd.theory.implied_truths
+    refused(
+        ("scores must be finite", truths, [1.0, -np.inf], "SE", [1.0]),
+        ("prices must be positive", truths, SCORES, "SE", [0.0]),
+        ("prices must be positive", truths, SCORES, "SE", []),
+        ("concave", truths, SCORES, "x**2", [1.0]),
+    )

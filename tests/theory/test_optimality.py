@@ -4,12 +4,10 @@ from collections import Counter
 from itertools import product
 from math import comb
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import beaten, bumpy_pair, centred, kernel_pair, separable
-from scipy.optimize import linprog
 
 import qdtheory as qd
 from qdtheory.theory.compatibility import check_compatibility
@@ -40,36 +38,13 @@ def test_narrow_bump_at_the_known_p():
     assert "Second-order" in verdict.reason
 
 
-def test_kernel_pairs_by_second_order():
+def test_a_kernel_without_negative_eigenvalues_stays_open():
     # One-reference kernels have antiparallel gradients everywhere.
-    rng = np.random.default_rng(3)
-    root = rng.normal(size=(5, 5))
+    root = np.random.default_rng(3).normal(size=(5, 5))
     safe = check_compatibility(kernel_pair(root @ root.T), num_texts=5)
     assert safe.compatible is None  # the tests cannot settle it, and say so
     assert "proves nothing" in safe.reason
     assert "locally optimal" in safe.reason
-    # Two negative eigenvalues on zero-sum vectors: beaten everywhere.
-    zero_sum = np.linalg.svd(np.ones((1, 5)))[2][1:]
-    bad = zero_sum.T @ np.diag([1.0, 2.0, -1.0, -0.5]) @ zero_sum + 1
-    beaten(kernel_pair(bad), rng.dirichlet(np.full(5, 5.0)))
-
-
-def test_first_order_witness_agrees_with_linear_programming():
-    # A direction that improves both to first order exists iff this program has a
-    # positive optimum; the verdict must find one exactly then.
-    rng = np.random.default_rng(5)
-    for pair in (qd.LL_NRR, qd.CR_SE, qd.CR_NRR):
-        p = rng.dirichlet(np.ones(5))
-        u = np.asarray(jax.grad(lambda q, pair=pair, p=p: pair.quality(q, p))(p))
-        v = np.asarray(jax.grad(pair.diversity)(p))
-        # Maximise t subject to u.d >= t, v.d >= t, sum d = 0, |d_i| <= 1.
-        rows = np.array([[*-u, 1.0], [*-v, 1.0]])
-        best = linprog(
-            [0] * 5 + [-1.0], rows, [0, 0], [[1.0] * 5 + [0]], [0],
-            bounds=[(-1, 1)] * 5 + [(None, None)],
-        )  # fmt: skip
-        beaten = -best.fun > 1e-9
-        assert (check_compatibility(pair, p).compatible is False) == beaten
 
 
 @pytest.mark.parametrize(
@@ -136,11 +111,6 @@ def differing(vocab_size, length):
     return (texts[:, None] != texts[None]).sum(-1)
 
 
-def matching(quality, diversity):
-    K, J = jnp.asarray(quality, float), jnp.asarray(diversity, float)
-    return qd.FunctionPair(lambda q, p: q @ K @ p, lambda q: -q @ J @ q)
-
-
 @pytest.mark.claim("N6.13")
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 4)])
 def test_two_gradients_give_a_witness(shape):
@@ -158,8 +128,8 @@ def test_two_gradients_give_a_witness(shape):
         # Both are at most quadratic, so the quotient errs by rounding only.
         assert rise == pytest.approx(norm * (1 + u @ v), abs=1e-9)
         assert rise == pytest.approx(norm * (unit @ d), abs=1e-9)
-    verdict = qd.check_compatibility(matching(near, distance == 0), p)
-    q = np.asarray(verdict.witness.q)
+    pair = qd.FunctionPair(lambda q, p: q @ near @ p, lambda q: -q @ q)
+    q = np.asarray(qd.check_compatibility(pair, p).witness.q)
     assert (q - p) @ near @ p > 0
     assert q @ q < p @ p
 
@@ -186,7 +156,7 @@ def test_a_match_within_one_token_is_beaten_everywhere(shape):
         q = p + p.min() / np.abs(d).max() * d
         assert q @ u == pytest.approx(p @ u, abs=1e-15)
         assert q @ near @ q < p @ near @ p
-    assert qd.check_compatibility(matching(near, near), p).compatible is False
+    assert qd.check_compatibility(kernel_pair(near), p).compatible is False
 
 
 @pytest.mark.claim("N6.15")
@@ -221,4 +191,4 @@ def test_tables_without_negative_eigenvalues_are_not_beaten(shape):
             form = (q - p) @ K @ (q - p)
             assert gain_u + gain_v / 2 == pytest.approx(-form / 2, abs=1e-14)
             assert form > 0
-        assert qd.check_compatibility(matching(K, K), p).compatible is None
+        assert qd.check_compatibility(kernel_pair(K), p).compatible is None
