@@ -39,7 +39,7 @@ class ContinuousGenerator:
         raise NotImplementedError
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text after argmax at each position, in steps of 1 / K."""
+        """Probability of every text by argmax at each position, a multiple of 1 / K."""
         atoms = self.atoms(space)
         places = space.vocab_size ** jnp.arange(space.max_length)[::-1]
         texts = (atoms.argmax(axis=-1) * places).sum(axis=-1)

@@ -1,4 +1,8 @@
-"""Functions of distributions: divergences, n-gram metrics, expected BLEU."""
+"""Functions of distributions: divergences, n-gram metrics, expected BLEU.
+
+What is no distribution of the shape that is documented for it, or is a number out of
+its range, raises a ValueError.
+"""
 
 import lazy_loader
 

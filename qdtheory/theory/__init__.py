@@ -1,4 +1,7 @@
-"""The theorems: frontier, dominance, compatibility and what proves it."""
+"""The theorems: frontier, dominance, compatibility and what proves it.
+
+An argument outside of the domain that is documented for it raises a ValueError.
+"""
 
 import lazy_loader
 
