@@ -96,7 +96,7 @@ class Code:
     """
 
     function: Callable = field(repr=False)
-    why: str
+    why: str  # it cannot be read as a formula
 
     @property
     def __name__(self) -> str:

@@ -331,7 +331,7 @@ class SelfTraining(Record):
     cr: Float[np.ndarray, " generations"]
     nrr: Float[np.ndarray, " generations"]
     cnd: Float[np.ndarray, " generations"]
-    nrr_limit: float
+    nrr_limit: float  # after infinitely many generations
 
 
 def self_training(

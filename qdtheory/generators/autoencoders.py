@@ -255,7 +255,7 @@ class Autoencoder(Record):
             key: a JAX random key, used once.
             space: texts of one length.
             grid: the latent space with its prior.
-            sigma: the noise to start with, which training keeps on the circle and
+            sigma: the positive noise to start with, which training keeps on the circle and
                 learns elsewhere; None: codes without noise.
             learned_prior: whether a network moves the nodes of the grid.
 
@@ -282,7 +282,7 @@ class Autoencoder(Record):
         return cls(codes, log_sigma, decoder, moved if learned_prior else None, grid)
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text of the codes, a sum over the nodes of the grid."""
+        """Probability of every text, one for each code, as a sum over the nodes."""
         log_decoded = self.log_decoded(space, self.prior_codes())
         return jnp.asarray(self.grid.weights) @ jnp.exp(log_decoded)
 

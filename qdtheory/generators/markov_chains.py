@@ -42,7 +42,7 @@ class MarkovModel(Record):
     transitions: Float[ArrayLike, "*models vocab vocab"]
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text, of one length over the model's tokens."""
+        """Probability of every text; texts have one length and the model's tokens."""
         initial, transitions = _checked(self)
         check_tokens(space, "a Markov model", initial.size)
         law = initial

@@ -56,7 +56,7 @@ class LogitTable(Record):
         return cls(_logarithm(check_distribution(q, "q")))
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text of a space of as many texts as logits."""
+        """Probability of every text, of which there are as many as logits."""
         logits = check_vector(self.logits, "logits")
         if logits.size != space.num_texts:
             raise ValueError(
@@ -102,7 +102,7 @@ class PrefixTable(Record):
         return cls(_logarithm(table / table.sum(axis=1, keepdims=True)))
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text, of one length, with the table's prefixes."""
+        """Probability of every text; texts have one length and the table's prefixes."""
         logits = jnp.asarray(self.logits, float)
         expected = sum(num_prefixes(space)), space.vocab_size
         if logits.shape != expected:

@@ -68,7 +68,7 @@ def constant_reward_drift(
         variance: their variance, nonnegative. With the batch's mean reward as baseline,
             put 0 for the mean and (1 - 1/B) times the variance, with the mean of the
             other rewards B / (B - 1) times.
-        num_steps: K, gradient steps on each batch.
+        num_steps: K, gradient steps on each batch, at least 1.
 
     Returns:
         Expected change of each probability, shape (N,); the sum is 0.
@@ -113,7 +113,7 @@ def fisher_drift(
         learning_rate: $\eta$, positive.
         batch_size: B, at least 1.
         mean: mean of the rewards.
-        variance: their variance.
+        variance: their variance, nonnegative.
         of: F, from the distribution, shape (N,), to an array; by default Q itself.
 
     Returns:

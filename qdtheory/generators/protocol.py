@@ -48,7 +48,7 @@ class Range(Record):
             )
 
     def at(self, share: float) -> float:
-        """The number below which a share of all draws, in [0, 1], lie."""
+        """The number below which a share in [0, 1] of all draws lie."""
         if self.log:
             return float(self.low * (self.high / self.low) ** share)
         return float(self.low + (self.high - self.low) * share)

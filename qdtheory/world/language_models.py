@@ -325,8 +325,8 @@ def oracle(
     Args:
         space: texts of one length.
         seed: of the LSTM's parameters.
-        sigma: their standard deviation, positive; the smaller, the flatter.
-        size: width of the embeddings and of the hidden state.
+        sigma: their standard deviation, positive; the smaller, the flatter the result.
+        size: width of the embeddings and of the hidden state, at least 1.
 
     Returns:
         Probability of every text, shape (num_texts,).

@@ -49,7 +49,7 @@ class Record:
         return _same(self, other) if type(other) is type(self) else NotImplemented
 
     def to_json(self, indent: int | None = None) -> str:
-        """Write as JSON, on one line or indented; infinity and NaN become null."""
+        """Write as JSON: a pair by its name, infinity and NaN as null."""
         return json.dumps(plain(self), indent=indent, allow_nan=False)
 
     def _plain(self) -> dict[str, Any]:
