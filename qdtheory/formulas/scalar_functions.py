@@ -169,7 +169,7 @@ class Tsallis:
     the Shannon entropy SE.
 
     Args:
-        order: a, positive and finite, not 1.
+        order: a, positive and finite, not 1 (for which there is `SE`).
 
     Claims: N2.4, N2.5, N9.2.
 

@@ -225,7 +225,7 @@ class RankGAN(Adversarial):
     Args:
         bound: $\gamma$, positive; None for scores without a bound.
         num_rivals: texts by the model that each one is compared with, at least 1.
-        num_steps: of the iteration, from the last weights on.
+        num_steps: of the iteration, from the last weights on, at least 1.
 
     References:
         Lin et al. 2017; Hunter 2004, *MM algorithms for generalized Bradley-Terry
@@ -338,9 +338,9 @@ class LeakyLSTM(Record):
 
         Args:
             key: a JAX random key, used once.
-            vocab_size: number of words.
-            variant: see above.
-            size: width of embeddings and hidden states, of both networks.
+            vocab_size: number of words, at least 1.
+            variant: as of the class.
+            size: width of embeddings and hidden states, of both networks, at least 1.
             sigma: standard deviation, positive.
         """
         _check_variant(variant)

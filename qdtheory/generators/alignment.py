@@ -40,10 +40,6 @@ def kl_optimum(
     Returns:
         The optimum, shape (N,).
 
-    Raises:
-        ValueError: `q0` is not a distribution, the rewards are not one finite number a
-            text, or beta is not positive.
-
     References:
         Ziegler et al. 2019; Zhang et al. 2025 for the typicality bias.
 
@@ -74,9 +70,6 @@ def diversity_price(
     Returns:
         Nats per unit of reward; NaN if all texts have one reward.
 
-    Raises:
-        ValueError: as for `kl_optimum`.
-
     Claims: N24.12.
 
     Example:
@@ -106,9 +99,6 @@ def forward_kl_optimum(
 
     Returns:
         The optimum, shape (N,).
-
-    Raises:
-        ValueError: as for `kl_optimum`.
 
     References:
         Ouyang et al. 2022, whose pretraining mix is such a penalty.
@@ -251,7 +241,7 @@ def dpo_optimum(
         The optimum, shape (N,).
 
     Raises:
-        ValueError: as for `fitted_rewards` and `kl_optimum`.
+        ValueError: as for `fitted_rewards`.
 
     References:
         Rafailov et al. 2023; Azar et al. 2024 for preferences that are certain.

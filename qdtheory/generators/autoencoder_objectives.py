@@ -35,7 +35,7 @@ class Elbo(Objective):
         kl_weight: β, at least 0; 1 is the bound on the log-likelihood.
         keep: probability that the decoder sees a token, in (0, 1]: word dropout.
         bag_weight: weight of the bag of words, at least 0; 1 in VAE-bow.
-        annealing: number of steps over which β rises from 0 to its value.
+        annealing: number of steps, at least 0, over which β rises from 0 to its value.
 
     References:
         Kingma and Welling 2014; Bowman et al. 2016, for annealing and word dropout;

@@ -255,8 +255,8 @@ class Autoencoder(Record):
             key: a JAX random key, used once.
             space: texts of one length.
             grid: the latent space with its prior.
-            sigma: the positive noise to start with, which training keeps on the circle and
-                learns elsewhere; None: codes without noise.
+            sigma: the positive noise to start with, which training keeps on the circle
+                and learns elsewhere; None: codes without noise.
             learned_prior: whether a network moves the nodes of the grid.
 
         Example:

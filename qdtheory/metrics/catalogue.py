@@ -16,26 +16,15 @@ Status: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known of one metric.
+    """What is known of one metric: a model Q, the real P, in words and plain formulas.
 
-    Attributes:
-        name: the short name.
-        kind: what it measures.
-        formula: of a model Q and the real P, in plain text.
-        form: how it depends on Q.
-        status: "compatible" if no model beats any P in it and its partner;
-            "conditional" if that holds in the settings that the verdict names, and in
-            no other; "incompatible" if any partner leaves some P beaten, but in the
-            small spaces that the verdict leaves out; "a divergence" if it is least
-            (negated: greatest) at Q = P by itself; "none" where the question does not
-            arise.
-        verdict: a sentence that begins with the status, and says when and why.
-        partner: the metric beside which it is compatible.
-        estimator: a sentence on what is unbiased from samples, or on the bias.
-        beside: a sentence on what to print beside it.
-        functions: where it is computed, dotted names below `qdtheory`, the exact one
-            first.
-        other_names: under which papers report it.
+    The status is "compatible" if no model beats any P in it and its partner;
+    "conditional" if that holds in the settings that the verdict names, and in no other;
+    "incompatible" if any partner leaves some P beaten, but in the small spaces that the
+    verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
+    itself; "none" where the question does not arise. The verdict begins with it and
+    says when and why. The functions are dotted names below `qdtheory`, the exact one
+    first.
     """
 
     name: str

@@ -43,16 +43,10 @@ _diversity = jax.jit(lambda pair, q: pair.diversity(q))
 class Form:
     """Any pair, with functions of it that check nothing.
 
-    Attributes:
-        pair: the pair itself.
-        scores: maps P to the score of each text, where texts have scores.
-        quality: maps Q and P to U; None where it is the mean of the scores.
-        diversity: maps Q to V.
-        f: the function of P_i that is the score of a text, if there is one.
-        g: the function that V sums over the texts, if there is one.
-        num_texts: N, if the pair is of one number of texts.
-        score_error: maps P to the error bound of a score in 64 bits, taking a kernel
-            or table, and the function of a user, as exact.
+    Where quality is None it is the mean of scores, which depend on P: f(P_i) if there
+    is an f. V is the sum of g(Q_i) if there is a g. A pair of one number of texts has
+    it as `num_texts`. The score error is that of 64 bits at a P, with a kernel, table or
+    function of a user taken as exact.
     """
 
     pair: Any

@@ -2,9 +2,8 @@ r"""Kernel pairs: quality and diversity from a similarity of two texts.
 
 For a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
 $V = -Q'KQ$. Examples are CR-NRR on n-grams of texts of one length, and BLEU with one
-reference on both sides. Whether the real distribution can be beaten depends on the
-number of negative eigenvalues of K on zero-sum vectors: with none, never; with two or
-more, always; with one, a cone condition decides (`kernel_criterion`).
+reference on both sides. The eigenvalues of K on zero-sum vectors decide whether the
+real distribution can be beaten.
 """
 
 import jax.numpy as jnp

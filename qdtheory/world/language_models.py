@@ -115,8 +115,8 @@ class LSTMLanguageModel(Record):
         Args:
             key: a JAX random key, used once.
             vocab_size: number of tokens, the end token included, at least 1.
-            embedding_size: width of the embeddings, 32 in SeqGAN.
-            hidden_size: width of h and c, 32 in SeqGAN.
+            embedding_size: width of the embeddings, at least 1; 32 in SeqGAN.
+            hidden_size: width of h and c, at least 1; 32 in SeqGAN.
             sigma: standard deviation, positive and finite; 1 in SeqGAN. Smaller values
                 give flatter distributions.
             end_token: None, or vocab_size - 1.
