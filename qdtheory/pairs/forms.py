@@ -45,8 +45,8 @@ class Form:
 
     Where quality is None it is the mean of scores, which depend on P: f(P_i) if there
     is an f. V is the sum of g(Q_i) if there is a g. A pair of one number of texts has
-    it as `num_texts`. The score error is that of 64 bits at a P, with a kernel, table or
-    function of a user taken as exact.
+    it as `num_texts`. The score error is that of 64 bits at a P, with a kernel, a table
+    or a user's function taken as exact.
     """
 
     pair: Any
