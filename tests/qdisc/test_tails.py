@@ -49,22 +49,6 @@ def test_lines_support_the_convex_envelope(k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_bleu_1_interval_holds_the_exact_value_for_texts_of_one_token(seed):
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(3, 7))
-    n, k = int(rng.choice([1, 2, 5, 10])), (1, 2, 3, 5, 10, 30)[seed]
-    p = rng.dirichlet(np.full(size, rng.choice([0.5, 1, 3])))
-    exact = qd.quality_discrepancy(qd.pairs.single_token_bleu_pair(n, k), p).qdisc
-    pair = qd.BleuPair(qd.TextSpace(size, 1), 1, n, k)
-    found = bleu_1_interval(pair, p)
-    assert_attained(pair, p, found.q, found.qdisc)
-    # Both sides evaluate U(P) and V(P), with rounding.
-    assert found.qdisc - 1e-12 <= exact <= found.upper_bound + 1e-12
-    assert found.upper_bound - found.qdisc <= 1e-6
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "references", "steps"),
     [(2, (1, 2), 1000), (2, (3, 4), 1000), (3, (2, 2), 120)],
