@@ -5,7 +5,7 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from models import assert_attained, exact, oracle
+from models import assert_attained, draw, exact, oracle
 
 import qdtheory as qd
 from qdtheory.pairs.forms import form_of, pose
@@ -17,6 +17,28 @@ BLEU = qd.BleuPair(SPACE, 1, 2, 2)
 TAILS, SUM = qd.qdisc.bleu_1_interval, qd.qdisc.separable_interval
 SQUARE, CUBE = qd.qdisc.quadratic_interval, qd.qdisc.cubic_interval
 EXACT = qd.quality_discrepancy
+WORDS, LETTERS, EIGHT = qd.TextSpace(3, 2), qd.TextSpace(6, 1), qd.TextSpace(2, 3)
+ALONE = qd.pairs.single_token_bleu_pair(1, 10)
+LONG, OF_LONG = qd.TextSpace(4, 3), qd.BleuPair(qd.TextSpace(4, 3), 1, 2, 2)
+REPEATED = (LONG.tokens == LONG.tokens[:, :1]).all(axis=1) / 4
+# One word, one text, and the most diverse model: none can gain. Nor where U is minus
+# the gradient of V: over two words and two tokens, and for a semidefinite kernel.
+NOTHING = [
+    *((TAILS, OF_LONG, p, 1e-12) for p in (np.eye(64)[17], REPEATED)),
+    *(
+        (of, qd.BleuPair(qd.TextSpace(1, 2), 1, 2, 2), np.ones(1), 1e-12)
+        for of in (TAILS, CUBE)
+    ),
+    *((SUM, ALONE, p, 1e-8) for p in (np.eye(5)[2], np.full(5, 0.2), np.ones(1))),
+    *((TAILS, BLEU, draw(seed, 4, 1), 1e-6) for seed in range(5)),
+    (SQUARE, qd.BleuPair(WORDS, 1, 1, 1), oracle(WORDS, 0, sigma=1.0), 1e-7),
+]
+
+
+@pytest.mark.parametrize(("of", "pair", "p", "rounding"), NOTHING)
+def test_where_no_model_gains(of, pair, p, rounding):
+    found = of(pair, p)
+    assert 0 <= found.qdisc <= found.upper_bound <= rounding
 
 
 def test_scores_in_units_lose_nothing():
@@ -90,28 +112,25 @@ def test_each_form_has_its_bound(pair, method):
     assert bounding_method(form_of(pair))[1].startswith(method)
 
 
-def drawn(seed, size, concentration):
-    return np.random.default_rng(seed).dirichlet(np.full(size, concentration))
-
-
-WORDS, LETTERS, EIGHT = qd.TextSpace(3, 2), qd.TextSpace(6, 1), qd.TextSpace(2, 3)
 # Two routes to one problem, each closed to 1e-6. BLEU of as many tokens as the texts
 # have asks if the text is the reference.
 ROUTES = [
     (TAILS, CUBE, qd.BleuPair(WORDS, 1, 2, 2), oracle(WORDS, 1, sigma=2.0)),
     (EXACT, CUBE, qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 1, sigma=2.0)),
     (EXACT, SUM, qd.BleuPair(SPACE, 2, 2, 3), P),
+    (EXACT, SUM, qd.SeparablePair("LL", ALONE.g), np.array([0.5, 0.3, 0.2, 0, 0])),
+    (EXACT, SUM, qd.SeparablePair("CR", ALONE.g), np.array([0.3, 0.3, 0.2, 0.2, 0])),
     *(
         (of, SQUARE, qd.BleuPair(EIGHT, order, 3, 1), oracle(EIGHT, seed, sigma=2.0))
         for of, order in ((TAILS, 1), (EXACT, 3))
         for seed in range(3)
     ),
     *(
-        (EXACT, SUM, qd.pairs.single_token_bleu_pair(2, k), drawn(k, 6, spread))
+        (EXACT, SUM, qd.pairs.single_token_bleu_pair(2, k), draw(k, 6, spread))
         for k, spread in ((3, 0.5), (30, 2.0), (1000, 0.5))
     ),
     *(
-        (EXACT, TAILS, qd.BleuPair(LETTERS, 1, n, k), drawn(n, 6, spread))
+        (EXACT, TAILS, qd.BleuPair(LETTERS, 1, n, k), draw(n, 6, spread))
         for n, k, spread in ((1, 1, 3), (2, 2, 1), (5, 3, 0.5), (1, 10, 1), (2, 30, 3))
     ),
 ]

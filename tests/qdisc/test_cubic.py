@@ -207,13 +207,6 @@ def test_projection_is_the_nearest_point(seed):
     assert np.abs(entries * slopes).max() <= 1e-12
 
 
-def test_one_text_gains_nothing():
-    pair = qd.BleuPair(qd.TextSpace(1, 2), 2, 2, 2)
-    found = qd.qdisc.cubic_interval(pair, np.ones(1))
-    assert (found.qdisc, found.steps) == (0, 0)
-    assert 0 <= found.upper_bound <= 1e-12
-
-
 # -- Exact arithmetic ----------------------------------------------------------------
 
 
