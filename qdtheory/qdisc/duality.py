@@ -51,7 +51,7 @@ MAX_STRETCHES = 4000
 TABLE_POINTS = 1025
 MAX_COLUMNS = 200
 # Boxes of the best text's probability that are tried.
-MAX_BOXES = 128
+MAX_BOXES = 64
 # Largest price of diversity, for scores and g of range 1: keeps the bound of a box
 # without a feasible Q finite, but too low to matter.
 MAX_PRICE = 1e6
@@ -145,6 +145,7 @@ class Shape:
 
     tilt: float  # of the line from g(0) to g(1), which says nothing of diversity
     unit: float  # how far g is from that line
+    flat: float  # by how much g may exceed chords outside the concave pieces
     ends: np.ndarray  # from 0 to 1
     concave: np.ndarray  # a row of two ends each
     tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
@@ -204,7 +205,7 @@ class Problem:
         tops = price * value - costs * x
         tops += np.maximum(price * greatest_slope - costs, 0) * widths[1]
         tops += np.maximum(costs - price * least_slope, 0) * widths[0]
-        flat = costs.size * price * FLAT * self.shape.unit
+        flat = costs.size * price * self.shape.flat
         total = level - price * self.least + tops.max(axis=1).sum() + flat
         # Sizes of the terms, for their rounding error.
         steepest = np.maximum(np.abs(least_slope), np.abs(greatest_slope))
@@ -257,7 +258,7 @@ def shape_of(g: ScalarFunction) -> Shape:
     points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
     ends = np.array([0.0] + [float(high) for _, high, _ in told])
     tables = [(x, jet_of(g, x).slope) for x in points]
-    return Shape(tilt, unit, ends, concave, tables)
+    return Shape(tilt, unit, FLAT * unit, ends, concave, tables)
 
 
 @lru_cache(maxsize=64)
@@ -268,7 +269,7 @@ def _two_pieces(g: ScalarFunction, inflection: float) -> Shape:
     below = (x > 0) & (x <= inflection)
     concave, ends = np.array([[0.0, inflection]]), np.array([0.0, inflection, 1.0])
     tilt, tables = float(values[-1] - values[0]), [(x[below], slopes[below])]
-    return Shape(tilt, chord_height(g), ends, concave, tables)
+    return Shape(tilt, chord_height(g), 0.0, ends, concave, tables)
 
 
 def enclosure(g: ScalarFunction, low: Fraction | float, high: Fraction | float) -> list:
@@ -303,7 +304,7 @@ def _enclosed_at(g: ScalarFunction, x: float) -> tuple[float, float, float]:
     try:
         value, slope, _ = enclosure(g, x, x)
     except ValueError:
-        if x > 0:
+        if x != 0:
             raise
         # Like -x log x: no tangent touches g there, so that its slope does not matter.
         value = limits_at_zero(g)[0]

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from models import assert_attained, draw, exact, oracle
+from refusals import refused
 
 import qdtheory as qd
 from qdtheory.pairs.forms import form_of, pose
@@ -71,20 +72,9 @@ def test_a_bound_below_the_gain_is_rounding_or_an_error():
 @pytest.mark.parametrize(
     ("of", "pair", "p", "splits"),
     [
-        (
-            TAILS,
-            qd.BleuPair(qd.TextSpace(4, 3), 1, 5, 5),
-            oracle(qd.TextSpace(4, 3), 0, sigma=0.5),
-            (0, 1, 4),
-        ),
-        (
-            SUM,
-            qd.pairs.single_token_bleu_pair(2, 30),
-            np.random.default_rng(1).dirichlet(np.full(12, 3.0)),
-            (0, 1),
-        ),
+        (TAILS, qd.BleuPair(LONG, 1, 5, 5), oracle(LONG, 0, sigma=0.5), (0, 1, 4)),
+        (SUM, qd.pairs.single_token_bleu_pair(2, 30), draw(1, 12, 3.0), (0, 1)),
     ],
-    ids=["tails", "sum"],
 )
 def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, splits):
     narrow = of(pair, p)
@@ -155,7 +145,10 @@ def test_two_routes_to_a_problem_meet(one, other, pair, p):
 TAKES = [(TAILS, BLEU), (SQUARE, qd.BleuPair(SPACE, 2, 1, 1)), (CUBE, BLEU)]
 TAKES += [(SUM, qd.CR_NRR)]
 KNOTS = np.array([0.0, 1.0])
-BENT = ["x**2 - sqrt(x)", lambda x: jnp.interp(x, KNOTS, -KNOTS)]
+BENT, CODE = (
+    qd.SeparablePair("x", g)
+    for g in ("x**2 - sqrt(x)", lambda x: jnp.interp(x, KNOTS, -KNOTS))
+)
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -170,37 +163,27 @@ def test_what_every_bound_asks_for(of, pair):
             of(pair, P, tolerance=0)
 
 
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(
-    ("of", "pair", "size", "error", "words"),
-    [
-        (TAILS, qd.BleuPair(SPACE, 2), 4, ValueError, "one length, got order 2"),
+def test_what_one_bound_does_not_take(as_a_user):
+    p, two_lengths = np.array([0.7, 0.2, 0.1]), qd.TextSpace(2, (1, 2))
+    refused(
+        ("one length, got order 2", TAILS, qd.BleuPair(SPACE, 2), P),
+        ("lengths (1, 2)", TAILS, qd.BleuPair(two_lengths, 1), draw(0, 6)),
+        ("128 texts at most, got", SQUARE, qd.KernelPair(np.eye(200)), draw(0, 200)),
         (
-            TAILS,
-            qd.BleuPair(qd.TextSpace(2, (1, 2)), 1),
-            6,
-            ValueError,
-            r"lengths \(1, 2\)",
-        ),
-        (SQUARE, BLEU, 4, TypeError, "one Self-BLEU reference; got BLEU-NSBLEU"),
-        (SQUARE, qd.CR_NRR, 4, TypeError, "got CR-NRR"),
-        (SQUARE, qd.KernelPair(np.eye(200)), 200, ValueError, "128 texts at most, got"),
-        (CUBE, qd.BleuPair(SPACE, 2, 2, 3), 4, TypeError, "two Self-BLEU references; "),
-        (CUBE, qd.CR_NRR, 4, TypeError, "got CR-NRR"),
-        (
+            "64 texts at most, got",
             CUBE,
             qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2),
-            81,
-            ValueError,
-            "64 texts at most, got 81",
+            draw(0, 81),
         ),
-        (SUM, qd.SeparablePair("x", BENT[0]), 4, ValueError, "concave near 0"),
-        (SUM, qd.SeparablePair("x", BENT[1]), 4, TypeError, "needs a formula for g"),
-        (SUM, qd.KernelPair(np.eye(3)), 3, TypeError, "a diversity that sums g"),
-        (SUM, qd.CR_NRR, 300, ValueError, "256 texts at most, got 300"),
-    ],
-)
-def test_what_one_bound_does_not_take(of, pair, size, error, words):
-    p = np.arange(1.0, size + 1)
-    with pytest.raises(error, match=words):
-        of(pair, p / p.sum())
+        ("256 texts at most, got 300", SUM, qd.CR_NRR, draw(0, 300)),
+        ("concave near 0", SUM, BENT, P),
+    )
+    refused(
+        ("one Self-BLEU reference; got BLEU-NSBLEU", SQUARE, BLEU, P),
+        ("got CR-NRR", SQUARE, qd.CR_NRR, P),
+        ("two Self-BLEU references; ", CUBE, qd.BleuPair(SPACE, 2, 2, 3), P),
+        ("got CR-NRR", CUBE, qd.CR_NRR, P),
+        ("needs a formula for g", SUM, CODE, P),
+        ("a diversity that sums g", SUM, qd.KernelPair(np.eye(3)), p),
+        error=TypeError,
+    )
