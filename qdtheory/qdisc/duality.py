@@ -205,13 +205,14 @@ class Problem:
         tops = price * value - costs * x
         tops += np.maximum(price * greatest_slope - costs, 0) * widths[1]
         tops += np.maximum(costs - price * least_slope, 0) * widths[0]
-        flat = costs.size * price * self.shape.flat
-        total = level - price * self.least + tops.max(axis=1).sum() + flat
-        # Sizes of the terms, for their rounding error.
+        # Each candidate with its own rounding error: far ones are large, and not tops.
         steepest = np.maximum(np.abs(least_slope), np.abs(greatest_slope))
         parts = price * np.abs(value) + np.abs(costs) * x
         parts += (price * steepest + np.abs(costs)) * (widths[0] + widths[1])
-        sizes = abs(level) + price * abs(self.least) + parts.max(axis=1).sum() + flat
+        tops = (tops + rounding(1) * parts).max(axis=1)
+        flat = costs.size * price * self.shape.flat
+        total = level - price * self.least + tops.sum() + flat
+        sizes = abs(level) + price * abs(self.least) + np.abs(tops).sum() + flat
         return float(total + rounding(costs.size) * sizes)
 
 
