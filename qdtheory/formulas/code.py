@@ -93,10 +93,6 @@ class Code:
 
     Below that x, where values, slopes and rises stop to agree, it is its own tangent.
     No seal rests on it.
-
-    Attributes:
-        function: the code.
-        why: what keeps it from being read as a formula.
     """
 
     function: Callable = field(repr=False)

@@ -103,32 +103,17 @@ log, exp, sqrt, + - * / ** and parentheses
     def __call__(self, x: ArrayLike) -> Array:
         """Evaluate at each entry of `x` in JAX, which can trace and differentiate it.
 
-        Args:
-            x: numbers of any shape.
-
-        Returns:
-            An array of the shape of `x`: at 0 the limit, which may be infinite; NaN
-            outside the domain.
+        At 0 it is the limit, which may be infinite; outside the domain NaN.
         """
         x = jnp.asarray(x, float)
         return self.numerics.in_jax(x)
 
     def value(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Evaluate in NumPy, without compilation.
-
-        Args:
-            x: numbers of any shape.
-
-        Returns:
-            An array of the shape of `x`, as by a call.
-        """
+        """Evaluate in NumPy, without compilation; at 0 and outside the domain as by a call."""
         return self.jet(x).value
 
     def jet(self, x: Float[np.ndarray, "..."]) -> Jet:
         """Evaluate the function and two derivatives in NumPy, without compilation.
-
-        Args:
-            x: numbers of any shape.
 
         Returns:
             A jet of arrays of the shape of `x`, NaN or infinite outside the domain.
@@ -140,11 +125,7 @@ log, exp, sqrt, + - * / ** and parentheses
         return self.numerics.in_numpy(x)
 
     def balls(self, x: Any, order: int = 0) -> list[Any]:
-        """Enclose the value and derivatives, at a number or on all of an interval.
-
-        Args:
-            x: an Arb ball.
-            order: of the highest derivative.
+        """Enclose the value and derivatives up to an order on all of the ball `x`.
 
         Returns:
             An Arb ball each, NaN outside the domain.
@@ -160,13 +141,6 @@ log, exp, sqrt, + - * / ** and parentheses
     @classmethod
     def of_tree(cls, tree: Tree, text: str | None = None) -> "Expression":
         """The formula of a tree, such as that of code, of any size.
-
-        Args:
-            tree: the tree.
-            text: how it is written, if in another way than `written` does.
-
-        Returns:
-            The formula, whose text is not read.
 
         Example:
             >>> Expression.of_tree(("log", "x"))
@@ -207,12 +181,6 @@ log, exp, sqrt, + - * / ** and parentheses
     def symbolic(self, x: Any) -> Any:
         """The SymPy expression, exact: the decimal 0.1 becomes 1/10.
 
-        Args:
-            x: the SymPy symbol to write it in.
-
-        Returns:
-            A SymPy expression in `x`.
-
         Example:
             >>> import sympy
             >>> Expression("0.1*x + x**0.5").symbolic(sympy.Symbol("x"))
@@ -222,9 +190,6 @@ log, exp, sqrt, + - * / ** and parentheses
 
     def derivatives(self) -> tuple[Any, Any, Any]:
         """The formula and its first two derivatives in SymPy, written in `variable()`.
-
-        Returns:
-            Three SymPy expressions.
 
         Example:
             >>> Expression("x**3").derivatives()
@@ -236,9 +201,6 @@ log, exp, sqrt, + - * / ** and parentheses
 
     def guards(self, x: Any) -> list[tuple[Any, bool]]:
         """Expressions that must be positive or nonzero for the formula to be smooth.
-
-        Args:
-            x: the SymPy symbol to write it in.
 
         Returns:
             SymPy expressions, innermost first, each with whether it must be positive

@@ -61,12 +61,7 @@ def total_diversity(
 
 @dataclass(frozen=True)
 class Posed:
-    """The problem that a pair's form poses at one real distribution, checked before.
-
-    Attributes:
-        form: of the pair, see `qdtheory.pairs.forms`.
-        p: the real distribution, shape (N,).
-    """
+    """The problem that a pair's form poses at one real distribution, checked before."""
 
     form: Any
     p: Float[np.ndarray, " texts"]

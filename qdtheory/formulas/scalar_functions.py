@@ -171,9 +171,6 @@ class Tsallis:
     Args:
         order: a, positive and finite, not 1.
 
-    Raises:
-        ValueError: the order is not positive and finite, or is 1 (use `SE`).
-
     Claims: N2.4, N2.5, N9.2.
 
     Example:

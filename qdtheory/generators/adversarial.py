@@ -104,9 +104,6 @@ class SeqGAN(Adversarial):
             $\theta' \leftarrow \lambda \theta' + (1 - \lambda)\,\theta$, in [0, 1);
             .8 in SeqGAN. None for completions by the model itself.
 
-    Raises:
-        ValueError: `lag` is out of range.
-
     References:
         Yu et al. 2017; Semeniuta et al. 2018, section 3.2.
 
@@ -150,9 +147,6 @@ class SeqGANStep(Adversarial):
         gamma: the discount, in [0, 1].
         discriminator: of prefixes.
 
-    Raises:
-        ValueError: `gamma` is out of range.
-
     References:
         Semeniuta et al. 2018, section 3.2.
 
@@ -186,12 +180,9 @@ class MaliGAN(Adversarial):
     In the population, with the optimal discriminator, this is maximum likelihood.
 
     Args:
-        batch_size: m, for the mean over all batches of m texts; None for the
+        batch_size: m, for the mean over all batches of m >= 1 texts; None for the
             population. A `Sampled` MaliGAN takes its own batches.
         discriminator: of texts.
-
-    Raises:
-        ValueError: `batch_size` is below 1.
 
     References:
         Che et al. 2017.
@@ -235,9 +226,6 @@ class RankGAN(Adversarial):
         bound: $\gamma$, positive; None for scores without a bound.
         num_rivals: texts by the model that each one is compared with, at least 1.
         num_steps: of the iteration, from the last weights on.
-
-    Raises:
-        ValueError: a number is out of range.
 
     References:
         Lin et al. 2017; Hunter 2004, *MM algorithms for generalized Bradley-Terry
@@ -316,9 +304,6 @@ class LeakyLSTM(Record):
         variant: "leak", the discriminator's state alone; "noleak", the generator's
             alone; "mixed", both.
 
-    Raises:
-        ValueError: the variant is another one.
-
     References:
         Semeniuta et al. 2018, section 3.2; Guo et al. 2018.
 
@@ -357,12 +342,6 @@ class LeakyLSTM(Record):
             variant: see above.
             size: width of embeddings and hidden states, of both networks.
             sigma: standard deviation, positive.
-
-        Returns:
-            The model.
-
-        Raises:
-            ValueError: a number is out of range, or the variant is another one.
         """
         _check_variant(variant)
         keys = jax.random.split(key, 4)
@@ -376,17 +355,7 @@ class LeakyLSTM(Record):
         return cls(generator, discriminator, weights, biases, variant)
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Compute the probability of every text.
-
-        Args:
-            space: texts of one length over the model's words.
-
-        Returns:
-            Distribution over the texts, shape (num_texts,).
-
-        Raises:
-            ValueError: the space has another vocabulary, or several lengths.
-        """
+        """Probability of every text, for texts of one length over the model's words."""
         check_tokens(space, "a LeakyLSTM", self.generator.num_words)
         own, leaked = (
             list(prefix_states(network, space.max_length))
@@ -412,9 +381,6 @@ class LeakGAN(Adversarial):
 
     Args:
         gamma: the discount, in [0, 1].
-
-    Raises:
-        ValueError: `gamma` is out of range.
 
     References:
         Semeniuta et al. 2018, section 3.2, for these simpler variants of LeakGAN.
@@ -476,10 +442,6 @@ class Sampled:
         objective: one of this module or of autoencoders, `WGAN` or `ContinuousWGAN`.
         batch_size: texts in a batch, at least 1.
         seed: of the batches. Models mapped by `jax.vmap` draw different ones.
-
-    Raises:
-        TypeError: the objective is none.
-        ValueError: `batch_size` is below 1.
 
     Claims: N22.7, N22.19, N22.20.
 
@@ -546,9 +508,6 @@ def expected_share(
         Means, shape (N,), to about 1e-12 if positive weights differ by factors of at
         most $10^{20}$. Of weight 0 the mean is 0.
 
-    Raises:
-        ValueError: `q` is not a distribution, or a weight or the number is negative.
-
     Claims: N22.4.
 
     Example:
@@ -578,12 +537,6 @@ def discounted_returns(
     Args:
         rewards: r of each text and position.
         gamma: the discount, in [0, 1].
-
-    Returns:
-        R of each text and position.
-
-    Raises:
-        ValueError: `gamma` is out of range.
 
     Example:
         >>> discounted_returns(jnp.array([[1.0, 2.0, 4.0]]), 0.5).tolist()

@@ -146,14 +146,11 @@ def best_of_n(
 
     Args:
         q0: the model that writes the n texts, shape (N,).
-        scores: of each text; only their order counts, shape (N,).
+        scores: of each text, not NaN; only their order counts, shape (N,).
         n: number of texts, at least 1.
 
     Returns:
         The distribution, shape (N,). $KL(Q \Vert Q_0) \le \log n - (n - 1)/n$.
-
-    Raises:
-        ValueError: `q0` is not a distribution, a score is NaN, or n is below 1.
 
     References:
         Beirami et al. 2024, who prove the bound.
@@ -219,10 +216,6 @@ def dpo_loss(
 
     Returns:
         Nats per pair.
-
-    Raises:
-        ValueError: two distributions of different size, or preferences of another
-            shape.
 
     References:
         Rafailov et al. 2023, equation 7.
@@ -333,14 +326,7 @@ def fitted_rewards(
 
 
 class SelfTraining(Record):
-    """Expected metrics of a model trained on its own texts, generation by generation.
-
-    Attributes:
-        cr: of the model and the real distribution, shape (generations + 1,).
-        nrr: likewise.
-        cnd: likewise.
-        nrr_limit: the expected NRR after infinitely many generations.
-    """
+    """Expected metrics of a model trained on its own texts, from generation 0 on."""
 
     cr: Float[np.ndarray, " generations"]
     nrr: Float[np.ndarray, " generations"]
@@ -366,16 +352,9 @@ def self_training(
     Args:
         q: the model of generation 0, shape (N,).
         p: the real distribution, shape (N,).
-        num_texts: S, the size of each training set.
+        num_texts: S, the size of each training set, at least 1.
         num_generations: number of generations, at least 1.
         real_share: $\rho$, in [0, 1].
-
-    Returns:
-        Expected metrics, exactly.
-
-    Raises:
-        ValueError: `q` and `p` are not distributions of one size, or a number is out
-            of range.
 
     References:
         Wright 1931; Shumailov et al. 2024 (model collapse).

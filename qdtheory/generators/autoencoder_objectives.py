@@ -37,9 +37,6 @@ class Elbo(Objective):
         bag_weight: weight of the bag of words, at least 0; 1 in VAE-bow.
         annealing: number of steps over which β rises from 0 to its value.
 
-    Raises:
-        ValueError: a number is out of range.
-
     References:
         Kingma and Welling 2014; Bowman et al. 2016, for annealing and word dropout;
         Zhao, Zhao and Eskénazi 2017, for the bag of words; Cífka et al. 2018, section
@@ -86,16 +83,13 @@ class Elbo(Objective):
         p: Float[ArrayLike, " texts"],
         risen: ArrayLike = 1.0,
     ) -> Float[Array, ""]:
-        """The objective.
+        """The objective, in nats per text.
 
         Args:
             model: a VAE.
             space: the texts.
             p: their distribution.
             risen: the share of the KL weight that annealing has reached.
-
-        Returns:
-            Nats per text.
         """
         codes, log_q = model.prior_codes(), model.log_posterior()
         gain = model.log_decoded(space, codes, self.keep)
@@ -120,9 +114,6 @@ class MatchedCodes(Objective):
 
     Args:
         weight: λ, at least 0; 20 in the paper.
-
-    Raises:
-        ValueError: the weight is out of range.
 
     References:
         Makhzani et al. 2015; Cífka et al. 2018, sections 3.2 and 4.
@@ -178,9 +169,6 @@ class TransportedCodes(Objective):
 
     Args:
         weight: λ, at least 0.
-
-    Raises:
-        ValueError: the weight is out of range.
 
     References:
         Zhao et al. 2018 (ARAE); Cífka et al. 2018, section 4.
@@ -250,12 +238,6 @@ class AutoencoderSetup:
         Args:
             key: a JAX random key, used once.
             space: texts of one length.
-
-        Returns:
-            The model, untrained.
-
-        Raises:
-            ValueError: the texts have several lengths.
         """
         return Autoencoder.random(
             key, space, self.grid, self.sigma, learned_prior=self.learned_prior

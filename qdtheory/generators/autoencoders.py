@@ -88,12 +88,6 @@ def normal_grid(size: int) -> LatentGrid:
     Args:
         size: number of nodes, at least 2.
 
-    Returns:
-        The grid.
-
-    Raises:
-        ValueError: the size is out of range.
-
     References:
         Trefethen and Weideman 2014, for the error of the trapezoidal rule.
 
@@ -115,12 +109,6 @@ def gauss_hermite_grid(size: int) -> LatentGrid:
 
     Args:
         size: number of nodes, 2 to 350.
-
-    Returns:
-        The grid.
-
-    Raises:
-        ValueError: the size is out of range.
 
     Claims: N23.2.
 
@@ -145,12 +133,6 @@ def circle_grid(size: int) -> LatentGrid:
 
     Args:
         size: number of nodes, at least 2.
-
-    Returns:
-        The grid.
-
-    Raises:
-        ValueError: the size is below 2.
 
     Claims: N23.2.
 
@@ -277,12 +259,6 @@ class Autoencoder(Record):
                 learns elsewhere; None: codes without noise.
             learned_prior: whether a network moves the nodes of the grid.
 
-        Returns:
-            The model.
-
-        Raises:
-            ValueError: the texts have several lengths, or a number is out of range.
-
         Example:
             >>> from qdtheory.generators import circle_grid
             >>> space = TextSpace(vocab_size=2, lengths=3)
@@ -306,17 +282,7 @@ class Autoencoder(Record):
         return cls(codes, log_sigma, decoder, moved if learned_prior else None, grid)
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Compute the probability of every text, a sum over the nodes of the grid.
-
-        Args:
-            space: the texts, as many as there are codes.
-
-        Returns:
-            Distribution over the texts, shape (num_texts,).
-
-        Raises:
-            ValueError: the texts have several lengths, or are not those of the codes.
-        """
+        """Probability of every text, a sum over the nodes; for the texts of the codes."""
         log_decoded = self.log_decoded(space, self.prior_codes())
         return jnp.asarray(self.grid.weights) @ jnp.exp(log_decoded)
 
@@ -330,13 +296,10 @@ class Autoencoder(Record):
         return placed(self.grid, self.codes)
 
     def log_posterior(self, sigma: Number | None = None) -> Float[Array, "texts nodes"]:
-        """Log-probabilities of the nodes of the grid given each text.
+        """Log-probabilities of the nodes of the grid given each text, one text a row.
 
         Args:
             sigma: noise; by default the model's own.
-
-        Returns:
-            A row for each text.
 
         Raises:
             ValueError: the model's codes have no noise.
@@ -386,10 +349,6 @@ class Autoencoder(Record):
     ) -> Float[Array, "codes texts"]:
         r"""Log-likelihood of each text's bag of words, $\sum_t \log p_{bow}(x_t | z)$.
 
-        Args:
-            space: the texts.
-            codes: codes to decode.
-
         Returns:
             A row for each code, in nats.
 
@@ -409,15 +368,9 @@ class Autoencoder(Record):
         """Logits of the next token after each prefix, in the order of `PrefixTable`.
 
         Args:
-            space: the texts.
-            codes: codes to decode.
+            space: texts of one length, those of the model's own codes.
+            codes: codes to decode; each has a row for each prefix.
             masked: whether prefixes with masked tokens follow, see `masked_prefixes`.
-
-        Returns:
-            For each code a row for each prefix.
-
-        Raises:
-            ValueError: the texts have several lengths, or are not those of the codes.
         """
         num_rows, size = len(masked_prefixes(space)), space.vocab_size
         shapes = jnp.shape(self.codes)[0], jnp.shape(self.decoder.outer)[1]
@@ -514,14 +467,7 @@ def latent_report(
 
 
 def refined(model: Autoencoder) -> Autoencoder:
-    """Return a model with the same parameters on a grid of twice as many nodes.
-
-    Args:
-        model: an autoencoder.
-
-    Returns:
-        The model on the refined grid.
-    """
+    """Return a model with the same parameters on a grid of twice as many nodes."""
     return replace(model, grid=model.grid.refined())
 
 

@@ -87,9 +87,6 @@ class LogisticDiscriminator:
         num_steps: steps for each one of the generator, at least 1; each maximises a
             lower bound.
 
-    Raises:
-        ValueError: a number is out of range.
-
     References:
         Böhning and Lindsay 1988, for the bound.
 

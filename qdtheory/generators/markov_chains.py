@@ -42,17 +42,7 @@ class MarkovModel(Record):
     transitions: Float[ArrayLike, "*models vocab vocab"]
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Compute the probability of every text.
-
-        Args:
-            space: texts of one length over the model's tokens.
-
-        Returns:
-            Distribution over the texts, shape (num_texts,).
-
-        Raises:
-            ValueError: the texts differ in length, or have another vocabulary.
-        """
+        """Probability of every text, for texts of one length over the model's tokens."""
         initial, transitions = _checked(self)
         check_tokens(space, "a Markov model", initial.size)
         law = initial
@@ -94,9 +84,6 @@ def decode_markov(model: MarkovModel, *decoders: TokenDecoder) -> MarkovModel:
         model: the model.
         *decoders: applied in order to each distribution of the next token.
 
-    Returns:
-        The decoded model.
-
     Raises:
         TypeError: a decoder is not one of tokens.
         ValueError: the model does not hold distributions.
@@ -126,13 +113,6 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
         q: the model.
         p: the real distribution, over the same tokens.
         length: L, the number of tokens of each text, at least 1.
-
-    Returns:
-        The metrics over all $|V|^L$ texts.
-
-    Raises:
-        ValueError: a model does not hold distributions, the vocabularies differ, or
-            the length is below 1.
 
     Claims: N24.11.
 
@@ -166,9 +146,6 @@ def tempered_markov_metrics(
 
     Returns:
         LL and SE, in nats per text.
-
-    Raises:
-        ValueError: the model does not hold distributions, or a number is out of range.
 
     References:
         Li et al. 2020, Theorem 2.

@@ -52,27 +52,11 @@ class LogitTable(Record):
 
         Args:
             q: distribution, shape (N,), without zeros.
-
-        Returns:
-            The table of log-probabilities.
-
-        Raises:
-            ValueError: `q` is not a distribution or has zeros.
         """
         return cls(_logarithm(check_distribution(q, "q")))
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Compute the probability of every text.
-
-        Args:
-            space: texts, as many as the table has logits.
-
-        Returns:
-            Distribution over the texts, shape (num_texts,).
-
-        Raises:
-            ValueError: the space has another number of texts.
-        """
+        """Probability of each text of a space that has as many texts as the table logits."""
         logits = check_vector(self.logits, "logits")
         if logits.size != space.num_texts:
             raise ValueError(
@@ -108,13 +92,6 @@ class PrefixTable(Record):
         Args:
             q: distribution over the texts, shape (num_texts,), without zeros.
             space: texts of one length.
-
-        Returns:
-            The table of logarithms of its conditional probabilities.
-
-        Raises:
-            ValueError: `q` is not a distribution over the space or has zeros, or the
-                texts differ in length.
         """
         q = check_distribution(q, "q", space.num_texts)
         # A row's probabilities are those of its prefix's extensions, up to a factor.
@@ -125,17 +102,7 @@ class PrefixTable(Record):
         return cls(_logarithm(table / table.sum(axis=1, keepdims=True)))
 
     def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Compute the probability of every text.
-
-        Args:
-            space: texts of one length, with the prefixes that the table has.
-
-        Returns:
-            Distribution over the texts, shape (num_texts,).
-
-        Raises:
-            ValueError: the texts differ in length, or the table has other prefixes.
-        """
+        """Probability of each text of a space of one length, with the table's prefixes."""
         logits = jnp.asarray(self.logits, float)
         expected = sum(num_prefixes(space)), space.vocab_size
         if logits.shape != expected:
@@ -311,9 +278,6 @@ def completion_values(
     Returns:
         Means, shape (num_texts, max_length), equal where texts share a prefix.
 
-    Raises:
-        ValueError: `roll_out` is not a positive distribution over the space.
-
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> rewards, q = np.array([1.0, 0, 0, 0]), np.full(4, 0.25)
@@ -339,9 +303,6 @@ def prefix_distribution(
     Returns:
         Probabilities of prefixes, shape (num_texts, max_length); the last column is
         `q`.
-
-    Raises:
-        ValueError: `q` is not a distribution over the space.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)

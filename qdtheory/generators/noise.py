@@ -73,9 +73,6 @@ def constant_reward_drift(
     Returns:
         Expected change of each probability, shape (N,); the sum is 0.
 
-    Raises:
-        ValueError: `q` is not a distribution, or a number is out of range.
-
     References:
         Williams 1992 for the step; Choshen et al. 2020 saw rewards that carry no
         information make frequent words more frequent. The drift is derived here.
@@ -121,9 +118,6 @@ def fisher_drift(
 
     Returns:
         Expected change of F, in its shape.
-
-    Raises:
-        ValueError: a number is out of range, or a text has probability 0.
 
     Claims: N21.4, N21.5, N21.7.
 
@@ -186,9 +180,6 @@ def adam_drift(
     Returns:
         Expected change of each logit, shape (N,), up to Adam's epsilon.
 
-    Raises:
-        ValueError: `q` is not a distribution, or a number is out of range.
-
     References:
         Kingma and Ba 2015 for Adam; the drift is derived here.
 
@@ -234,12 +225,6 @@ def policy_update(
         optimizer: from Optax, such as `optax.sgd(0.1)`.
         clip: $\epsilon$, positive; infinite by default.
         num_steps: number of steps on this batch, at least 1.
-
-    Returns:
-        The new state.
-
-    Raises:
-        ValueError: `clip` is not positive, or a shape or `num_steps` is wrong.
 
     References:
         Williams 1992; Schulman et al. 2017, equation 7.
@@ -341,9 +326,6 @@ def train_on_rewards(
 
     Returns:
         The distribution at the start and after each batch, shape (num_steps + 1, N).
-
-    Raises:
-        ValueError: a number is out of range.
 
     Claims: N21.10.
     """

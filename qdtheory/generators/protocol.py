@@ -27,12 +27,9 @@ class Range(Record):
     """An interval to draw a number from.
 
     Attributes:
-        low: its lower end.
-        high: its upper end, above the lower one.
+        low: its lower end, finite.
+        high: its upper end, finite and above the lower one.
         log: whether the logarithm is uniform instead of the number; for positive ends.
-
-    Raises:
-        ValueError: the ends are not finite, not in order, or not positive for `log`.
     """
 
     low: int | float
@@ -51,14 +48,7 @@ class Range(Record):
             )
 
     def at(self, share: float) -> float:
-        """The number below which a share of all draws lie.
-
-        Args:
-            share: in [0, 1].
-
-        Returns:
-            The quantile.
-        """
+        """The number below which a share of all draws, in [0, 1], lie."""
         if self.log:
             return float(self.low * (self.high / self.low) ** share)
         return float(self.low + (self.high - self.low) * share)
@@ -186,15 +176,11 @@ def of_samples(
         metrics: metrics(q, p) gives numbers by their names.
         q: the model, shape (N,).
         p: the real distribution, shape (N,).
-        num_samples: number of texts drawn from each of the two.
+        num_samples: number of texts drawn from each of the two, at least 1.
         seed: of the draws.
 
     Returns:
         The metrics of the two empirical distributions.
-
-    Raises:
-        ValueError: `q` and `p` are not distributions of one size, or `num_samples` is
-            below 1.
 
     Example:
         >>> q = np.array([0.5, 0.5])

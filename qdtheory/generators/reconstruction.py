@@ -108,16 +108,7 @@ def reconstruct(
 def greedy_texts(
     model: Autoencoder, space: TextSpace, codes: Float[Array, "codes dim"]
 ) -> Int[Array, " codes"]:
-    """Decode codes greedily: the likeliest token, again and again.
-
-    Args:
-        model: an autoencoder.
-        space: the texts.
-        codes: codes to decode.
-
-    Returns:
-        The index of each text.
-    """
+    """Decode codes greedily, each to the index of a text: the likeliest token each time."""
     logits = model.next_token_logits(space, codes)
     best = logits.argmax(axis=2)
     start, found = 0, jnp.zeros(len(codes), int)
@@ -135,10 +126,6 @@ def greedy_distribution(
 
     It is a step function of the code, so that the grid has an error: the mass of the
     cells between nodes that decode to different texts.
-
-    Args:
-        model: an autoencoder.
-        space: the texts.
 
     Returns:
         The distribution, shape (num_texts,), and a bound on its distance from the

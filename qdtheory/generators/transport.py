@@ -62,9 +62,6 @@ def optimal_transport(
         a: masses of the sources, a distribution, shape (K,).
         b: masses of the targets, a distribution, shape (N,).
 
-    Returns:
-        The plan with its potentials and value.
-
     Raises:
         ValueError: the masses are not distributions, or there is not one finite cost
             for each source and target.

@@ -64,16 +64,7 @@ class Metric:
 
 
 def find_metric(name: str) -> Metric:
-    """Find a metric by its name or another name, in capitals or not.
-
-    Args:
-        name: such as "Vendi" or "oracle-nll".
-
-    Returns:
-        The metric.
-
-    Raises:
-        ValueError: there is no such metric; the message has the closest names.
+    """Find a metric by any of its names, in capitals or not; else name the closest.
 
     Example:
         >>> find_metric("-oracle-nll").name

@@ -57,9 +57,6 @@ def kl_divergence(
     Returns:
         Nats, in $[0, \infty]$; infinite if b is 0 where a is not.
 
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
-
     References:
         Li et al. 2020, section 4.3: LL-SE's divergence is $\frac12 KL(Q \Vert P)$.
 
@@ -86,9 +83,6 @@ def jeffreys_divergence(
 
     Returns:
         Nats, in $[0, \infty]$; infinite if anywhere exactly one of the two is 0.
-
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
 
     References:
         Jeffreys 1946.
@@ -120,10 +114,6 @@ def renyi_divergence(
     Returns:
         Nats, in $[0, \infty]$; infinite on disjoint supports and, for $r \ge 1$, if b
         is 0 where a is not.
-
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size, or the order is
-            out of range.
 
     References:
         Van Erven and Harremoes 2014.
@@ -170,9 +160,6 @@ def cross_entropy(
     Returns:
         Nats per text, in $[0, \infty]$.
 
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
-
     Claims: N0.2, N0.4.
 
     Example:
@@ -206,9 +193,6 @@ def jensen_shannon_divergence(
     Returns:
         Nats, in $[0, \log 2]$.
 
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
-
     Example:
         >>> import numpy as np
         >>> a, b = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -232,9 +216,6 @@ def total_variation(
     Returns:
         A scalar in [0, 1].
 
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
-
     Example:
         >>> import numpy as np
         >>> float(total_variation(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
@@ -255,9 +236,6 @@ def hellinger_distance(
 
     Returns:
         A scalar in [0, 1].
-
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
 
     Example:
         >>> import numpy as np
@@ -284,9 +262,6 @@ def bhattacharyya_distance(
 
     Returns:
         Nats, in $[0, \infty]$; infinite on disjoint supports.
-
-    Raises:
-        ValueError: `a` and `b` are not distributions of the same size.
 
     References:
         Montahaei et al. 2019, equation 3, estimates it.

@@ -102,50 +102,19 @@ class LinearPair:
         set_fields(self, scores=read, g=scalar_function(g, "g"), name=name)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        r"""Return the score $\phi_i(P)$ of each text.
-
-        Args:
-            p: the real distribution, shape (N,).
-
-        Returns:
-            Scores, shape (N,), finite or $-\infty$.
-
-        Raises:
-            ValueError: `p` is not a distribution, or the scores differ in length.
-        """
+        r"""Return the score $\phi_i(P)$ of each text, finite or $-\infty$."""
         p = check_distribution(p)
         return one_score_a_text(self.scores(p), p, "scores")
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        r"""$U(Q; P) = \sum_i Q_i \phi_i(P)$, with $0 \cdot \infty = 0$.
-
-        Args:
-            q: the model, shape (N,).
-            p: the real distribution, shape (N,).
-
-        Returns:
-            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
-
-        Raises:
-            ValueError: `q` and `p` are not distributions of the same size.
-        """
+        r"""$U(Q; P) = \sum_i Q_i \phi_i(P)$, with $0 \cdot \infty = 0$; so it may be $-\infty$."""
         scores = self.text_quality(p)
         return expected_score(check_distribution(q, "q", scores.size), scores)
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        r"""$V(Q) = \sum_i g(Q_i)$.
-
-        Args:
-            q: the model, shape (N,).
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: `q` is not a distribution.
-        """
+        r"""$V(Q) = \sum_i g(Q_i)$."""
         return total_diversity(self.g, check_distribution(q, "q"))
 
 
@@ -230,19 +199,7 @@ class ConcavePair:
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
-
-        Args:
-            q: the model, shape (N,).
-            p: the real distribution, shape (N,).
-
-        Returns:
-            A scalar; $-\infty$ if q puts mass on a text of score $-\infty$.
-
-        Raises:
-            ValueError: `q` and `p` are not distributions of the same size, or there is
-                not one score per text.
-        """
+        r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$; so it may be $-\infty$."""
         p = check_distribution(p)
         scores = one_score_a_text(self.text_quality(p), p, "text_quality")
         return expected_score(check_distribution(q, "q", p.size), scores)

@@ -56,49 +56,18 @@ class KernelPair:
             check_kernel(self.kernel)
 
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
-        """Return the expected similarity K p of each text to a real text.
-
-        Args:
-            p: the real distribution, shape (N,).
-
-        Returns:
-            Scores, shape (N,).
-
-        Raises:
-            ValueError: `p` is not a distribution over N texts.
-        """
+        """Return the expected similarity K p of each text to a real text."""
         kernel = jnp.asarray(self.kernel)
         return kernel @ check_distribution(p, "p", len(kernel))
 
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """Expected similarity Q'KP of a model text and a real text.
-
-        Args:
-            q: the model, shape (N,).
-            p: the real distribution, shape (N,).
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: `q` or `p` is not a distribution over N texts.
-        """
+        """Expected similarity Q'KP of a model text and a real text."""
         return check_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        """Minus the expected similarity Q'KQ of two model texts.
-
-        Args:
-            q: the model, shape (N,).
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: `q` is not a distribution over N texts.
-        """
+        """Minus the expected similarity Q'KQ of two model texts."""
         q = check_distribution(q, "q", len(self.kernel))
         return -q @ jnp.asarray(self.kernel) @ q
 
@@ -114,18 +83,13 @@ def squared_mmd(
     Computed from the difference, so it keeps its precision when Q is close to P.
 
     Args:
-        kernel: K, symmetric, shape (N, N).
+        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
         q: the model, shape (N,).
         p: the real distribution, shape (N,).
 
     Returns:
         A scalar; nonnegative for all Q and P iff K is positive semidefinite on
         zero-sum vectors.
-
-    Raises:
-        TypeError: `kernel` is not a NumPy or JAX array of float64.
-        ValueError: `kernel` is not a square matrix, finite and symmetric, or `q` or
-            `p` is not a distribution over N texts.
 
     References:
         Gretton et al. 2012, lemma 4.

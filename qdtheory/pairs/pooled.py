@@ -85,12 +85,6 @@ class PooledPair:
     def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
         r"""Return the score of each text, the mean of $f(P_g)$ over what it holds.
 
-        Args:
-            p: the real distribution over texts, shape (N,).
-
-        Returns:
-            Scores, shape (N,); `text_quality(p) @ q` is the quality.
-
         Raises:
             ValueError: the texts hold different numbers of n-grams, so that quality is
                 a ratio of two linear functions of q and texts have no scores.
@@ -106,32 +100,11 @@ class PooledPair:
     def quality(
         self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
     ) -> Float[Array, ""]:
-        """Quality of what `q` holds given what `p` holds.
-
-        Args:
-            q: the model, distribution over texts, shape (N,).
-            p: the real distribution, shape (N,).
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: `q` or `p` is not a distribution over these texts.
-        """
+        """Quality of what `q` holds given what `p` holds."""
         return self.pair.quality(self._distribution(q, "q"), self._distribution(p, "p"))
 
     def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
-        """Diversity of what `q` holds.
-
-        Args:
-            q: the model, distribution over texts, shape (N,).
-
-        Returns:
-            A scalar.
-
-        Raises:
-            ValueError: `q` is not a distribution over these texts.
-        """
+        """Diversity of what `q` holds."""
         return self.pair.diversity(self._distribution(q, "q"))
 
     def _distribution(self, q: ArrayLike, name: str) -> Array:
@@ -146,12 +119,6 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
         space: the texts.
         n: order, 1 .. max_length.
         pair: applied to `space.ngram_distribution(q, n)` and that of p.
-
-    Returns:
-        The pair.
-
-    Raises:
-        ValueError: `n` is out of range.
 
     References:
         Li et al. 2020, section 5.2.

@@ -347,16 +347,9 @@ def penalty_curve(
 ) -> Float[Array, "rates steps"]:
     """Gain in quality along the iterates of the paper's method.
 
-    Args:
-        pair: any differentiable pair.
-        p: the real distribution, shape (N,).
-
     Returns:
         For each of the learning rates 0.1, 1 and 10 and each of 5,000 steps
         U(Q) - U(P), or NaN where Q does not beat P in both quality and diversity.
-
-    Raises:
-        ValueError: `p` is not a distribution.
 
     References:
         Li et al. 2020, appendix G.1, figure 5.

@@ -63,15 +63,11 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     $(x - z)'K(x - z) \le 0$ with apex z.
 
     Args:
-        kernel: K, symmetric up to rounding, float64, shape (N, N).
+        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
 
     Returns:
         The verdict with its evidence. Magnitudes below 64 N roundings of the greatest
         entry count as 0.
-
-    Raises:
-        TypeError: `kernel` is not a NumPy or JAX array of float64.
-        ValueError: `kernel` is not a square matrix, finite and symmetric.
 
     Claims: N16.14, N16.16, N16.17, N16.18, N16.19.
 
@@ -181,17 +177,12 @@ def dominating_model(
     always exists if K has two negative eigenvalues on zero-sum vectors.
 
     Args:
-        kernel: K, symmetric up to rounding, float64, shape (N, N).
+        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
         p: the real distribution, positive, shape (N,).
 
     Returns:
         The model with its gains, both above rounding; None if there is no such d,
         which does not exclude a model far from P, or if Kp is constant.
-
-    Raises:
-        TypeError: `kernel` is not a NumPy or JAX array of float64.
-        ValueError: `kernel` is not a square matrix, finite and symmetric, or `p` is
-            not a distribution or has zeros.
 
     Example:
         >>> p = np.array([0.5, 0.3, 0.2])

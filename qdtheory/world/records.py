@@ -49,15 +49,7 @@ class Record:
         return _same(self, other) if type(other) is type(self) else NotImplemented
 
     def to_json(self, indent: int | None = None) -> str:
-        """Write the record as JSON.
-
-        Args:
-            indent: number of spaces by which each level is indented; None: one line.
-
-        Returns:
-            An object with an entry for each attribute. A pair is given by its name,
-            and what JSON lacks, infinity and NaN, by null.
-        """
+        """Write as JSON, indented or on one line: pairs by name, infinity and NaN as null."""
         return json.dumps(plain(self), indent=indent, allow_nan=False)
 
     def _plain(self) -> dict[str, Any]:

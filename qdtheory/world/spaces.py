@@ -68,12 +68,7 @@ class TextSpace:
         self.refuse_beyond_memory(8 * self.num_texts * self.max_length, "n-gram table")
 
     def refuse_beyond_memory(self, num_bytes: int, what: str) -> None:
-        """Raise a ValueError if a table over this space would not fit into memory.
-
-        Args:
-            num_bytes: the table's size.
-            what: the table's name in the error message.
-        """
+        """Raise a ValueError if a table, named by `what`, would not fit into memory."""
         if num_bytes > MAX_GIB * 2**30:
             raise ValueError(
                 f"a space of {_magnitude(self.num_texts)} texts is too large to "
@@ -88,9 +83,6 @@ class TextSpace:
         Args:
             what: what needs texts of one length, in the error message.
             instead: what to take for texts of several, such as "take a LogitTable".
-
-        Returns:
-            The length.
 
         Example:
             >>> TextSpace(vocab_size=2, lengths=3).only_length("an autoencoder")
@@ -181,9 +173,6 @@ class TextSpace:
         Returns:
             Shape (num_texts, max_length - n + 1), entries -1 or 0 .. |V|^n - 1.
 
-        Raises:
-            ValueError: `n` is below 1 or above the greatest length.
-
         Example:
             >>> TextSpace(vocab_size=2, lengths=2).ngrams(2).ravel().tolist()
             [0, 1, 2, 3]
@@ -208,10 +197,6 @@ class TextSpace:
 
         Returns:
             Expected counts, shape (vocab_size**n,).
-
-        Raises:
-            ValueError: `q` is not a distribution over this space, or `n` is out of
-                range.
 
         Example:
             >>> space = TextSpace(vocab_size=2, lengths=2)
