@@ -18,5 +18,5 @@ from .conditional import (
     transport_bound as transport_bound,
 )
 from .cubic import CubicCertificate as CubicCertificate
-from .separable import dual_bound as dual_bound
+from .duality import dual_bound as dual_bound
 from .solve import Discrepancy as Discrepancy

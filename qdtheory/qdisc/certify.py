@@ -28,17 +28,11 @@ from qdtheory.pairs.forms import (
     quadratic_form,
 )
 from qdtheory.pairs.kernel import KernelPair
+from qdtheory.qdisc import cubic, quadratic, separable, tails
 from qdtheory.qdisc.bounds import Bounds
-from qdtheory.qdisc.cubic import METHOD as CUBIC
-from qdtheory.qdisc.cubic import CubicCertificate, certificate_bound, cubic_bounds
-from qdtheory.qdisc.quadratic import METHOD as RELAXATION
-from qdtheory.qdisc.quadratic import relaxed_bounds
+from qdtheory.qdisc.cubic import CubicCertificate
 from qdtheory.qdisc.seal import seal
-from qdtheory.qdisc.separable import METHOD as ENVELOPE
-from qdtheory.qdisc.separable import envelope_bounds
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
-from qdtheory.qdisc.tails import METHOD as TAILS
-from qdtheory.qdisc.tails import tail_bounds
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import MARGIN
@@ -175,13 +169,13 @@ def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
             solve = lambda posed, _: solve_or_search(posed)  # noqa: E731
             return solve, "a convex problem, if V is concave as the pair states"
         case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
-            return _tails, TAILS
+            return _tails, tails.METHOD
         case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
-            return _relaxed, RELAXATION
+            return _relaxed, quadratic.METHOD
         case Separable():
-            return envelope_bounds, ENVELOPE
+            return separable.envelope_bounds, separable.METHOD
         case Bleu(pair=BleuPair(num_self_references=2)):
-            return _cubic, CUBIC
+            return _cubic, cubic.METHOD
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
@@ -193,15 +187,15 @@ def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
 def _tails(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
     pair = posed.form.pair
     references = float(pair.num_references), float(pair.num_self_references)
-    return tail_bounds(posed, pair.space, references, start, *limits)
+    return tails.tail_bounds(posed, pair.space, references, start, *limits)
 
 
 def _relaxed(posed: Posed, start: np.ndarray) -> Bounds:
-    return relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
+    return quadratic.relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
 
 
 def _cubic(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
-    return cubic_bounds(posed, posed.form.pair.table, start, *limits)
+    return cubic.cubic_bounds(posed, posed.form.pair.table, start, *limits)
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
@@ -321,7 +315,7 @@ def separable_interval(
             f"sums g(Q_i), a SeparablePair or LinearPair; got {name_of(pair)}"
         )
     posed, start = _posed(form, p, start, tolerance)
-    return envelope_bounds(posed, start, tolerance, max_steps)
+    return separable.envelope_bounds(posed, start, tolerance, max_steps)
 
 
 def quadratic_interval(
@@ -435,7 +429,7 @@ def cubic_bound(
         0.12
     """
     posed, _ = _posed(_cubic_form(pair), p, None)
-    return certificate_bound(posed, pair.table, certificate)
+    return cubic.certificate_bound(posed, pair.table, certificate)
 
 
 def _cubic_form(pair: BleuPair) -> Bleu:

@@ -104,11 +104,15 @@ def models_of_diversity(
 
     Located by interpolation in a table of g', then refined by Newton's method.
     """
-    curve = _curve(g, inflection, scores, diversity)
-    finite, others = np.isfinite(scores), curve.others.size
+    finite = np.isfinite(scores)
+    first = int(np.where(finite, scores, -np.inf).argmax())
+    rest = np.flatnonzero(finite & (np.arange(scores.size) != first))
+    gaps, table = scores[first] - scores[rest], slope_table(g, inflection)
+    curve = _Curve(first, rest, gaps, *table, inflection, scores.size, diversity)
+    others = rest.size
     # The curve runs from w = 0, with all others equal, to w = -infinity, with mass only
     # on texts tied with the best.
-    equals = int((curve.gaps == 0).sum())
+    equals = int((gaps == 0).sum())
     starts, ends = (_balanced(g, inflection, n) for n in (others, equals))
     breaks = [inflection, *starts, *ends, 1.0]
     if (uniform := 1 / finite.sum()) < inflection:
@@ -116,7 +120,7 @@ def models_of_diversity(
         breaks += [uniform, min(1 / (equals + 1), inflection)]
     for top in starts:
         q = np.where(finite, (1 - top) / others, 0.0)
-        q[curve.first] = top
+        q[first] = top
         yield q, NEAREST_WEIGHT
         near = _nearby(g, scores, q, diversity)
         if near is not None:
@@ -185,17 +189,6 @@ class _Curve:
         q = np.zeros(self.num_texts)
         q[self.first], q[self.others] = top, self.rest(tops, alphas)[0]
         return q, -float(alphas[0] / (1 - alphas[0])) / self.gaps.max()
-
-
-def _curve(
-    g: ScalarFunction, inflection: float, scores: np.ndarray, diversity: float
-) -> _Curve:
-    finite = np.isfinite(scores)
-    first = int(np.where(finite, scores, -np.inf).argmax())
-    others = np.flatnonzero(finite & (np.arange(scores.size) != first))
-    table = slope_table(g, inflection)
-    gaps = scores[first] - scores[others]
-    return _Curve(first, others, gaps, *table, inflection, scores.size, diversity)
 
 
 def _nearby(

@@ -262,18 +262,26 @@ def _iterates(
     semidefinite slices, another with a semidefinite sum of slices, and multipliers,
     which are minus the negative parts removed by the projections.
     """
-    scaled, n = _scaled(problem, q, floor), q.size
-    direction, across = scaled.direction, scaled.direction[:, None, None]
-    slices = np.einsum("i,j,k->ijk", *[scaled.units * q] * 3)
+    n, units = q.size, ((q.max() + SMALL) / (q + SMALL)) ** 0.5
+    scale = max(float(np.ptp(problem.gains)), EPS)
+    # Coefficients of the entries: in their sum, in the budget and in the objective.
+    ones = 1 / units[problem.index].prod(axis=0)
+    rows = np.stack([ones, problem.entries(problem.tensor) * ones])
+    gains = problem.gains[problem.index].mean(axis=0) / scale * ones
+    direction = (problem.gains - floor) / units
+    length = max(float(np.linalg.norm(direction)), EPS)
+    direction = direction / length
+    area, across = units[:, None] * units, direction[:, None, None]
+    slices = np.einsum("i,j,k->ijk", *[units * q] * 3)
     summed, rho = slices, RHO
     grams, gram = np.zeros_like(slices), np.zeros((n, n))
-    start = problem.entries(slices) + scaled.gains / (2 * rho)
-    prices = np.array([(start / scaled.ones).min(), 0.0])
+    start = problem.entries(slices) + gains / (2 * rho)
+    prices = np.array([(start / ones).min(), 0.0])
     for step in count(1):
         before = slices, summed
         target = problem.entries(slices + grams + summed + across * gram) / 2
-        target += scaled.gains / (2 * rho)
-        entries, prices = _projected(target, scaled.ones, scaled.costs, problem, prices)
+        target += gains / (2 * rho)
+        entries, prices = _projected(target, rows, problem, prices)
         tensor = problem.full(entries)
         # Each copy moves to W = P - M; it keeps P, and M is the new multiplier.
         first = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams
@@ -284,8 +292,14 @@ def _iterates(
         grams, gram = parts[:n], parts[n]
         if step % STEPS_BETWEEN_CHECKS:
             continue
-        mixture = problem.full(entries * scaled.ones).sum(axis=0)
-        yield mixture, scaled.certificate(2 * prices[1], grams, gram, rho, floor)
+        unit = rho * scale
+        certificate = CubicCertificate(
+            price=unit * float(2 * prices[1]),
+            grams=unit * units[:, None, None] * area * grams,
+            gram=unit / length * area * gram,
+            floor=floor,
+        )
+        yield problem.full(entries * ones).sum(axis=0), certificate
         apart = np.hypot(*(np.linalg.norm(tensor - x) for x in (slices, summed)))
         moved = np.hypot(*map(np.linalg.norm, (slices - before[0], summed - before[1])))
         # Such that both vanish alike.
@@ -293,53 +307,6 @@ def _iterates(
         factor = float(np.clip(ratio, 1 / MAX_FACTOR, MAX_FACTOR))
         rho *= factor
         grams, gram, prices = grams / factor, gram / factor, prices / factor
-
-
-@dataclass(frozen=True)
-class _Scaled:
-    """The dual problem in units in which the solver converges."""
-
-    units: np.ndarray  # of each axis
-    scale: float  # of the gains
-    length: float  # of the direction
-    ones: np.ndarray  # coefficients of the entries in their sum
-    gains: np.ndarray  # in the objective
-    costs: np.ndarray  # in the budget constraint
-    direction: np.ndarray  # of the sum of slices that is semidefinite
-
-    def certificate(
-        self,
-        price: float,
-        grams: np.ndarray,
-        gram: np.ndarray,
-        rho: float,
-        floor: float,
-    ) -> CubicCertificate:
-        """Return multipliers in the units of the problem."""
-        area, scale = self.units[:, None] * self.units, rho * self.scale
-        return CubicCertificate(
-            price=scale * float(price),
-            grams=scale * self.units[:, None, None] * area * grams,
-            gram=scale / self.length * area * gram,
-            floor=floor,
-        )
-
-
-def _scaled(problem: _Problem, q: np.ndarray, floor: float) -> _Scaled:
-    units = ((q.max() + SMALL) / (q + SMALL)) ** 0.5
-    scale = max(float(np.ptp(problem.gains)), EPS)
-    ones = 1 / units[problem.index].prod(axis=0)
-    direction = (problem.gains - floor) / units
-    length = max(float(np.linalg.norm(direction)), EPS)
-    return _Scaled(
-        units,
-        scale,
-        length,
-        ones,
-        gains=problem.gains[problem.index].mean(axis=0) / scale * ones,
-        costs=problem.entries(problem.tensor) * ones,
-        direction=direction / length,
-    )
 
 
 def _negative_parts(matrices: np.ndarray) -> np.ndarray:
@@ -350,17 +317,12 @@ def _negative_parts(matrices: np.ndarray) -> np.ndarray:
 
 
 def _projected(
-    target: np.ndarray,
-    ones: np.ndarray,
-    costs: np.ndarray,
-    problem: _Problem,
-    prices: np.ndarray,
+    target: np.ndarray, rows: np.ndarray, problem: _Problem, prices: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Project onto the entries of sum 1 within the budget; return them and the prices.
 
     Newton's method on the two prices: entries are max(0, target - prices . rows).
     """
-    rows = np.stack([ones, costs])
     goal = np.array([1.0, problem.budget])
     for _ in range(MAX_NEWTON):
         entries = np.maximum(target - prices @ rows, 0)
@@ -372,7 +334,7 @@ def _projected(
         slopes = (rows[:, on] * problem.count[on]) @ rows[:, on].T
         if not on.any():
             # Just below the least price that leaves nothing.
-            least = ((target - prices[1] * costs) / ones).max()
+            least = ((target - prices[1] * rows[1]) / rows[0]).max()
             prices = np.array([least - 1e-3 * abs(least) - 1e-9, prices[1]])
             continue
         alone = excess / np.maximum(np.diag(slopes), EPS)

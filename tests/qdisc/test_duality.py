@@ -105,23 +105,6 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     assert wrong.qdisc < right.qdisc <= wrong.upper_bound
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["-x**2", "-x*(1 - (1 - x)**20)"])
-def test_a_wrong_price_only_loosens_the_bound(text):
-    g, p = Expression(text), np.array([0.5, 0.3, 0.2])
-    scores, least = np.log(p), float(g.value(p).sum())
-    found = qd.quality_discrepancy(qd.SeparablePair(qd.formulas.LL, g), p)
-    truth = float(p @ scores) + found.qdisc
-    for price in (1e-6, 1e-2, 1e3):
-        if text == "-x**2":
-            bound = tangent_bound(g, scores, price, p) - price * least
-        else:
-            bound = concave_convex_bound(
-                g, inflection_point(g), scores, least, truth + 1e-9, (price, -price)
-            )
-        assert bound >= truth - 1e-15
-
-
 @pytest.mark.parametrize("num_references", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_boxes_far_from_the_usual_price_are_settled(num_references):
     # The prices of these boxes lie between 1 and 1 / 50 of the one to expect.
