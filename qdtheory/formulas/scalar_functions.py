@@ -169,7 +169,10 @@ class Tsallis:
     the Shannon entropy SE.
 
     Args:
-        order: a, positive and finite, not 1 (for which there is `SE`).
+        order: a, positive and finite, not 1.
+
+    Raises:
+        ValueError: the order is not positive and finite, or is 1 (use `SE`).
 
     Claims: N2.4, N2.5, N9.2.
 

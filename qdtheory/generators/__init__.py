@@ -1,8 +1,7 @@
 """Training text generators, exactly: what a reward makes of a model.
 
 A model is any pytree with `probabilities(space)`, such as `LSTMLanguageModel` or the
-tables of this room. An argument outside of the domain that is documented for it raises
-a ValueError. The public names and their modules stand in `__init__.pyi`.
+tables of this room. The public names and their modules stand in `__init__.pyi`.
 """
 
 import lazy_loader

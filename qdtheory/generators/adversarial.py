@@ -104,6 +104,9 @@ class SeqGAN(Adversarial):
             $\theta' \leftarrow \lambda \theta' + (1 - \lambda)\,\theta$, in [0, 1);
             .8 in SeqGAN. None for completions by the model itself.
 
+    Raises:
+        ValueError: `lag` is out of range.
+
     References:
         Yu et al. 2017; Semeniuta et al. 2018, section 3.2.
 
@@ -147,6 +150,9 @@ class SeqGANStep(Adversarial):
         gamma: the discount, in [0, 1].
         discriminator: of prefixes.
 
+    Raises:
+        ValueError: `gamma` is out of range.
+
     References:
         Semeniuta et al. 2018, section 3.2.
 
@@ -180,9 +186,12 @@ class MaliGAN(Adversarial):
     In the population, with the optimal discriminator, this is maximum likelihood.
 
     Args:
-        batch_size: m, for the mean over all batches of m >= 1 texts; None for the
+        batch_size: m, for the mean over all batches of m texts; None for the
             population. A `Sampled` MaliGAN takes its own batches.
         discriminator: of texts.
+
+    Raises:
+        ValueError: `batch_size` is below 1.
 
     References:
         Che et al. 2017.
@@ -225,7 +234,10 @@ class RankGAN(Adversarial):
     Args:
         bound: $\gamma$, positive; None for scores without a bound.
         num_rivals: texts by the model that each one is compared with, at least 1.
-        num_steps: of the iteration, from the last weights on, at least 1.
+        num_steps: of the iteration, from the last weights on.
+
+    Raises:
+        ValueError: a number is out of range.
 
     References:
         Lin et al. 2017; Hunter 2004, *MM algorithms for generalized Bradley-Terry
@@ -304,6 +316,9 @@ class LeakyLSTM(Record):
         variant: "leak", the discriminator's state alone; "noleak", the generator's
             alone; "mixed", both.
 
+    Raises:
+        ValueError: the variant is another one.
+
     References:
         Semeniuta et al. 2018, section 3.2; Guo et al. 2018.
 
@@ -338,10 +353,16 @@ class LeakyLSTM(Record):
 
         Args:
             key: a JAX random key, used once.
-            vocab_size: number of words, at least 1.
-            variant: as of the class.
-            size: width of embeddings and hidden states, of both networks, at least 1.
+            vocab_size: number of words.
+            variant: see above.
+            size: width of embeddings and hidden states, of both networks.
             sigma: standard deviation, positive.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: a number is out of range, or the variant is another one.
         """
         _check_variant(variant)
         keys = jax.random.split(key, 4)
@@ -381,6 +402,9 @@ class LeakGAN(Adversarial):
 
     Args:
         gamma: the discount, in [0, 1].
+
+    Raises:
+        ValueError: `gamma` is out of range.
 
     References:
         Semeniuta et al. 2018, section 3.2, for these simpler variants of LeakGAN.
@@ -442,6 +466,10 @@ class Sampled:
         objective: one of this module or of autoencoders, `WGAN` or `ContinuousWGAN`.
         batch_size: texts in a batch, at least 1.
         seed: of the batches. Models mapped by `jax.vmap` draw different ones.
+
+    Raises:
+        TypeError: the objective is none.
+        ValueError: `batch_size` is below 1.
 
     Claims: N22.7, N22.19, N22.20.
 
@@ -508,6 +536,9 @@ def expected_share(
         Means, shape (N,), to about 1e-12 if positive weights differ by factors of at
         most $10^{20}$. Of weight 0 the mean is 0.
 
+    Raises:
+        ValueError: `q` is not a distribution, or a weight or the number is negative.
+
     Claims: N22.4.
 
     Example:
@@ -537,6 +568,12 @@ def discounted_returns(
     Args:
         rewards: r of each text and position.
         gamma: the discount, in [0, 1].
+
+    Returns:
+        R of each text and position.
+
+    Raises:
+        ValueError: `gamma` is out of range.
 
     Example:
         >>> discounted_returns(jnp.array([[1.0, 2.0, 4.0]]), 0.5).tolist()

@@ -40,6 +40,10 @@ def kl_optimum(
     Returns:
         The optimum, shape (N,).
 
+    Raises:
+        ValueError: `q0` is not a distribution, the rewards are not one finite number a
+            text, or beta is not positive.
+
     References:
         Ziegler et al. 2019; Zhang et al. 2025 for the typicality bias.
 
@@ -70,6 +74,9 @@ def diversity_price(
     Returns:
         Nats per unit of reward; NaN if all texts have one reward.
 
+    Raises:
+        ValueError: as for `kl_optimum`.
+
     Claims: N24.12.
 
     Example:
@@ -99,6 +106,9 @@ def forward_kl_optimum(
 
     Returns:
         The optimum, shape (N,).
+
+    Raises:
+        ValueError: as for `kl_optimum`.
 
     References:
         Ouyang et al. 2022, whose pretraining mix is such a penalty.
@@ -136,11 +146,14 @@ def best_of_n(
 
     Args:
         q0: the model that writes the n texts, shape (N,).
-        scores: of each text, not NaN; only their order counts, shape (N,).
+        scores: of each text; only their order counts, shape (N,).
         n: number of texts, at least 1.
 
     Returns:
         The distribution, shape (N,). $KL(Q \Vert Q_0) \le \log n - (n - 1)/n$.
+
+    Raises:
+        ValueError: `q0` is not a distribution, a score is NaN, or n is below 1.
 
     References:
         Beirami et al. 2024, who prove the bound.
@@ -206,6 +219,10 @@ def dpo_loss(
 
     Returns:
         Nats per pair.
+
+    Raises:
+        ValueError: two distributions of different size, or preferences of another
+            shape.
 
     References:
         Rafailov et al. 2023, equation 7.
@@ -342,9 +359,16 @@ def self_training(
     Args:
         q: the model of generation 0, shape (N,).
         p: the real distribution, shape (N,).
-        num_texts: S, the size of each training set, at least 1.
+        num_texts: S, the size of each training set.
         num_generations: number of generations, at least 1.
         real_share: $\rho$, in [0, 1].
+
+    Returns:
+        Expected metrics, exactly.
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or a number is out
+            of range.
 
     References:
         Wright 1931; Shumailov et al. 2024 (model collapse).

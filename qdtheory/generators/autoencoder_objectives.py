@@ -35,7 +35,10 @@ class Elbo(Objective):
         kl_weight: β, at least 0; 1 is the bound on the log-likelihood.
         keep: probability that the decoder sees a token, in (0, 1]: word dropout.
         bag_weight: weight of the bag of words, at least 0; 1 in VAE-bow.
-        annealing: number of steps, at least 0, over which β rises from 0 to its value.
+        annealing: number of steps over which β rises from 0 to its value.
+
+    Raises:
+        ValueError: a number is out of range.
 
     References:
         Kingma and Welling 2014; Bowman et al. 2016, for annealing and word dropout;
@@ -115,6 +118,9 @@ class MatchedCodes(Objective):
     Args:
         weight: λ, at least 0; 20 in the paper.
 
+    Raises:
+        ValueError: the weight is out of range.
+
     References:
         Makhzani et al. 2015; Cífka et al. 2018, sections 3.2 and 4.
 
@@ -169,6 +175,9 @@ class TransportedCodes(Objective):
 
     Args:
         weight: λ, at least 0.
+
+    Raises:
+        ValueError: the weight is out of range.
 
     References:
         Zhao et al. 2018 (ARAE); Cífka et al. 2018, section 4.
@@ -238,6 +247,12 @@ class AutoencoderSetup:
         Args:
             key: a JAX random key, used once.
             space: texts of one length.
+
+        Returns:
+            The model, untrained.
+
+        Raises:
+            ValueError: the texts have several lengths.
         """
         return Autoencoder.random(
             key, space, self.grid, self.sigma, learned_prior=self.learned_prior

@@ -88,6 +88,12 @@ def normal_grid(size: int) -> LatentGrid:
     Args:
         size: number of nodes, at least 2.
 
+    Returns:
+        The grid.
+
+    Raises:
+        ValueError: the size is out of range.
+
     References:
         Trefethen and Weideman 2014, for the error of the trapezoidal rule.
 
@@ -109,6 +115,12 @@ def gauss_hermite_grid(size: int) -> LatentGrid:
 
     Args:
         size: number of nodes, 2 to 350.
+
+    Returns:
+        The grid.
+
+    Raises:
+        ValueError: the size is out of range.
 
     Claims: N23.2.
 
@@ -133,6 +145,12 @@ def circle_grid(size: int) -> LatentGrid:
 
     Args:
         size: number of nodes, at least 2.
+
+    Returns:
+        The grid.
+
+    Raises:
+        ValueError: the size is below 2.
 
     Claims: N23.2.
 
@@ -255,9 +273,15 @@ class Autoencoder(Record):
             key: a JAX random key, used once.
             space: texts of one length.
             grid: the latent space with its prior.
-            sigma: the positive noise to start with, which training keeps on the circle
-                and learns elsewhere; None: codes without noise.
+            sigma: the noise to start with, which training keeps on the circle and
+                learns elsewhere; None: codes without noise.
             learned_prior: whether a network moves the nodes of the grid.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: the texts have several lengths, or a number is out of range.
 
         Example:
             >>> from qdtheory.generators import circle_grid
@@ -368,9 +392,15 @@ class Autoencoder(Record):
         """Logits of the next token after each prefix, in the order of `PrefixTable`.
 
         Args:
-            space: texts of one length, those of the model's own codes.
-            codes: codes to decode; each has a row for each prefix.
+            space: the texts.
+            codes: codes to decode.
             masked: whether prefixes with masked tokens follow, see `masked_prefixes`.
+
+        Returns:
+            For each code a row for each prefix.
+
+        Raises:
+            ValueError: the texts have several lengths, or are not those of the codes.
         """
         num_rows, size = len(masked_prefixes(space)), space.vocab_size
         shapes = jnp.shape(self.codes)[0], jnp.shape(self.decoder.outer)[1]

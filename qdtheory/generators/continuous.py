@@ -46,7 +46,17 @@ class ContinuousGenerator:
         return jnp.zeros(space.num_texts).at[texts].add(1 / len(atoms))
 
     def soft_probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
-        """Probability of every text if each token is drawn from its row instead."""
+        """Probability of every text if each token is drawn from its row instead.
+
+        Args:
+            space: texts of one length, over the model's tokens.
+
+        Returns:
+            Distribution over the texts, shape (num_texts,).
+
+        Raises:
+            ValueError: the space has other tokens or another length.
+        """
         atoms = self.atoms(space)
         positions = jnp.arange(space.max_length)
         return atoms[:, positions, space.tokens].prod(axis=-1).mean(axis=0)
@@ -110,6 +120,12 @@ class ConvDeconv(ContinuousGenerator, Record):
             space: texts of one length.
             num_atoms: K, at least 1.
             units: at each position, at least 1.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: a number is below 1, or texts differ in length.
         """
         check_positive(num_atoms=num_atoms, units=units)
         length = space.only_length("a continuous generator")
@@ -167,6 +183,12 @@ class ConvLSTM(ContinuousGenerator, Record):
             space: texts of one length.
             num_atoms: K, at least 1.
             size: width of the embeddings and of the hidden state, at least 1.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: a number is below 1, or texts differ in length.
         """
         check_positive(num_atoms=num_atoms, size=size)
         space.only_length("a continuous generator")

@@ -393,6 +393,9 @@ def next_token_distributions(
         tokens, shape (..., |V|^t, |V|), in lexicographic order; with several lengths,
         one more column for the end. After a prefix of probability 0 it is uniform.
 
+    Raises:
+        ValueError: `q` does not hold distributions over the space.
+
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> p = np.array([0.4, 0.2, 0.1, 0.3])

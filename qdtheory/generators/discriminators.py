@@ -82,10 +82,13 @@ class LogisticDiscriminator:
     r"""Logistic regression on the n-grams that occur, by a few exact steps of ascent.
 
     Args:
-        order: n-grams of 1 to so many tokens; None for a weight of each prefix, with
+        order: n-grams of up to so many tokens; None for a weight of each prefix, with
             which the optimum is the optimal discriminator.
         num_steps: steps for each one of the generator, at least 1; each maximises a
             lower bound.
+
+    Raises:
+        ValueError: a number is out of range.
 
     References:
         Böhning and Lindsay 1988, for the bound.

@@ -114,6 +114,13 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
         p: the real distribution, over the same tokens.
         length: L, the number of tokens of each text, at least 1.
 
+    Returns:
+        The metrics over all $|V|^L$ texts.
+
+    Raises:
+        ValueError: a model does not hold distributions, the vocabularies differ, or
+            the length is below 1.
+
     Claims: N24.11.
 
     Example:
@@ -146,6 +153,9 @@ def tempered_markov_metrics(
 
     Returns:
         LL and SE, in nats per text.
+
+    Raises:
+        ValueError: the model does not hold distributions, or a number is out of range.
 
     References:
         Li et al. 2020, Theorem 2.

@@ -52,6 +52,12 @@ class LogitTable(Record):
 
         Args:
             q: distribution, shape (N,), without zeros.
+
+        Returns:
+            The table of log-probabilities.
+
+        Raises:
+            ValueError: `q` is not a distribution or has zeros.
         """
         return cls(_logarithm(check_distribution(q, "q")))
 
@@ -92,6 +98,13 @@ class PrefixTable(Record):
         Args:
             q: distribution over the texts, shape (num_texts,), without zeros.
             space: texts of one length.
+
+        Returns:
+            The table of logarithms of its conditional probabilities.
+
+        Raises:
+            ValueError: `q` is not a distribution over the space or has zeros, or the
+                texts differ in length.
         """
         q = check_distribution(q, "q", space.num_texts)
         # A row's probabilities are those of its prefix's extensions, up to a factor.
@@ -276,6 +289,9 @@ def completion_values(
     Returns:
         Means, shape (num_texts, max_length), equal where texts share a prefix.
 
+    Raises:
+        ValueError: `roll_out` is not a positive distribution over the space.
+
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)
         >>> rewards, q = np.array([1.0, 0, 0, 0]), np.full(4, 0.25)
@@ -301,6 +317,9 @@ def prefix_distribution(
     Returns:
         Probabilities of prefixes, shape (num_texts, max_length); the last column is
         `q`.
+
+    Raises:
+        ValueError: `q` is not a distribution over the space.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)

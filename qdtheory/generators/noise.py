@@ -68,10 +68,13 @@ def constant_reward_drift(
         variance: their variance, nonnegative. With the batch's mean reward as baseline,
             put 0 for the mean and (1 - 1/B) times the variance, with the mean of the
             other rewards B / (B - 1) times.
-        num_steps: K, gradient steps on each batch, at least 1.
+        num_steps: K, gradient steps on each batch.
 
     Returns:
         Expected change of each probability, shape (N,); the sum is 0.
+
+    Raises:
+        ValueError: `q` is not a distribution, or a number is out of range.
 
     References:
         Williams 1992 for the step; Choshen et al. 2020 saw rewards that carry no
@@ -113,11 +116,14 @@ def fisher_drift(
         learning_rate: $\eta$, positive.
         batch_size: B, at least 1.
         mean: mean of the rewards.
-        variance: their variance, nonnegative.
+        variance: their variance.
         of: F, from the distribution, shape (N,), to an array; by default Q itself.
 
     Returns:
         Expected change of F, in its shape.
+
+    Raises:
+        ValueError: a number is out of range, or a text has probability 0.
 
     Claims: N21.4, N21.5, N21.7.
 
@@ -180,6 +186,9 @@ def adam_drift(
     Returns:
         Expected change of each logit, shape (N,), up to Adam's epsilon.
 
+    Raises:
+        ValueError: `q` is not a distribution, or a number is out of range.
+
     References:
         Kingma and Ba 2015 for Adam; the drift is derived here.
 
@@ -225,6 +234,12 @@ def policy_update(
         optimizer: from Optax, such as `optax.sgd(0.1)`.
         clip: $\epsilon$, positive; infinite by default.
         num_steps: number of steps on this batch, at least 1.
+
+    Returns:
+        The new state.
+
+    Raises:
+        ValueError: `clip` is not positive, or a shape or `num_steps` is wrong.
 
     References:
         Williams 1992; Schulman et al. 2017, equation 7.
@@ -326,6 +341,9 @@ def train_on_rewards(
 
     Returns:
         The distribution at the start and after each batch, shape (num_steps + 1, N).
+
+    Raises:
+        ValueError: a number is out of range.
 
     Claims: N21.10.
     """

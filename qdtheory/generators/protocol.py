@@ -27,9 +27,12 @@ class Range(Record):
     """An interval to draw a number from.
 
     Attributes:
-        low: its lower end, finite.
-        high: its upper end, finite and above the lower one.
+        low: its lower end.
+        high: its upper end, above the lower one.
         log: whether the logarithm is uniform instead of the number; for positive ends.
+
+    Raises:
+        ValueError: the ends are not finite, not in order, or not positive for `log`.
     """
 
     low: int | float
@@ -176,11 +179,15 @@ def of_samples(
         metrics: metrics(q, p) gives numbers by their names.
         q: the model, shape (N,).
         p: the real distribution, shape (N,).
-        num_samples: number of texts drawn from each of the two, at least 1.
+        num_samples: number of texts drawn from each of the two.
         seed: of the draws.
 
     Returns:
         The metrics of the two empirical distributions.
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `num_samples` is
+            below 1.
 
     Example:
         >>> q = np.array([0.5, 0.5])

@@ -114,6 +114,9 @@ def optimal_discriminator(
     Returns:
         Probabilities, shape (N,).
 
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `p` has zeros.
+
     References:
         Goodfellow et al. 2014, Proposition 1.
 
@@ -139,6 +142,9 @@ def reward_objective(
 
     Returns:
         A scalar, 0 at Q = P and otherwise negative if the reward rises.
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `p` has zeros.
 
     References:
         Nowozin et al. 2016 (f-GAN), for the divergence of each reward.

@@ -1,8 +1,4 @@
-"""Functions of distributions: divergences, n-gram metrics, expected BLEU.
-
-What is no distribution of the shape that is documented for it, or is a number out of
-its range, raises a ValueError.
-"""
+"""Functions of distributions: divergences, n-gram metrics, expected BLEU."""
 
 import lazy_loader
 

@@ -37,6 +37,10 @@ def divergence_frontier(
     Returns:
         Nats, shape (points, 2); infinite only at the ends 0 and 1.
 
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size, or a share is
+            outside [0, 1].
+
     References:
         Djolonga et al. 2020; Pillutla et al. 2021.
 
@@ -76,6 +80,9 @@ def frontier_integral(
 
     Returns:
         A scalar in [0, 1]; 0 iff q = p, 1 on disjoint supports.
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Liu et al. 2021.
@@ -124,6 +131,10 @@ def mauve(
     Returns:
         A scalar in [0, 1]; 1 iff q = p.
 
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size, the scaling is
+            not positive, or fewer than 2 points.
+
     References:
         Pillutla et al. 2021.
 
@@ -158,6 +169,10 @@ def precision_recall_distributions(
 
     Returns:
         Columns precision and recall, each in [0, 1], shape (num_angles, 2).
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size, or fewer than 2
+            angles.
 
     References:
         Sajjadi et al. 2018.
@@ -200,6 +215,9 @@ def prd_f_scores(
 
     Returns:
         The two scores, each in [0, 1].
+
+    Raises:
+        ValueError: `beta` is not above 1.
 
     References:
         Sajjadi et al. 2018.

@@ -38,6 +38,9 @@ def coverage_rate(
     Returns:
         A scalar in [0, 1].
 
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
+
     References:
         Li et al. 2020, section 5.2.
 
@@ -62,6 +65,9 @@ def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
 
     Returns:
         A scalar in [-1, -1/N].
+
+    Raises:
+        ValueError: `q` is not a distribution.
 
     References:
         Li et al. 2020, section 5.2.
@@ -93,6 +99,9 @@ def cnd(
 
     Returns:
         A scalar in [0, 2].
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
 
     References:
         Li et al. 2020, section 5.2.
@@ -244,6 +253,10 @@ def expected_self_repetition(
 
     Returns:
         A number, at least 0.
+
+    Raises:
+        ValueError: `q` is not a distribution over the space, or `n` or `num_texts` is
+            out of range.
 
     References:
         Salkar et al. 2022; Shaib et al. 2024.

@@ -52,6 +52,9 @@ def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Float[Array, ""]:
     Returns:
         A number in [1, k].
 
+    Raises:
+        ValueError: `q` is not a distribution, or k is below 1.
+
     References:
         Zhang et al. 2025 (NoveltyBench); Hurlbert 1971 (rarefaction).
 
@@ -88,6 +91,10 @@ def utility_k(
 
     Returns:
         A number between 0 and the greatest utility if none is negative.
+
+    Raises:
+        ValueError: `q` is not a distribution, the utilities are not one a class, k is
+            below 1, or the patience is not in [0, 1].
 
     References:
         Zhang et al. 2025 (NoveltyBench), where p = 0.8 and k = 10.
@@ -128,6 +135,9 @@ def pass_at_k(
 
     Returns:
         A number in [0, 1].
+
+    Raises:
+        ValueError: a chance is not in [0, 1], or k is below 1.
 
     References:
         Chen et al. 2021 (Codex).

@@ -4,8 +4,7 @@ A pair has `quality(q, p)` and `diversity(q)`, which take one distribution per c
 and return a scalar; use `jax.vmap` for batches. Pairs whose quality is linear in q
 also have `text_quality(p)`, the score of each text, with
 `quality = text_quality(p) @ q`. The named qualities f and diversities g combine
-freely: `SeparablePair(LL, NRR)`. What is no distribution over the texts of a pair, or
-is a number out of its range, raises a ValueError.
+freely: `SeparablePair(LL, NRR)`.
 """
 
 import lazy_loader

@@ -83,13 +83,18 @@ def squared_mmd(
     Computed from the difference, so it keeps its precision when Q is close to P.
 
     Args:
-        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
+        kernel: K, symmetric, shape (N, N).
         q: the model, shape (N,).
         p: the real distribution, shape (N,).
 
     Returns:
         A scalar; nonnegative for all Q and P iff K is positive semidefinite on
         zero-sum vectors.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `q` or
+            `p` is not a distribution over N texts.
 
     References:
         Gretton et al. 2012, lemma 4.

@@ -56,6 +56,9 @@ def single_token_bleu_pair(
     Returns:
         The pair. g is convex beyond 2 / (k + 1), so Theorem 2 applies for k = 1 only.
 
+    Raises:
+        ValueError: n or k is below 1.
+
     References:
         Li et al. 2020, section 5.1.
 
@@ -88,6 +91,12 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
     Args:
         k: number of draws, at least 2: for k = 1 the diversity is 1 for every model.
         num_references: n, at least 1; k - 1 by default.
+
+    Returns:
+        The pair.
+
+    Raises:
+        ValueError: k is below 2, or n below 1.
 
     References:
         Zhang et al. 2025 (NoveltyBench) for the diversity; the quality is ours.

@@ -120,6 +120,12 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
         n: order, 1 .. max_length.
         pair: applied to `space.ngram_distribution(q, n)` and that of p.
 
+    Returns:
+        The pair.
+
+    Raises:
+        ValueError: `n` is out of range.
+
     References:
         Li et al. 2020, section 5.2.
 

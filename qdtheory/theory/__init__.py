@@ -1,7 +1,4 @@
-"""The theorems: frontier, dominance, compatibility and what proves it.
-
-An argument outside of the domain that is documented for it raises a ValueError.
-"""
+"""The theorems: frontier, dominance, compatibility and what proves it."""
 
 import lazy_loader
 

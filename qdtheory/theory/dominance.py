@@ -96,6 +96,9 @@ def pareto_filter(
     Returns:
         A mask, True for the nondominated models; equal models share one value.
 
+    Raises:
+        ValueError: the arguments are not vectors of one length, or contain NaN.
+
     References:
         Li et al. 2020, Definition 1.
 

@@ -350,6 +350,10 @@ def kkt_residual(
     Returns:
         A nonnegative scalar, in the units of g'.
 
+    Raises:
+        TypeError: the pair has no scores or no g.
+        ValueError: `p` is not a distribution, or the optimum differs from it in size.
+
     References:
         Li et al. 2020, Theorem 4 (the conditions), in Lemma 2's notation.
 

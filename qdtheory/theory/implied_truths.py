@@ -63,6 +63,11 @@ def implied_truths(
     Returns:
         One distribution a price, with a bound on its distance from the optimum.
 
+    Raises:
+        TypeError: the scores are not numbers.
+        ValueError: a score or a price is not finite, a price is not positive, or V is
+            not concave or lacks derivatives.
+
     References:
         Boyd and Vandenberghe 2004, section 4.7.4, for the scalarisation.
 

@@ -2,8 +2,9 @@ r"""Kernel pairs: quality and diversity from a similarity of two texts.
 
 For a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
 $V = -Q'KQ$. Examples are CR-NRR on n-grams of texts of one length, and BLEU with one
-reference on both sides. The eigenvalues of K on zero-sum vectors decide whether the
-real distribution can be beaten.
+reference on both sides. Whether the real distribution can be beaten depends on the
+number of negative eigenvalues of K on zero-sum vectors: with none, never; with two or
+more, always; with one, a cone condition decides (`kernel_criterion`).
 """
 
 import jax.numpy as jnp
@@ -62,11 +63,15 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     $(x - z)'K(x - z) \le 0$ with apex z.
 
     Args:
-        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
 
     Returns:
         The verdict with its evidence. Magnitudes below 64 N roundings of the greatest
         entry count as 0.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric.
 
     Claims: N16.14, N16.16, N16.17, N16.18, N16.19.
 
@@ -176,12 +181,17 @@ def dominating_model(
     always exists if K has two negative eigenvalues on zero-sum vectors.
 
     Args:
-        kernel: K, symmetric up to rounding, finite, float64, shape (N, N).
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
         p: the real distribution, positive, shape (N,).
 
     Returns:
         The model with its gains, both above rounding; None if there is no such d,
         which does not exclude a model far from P, or if Kp is constant.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `p` is
+            not a distribution or has zeros.
 
     Example:
         >>> p = np.array([0.5, 0.3, 0.2])

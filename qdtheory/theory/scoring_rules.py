@@ -86,6 +86,9 @@ def bregman_divergence(
         lacks. The error is a rounding of V, so that the divergence of two
         distributions about 1e-8 apart is lost.
 
+    Raises:
+        ValueError: `q` and `p` are not distributions of the same size.
+
     References:
         Gneiting and Raftery 2007, section 2.2.
 
@@ -118,6 +121,10 @@ def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float
 
     Returns:
         A number, at least 0; the error is of higher order in the mismatch.
+
+    Raises:
+        ValueError: `p` is not a distribution or has zeros, or the Hessian of V at `p`
+            is not negative definite on zero-sum vectors.
 
     Claims: N16.10, N16.11.
 

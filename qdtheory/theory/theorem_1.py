@@ -35,13 +35,16 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
 
     Args:
         pair: f and g, differentiable.
-        resolution: at least 3; on the grid 1/resolution, 2/resolution, ...; a violation
-            between its points is not detected.
+        resolution: the grid is 1/resolution, 2/resolution, ...; violations between
+            grid points are not detected.
 
     Returns:
         The verdict, with the worst violation of each kind. Values equal up to
         rounding count as a violation unless the derivative shows a strict change
         between them.
+
+    Raises:
+        ValueError: a resolution below 3, which would test nothing.
 
     References:
         Li et al. 2020, Theorem 1; the exact condition on the line is ours. "If" is

@@ -1,8 +1,8 @@
 """Probability vectors: checks, normalisation, tempering, mixing, entropy, sampling.
 
 A distribution over N texts is a nonnegative float64 vector of shape (N,) with sum 1.
-Every public function checks concrete inputs, and raises a ValueError that names what is
-wrong; inside `jax.jit`, `jax.grad` and `jax.vmap` only shape and dtype are known.
+Every public function checks concrete inputs; inside `jax.jit`, `jax.grad` and
+`jax.vmap` values are unknown, so only shape and dtype are checked.
 
 Importing this module switches JAX's 64-bit mode on. Whatever computes exactly imports
 it, so that scripts need no switch of their own; metrics of text do not. Inside a
@@ -159,6 +159,9 @@ def normalize(
     Returns:
         The distribution $w_i / \sum_j w_j$, shape (N,).
 
+    Raises:
+        ValueError: a weight is negative, infinite or NaN, or all are zero.
+
     Example:
         >>> normalize([2, 1, 1]).tolist()
         [0.5, 0.25, 0.25]
@@ -200,6 +203,9 @@ def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"
     Returns:
         The tempered distribution, shape (N,).
 
+    Raises:
+        ValueError: `p` is not a distribution, or `beta` is negative or not finite.
+
     References:
         Li et al. 2020, section 4.2.
 
@@ -232,6 +238,10 @@ def mix(
     Returns:
         The mixture, shape (N,).
 
+    Raises:
+        ValueError: `p` and `q` are not distributions of the same size, or `epsilon` is
+            outside [0, 1].
+
     Example:
         >>> mix(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0.2).tolist()
         [0.9, 0.1]
@@ -249,6 +259,9 @@ def entropy(p: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
 
     Returns:
         A scalar in $[0, \log N]$.
+
+    Raises:
+        ValueError: `p` is not a distribution.
 
     Example:
         >>> float(entropy(np.array([0.5, 0.5])).round(6))
@@ -275,6 +288,9 @@ def sample(
     Returns:
         Indices in 0 .. N-1, shape (num_samples,); texts of probability 0 are never
         drawn.
+
+    Raises:
+        ValueError: `p` is not a distribution, or `num_samples` is below 1.
 
     Example:
         >>> sample(jax.random.key(0), np.array([0.0, 1.0]), 3).tolist()

@@ -53,6 +53,10 @@ class LSTMLanguageModel(Record):
         end_token: None, or vocab_size - 1: the last token ends a text and also serves
             as start token, and texts are over tokens 0 .. vocab_size - 2.
 
+    Raises:
+        ValueError: inconsistent shapes, or an end token other than the last of at
+            least two.
+
     References:
         Yu et al. 2017 (SeqGAN), the oracle; Li et al. 2020, section 6.1.
 
@@ -115,11 +119,18 @@ class LSTMLanguageModel(Record):
         Args:
             key: a JAX random key, used once.
             vocab_size: number of tokens, the end token included, at least 1.
-            embedding_size: width of the embeddings, at least 1; 32 in SeqGAN.
-            hidden_size: width of h and c, at least 1; 32 in SeqGAN.
+            embedding_size: width of the embeddings, 32 in SeqGAN.
+            hidden_size: width of h and c, 32 in SeqGAN.
             sigma: standard deviation, positive and finite; 1 in SeqGAN. Smaller values
                 give flatter distributions.
             end_token: None, or vocab_size - 1.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: a size is below 1, sigma is not positive and finite, or the end
+                token is another one.
 
         References:
             Yu et al. 2017; Li et al. 2020, section 6.1 (sigma = .5, 1, 2).
@@ -273,10 +284,14 @@ class LSTMLanguageModel(Record):
             num_texts: number of texts, at least 1.
             length: length of each text or, with an end token, the greatest length; at
                 least 1.
-            temperature: token temperature, positive and finite.
+            temperature: token temperature, positive.
 
         Returns:
             Tokens, shape (num_texts, length); -1 after the end of a text.
+
+        Raises:
+            ValueError: a number is below 1, or the temperature is not positive and
+                finite.
         """
         check_positive(num_texts=num_texts, length=length)
         within(temperature=temperature, low=0, ends="()")
@@ -325,11 +340,14 @@ def oracle(
     Args:
         space: texts of one length.
         seed: of the LSTM's parameters.
-        sigma: their standard deviation, positive; the smaller, the flatter the result.
-        size: width of the embeddings and of the hidden state, at least 1.
+        sigma: their standard deviation; smaller values give flatter distributions.
+        size: width of the embeddings and of the hidden state.
 
     Returns:
         Probability of every text, shape (num_texts,).
+
+    Raises:
+        ValueError: sigma or size is not positive, or the texts differ in length.
 
     References:
         Yu et al. 2017; Li et al. 2020, section 6.1.

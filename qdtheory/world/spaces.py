@@ -173,6 +173,9 @@ class TextSpace:
         Returns:
             Shape (num_texts, max_length - n + 1), entries -1 or 0 .. |V|^n - 1.
 
+        Raises:
+            ValueError: `n` is below 1 or above the greatest length.
+
         Example:
             >>> TextSpace(vocab_size=2, lengths=2).ngrams(2).ravel().tolist()
             [0, 1, 2, 3]
@@ -197,6 +200,10 @@ class TextSpace:
 
         Returns:
             Expected counts, shape (vocab_size**n,).
+
+        Raises:
+            ValueError: `q` is not a distribution over this space, or `n` is out of
+                range.
 
         Example:
             >>> space = TextSpace(vocab_size=2, lengths=2)
