@@ -1,21 +1,24 @@
 r"""Upper bounds on quality at a given diversity, by weak duality.
 
-The status "exact" rests on these bounds. Quality is $u \cdot Q$ and diversity
+The seals of sums of g rest on these bounds. Quality is $u \cdot Q$ and diversity
 $V = \sum_i g(Q_i)$. For every Lagrange multiplier $\eta \ge 0$ of the constraint
 $V(Q) \ge s$ (the price of diversity), each feasible Q satisfies
 $u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. A concave g lies below its tangents, so for
 any tangent points x the right-hand side is at most
 $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i] - \eta s$.
 
+For g of any shape, in a box $l_i \le Q_i \le h_i$ and with any multiplier $\nu$ of
+$\sum_i Q_i = 1$ (the level), quality is at most
+$\nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$, with x in $[l_i, h_i]$.
+The least of these bounds is the optimum with g replaced by its concave envelope on
+each side of the box. The maximum over x is bounded by interval arithmetic on g: where
+g'' <= 0 is proved, by a tangent at any point; elsewhere by chords, which g may exceed
+by `FLAT` times its own size.
+
 If g is concave up to c and convex beyond, some optimum has at most one probability
 above c, that of a best text: of two such texts, moving mass from the one of smaller
 probability, hence score, to the other until the former is at c lowers neither quality
-nor $\sum_i g(Q_i)$. The range of the best text's probability is therefore split into
-boxes. In a box, with a multiplier $\nu$ of $\sum_i Q_i = 1$ (the level), quality is at
-most
-$\nu - \eta s + \max_t [(u_1 - \nu) t + \eta g(t)]
-+ \sum_{i > 1} \max_{x \le c} [(u_i - \nu) x + \eta g(x)]$:
-a convex g is maximal at an endpoint, and a concave g lies below its tangents.
+nor $\sum_i g(Q_i)$. So boxes of the best text's probability are enough.
 
 Any multipliers and tangent points give a valid bound: an error in them can only loosen
 it. Sums are rounded up.

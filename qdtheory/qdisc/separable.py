@@ -1,19 +1,9 @@
-r"""Upper bounds on QDisc for $V = \sum_i g(Q_i)$ with g of any shape.
+r"""Certified QDisc where $V = \sum_i g(Q_i)$ with g of any shape, by branch and bound.
 
-Quality is $u \cdot Q$. In a box $l_i \le Q_i \le h_i$, for every $\eta \ge 0$ and every
-$\nu$, each distribution Q with $V(Q) \ge s$ satisfies
-$u \cdot Q \le u \cdot Q + \eta (V(Q) - s) + \nu (1 - \sum_i Q_i)
-\le \nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$, with x in $[l_i, h_i]$.
-The tightest of these bounds is the optimum with g replaced by its concave envelope on
-each side of the box. If that optimum lies on a chord, the box is split.
-
-Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without loss of
-generality the better of two texts has the larger probability: the i-th best has at most
-1 / i, and if it has at least c, so have all better ones.
-
-The maximum over x is bounded by interval arithmetic on g: where g'' <= 0 is proved, by
-a tangent at any point; elsewhere by chords, which g may exceed by `FLAT` times its own
-size. A solver's error can only loosen the bound.
+If the optimum with g replaced by its concave envelope (`duality`) lies on a chord, the
+box is split. Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without
+loss of generality the better of two texts has the larger probability: the i-th best has
+at most 1 / i, and if it has at least c, so have all better ones.
 """
 
 from collections.abc import Iterator
