@@ -227,16 +227,6 @@ def unsupported(
 
     CND counts three kinds of repeats. One that too few groups hold matters if what it
     adds to CND, with four events more, exceeds half the standard error.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> from qdtheory.text.partial_sums import partial_sums
-        >>> texts = as_corpus(["a b", "c d", "e"] * 2)
-        >>> found = partial_sums({"x": texts}, texts, 2).totals
-        >>> names = [f"{kind}-{n}" for kind in ("CR", "NRR", "CND") for n in (1, 2)]
-        >>> few, same = unsupported(found, "x", names, *np.ones((2, 6)), np.eye(6))
-        >>> few.tolist()
-        [False, True, False, True, False, True]
     """
     known = dict(zip(metrics, values))
     ours, real = totals.lengths[name], totals.reference_lengths
@@ -275,12 +265,7 @@ def unsupported(
 
 
 def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:
-    """Say which metrics have no interval: few are repeats, or the same is the value.
-
-    Example:
-        >>> print(*warnings_of("ours", ["NRR-3", "CND-3"], []))
-        too few repeats of order 3 in ours: no interval of NRR-3, CND-3; the data ...
-    """
+    """Say which metrics have no interval: repeats are few, or the same is the value."""
     orders = sorted({int(metric.rpartition("-")[2]) for metric in few})
     said = []
     if few:
