@@ -4,13 +4,14 @@ An interval is for the expectation of the metric over samples of these sizes, no
 its limit: for a biased plug-in estimator it covers the biased value. If references are
 fixed inside the metric, the interval is conditional on them.
 
-The jackknife suits every metric here: by the Efron-Stein inequality its variance
-estimate is biased upwards, if at all. The bootstrap draws with replacement, so that
-sentences of a resample match themselves word for word, and a metric that compares the
-sentences of one sample (Self-BLEU, distinct, NRR, CND) takes that for repetition: the
-bootstrap interval for Self-BLEU of 500 captions lies 13 to 60 standard deviations above
-the value. A mean over candidates, such as BLEU against fixed references, is not
-affected.
+The jackknife suits every metric here. By the Efron-Stein inequality its variance
+estimate is biased upwards, if at all; for Self-BLEU of a few hundred to thousands of
+captions the standard error was 1.0 to 1.6 times the true one. The bootstrap draws with
+replacement, so that sentences of a resample match themselves word for word. A metric
+that compares the sentences of one sample (Self-BLEU, distinct, NRR, CND) takes that for
+repetition: the bootstrap interval for Self-BLEU of 500 captions lies 13 to 60 standard
+deviations above the value. A mean over candidates, such as BLEU against fixed
+references, is not affected.
 
 A jackknife interval can leave the metric's range. Clipped by `bounds` it covers the
 expectation, which is in the range too, exactly when the original does. A transform
@@ -75,6 +76,11 @@ def jackknife_interval(
         >>> found = jackknife_interval(lambda c: self_bleu(c, 2)[1], texts)
         >>> print(f"{found.value:.3f} +- {found.standard_error:.3f}")
         0.863 +- 0.038
+        >>> few = jackknife_interval(
+        ...     lambda c: self_bleu(c, 2)[1], texts[:9], num_groups=9, bounds=(0, 1)
+        ... )
+        >>> print(f"{few.value:.3f} in [{few.low:.3f}, {few.high:.3f}]")
+        0.889 in [0.425, 1.000]
     """
     samples = _samples(corpora, level)
     rng = np.random.default_rng(seed)
