@@ -227,6 +227,16 @@ def unsupported(
 
     CND counts three kinds of repeats. One that too few groups hold matters if what it
     adds to CND, with four events more, exceeds half the standard error.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> from qdtheory.text.partial_sums import partial_sums
+        >>> texts = as_corpus(["a b", "c d", "e"] * 2)
+        >>> found = partial_sums({"x": texts}, texts, 2).totals
+        >>> names = [f"{kind}-{n}" for kind in ("CR", "NRR", "CND") for n in (1, 2)]
+        >>> few, same = unsupported(found, "x", names, *np.ones((2, 6)), np.eye(6))
+        >>> few.tolist()
+        [False, True, False, True, False, True]
     """
     known = dict(zip(metrics, values))
     ours, real = totals.lengths[name], totals.reference_lengths

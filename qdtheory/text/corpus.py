@@ -394,7 +394,7 @@ def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> 
 
 
 def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
-    """Cut a corpus into slices of so many tokens, each freed before the next."""
+    """Cut a corpus into slices of about so many tokens; a stored one frees each."""
     marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
     cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
     for start, end in pairwise([0, *cuts, len(corpus)]):

@@ -98,9 +98,9 @@ class Plan(Record):
     estimator: Estimator
     level: float
     empty: Empty
-    draws: int | None
-    copied: dict[str, float]
-    dependent: tuple[str, ...]
+    draws: int | None  # k of distinct_k; None: 1,000, where all have as many n-grams
+    copied: dict[str, float]  # share of a candidate's sentences in the references
+    dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
     methods: str
 

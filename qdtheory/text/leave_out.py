@@ -216,7 +216,7 @@ def _gains(
     scores: np.ndarray,
     smoothing: Smoothing,
 ) -> Float[np.ndarray, "orders groups"]:
-    """What Self-BLEU's scores gain, mostly below 0, without a group.
+    """What the sentences' scores of Self-BLEU gain, mostly below 0, without a group.
 
     Only those that lose a match, or a sentence of the closest length, are scored again.
     """

@@ -36,8 +36,10 @@ class GroupMatches(Record):
     """What some parts know of the sentences of one group, in the order of the text."""
 
     lengths: Integer[np.ndarray, " sentences"]
-    bleu: Integer[np.ndarray, "orders sentences"]  # matches with the references
-    self_bleu: Integer[np.ndarray, "orders sentences"]  # with the other sentences
+    # Matches with the references and with the other sentences, each clipped at the
+    # largest count in one of them.
+    bleu: Integer[np.ndarray, "orders sentences"]
+    self_bleu: Integer[np.ndarray, "orders sentences"]
     # Matches of Self-BLEU that are lost without another group, ascending:
     # (sentence * groups + group) * orders + order; and how many of each.
     lost: Int[np.ndarray, " lost"]
@@ -154,7 +156,14 @@ def count(
 def parts_for(
     memory: int, candidates: Mapping[str, Corpus], references: Corpus, max_order: int
 ) -> int:
-    """Choose how many parts n-grams are dealt out to, so that one fits into memory."""
+    """Choose how many parts n-grams are dealt out to, so that one fits into memory.
+
+    Example:
+        >>> from qdtheory.text import as_corpus
+        >>> texts = as_corpus(["a b", "a c", "b c"])
+        >>> parts_for(10**9, {"x": texts}, texts, 4)
+        1
+    """
     corpora = [*candidates.values(), references]
     sentences = sum(map(len, corpora))
     always = START_BYTES + (SENTENCE_BYTES + 4 * max_order) * sentences

@@ -116,7 +116,10 @@ class Report(Record):
     ) -> Comparison:
         """Compare two candidates; see `qdtheory.text.comparison.compare`.
 
-        If `paired`, row i of both belongs together. Each interval has coverage `level`.
+        If `paired`, row i of both belongs together; each interval has level `level`.
+
+        Raises:
+            KeyError, ValueError: see there.
         """
         return compare(self, one, other, paired=paired, level=level)
 
@@ -138,7 +141,7 @@ class Report(Record):
         return f"{table}\n\n{self.legend('Bold')}"
 
     def to_latex(self) -> str:
-        """Lay out the table as LaTeX's tabular, with the legend as a comment."""
+        """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
         return f"% {self.legend('Bold')}\n{latex_table(self.metrics, self.cells())}"
 
     def to_csv(self) -> str:

@@ -188,7 +188,7 @@ def _of_tables(
     column: str | None,
     bounded: bool,
 ) -> Iterator[str]:
-    """Read a column of files that Arrow reads, all opened first, lest one lack it."""
+    """Read a column of files that Arrow reads; all are opened first, to fail early."""
     with required(f"{name}: reading {kind}", "parquet"):
         import pyarrow.parquet as _
     for path, file in tables:

@@ -173,7 +173,10 @@ def to_table(corpus: Corpus, length: int) -> Int[np.ndarray, "texts length"]:
 
 
 def num_predicted(corpus: Corpus, max_length: int) -> Int[np.ndarray, " texts"]:
-    """Count tokens and ends to predict; at the greatest length the end is certain."""
+    """Count the tokens that a model predicts in each sentence.
+
+    The end is one of them, except at the model's greatest length, where it is certain.
+    """
     return corpus.lengths + (corpus.lengths < max_length)
 
 
