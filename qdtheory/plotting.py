@@ -1,7 +1,8 @@
 """Figures of what the other modules compute: data in, matplotlib Axes out.
 
-Nothing is solved, shown or saved here, and sizes are the caller's. The style is
-`plt.style.use(qdtheory.plotting.STYLE)`.
+Nothing is solved, shown or saved here, and sizes are the caller's. Where no `ax` is
+given, the current axes are drawn on; other arguments are passed to `Axes.plot`. The
+style is `plt.style.use(qdtheory.plotting.STYLE)`.
 """
 
 from importlib.resources import files
@@ -29,14 +30,6 @@ def plot_frontier(
     """Draw a Pareto frontier in the plane of quality and diversity.
 
     Points of infinite quality, the isolated ones before a jump, are left out.
-
-    Args:
-        frontier: from `pareto_frontier`.
-        ax: where to draw; the current axes by default.
-        **kwargs: passed to `Axes.plot`.
-
-    Returns:
-        The axes.
 
     Example:
         >>> from qdtheory import pareto_frontier
@@ -69,9 +62,6 @@ def plot_model(
         ax: where to draw; the current axes by default.
         **kwargs: passed to `Axes.plot`; a black star by default, the sign of the
             real distribution throughout the notebooks.
-
-    Returns:
-        The axes.
 
     Example:
         >>> u, v = np.array([0.4, 0.5]), np.array([-0.3, -0.4])
@@ -106,9 +96,6 @@ def plot_plane(
         ax: where to draw; the current axes by default.
         **kwargs: passed to `plot_frontier`.
 
-    Returns:
-        The axes.
-
     Example:
         >>> from qdtheory import CR_NRR, pareto_frontier
         >>> p = np.array([0.6, 0.3, 0.1])
@@ -132,13 +119,7 @@ def plot_sorted_probabilities(
 ) -> Axes:
     """Draw the log-probabilities of a distribution in descending order.
 
-    Args:
-        p: distribution, shape (N,); texts of probability 0 are left out.
-        ax: where to draw; the current axes by default.
-        **kwargs: passed to `Axes.plot`.
-
-    Returns:
-        The axes.
+    Texts of probability 0 are left out.
 
     References:
         Li et al. 2020, figure 7.
@@ -166,9 +147,6 @@ def plot_report(report: Any, n: int | None = None) -> Figure:
     Args:
         report: from `qdtheory.text.evaluate`.
         n: the order of the n-grams; the highest of the report by default.
-
-    Returns:
-        A new figure.
 
     Raises:
         ValueError: the report has no such order.

@@ -144,10 +144,7 @@ def print_rows(
     numbers: bool = False,
     file: Any = None,
 ) -> None:
-    """Print a table of rich in full, beyond the terminal's width if need be.
-
-    Rich would cut what does not fit, and with it the exponent of a number.
-    """
+    """Print a table in full, where rich would cut the exponents of its numbers."""
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table

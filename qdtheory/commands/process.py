@@ -81,12 +81,10 @@ def _flushed(status: int) -> int:
 def end_at_interrupts() -> None:
     """End the process at Ctrl-C, at once and with one line.
 
-    XLA compiles and computes in threads of its own. After a KeyboardInterrupt they go
-    on, with a client that the interpreter destroys as it ends: it dies of a
-    segmentation fault, or after seconds. Python's own handlers, too, wait for the
-    compiler to return. So a thread is told by the signal itself, and ends the process
-    without the interpreter's clean-up; what the commands write to files is whole
-    before it has its name.
+    XLA's threads go on after a KeyboardInterrupt, with a client that the interpreter
+    destroys as it ends: it dies of a segmentation fault, or after seconds. Python's own
+    handlers wait for the compiler too. So the signal itself tells a thread, which ends
+    the process without clean-up; files are whole before they have their names.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return  # ignored by whoever started the command, as nohup does

@@ -121,10 +121,7 @@ def _check_log_probabilities(name: str, logs: np.ndarray) -> None:
 
 
 def _mean_of_exp(logs: np.ndarray) -> tuple[float, float]:
-    """Log of the mean of numbers, and their variance over its square if that is known.
-
-    They are given by their logs, and divided by the largest first.
-    """
+    """Log of the mean of numbers given by their logs, and its relative variance."""
     top = logs.max()
     if np.isneginf(top):
         return -np.inf, np.nan

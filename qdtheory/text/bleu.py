@@ -77,9 +77,6 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
             prepared for this or a higher order are returned unchanged.
         max_order: highest order of the n-grams, at least 1.
 
-    Returns:
-        The prepared references.
-
     Raises:
         TypeError: see `as_corpus`; or max_order is not an integer.
         ValueError: see `as_corpus`; or max_order is below 1, or above that of
@@ -171,20 +168,13 @@ def bleu_scores(
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
 ) -> Float[np.ndarray, "sentences orders"]:
-    """Sentence BLEU of each candidate against all references.
-
-    Args:
-        candidates: as in `bleu`.
-        references: as in `bleu`.
-        max_order: as in `bleu`.
-        smoothing: as in `bleu`.
+    """Sentence BLEU of each candidate against all references; arguments as in `bleu`.
 
     Returns:
         A row for each candidate, a column for each order.
 
     Raises:
-        TypeError: as in `bleu`.
-        ValueError: as in `bleu`.
+        TypeError, ValueError: as in `bleu`.
 
     Example:
         >>> bleu_scores(["a b c", "a c"], ["a b d", "c a"], max_order=1).tolist()
@@ -245,20 +235,13 @@ def self_bleu_scores(
     smoothing: Smoothing = SMOOTHING,
     against: Prepared | None = None,
 ) -> Float[np.ndarray, "sentences orders"]:
-    """BLEU of each candidate against all other candidates.
-
-    Args:
-        candidates: as in `self_bleu`.
-        max_order: as in `self_bleu`.
-        smoothing: as in `self_bleu`.
-        against: as in `self_bleu`.
+    """BLEU of each candidate against all other candidates; arguments as in `self_bleu`.
 
     Returns:
         A row for each candidate, a column for each order.
 
     Raises:
-        TypeError: as in `self_bleu`.
-        ValueError: as in `self_bleu`.
+        TypeError, ValueError: as in `self_bleu`.
 
     Example:
         >>> self_bleu_scores(["a b", "a b", "c d"], max_order=1).tolist()

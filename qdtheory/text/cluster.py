@@ -65,11 +65,7 @@ def sums_on(
     num_parts: int,
     step: Callable[[str], None],
 ) -> PartialSums:
-    """Add up all parts on a cluster, whose workers get the texts once.
-
-    Parts are merged as they come; what a worker that dies has not handed in is counted
-    again by another.
-    """
+    """Add up all parts on a cluster; those of a worker that dies are counted again."""
     from distributed import as_completed  # pyright: ignore[reportMissingImports]
 
     # In a list, or each text would be scattered by itself.

@@ -275,12 +275,7 @@ def unsupported(
 
 
 def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:
-    """Say which metrics have no interval: few are repeats, or the same is the value.
-
-    Example:
-        >>> print(*warnings_of("ours", ["NRR-3", "CND-3"], []))
-        too few repeats of order 3 in ours: no interval of NRR-3, CND-3; the data ...
-    """
+    """Say which metrics have no interval: repeats are few, or the same is the value."""
     orders = sorted({int(metric.rpartition("-")[2]) for metric in few})
     said = []
     if few:

@@ -74,18 +74,10 @@ class Comparison(Record):
     level: float
 
     def better(self, metric: str) -> str | None:
-        """Name the candidate that is better by one metric, beyond its interval.
+        """Name the candidate that is better by a metric, beyond its interval.
 
-        Args:
-            metric: a name such as "CND-2".
-
-        Returns:
-            The candidate's name, or None if the interval of the difference contains 0,
-            there is none, or the metric is of the references and one of the candidates
-            depends on them.
-
-        Raises:
-            KeyError: the report has no such metric.
+        It is None if the interval of the difference contains 0, there is none, or the
+        metric is of the references and one of the candidates depends on them.
         """
         low, high = self._ends(metric)
         if not (low > 0 or high < 0) or (self.dependent and of_references(metric)):
@@ -95,21 +87,12 @@ class Comparison(Record):
         return less if lower_is_better(metric) else more
 
     def sentences(self, n: int) -> tuple[str, str]:
-        """Say what may be said of the two by n-grams: by CND, and by BLEU.
+        """Say what may be said of the two by n-grams of order n: by CND, and by BLEU.
 
         CND decides which is closer, since it is a divergence. BLEU and Self-BLEU do
         not, even where they agree: other text can beat real text in both. Closer to
         real text is said over samples of candidates and references, better in BLEU over
         samples of candidates, for these references.
-
-        Args:
-            n: an order of the report.
-
-        Returns:
-            A sentence by CR, NRR and CND, and one by BLEU and Self-BLEU.
-
-        Raises:
-            KeyError: the report has no such order.
         """
         return self._closer(n), self._by_bleu(n)
 

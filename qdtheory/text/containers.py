@@ -52,12 +52,7 @@ class Dataset(Protocol):
 
 
 def rows(texts: Any, column: str | None = None) -> Iterable[Any]:
-    """Read the rows of a container as Python objects.
-
-    Example:
-        >>> rows(np.array(["a b", "c"]))
-        ['a b', 'c']
-    """
+    """Read the rows of a container as Python objects."""
     if isinstance(texts, list | tuple):
         return texts
     kind = type(texts).__name__
@@ -134,13 +129,7 @@ def token_lists(
     what: str = "text",
     start: int = 0,
 ) -> tuple[bool, Iterator[Sequence[Token]]]:
-    """Split the rows of a container, or check that they are token lists.
-
-    Example:
-        >>> strings, tokens = token_lists(["a b", "c"], str.split)
-        >>> strings, list(tokens)
-        (True, [['a', 'b'], ['c']])
-    """
+    """Split the rows of a container if they are strings, or check its token lists."""
     remaining = iter(texts)
     first = [*islice(remaining, 20)]
     numbered = enumerate(chain(first, remaining), start)

@@ -247,9 +247,6 @@ def read_corpus(
         column: for Parquet, datasets and tables, or CSV or TSV with a header, the
             column that holds it; a file of plain text is read as that.
 
-    Returns:
-        The corpus.
-
     Raises:
         OSError: the file cannot be opened.
         TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
@@ -292,26 +289,13 @@ def stored_corpus(
     r"""Read a corpus of any size, as `read_corpus` does, with its tokens on disk.
 
     The file that holds them is deleted at once and its space is free when the corpus
-    is, however the process ends.
-
-    Args:
-        path: the file or folder, a binary stream such as `sys.stdin.buffer`, or a table
-            or dataset.
-        folder: where the tokens are stored, 4 bytes each, and 8 bytes a sentence; None:
-            where temporary files are.
-        tokenizer: see `read_corpus`, and so for all others.
-        lowercase: lower-case lines before they are split.
-        field: for JSON Lines, the field of the sentence.
-        column: for Parquet, CSV or TSV, the column of the sentence.
-
-    Returns:
-        The corpus.
+    is, however the process ends. It lies in `folder`, or where temporary files are, and
+    takes 4 bytes a token and 8 a sentence. Other arguments are as in `read_corpus`.
 
     Raises:
         OSError: the file cannot be opened, or the disk is full.
-        TypeError: see `read_corpus`.
-        ValueError: see `read_corpus`; there is no limit to the size of the file.
-        ModuleNotFoundError: see `read_corpus`.
+        TypeError, ValueError, ModuleNotFoundError: see `read_corpus`; there is no limit
+            to the size of the file.
 
     Example:
         >>> with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
@@ -410,15 +394,7 @@ def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> 
 
 
 def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
-    """Cut a corpus into slices of about so many tokens.
-
-    The memory that a stored corpus takes is given back after each.
-
-    Example:
-        >>> texts = as_corpus(["a b", "c d", "e f"])
-        >>> [(first, len(part)) for first, part in slices(texts, 4)]
-        [(0, 2), (2, 1)]
-    """
+    """Cut a corpus into slices of about so many tokens; a stored one frees each."""
     marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
     cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
     for start, end in pairwise([0, *cuts, len(corpus)]):

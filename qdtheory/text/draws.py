@@ -17,12 +17,7 @@ from qdtheory.text.ngrams import expected_distinct
 
 
 def class_counts(classes: Iterable[Any]) -> Counter[Hashable]:
-    """Count the samples of each class.
-
-    Example:
-        >>> class_counts(["a b", "a b", "c"])
-        Counter({'a b': 2, 'c': 1})
-    """
+    """Count the samples of each class; a list of tokens is a class as a tuple is."""
     if isinstance(classes, str):
         raise TypeError("classes: expected one class a sample, got a single string")
     counts: Counter[Hashable] = Counter(

@@ -40,10 +40,8 @@ def with_extra(
 ) -> Report:
     """Add metrics of models or of paired sentences to a report of the same texts.
 
-    The intervals of the Frechet distance are over the sentences of candidates and
-    references, of paired metrics over the pairs. Those of LM scores are over sentences,
-    for a fitted model, and `compare` leaves LM scores out. That of the Bhattacharyya
-    distance is over the sentences of both sides, and holds for all sizes.
+    The intervals of LM scores are over sentences, for a fitted model, so that `compare`
+    leaves them out. That of the Bhattacharyya distance holds for all sizes.
     """
     for name in extra:
         if name not in EXTRA:

@@ -45,12 +45,7 @@ ENCODINGS = {
 
 
 def shown(name: str | PathLike[str]) -> str:
-    r"""A file's name as messages give it: quoted if it is empty or cannot be printed.
-
-    Example:
-        >>> print(shown("a b.txt"), shown("a\nb"), shown(""))
-        a b.txt 'a\nb' ''
-    """
+    """A file's name as messages give it: quoted if it is empty or cannot be printed."""
     name = os.fspath(name)
     return name if name and name.isprintable() else repr(name)
 
@@ -59,10 +54,7 @@ def shown(name: str | PathLike[str]) -> str:
 def streamed(
     file: File, bounded: bool = False
 ) -> Iterator[tuple[bytes, BufferedReader]]:
-    """Open a file or stream of any size, to be unpacked while it is read.
-
-    Yields its first bytes, which tell its kind, and all of it.
-    """
+    """Open a file of any size: its first bytes, and all of it, unpacked when read."""
     name = name_of(file)
     with ExitStack() as stack:
         stream: Any = file
@@ -91,10 +83,7 @@ def streamed(
 
 
 def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
-    r"""Split UTF-8 text into its lines, without their ends.
-
-    Only `\n` and `\r\n` end a line. A byte-order mark is skipped.
-    """
+    r"""Split UTF-8 text at `\n` and `\r\n` only, and skip a byte-order mark."""
     size = 0
     limited = iter(partial(held.readline, MAX_LINE + 1), b"")
     for number, line in enumerate(limited, start=1):
@@ -122,10 +111,7 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
 
 @contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[Path]:
-    """Yield where to write what replaces a file once it is whole; a device is itself.
-
-    Whoever reads finds either the old file or the new one.
-    """
+    """Yield where to write, so that readers find the old file or all of the new one."""
     path = Path(os.path.realpath(path))  # a link stays one
     device = path.exists() and not path.is_file()
     target = path if device else path.with_name(f".{path.name}.{os.getpid()}")
@@ -186,10 +172,7 @@ class _Joined(RawIOBase):
 
 
 def _peeked(stream: Any, name: str) -> tuple[bytes, Any]:
-    """The first bytes of a stream, and a stream with all of them.
-
-    A pipe gives its bytes in pieces, so that `peek` may find one only.
-    """
+    """The first bytes of a stream, where a pipe may peek at one only, and all of it."""
     head = b""
     while len(head) < HEAD and (piece := stream.read(HEAD - len(head))):
         if isinstance(piece, str):

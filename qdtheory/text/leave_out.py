@@ -40,22 +40,11 @@ def metrics_of_sums(
     smoothing: Smoothing,
     estimator: Estimator,
 ) -> Float[np.ndarray, "kinds orders subsets"]:
-    """Compute all metrics of a text from the sums of all parts.
+    """Compute all metrics of a text from the sums of all parts: a row for each kind.
 
-    Returns a row for each of `KINDS`, and in it for each order the metric of the whole
-    text, without each group of its sentences, and without each group of the references:
-    NaN where too few of these are left. Sums must be of averaged counts if the
-    estimator is "sentence-pairs", and of counts otherwise.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> from qdtheory.text.partial_sums import partial_sums
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> found = partial_sums({"x": texts}, texts, 1)
-        >>> of_x = found.totals, "x", found.blocks["x"]
-        >>> scores = metrics_of_sums(*of_x, None, "plug-in")
-        >>> scores[KINDS.index("distinct")].tolist()
-        [[0.5, 0.75, 0.75, 0.75, 0.5, 0.5, 0.5]]
+    A row has for each order the metric of the whole text, without each group of its
+    sentences, and without each group of the references: NaN where too few are left.
+    Sums are of averaged counts exactly if the estimator is "sentence-pairs".
     """
     sums, lengths, known = (
         totals.sums[name],
@@ -93,20 +82,10 @@ def metrics_of_sums(
 
 
 def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " orders"]]:
-    """Count the groups of sentences that hold what the metrics of a text count.
+    """Count, by order, the groups that hold what the metrics of a text count.
 
-    By order: of how many groups an n-gram is repeated in another sentence of the text
-    or the references, stands in the other text, occurs before or in no other group.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> from qdtheory.text.partial_sums import partial_sums
-        >>> ours, real = as_corpus(["a b", "a c", "d"]), as_corpus(["e e", "d"])
-        >>> found = partial_sums({"x": ours}, real, 1).totals
-        >>> {what: x.tolist() for what, x in groups_seen(found, "x").items()}
-        ... # doctest: +NORMALIZE_WHITESPACE
-        {'repeated': [2], 'real repeated': [0], 'shared': [1], 'real shared': [1],
-         'again': [2], 'alone': [3]}
+    These are n-grams repeated in another sentence of the text or of the references,
+    shared by both, that occurred before, or that are in no other group.
     """
     sums, (squares, within) = totals.sums[name], totals.references
     ngrams = np.array(
@@ -130,16 +109,7 @@ def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " or
 def distinct_of_draws(
     totals: CorpusSums, name: str, n: int, draws: int
 ) -> Float[np.ndarray, " subsets"]:
-    """Compute how many n-grams of some are expected to be different, see `distinct_k`.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> from qdtheory.text.partial_sums import partial_sums
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> found = partial_sums({"x": texts}, texts, 1).totals
-        >>> distinct_of_draws(found, "x", 1, 2).round(6).tolist()
-        [1.8, 1.833333, 1.833333, 1.833333]
-    """
+    """Compute `distinct_k` of n-grams, of all groups and without each."""
     sizes = num_ngrams(totals.lengths[name], n)
     spectra = totals.spectra[name].of(n - 1, totals.sums[name].distinct.shape[1])
     return np.array(

@@ -200,9 +200,6 @@ def fit_language_model(
         learning_rate: learning rate of Adam.
         batch_size: sentences per step; at most nine tenths of the corpus.
 
-    Returns:
-        The model.
-
     Raises:
         ImportError: Optax, which the extra `train` installs, is missing.
         TypeError: see `as_corpus`.

@@ -75,17 +75,7 @@ def tell(said: Iterable[str]) -> None:
 
 
 def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
-    r"""Say what stands at the ends of nearly every sentence, beside its text.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> with told_later():
-        ...     corpus = as_corpus(["a </s>", "b </s>", "c </s>"])
-        >>> print(*odd_ends(corpus))  # doctest: +NORMALIZE_WHITESPACE
-        100% of the sentences of this text end with '</s>', which counts as text: take
-        it off first, by sed 's/ *<\/s> *$//' FILE > NEW or, in Python, a function as
-        tokenizer
-    """
+    """Say what stands at the ends of nearly every sentence, beside its text."""
     written = np.flatnonzero(corpus.lengths)
     if len(written) < LEAST:
         return ()

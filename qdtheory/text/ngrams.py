@@ -104,9 +104,6 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         texts: a `Corpus`, or any input of `as_corpus`; a table is returned unchanged.
         n: the order, at least 1.
 
-    Returns:
-        The table.
-
     Raises:
         TypeError: see `as_corpus`; or n is not an integer.
         ValueError: see `as_corpus`; n is below 1, a table has another order, or no
@@ -268,8 +265,7 @@ def unique_ngrams(candidates: Countable, n: int) -> int:
         A number, at least 1.
 
     Raises:
-        TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        TypeError, ValueError: see `ngram_counts`.
 
     Example:
         >>> unique_ngrams(["a b a b", "b a"], 2)
@@ -289,8 +285,7 @@ def distinct(candidates: Countable, n: int) -> float:
         A number in (0, 1].
 
     Raises:
-        TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        TypeError, ValueError: see `ngram_counts`.
 
     References:
         Li et al. 2016 (Distinct-n).
@@ -371,12 +366,7 @@ def ms_jaccard(
 
 
 def geometric_means(values: Sequence[float]) -> Float[np.ndarray, " values"]:
-    """Geometric means of the first 1, 2, ... of some nonnegative numbers.
-
-    Example:
-        >>> geometric_means([4.0, 1.0, 0.0]).round(12).tolist()
-        [4.0, 2.0, 0.0]
-    """
+    """Geometric means of the first 1, 2, ... of some nonnegative numbers."""
     with np.errstate(divide="ignore"):
         logs = np.log(values)
     return np.exp(np.cumsum(logs) / np.arange(1, len(values) + 1))
@@ -386,11 +376,7 @@ def geometric_means(values: Sequence[float]) -> Float[np.ndarray, " values"]:
 
 
 class NgramTotals(NamedTuple):
-    """What rates of a text's n-grams of one order are made of.
-
-    The values of the n-grams of a sentence are their counts or, for "sentence-pairs",
-    these over their sum.
-    """
+    """What rates of a text's n-grams of one order are made of."""
 
     n: int
     estimator: Estimator
@@ -459,10 +445,7 @@ def coverage_of(common: Any, ours: NgramTotals, real: NgramTotals) -> Any:
 
 
 def jaccard_of(overlap: int, ours: NgramTotals, real: NgramTotals) -> float:
-    """The Jaccard index, from the sum of the lesser counts per sentence.
-
-    Counts and overlap are multiplied by both numbers of sentences.
-    """
+    """The Jaccard index, its overlap multiplied by both numbers of sentences."""
     ours_whole = ours.num_ngrams * real.num_sentences
     real_whole = real.num_ngrams * ours.num_sentences
     return overlap / (ours_whole + real_whole - overlap)
@@ -476,13 +459,8 @@ def expected_distinct(
 ) -> float:
     r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, see `distinct_k`.
 
-    The quotient is a product of k factors, or as well of c.
-
-    `counts` ascend; `times` classes have each; k is from 1 to n.
-
-    Example:
-        >>> round(expected_distinct(np.array([1, 2]), np.array([1, 1]), 3, 2), 6)
-        1.666667
+    `counts` ascend; `times` classes have each; k is from 1 to n. The quotient is a
+    product of k factors, or as well of c.
     """
     few = np.searchsorted(counts, k, side="right")
     steps = np.arange(counts[few - 1] if few else 0)

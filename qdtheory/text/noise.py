@@ -289,8 +289,7 @@ def highest_coverage(references: Countable, n: int) -> float:
         A number in (0, 1].
 
     Raises:
-        TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        TypeError, ValueError: see `ngram_counts`.
 
     References:
         Li et al. 2020, section 6.2.

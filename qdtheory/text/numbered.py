@@ -31,12 +31,7 @@ REFERENCES = "\0"  # no candidate is called so
 
 
 class Lengths(Record):
-    """How many sentences of each group have which length.
-
-    Attributes:
-        values: the lengths, ascending.
-        times: the number of sentences of each group and length.
-    """
+    """How many sentences of each group have which length; the lengths ascend."""
 
     values: Int[np.ndarray, " lengths"]
     times: Int[np.ndarray, "groups lengths"]
@@ -146,11 +141,7 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
 
 
 def _words(texts: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
-    """Group the chosen words, or all.
-
-    A word may be in most sentences, and all its postings are in one part: they are made
-    a chunk at a time, from few bytes each.
-    """
+    """Group the chosen words, or all, in chunks: one may be in most sentences."""
     last = texts[-1].first + texts[-1].size
     bits = last.bit_length()
     keys, times = [], []
@@ -184,10 +175,7 @@ def _positions(
     max_order: int,
     chosen: tuple[np.ndarray, np.ndarray] | None,
 ) -> Positions:
-    """The places of all texts whose first two tokens are chosen; without a choice all.
-
-    They stand sentence after sentence.
-    """
+    """The places whose first two tokens are chosen, or all, sentence after sentence."""
     chunks = (x for text in texts for x in _chunks(text, max_order, chosen))
     rows = [*map(list, zip(*chunks))]
     sentence = np.concatenate(rows.pop())

@@ -83,20 +83,13 @@ def paired_bleu_scores(
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
 ) -> Float[np.ndarray, "pairs orders"]:
-    """Sentence BLEU of each candidate against the reference at the same place.
-
-    Args:
-        candidates: as in `paired_bleu`.
-        references: as in `paired_bleu`.
-        max_order: as in `paired_bleu`.
-        smoothing: as in `paired_bleu`.
+    """BLEU of each candidate against the reference at its place, as in `paired_bleu`.
 
     Returns:
         A row for each pair, a column for each order.
 
     Raises:
-        TypeError: as in `paired_bleu`.
-        ValueError: as in `paired_bleu`.
+        TypeError, ValueError: as in `paired_bleu`.
 
     Example:
         >>> paired_bleu_scores(["a b c", "a"], ["a b c", "b"], max_order=2).tolist()
@@ -146,19 +139,13 @@ def rouge(candidates: Texts, references: Texts, max_order: int = MAX_ORDER) -> R
 def rouge_scores(
     candidates: Texts, references: Texts, max_order: int = MAX_ORDER
 ) -> Rouge:
-    """ROUGE-N of each candidate against the reference at the same place.
-
-    Args:
-        candidates: as in `rouge`.
-        references: as in `rouge`.
-        max_order: as in `rouge`.
+    """ROUGE-N of each candidate against the reference at the same place, see `rouge`.
 
     Returns:
         Scores with a row for each pair, a column for each order.
 
     Raises:
-        TypeError: as in `rouge`.
-        ValueError: as in `rouge`.
+        TypeError, ValueError: as in `rouge`.
 
     Example:
         >>> rouge_scores(["a b", "a"], ["a b", "b"], max_order=1).f1.tolist()

@@ -41,19 +41,11 @@ START = b'{"part of": "qdtheory evaluate", '
 
 
 class Job(Record):
-    """What all parts of an evaluation share, in their files.
-
-    Attributes:
-        plan: of the evaluation.
-        references: name of the references.
-        inputs: hash of all texts.
-        num_parts: how many parts there are.
-        version: of qdtheory.
-    """
+    """What all parts of an evaluation share, in their files."""
 
     plan: Plan
-    references: str
-    inputs: str
+    references: str  # their name
+    inputs: str  # hash of all texts
     num_parts: int
     version: str
 

@@ -33,61 +33,44 @@ START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
 class GroupMatches(Record):
-    """What some parts know of the sentences of one group, in the order of the text.
-
-    Attributes:
-        lengths: of the sentences.
-        bleu: matches with the references, clipped at the largest count in one.
-        self_bleu: matches with the other sentences, clipped at their largest count.
-        lost: which matches of Self-BLEU are lost without another group, ascending:
-            (sentence * groups + group) * orders + order.
-        losses: how many of each.
-    """
+    """What some parts know of the sentences of one group, in the order of the text."""
 
     lengths: Integer[np.ndarray, " sentences"]
+    # Matches with the references and with the other sentences, each clipped at the
+    # largest count in one of them.
     bleu: Integer[np.ndarray, "orders sentences"]
     self_bleu: Integer[np.ndarray, "orders sentences"]
+    # Matches of Self-BLEU that are lost without another group, ascending:
+    # (sentence * groups + group) * orders + order; and how many of each.
     lost: Int[np.ndarray, " lost"]
     losses: Int[np.ndarray, " lost"]
 
 
 class Sums(Record):
-    r"""Sums over the n-grams of one text: with all groups first, then without each.
+    """Sums over the n-grams of one text: with all groups first, then without each.
 
     With c the count of an n-gram here, r that in the references, and $c_s$ that in
     sentence s; for the law of sentence-averaged n-grams each count is divided by the
     number of n-grams of its sentence.
-
-    Attributes:
-        distinct: number of n-grams.
-        squares: $\sum c^2$.
-        within: $\sum \sum_s c_s^2$.
-        common: $\sum c r$.
-        overlap: $\sum \min(c R, r S)$, for S sentences and R references.
-        real_common: the same as `common`, without each group of the references.
-        real_overlap: the same as `overlap`, without each group of the references.
     """
 
     distinct: Int[np.ndarray, "orders subsets"]
-    squares: Num[np.ndarray, "orders subsets"]
-    within: Num[np.ndarray, "orders subsets"]
-    common: Num[np.ndarray, "orders subsets"]
+    squares: Num[np.ndarray, "orders subsets"]  # sum of c**2
+    within: Num[np.ndarray, "orders subsets"]  # sum of c_s**2 over n-grams and s
+    common: Num[np.ndarray, "orders subsets"]  # sum of c r
+    # The sum of min(c R, r S), for S sentences and R references.
     overlap: Int[np.ndarray, "orders subsets"]
+    # The same two without each group of the references.
     real_common: Num[np.ndarray, "orders real_subsets"]
     real_overlap: Int[np.ndarray, "orders real_subsets"]
 
 
 class Spectrum(Record):
-    """How many n-grams of a text have which count: of all groups, and without each.
+    """How many n-grams of a text have which count: of all groups, and without each."""
 
-    Attributes:
-        keys: ascending: (order * subsets + subset) * 2**40 + count; the first subset is
-            the whole text.
-        times: the number of n-grams of each.
-    """
-
+    # Ascending: (order * subsets + subset) * 2**40 + count; the whole text is subset 0.
     keys: Int[np.ndarray, " keys"]
-    times: Int[np.ndarray, " keys"]
+    times: Int[np.ndarray, " keys"]  # the number of n-grams of each
 
     def of(self, order: int, num_subsets: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Read the spectra of one order."""
@@ -98,40 +81,24 @@ class Spectrum(Record):
 
 
 class CorpusSums(Record):
-    """What some of the parts that the n-grams are dealt out to add up to.
-
-    Attributes:
-        num_parts: how many parts there are.
-        parts: those added up here, ascending, from 0.
-        averaged: whether counts are divided by the n-grams of their sentence.
-        references: `squares` and `within` of the references: of all groups, and
-            without each.
-        reference_lengths: lengths of the references.
-        sums: by candidate.
-        spectra: by candidate.
-        lengths: lengths of the candidates.
-    """
+    """What some of the parts that the n-grams are dealt out to add up to."""
 
     num_parts: int
-    parts: tuple[int, ...]
-    averaged: bool
+    parts: tuple[int, ...]  # those added up here, ascending, from 0
+    averaged: bool  # counts are divided by the n-grams of their sentence
+    # Their `squares` and `within`, of all groups and without each.
     references: Num[np.ndarray, "sums orders real_subsets"]
     reference_lengths: Lengths
-    sums: dict[str, Sums]
+    sums: dict[str, Sums]  # by candidate, and so below
     spectra: dict[str, Spectrum]
     lengths: dict[str, Lengths]
 
 
 class PartialSums(Record):
-    """Sums over all sentences, and what the same parts know of each sentence.
-
-    Attributes:
-        totals: the sums.
-        blocks: by candidate, one for each group of sentences.
-    """
+    """Sums over all sentences, and what the same parts know of each sentence."""
 
     totals: CorpusSums
-    blocks: dict[str, tuple[GroupMatches, ...]]
+    blocks: dict[str, tuple[GroupMatches, ...]]  # by candidate, one for each group
 
 
 def partial_sums(
@@ -144,21 +111,7 @@ def partial_sums(
     part: int = 0,
     num_parts: int = 1,
 ) -> PartialSums:
-    """Add up one part, from 0, of the n-grams of candidates and references.
-
-    If `averaged`, counts are divided by the n-grams of their sentence.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> halves = [
-        ...     partial_sums({"x": texts}, texts, 2, part=part, num_parts=2)
-        ...     for part in (0, 1)
-        ... ]
-        >>> whole = partial_sums({"x": texts}, texts, 2)
-        >>> merge(*halves).totals.sums == whole.totals.sums
-        True
-    """
+    """Add up one part, from 0, of the n-grams of candidates and references."""
     check_order(max_order, "max_order")
     texts = number_texts(candidates, references, num_groups)
     return count(texts, max_order, averaged, part, num_parts)
@@ -228,16 +181,7 @@ def parts_for(
 
 
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
-    """Add the sums of different parts of the same texts.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> part = partial_sums({"x": texts}, texts, 2, part=1, num_parts=2)
-        >>> merge(part, part)
-        Traceback (most recent call last):
-        ValueError: part 2 of 2 is there twice: expected each once
-    """
+    """Add the sums of different parts of the same texts."""
     totals = merge_totals(one.totals, other.totals)
     blocks = {
         name: tuple(map(merge_blocks, known, other.blocks[name]))

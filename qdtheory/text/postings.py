@@ -53,14 +53,7 @@ class Postings(NamedTuple):
 
 
 def positions_of(corpus: Corpus, max_order: int) -> Positions:
-    """Every position of a corpus, with one id more than words, for unknown ones.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> found = positions_of(as_corpus(["a b", "b"]), 2)
-        >>> [column.tolist() for column in found.columns], found.remaining.tolist()
-        ([[0, 1, 1], [1, 1]], [2, 1, 1])
-    """
+    """Every position of a corpus, with one id more than words, for unknown ones."""
     sentence, ends = token_sentences(corpus)
     return Positions(
         columns=[corpus.tokens[n:] for n in range(max_order)],
@@ -78,12 +71,6 @@ def postings_by_order(
     """Group the n-grams of one order after another, as many as there are columns.
 
     If `shared`, an n-gram is left out if only one sentence has its prefix.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = positions_of(as_corpus(["a b a b", "b a"]), 2)
-        >>> [found.counts.tolist() for found in postings_by_order(texts, 2)]
-        [[2, 1, 2, 1], [2, 1, 1]]
     """
     many, base = len(positions.sentence), positions.num_ids
     where = np.arange(many, dtype=np.min_scalar_type(-many))
@@ -126,11 +113,6 @@ def clipped_at_others(
     """Clip the count of an n-gram in each sentence at the most in another sentence.
 
     That is the largest count or, if the sentence alone attains it, the second largest.
-
-    Example:
-        >>> counts, ngram = np.array([3, 2, 1]), np.array([0, 0, 1])
-        >>> clipped_at_others(counts, np.array([0, 2]), ngram).tolist()
-        [2, 2, 0]
     """
     top = counts == np.maximum.reduceat(counts, first)[ngram]
     second = np.maximum.reduceat(np.where(top, 0, counts), first)
@@ -178,13 +160,7 @@ def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:
 
 
 def hashed(*columns: Integer[np.ndarray, " rows"]) -> UInt64[np.ndarray, " rows"]:
-    """Hash each row of nonnegative integers to 64 bits, the same on any machine.
-
-    Example:
-        >>> found = hashed(np.array([1, 1, 2]), np.array([2, 2, 1]))
-        >>> bool(found[0] == found[1]), bool(found[0] == found[2])
-        (True, False)
-    """
+    """Hash each row of nonnegative integers to 64 bits, the same on any machine."""
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         mixed += column.astype(np.uint64) + np.uint64(1)

@@ -28,8 +28,7 @@ def ngram_diversity(candidates: Texts, max_order: int = MAX_ORDER) -> float:
         A number in (0, n].
 
     Raises:
-        TypeError: see `distinct`.
-        ValueError: see `distinct`.
+        TypeError, ValueError: see `distinct`.
 
     References:
         Padmakumar and He 2024; Shaib et al. 2024, whose code also counts n-grams that
@@ -60,8 +59,7 @@ def self_repetition(candidates: Countable, n: int = MAX_ORDER) -> float:
         Nats, at least 0; a text of fewer than n tokens adds 0.
 
     Raises:
-        TypeError: see `ngram_counts`.
-        ValueError: see `ngram_counts`.
+        TypeError, ValueError: see `ngram_counts`.
 
     References:
         Salkar et al. 2022; Shaib et al. 2024.

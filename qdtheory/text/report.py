@@ -116,17 +116,10 @@ class Report(Record):
     ) -> Comparison:
         """Compare two candidates; see `qdtheory.text.comparison.compare`.
 
-        Args:
-            one: name of a candidate.
-            other: name of another.
-            paired: whether row i of both belongs together.
-            level: coverage probability of each interval.
-
-        Returns:
-            The differences, and the sentences that they allow.
+        If `paired`, row i of both belongs together; each interval has level `level`.
 
         Raises:
-            KeyError, ValueError: see `qdtheory.text.comparison.compare`.
+            KeyError, ValueError: see there.
         """
         return compare(self, one, other, paired=paired, level=level)
 
@@ -136,46 +129,29 @@ class Report(Record):
     def to_text(self, width: int = 80) -> str:
         """Lay out the table of all metrics for a terminal, with legend and warnings.
 
-        Args:
-            width: number of characters in a line. Candidates that do not fit side by
-                side go in blocks; no number is cut.
-
-        Returns:
-            The lines.
+        Lines have `width` characters. Candidates that do not fit side by side go in
+        blocks; no number is cut.
         """
         table = plain_table(self.metrics, self.cells(), width)
         return "\n".join([table, "", fill(self.legend(), width), *self.warnings])
 
     def to_markdown(self) -> str:
-        """Lay out the table in Markdown, with the best values in bold.
-
-        Returns:
-            The lines.
-        """
+        """Lay out the table in Markdown, with the best values in bold."""
         table = markdown_table(self.metrics, self.cells())
         return f"{table}\n\n{self.legend('Bold')}"
 
     def to_latex(self) -> str:
-        """Lay out the table as LaTeX's tabular, with the best values in bold.
-
-        Returns:
-            The lines, the legend as a comment among them.
-        """
+        """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
         return f"% {self.legend('Bold')}\n{latex_table(self.metrics, self.cells())}"
 
     def to_csv(self) -> str:
-        """Write a row for each metric of each candidate, as in `to_frame`.
-
-        Returns:
-            The lines, the names of the columns first.
-        """
+        """Write a row for each metric of each candidate, below names of columns."""
         return csv_table([COLUMNS, *self._rows()])
 
     def to_html(self) -> str:
         """Lay out planes, table and methods as one page that needs no other file.
 
-        Returns:
-            The page of HTML, which loads nothing and runs no script.
+        The page loads nothing and runs no script.
 
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
@@ -210,12 +186,6 @@ class Report(Record):
     def plot(self, n: int | None = None) -> Any:
         """Draw the candidates in two planes; see `qdtheory.plotting.plot_report`.
 
-        Args:
-            n: the order of the n-grams; the highest by default.
-
-        Returns:
-            The figure of matplotlib.
-
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
             ValueError: the report has no such order.
@@ -227,12 +197,9 @@ class Report(Record):
     def to_frame(self) -> Any:
         """Make a data frame of pandas in long form, a row for each candidate's metric.
 
-        A table with candidates side by side is
+        Its columns are candidate, metric, value, low, high and standard_error. A table
+        with candidates side by side is
         `frame.pivot(index="metric", columns="candidate", values="value")`.
-
-        Returns:
-            A frame with the columns candidate, metric, value, low, high and
-            standard_error.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -252,11 +219,7 @@ class Report(Record):
         ]
 
     def cells(self) -> dict[str, list[Cell]]:
-        """Show each candidate's intervals, with a mark for the best and its like.
-
-        Returns:
-            The cells of a column a candidate, by its name.
-        """
+        """Show each candidate's intervals, with a mark for the best and its like."""
         scores = [self[name] for name in self]
         lines = []
         for metric in self.metrics:
@@ -267,14 +230,7 @@ class Report(Record):
         return dict(zip(self, map(list, columns), strict=True))
 
     def legend(self, best: str = BEST) -> str:
-        """Say which way is better and what the marks mean.
-
-        Args:
-            best: the mark of the best value.
-
-        Returns:
-            One sentence.
-        """
+        """Say which way is better and what the marks, `best` among them, mean."""
         marks = [
             f"{best}: the best",
             f"{ALIKE}: its interval overlaps that of the best",
@@ -318,10 +274,7 @@ def _numbers(interval: Estimate) -> list:
 def _marked(
     intervals: Sequence[Estimate], lower: bool, out: Sequence[bool]
 ) -> list[Cell]:
-    """Show the intervals of one metric, and mark the best if there are several.
-
-    Those that are out of the comparison, or have no interval, are not the best.
-    """
+    """Show the intervals of one metric, and mark the best of those that compare."""
     rest = [i for i, no in zip(intervals, out) if not no and not math.isnan(i.low)]
     best = (min if lower else max)(rest, key=lambda i: i.value, default=None)
 

@@ -50,10 +50,7 @@ def opened(
     column: str | None = None,
     bounded: bool = True,
 ) -> Iterator[Iterable[Any]]:
-    """Open a sample, to read its sentences one after another; of lists, their tokens.
-
-    Bounded, no more than 1 GiB is read, unpacked.
-    """
+    """Open a sample, to read its sentences one by one; `bounded`, at most 1 GiB."""
     if not is_file(source):
         yield rows(source, column)
         return
@@ -191,10 +188,7 @@ def _of_tables(
     column: str | None,
     bounded: bool,
 ) -> Iterator[str]:
-    """Read a column of files that Arrow reads, each with its name, one after another.
-
-    All are opened before the first is read: one without the column costs no time.
-    """
+    """Read a column of files that Arrow reads; all are opened first, to fail early."""
     with required(f"{name}: reading {kind}", "parquet"):
         import pyarrow.parquet as _
     for path, file in tables:

@@ -47,22 +47,13 @@ State: TypeAlias = tuple[LSTMLanguageModel, optax.OptState]
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a training run, at the end of an interval of steps.
-
-    Attributes:
-        step: number of steps done; a step is one batch.
-        num_steps: total number of steps.
-        tokens_per_second: predicted tokens per second, ends included, in the interval.
-        training_nll: mean over the interval, in nats per predicted token.
-        validation_nll: of the current model, in nats per predicted token; None without
-            validation texts.
-    """
+    """Progress of a training run after some steps, each of one batch."""
 
     step: int
     num_steps: int
-    tokens_per_second: float
-    training_nll: float
-    validation_nll: float | None
+    tokens_per_second: float  # in the interval, with ends
+    training_nll: float  # mean over the interval, in nats per predicted token
+    validation_nll: float | None  # of the current model; None without validation texts
 
     def __str__(self) -> str:
         nll = self.validation_nll
