@@ -1,5 +1,6 @@
-"""CONTRIBUTING's steps to a new diversity work, on a copy of the project."""
+"""CONTRIBUTING's steps to a new metric work, on a copy of the project."""
 
+import os
 import re
 import shlex
 from functools import partial
@@ -13,10 +14,10 @@ BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 EXERCISES = '\n+++ {"tags": ["exercise"]}'
 
 
-def steps():
-    """The blocks of the section, their indentation removed."""
+def steps(title):
+    """The blocks of a section, their indentation removed."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    section = text.partition("\n## Adding a diversity\n")[2].partition("\n## ")[0]
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     for indent, language, block in BLOCK.findall(section):
         yield language, re.sub(rf"^{indent}", "", block, flags=re.MULTILINE)
 
@@ -27,24 +28,30 @@ def project(tmp_path):
     return tmp_path
 
 
+def append(path, text):
+    path.write_text(path.read_text() + text)
+
+
+def insert(path, line, text):
+    """Put text below a line of a file."""
+    before, line, after = path.read_text().partition(f"{line}\n")
+    assert line
+    path.write_text(f"{before}{line}    {text}{after}")
+
+
 @pytest.mark.slow
 def test_a_diversity_is_added_as_the_page_says(project):
     python = partial(processes.python, cwd=project, PYTHONPATH=str(project))
-
-    def append(name, text):
-        path = project / name
-        path.write_text(path.read_text() + text)
-
-    blocks = list(steps())
+    blocks = list(steps("Adding a diversity"))
     languages = [language for language, _ in blocks]
     assert languages == ["python", "sh", "python", "python", "text", "sh"]
     function, check, test, cell, row, build = (block for _, block in blocks)
-    append("qdtheory/formulas/scalar_functions.py", f"\n\n{function}")
+    append(project / "qdtheory/formulas/scalar_functions.py", f"\n\n{function}")
     program, *arguments = shlex.split(check.partition("  # ")[0])
     assert program == ".venv/bin/qdtheory"
     said = python("-c", f"from qdtheory.commands.cli import app; app({arguments})")
     assert said.startswith(f"{check.partition('  # ')[2].strip()}: ")
-    append("tests/formulas/test_scalar_functions.py", f"\n\n{test}")
+    append(project / "tests/formulas/test_scalar_functions.py", f"\n\n{test}")
     program, script, name = shlex.split(build)
     assert program == ".venv/bin/python"
     source = project / f"notebooks/src/{name}.md"
@@ -53,8 +60,8 @@ def test_a_diversity_is_added_as_the_page_says(project):
     cell = f"\n```{{code-cell}} ipython3\n{cell}```\n"
     source.write_text(before + cell + exercises + after)
     python(script, name)
-    append("docs/coverage.csv", row)
-    style = ["qdtheory/pairs", "tests/pairs"]
+    append(project / "docs/coverage.csv", row)
+    style = ["qdtheory/formulas", "tests/formulas"]
     python("-m", "ruff", "check", *style)
     python("-m", "ruff", "format", "--check", *style)
     claim = re.search(r'claim\("(.+?)"\)', test)[1]
@@ -62,3 +69,36 @@ def test_a_diversity_is_added_as_the_page_says(project):
     assert "1 passed" in shown
     contracts = [f"tests/test_{name}.py" for name in ("claims", "coverage_page")]
     python("-m", "pytest", "-q", "-m", "not slow", *contracts)
+
+
+@pytest.mark.slow
+def test_a_metric_of_texts_is_added_as_the_page_says(project):
+    python = partial(processes.python, cwd=project, PYTHONPATH=str(project))
+    blocks = list(steps("Adding a metric of texts"))
+    languages = [language for language, _ in blocks]
+    assert languages == ["python", "python", "sh", "python", "toml", "sh", "python"]
+    function, name, names, row, entry, commands, test = (block for _, block in blocks)
+    append(project / "qdtheory/text/repetition.py", f"\n\n{function}")
+    insert(project / "qdtheory/text/__init__.pyi", "from .repetition import (", name)
+    insert(project / "qdtheory/text/defaults.py", "REQUESTED = {", row)
+    append(project / "qdtheory/metrics/catalogue.toml", f"\n{entry}")
+    append(project / "tests/text/test_repetition.py", f"\n\n{test}")
+    path, _, script = shlex.split(names)
+    path = path.removeprefix("PYTHONPATH=")
+    python(script, PYTHONPATH=f"{project}{os.pathsep}{project / path}")
+    for file in ("model.txt", "real.txt"):
+        (project / file).write_text("a b a b\na a c d\nb a c d\n" * 20)
+    known, measured = map(shlex.split, commands.splitlines())
+    assert known[0] == measured[0] == ".venv/bin/qdtheory"
+    said = python("-m", "qdtheory", *known[1:])
+    assert said.startswith(f"{known[-1]} (diversity). No verdict: ")
+    said = python("-m", "qdtheory", *measured[1:])
+    assert re.search(rf"^{measured[-1]} +0.75 ±0.0\d+$", said, re.MULTILINE)
+    style = ["qdtheory/text", "tests/text"]
+    python("-m", "ruff", "check", *style)
+    python("-m", "ruff", "format", "--check", *style)
+    tests = [f"tests/{x}.py" for x in ("text/test_repetition", "text/test_extra")]
+    tests += ["tests/test_release.py", "tests/test_metrics_page.py"]
+    tests += ["qdtheory/text/repetition.py"]
+    python("-m", "pytest", "-q", "-m", "not slow", *tests)
+    python("-m", "pytest", "-q", "tests/metrics/test_catalogue.py", "-k", known[-1])

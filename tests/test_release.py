@@ -55,7 +55,7 @@ def parameters(value):
 
 def test_no_public_name_or_parameter_is_lost_unnoticed():
     # A stable name that goes was deprecated first: docs/stability.md. Write the file
-    # anew with `python tests/test_release.py`.
+    # anew with `PYTHONPATH=docs python tests/test_release.py`.
     assert public_names() == NAMES.read_text().splitlines()
 
 

@@ -20,6 +20,7 @@ from qdtheory.text.defaults import (
     DRAWS,
     ESTIMATOR,
     MAX_ORDER,
+    REQUESTED,
     SMOOTHING,
     Empty,
     Estimator,
@@ -74,6 +75,10 @@ def evaluate(
     paired: Annotated[
         bool, flag("--paired", "Add BLEU and ROUGE of line i against line i.")
     ] = False,
+    add: Annotated[
+        list[str] | None,
+        option(f"Add a metric of one sample: {', '.join(REQUESTED)}.", "NAME"),
+    ] = None,
     log_probabilities: Annotated[
         list[Path] | None,
         option(
@@ -144,9 +149,10 @@ def evaluate(
     }
     extra = [name for name, wanted in asked.items() if wanted]
     given = ["log-probabilities"] * (log_probabilities is not None)
-    for name in [*extra, *given]:
+    for name in [*extra, *["add"] * bool(add), *given]:
         if part or memory or scheduler:
             fail(f"--{name}: needs all texts at once, in memory")
+    extra += _requested(add or [])
     logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
@@ -207,6 +213,13 @@ def _read(
     with told_later(), progress(1 + len(candidates)) as step:
         real = read(references)
         return {shown(path): read(path) for path in candidates}, real
+
+
+def _requested(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in REQUESTED:
+            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
+    return names
 
 
 def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:

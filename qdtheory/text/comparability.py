@@ -263,15 +263,27 @@ def unsupported(
         )
 
     lacking = np.array([few_of(*each) for each in zip(metrics, errors)])
-    changed = np.zeros(len(metrics), int)
-    for rest in left_out:
-        usual = np.median(rest, axis=0)
-        changed += np.sum(np.abs(rest - usual) > ROUNDING * np.abs(usual), axis=0)
-    same = changed < NEEDED
+    same = unchanged(*left_out)
     for n, none in enumerate(few["alone"], start=1):
         if none:
             same |= np.array([metric == f"distinct-{n}" for metric in metrics])
     return lacking, same & ~lacking
+
+
+def unchanged(
+    *left_out: Float[np.ndarray, "_ metrics"],
+) -> Bool[np.ndarray, " metrics"]:
+    """Tell which metrics too few groups change, for an interval.
+
+    Example:
+        >>> unchanged(np.array([[0.5, 0.1 * group] for group in range(6)])).tolist()
+        [True, False]
+    """
+    changed = np.zeros(left_out[0].shape[1], int)
+    for rest in left_out:
+        usual = np.median(rest, axis=0)
+        changed += np.sum(np.abs(rest - usual) > ROUNDING * np.abs(usual), axis=0)
+    return changed < NEEDED
 
 
 def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:

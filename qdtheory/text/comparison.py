@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from qdtheory.text.defaults import LEVEL
+from qdtheory.text.defaults import LEVEL, REQUESTED
 from qdtheory.text.intervals import (
     check_level,
     interval_of,
@@ -21,9 +21,10 @@ LOWER = (
     "LM score",
     "reverse LM score",
     "Bhattacharyya",
+    *(name for name, asked in REQUESTED.items() if asked.lower),
 )
 # These are of one text alone, the others of a text and the references; "-n" may follow.
-ALONE = "Self-BLEU", "NRR", "distinct", "Vendi"
+ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
 
 
 def lower_is_better(metric: str) -> bool:

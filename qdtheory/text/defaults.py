@@ -4,7 +4,9 @@ Functions, `evaluate` and the command have the same, which docs/what_to_report.m
 advises. Nothing heavy is imported here, as the command shows them in its help.
 """
 
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final, Literal, TypeAlias
 
 Empty: TypeAlias = Literal["keep", "skip"]
 Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
@@ -17,3 +19,27 @@ LEVEL: Final = 0.95
 NUM_GROUPS: Final = 20
 # k of distinct_k, where a sample has as many n-grams.
 DRAWS: Final = 1000
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A metric of one sample that `evaluate` adds if asked.
+
+    Attributes:
+        function: its name in `qdtheory.text`.
+        bounds: the ends of its range.
+        lower: whether less is better.
+    """
+
+    function: str
+    bounds: tuple[Any, Any]
+    lower: bool = False
+
+
+# By their names in the catalogue. The compression ratio is not among them: it changes
+# with the order of the sentences, so that a jackknife over these is too wide.
+REQUESTED = {
+    "n-gram diversity": Requested("ngram_diversity", (0, MAX_ORDER)),
+    "self-repetition": Requested("self_repetition", (0, inf), lower=True),
+    "pairwise ROUGE-L": Requested("pairwise_rouge_l", (0, 1), lower=True),
+}

@@ -165,7 +165,8 @@ def evaluate(
         extra: also compute these metrics. "embeddings": Frechet distance to the
             references and Vendi score, of MiniLM's features, without the empty
             sentences. "language-model": LM and reverse LM score, in nats a token.
-            "paired": BLEU and ROUGE of sentences at the same place.
+            "paired": BLEU and ROUGE of sentences at the same place. Those of one sample
+            by their name, such as "self-repetition".
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
         draws: k of distinct_k, the number of different n-grams expected among k. None:

@@ -1,4 +1,4 @@
-"""Metrics that `evaluate` computes if asked: of models, or of paired sentences."""
+"""Metrics that `evaluate` computes if asked: of models, of pairs, of one sample."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+import qdtheory.text
 from qdtheory.text.bhattacharyya import estimate_bhattacharyya
+from qdtheory.text.comparability import unchanged, warnings_of
 from qdtheory.text.corpus import Corpus
-from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.defaults import NUM_GROUPS, REQUESTED
 from qdtheory.text.embeddings import embed
 from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
@@ -38,7 +40,7 @@ def with_extra(
     log_probabilities: Mapping[str, Sequence[Any]] | None = None,
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """Add metrics of models or of paired sentences to a report of the same texts.
+    """Add metrics on request to a report of the same texts.
 
     The intervals of LM scores are over sentences, for a fitted model, so that `compare`
     leaves them out. That of the Bhattacharyya distance holds for all sizes.
@@ -55,6 +57,14 @@ def with_extra(
     if log_probabilities:
         rows += _distances(*texts[:3], log_probabilities)
         methods.append("Bhattacharyya distance from log-probabilities of both samples")
+    warnings = list(report.warnings)
+    for candidate in candidates:
+        missing = [
+            metric
+            for (metric, *_), name, interval, *_ in rows
+            if name == candidate and metric in REQUESTED and np.isnan(interval.low[0])
+        ]
+        warnings += warnings_of(candidate, [], missing)
     parts: dict[str, list[tuple]] = {
         name: [(report.scores[name], report.left_out[name], report.real_left_out[name])]
         for name in candidates
@@ -72,6 +82,7 @@ def with_extra(
         left_out={name: np.hstack(x) for name, (_, x, _) in joined.items()},
         real_left_out={name: np.hstack(x) for name, (_, _, x) in joined.items()},
         methods="; ".join([report.methods, *methods]),
+        warnings=tuple(warnings),
     )
 
 
@@ -137,6 +148,23 @@ def _paired(plan, candidates, references: Corpus, step) -> Iterator[Row]:
         yield metrics, name, *_jackknifed(mean, plan.level, (0, 1), [rows], [groups])
 
 
+def _requested(name: str, plan, candidates, references, step) -> Iterator[Row]:
+    """A metric of one sample, whatever the references."""
+    asked = REQUESTED[name]
+    metric = getattr(qdtheory.text, asked.function)
+    for candidate, corpus in candidates.items():
+        step(f"Computing {name} of {candidate}")
+        sample = [corpus], [_groups(corpus)]
+        try:
+            found = _jackknifed(metric, plan.level, asked.bounds, *sample)
+        except ValueError as error:
+            raise ValueError(f"{candidate}: {name}: {error}") from None
+        interval, without = found
+        if unchanged(without)[0]:
+            interval = interval_of(interval.value, np.array([np.nan]), np.inf)
+        yield [name], candidate, interval, without
+
+
 # What can be asked for, and what is said of it in the report's methods.
 EXTRA = {
     "embeddings": ("Frechet distance and Vendi score of MiniLM's features", _embedded),
@@ -145,6 +173,10 @@ EXTRA = {
         _fitted,
     ),
     "paired": ("paired BLEU and ROUGE F1 of sentences at the same place", _paired),
+    **{
+        name: (f"{name} of each sample", partial(_requested, name))
+        for name in REQUESTED
+    },
 }
 
 

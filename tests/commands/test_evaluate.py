@@ -16,6 +16,7 @@ from calls import call, refusal
 import qdtheory as qd
 from qdtheory.commands import evaluate
 from qdtheory.text import evaluation, files
+from qdtheory.text.defaults import REQUESTED
 from qdtheory.world.records import plain
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -243,6 +244,15 @@ def test_paired_metrics_and_bhattacharyya_on_request(folder):
     ours = metrics["Bhattacharyya"]
     told = [ours[key] for key in ("value", "low", "high")]
     assert told == [direct.value, direct.low, direct.high]
+
+
+def test_metrics_of_one_sample_on_request(folder):
+    shown = " ".join(call("evaluate", "--help", columns=200).stdout.split())
+    assert f"Add a metric of one sample: {', '.join(REQUESTED)}." in shown
+    names = "n-gram diversity", "pairwise ROUGE-L"
+    asked = [part for name in names for part in ("--add", name)]
+    metrics, _ = evaluated("one.txt", *asked, references="references.txt")
+    assert (*metrics,)[-2:] == names
 
 
 def test_what_cannot_be_printed_of_a_name_is_quoted(folder):

@@ -8,7 +8,9 @@ from referees.corpus_metrics import without_each_group
 from refusals import refused
 
 from qdtheory import text
+from qdtheory.metrics.catalogue import find_metric
 from qdtheory.text import embeddings, extra
+from qdtheory.text.defaults import REQUESTED
 
 REAL = [f"a {x} {y} end" for x in "bcde" for y in "fghi"] * 2
 ONE = [f"a {x} {y} end" for x in "bcbb" for y in "fggi"] * 2
@@ -75,6 +77,36 @@ def test_paired_metrics_are_means_over_rows():
     i = both.metrics.index("ROUGE-1")
     assert both.difference.standard_error[i] == pytest.approx(error, rel=0.5)
     assert both.difference.value[i] == pytest.approx((rows[0] - rows[1]).mean())
+
+
+@pytest.mark.parametrize("name", REQUESTED)
+def test_metrics_of_one_sample_are_those_of_the_functions(name):
+    asked = REQUESTED[name]
+    metric = getattr(text, asked.function)
+    rng, samples = np.random.default_rng(0), {}
+    for candidate, words in {"one": [*"abc"], "other": [*"abcdef"]}.items():
+        sizes = rng.integers(4, 9, 40)
+        samples[candidate] = [" ".join(rng.choice(words, size)) for size in sizes]
+    found = report(name, candidates=samples, real=samples["other"], level=0.9)
+    for candidate, texts in samples.items():
+        assert found[candidate][name] == text.jackknife_interval(
+            metric, texts, level=0.9, bounds=asked.bounds
+        )
+    # The sample of more words is more diverse, copies of the references or not.
+    assert found.compare("one", "other").better(name) == "other"
+    assert (f"{name};" in found.legend()) == asked.lower
+    assert f"{name} of each sample" in found.methods
+    path = f"{metric.__module__}.{asked.function}".removeprefix("qdtheory.")
+    assert path in find_metric(name).functions
+
+
+def test_a_metric_of_one_sample_that_few_groups_change_has_no_interval():
+    texts = [f"a{i} b{i} c{i} d{i}" for i in range(40)]
+    texts[:2] = texts[2:4]
+    found = report("self-repetition", candidates={"x": texts}, real=texts)
+    assert found["x"]["self-repetition"].value > 0
+    assert np.isnan(found["x"]["self-repetition"].low)
+    assert "no interval of self-repetition of x: fewer than 5" in found.warnings[-1]
 
 
 @pytest.mark.slow
