@@ -65,7 +65,7 @@ def climb_from(
     start: np.ndarray,
 ) -> np.ndarray:
     """Maximise scores . q locally over distributions q with spent(q) <= budget."""
-    from scipy.optimize import minimize  # late: slow to import
+    from scipy.optimize import brentq, minimize  # late: slow to import
 
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
     within = {
@@ -83,4 +83,12 @@ def climb_from(
         options={"maxiter": 200, "ftol": 1e-13},
     )
     q = np.clip(found.x, 0, 1)
-    return q / q.sum() if q.sum() > 0 else start
+    if not q.sum() > 0:
+        return start
+    q = q / q.sum()
+
+    def left(share: float) -> float:
+        return budget - MARGIN - spent(q + share * (start - q))[0]
+
+    # Where it stops early it is a little outside: go back towards the start.
+    return q + brentq(left, 0, 1) * (start - q) if left(0) < 0 < left(1) else q

@@ -34,7 +34,7 @@ from qdtheory.text.looks import tell, unlike
 from qdtheory.text.postings import (
     Postings,
     changes,
-    postings,
+    group,
     sorted_keys,
     token_sentences,
 )
@@ -48,8 +48,8 @@ class NgramCounts:
         n: the order.
         counts: number of occurrences of each, in lexicographic order.
         corpus: the sentences counted.
-        starts: the position of the first occurrence of each among the corpus's tokens.
-        postings: the counts in each sentence.
+        places: where each occurrence begins among the corpus's tokens, n-gram by
+            n-gram.
 
     Example:
         >>> table = ngram_counts(["a b a b", "b a"], 2)
@@ -62,8 +62,18 @@ class NgramCounts:
     n: int
     counts: Int[np.ndarray, " distinct"]
     corpus: Corpus
-    starts: Int[np.ndarray, " distinct"]
-    postings: Postings
+    places: Int[np.ndarray, " occurrences"]
+
+    @cached_property
+    def starts(self) -> Int[np.ndarray, " distinct"]:
+        """Where the first occurrence of each begins."""
+        return self.places[np.cumsum(self.counts) - self.counts]
+
+    @cached_property
+    def postings(self) -> Postings:
+        """The counts in each sentence."""
+        keys = np.repeat(np.arange(len(self.counts)), self.counts)
+        return group(keys, token_sentences(self.corpus)[0][self.places])[0]
 
     @cached_property
     def ngrams(self) -> Int[np.ndarray, "distinct n"]:
@@ -115,16 +125,15 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
         return texts
     corpus = as_corpus(texts)
-    sentence, ends = token_sentences(corpus)
+    ends = np.repeat(corpus.offsets[1:], corpus.lengths)
     starts = np.flatnonzero(np.arange(corpus.num_tokens) + n <= ends)
     if not len(starts):
         longest = corpus.lengths.max()
         raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")
-    keys, size = _keys((corpus.tokens[starts + k] for k in range(n)), corpus.vocab_size)
-    grouped, order, rank = postings(keys, size, sentence[starts])
-    new = np.flatnonzero(changes(rank))
-    counts = np.diff(new, append=len(rank))
-    return NgramCounts(n, counts, corpus, starts[order[new]], grouped)
+    columns = (corpus.tokens[starts + k] for k in range(n))
+    keys, order = sorted_keys(*_keys(columns, corpus.vocab_size))
+    counts = np.diff(np.flatnonzero(changes(keys)), append=len(keys))
+    return NgramCounts(n, counts, corpus, starts[order])
 
 
 def coverage_rate(
@@ -167,6 +176,8 @@ def coverage_rate(
         >>> coverage_rate(["a", "b b b"], ["a"], 1, estimator="sentence-pairs")
         0.5
     """
+    if estimator == "pairs":  # which is the plug-in of two texts, and slower
+        estimator = "plug-in"
     tables, totals = _totals(n, estimator, candidates, references)
     return float(_coverage(tables, totals))
 
@@ -478,25 +489,32 @@ def _totals(
     tables = [ngram_counts(x, n) for x in texts]
     totals = []
     for table in tables:
-        of_sentence, of_all = _values(table, estimator)
         lengths, times = np.unique(table.corpus.lengths, return_counts=True)
-        squares, within = ((x**2).sum().item() for x in (of_all, of_sentence))
+        squares = (_of_ngrams(table, estimator) ** 2).sum().item()
+        # The plug-in has no use for the counts in each sentence.
+        pairs = estimator != "plug-in"
+        within = (_of_postings(table, estimator) ** 2).sum().item() if pairs else 0
         totals.append(NgramTotals(n, estimator, lengths, times, squares, within))
     return tables, totals
 
 
-def _values(table: NgramCounts, estimator: Estimator) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the postings, and their sums by n-gram."""
+def _of_postings(table: NgramCounts, estimator: Estimator) -> np.ndarray:
+    """The value of each posting."""
     held = table.postings
     if estimator != "sentence-pairs":
-        return held.counts, table.counts
-    lengths = table.corpus.lengths[held.sentence]
-    values = held.counts / (lengths - table.n + 1)
-    return values, np.add.reduceat(values, held.first)
+        return held.counts
+    return held.counts / (table.corpus.lengths[held.sentence] - table.n + 1)
+
+
+def _of_ngrams(table: NgramCounts, estimator: Estimator) -> np.ndarray:
+    """The value of each n-gram, a sum over its postings."""
+    if estimator != "sentence-pairs":
+        return table.counts
+    return np.add.reduceat(_of_postings(table, estimator), table.postings.first)
 
 
 def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> Any:
-    q, p = (_values(x, totals[0].estimator)[1] for x in tables)
+    q, p = (_of_ngrams(x, totals[0].estimator) for x in tables)
     rows, others = shared_ngrams(*tables)
     return coverage_of((q[rows] * p[others]).sum().item(), *totals)
 

@@ -97,14 +97,19 @@ def postings(
     they were, and the n-gram of each in this order.
     """
     keys, order = sorted_keys(keys, size)
-    new, sentence = changes(keys), sentence[order]
+    grouped, rank = group(keys, sentence[order])
+    return grouped, order, rank
+
+
+def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]:
+    """Group occurrences that are sorted; and the n-gram of each."""
+    new = changes(keys)
     starts = np.flatnonzero(new | changes(sentence))
     first = np.flatnonzero(new[starts])
     rank = np.cumsum(new)
     rank -= 1
     counts = np.diff(starts, append=len(keys))
-    grouped = Postings(keys[new], first, rank[starts], sentence[starts], counts)
-    return grouped, order, rank
+    return Postings(keys[new], first, rank[starts], sentence[starts], counts), rank
 
 
 def clipped_at_others(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.spatial
-from models import assert_attained, mixtures, oracle
+from models import assert_attained, mixtures
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import CR, jet_of
@@ -172,15 +172,17 @@ def test_intervals_close_and_hold_what_a_grid_finds(text):
 
 
 @pytest.mark.claim("N17.7")
-def test_a_thousand_candidates_and_64_texts_close():
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_a_thousand_candidates_and_64_texts_close(seed):
+    # From the relaxation of seed 4 SLSQP stops outside of its budget each time.
     pair = qd.pairs.single_token_bleu_pair(1000, 1000)
-    p = oracle(qd.TextSpace(4, 3), 0, sigma=1.0)
+    p = np.asarray(qd.oracle(qd.TextSpace(4, 3), seed, 1.0, size=8))
     exact = qd.quality_discrepancy(pair, p)
-    found = separable_interval(pair, p, start=exact.q)
+    found = separable_interval(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert found.upper_bound - found.qdisc <= 1e-6
     assert found.qdisc - 1e-9 <= exact.qdisc <= found.upper_bound + 1e-12
-    assert found.steps <= 2
+    assert found.steps <= 20
 
 
 def test_the_bound_of_a_price_and_a_level_is_rounded_up():

@@ -61,6 +61,18 @@ def test_the_top_of_a_cap_is_reached_and_its_budget_kept():
         np.testing.assert_allclose(q, top, atol=1e-6)
 
 
+def test_a_search_that_stops_outside_goes_back_towards_the_start(monkeypatch):
+    class Outside:
+        x = np.array([0.0, 0.0, 1.0])
+
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Outside())
+    start = np.full(3, 1 / 3)
+    q = climb_from(Outside.x, lambda q: (q @ q, 2 * q), 0.36, start)
+    # On the line q.q = 1/3 + 2/3 (1 - share)^2.
+    assert q[2] == pytest.approx(1 / 3 + 2 / 3 * np.sqrt(0.04), abs=1e-7)
+    assert q @ q <= 0.36
+
+
 def test_a_local_search_that_fails_leaves_the_start(monkeypatch):
     class Lost:
         x = np.full(3, np.nan)
