@@ -238,17 +238,23 @@ class Numerics:
         jet = self.in_numpy(np.array([LEAST_PROBABILITY]))
         return float(jet.value[0]), float(jet.slope[0])
 
+    def from_least_on(self, x: jax.Array) -> jax.Array:
+        """The value at numbers from LEAST_PROBABILITY on: no limit at 0 costs time."""
+        value = in_jax(self.tree, x)
+        if self.table is None:
+            return value
+        beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
+        inside = self.table.in_jax(jnp.where(x <= 1, x, 1.0))
+        return jnp.where(x <= 1, inside, beyond)
+
     def in_jax(self, x: jax.Array) -> jax.Array:
         """The value at numbers in [0, 1], which JAX can differentiate."""
         if self.whole:
             return in_jax(self.tree, x)
         # No maximum or minimum: at a tie JAX halves their slopes.
-        at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
-        value = in_jax(self.tree, at)
-        if self.table is not None:
-            beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
-            inside = self.table.in_jax(jnp.where(x <= 1, at, 1.0))
-            value = jnp.where(x <= 1, inside, beyond)
+        value = self.from_least_on(
+            jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
+        )
         (least, slope), (start, steepest) = self.least, self.zero
         if np.isfinite(start):
             near = start + slope * x

@@ -18,7 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.formulas.scalar_functions import ScalarFunction, limits_at_zero, order_of
+from qdtheory.formulas.scalar_functions import (
+    ScalarFunction,
+    formula_of,
+    limits_at_zero,
+    order_of,
+)
 from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
 
 MAX_STEPS = 100
@@ -160,24 +165,27 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
     lowest = jax.grad(g)(LEAST_PROBABILITY) if np.isinf(at_zero) else at_zero
 
+    formula = formula_of(g) if unknown is LOGARITHM else None
+    inside = g if formula is None else formula.numerics.from_least_on
+
     def slope(z: Array) -> Array:
-        return jax.vmap(jax.grad(g))(unknown.back(z))
+        return jax.vmap(jax.grad(inside))(unknown.back(z))
 
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
         level, ceiling = jax.grad(g)(m), unknown.of(m)
-        inside = level + costs < lowest
-        target = jnp.where(inside, level + costs, level)
+        support = level + costs < lowest
+        target = jnp.where(support, level + costs, level)
         # For a text that enters the support, guess from the slope at 0.
         entering = (target - at_zero) / jax.grad(jax.grad(g))(LEAST_PROBABILITY)
         for other in (entering, unknown.of(m / 2)):
             guess = jnp.where(guess > unknown.floor, jnp.minimum(guess, ceiling), other)
         # Roots known in advance: those of cost 0, and those beyond g'(0), unused.
-        start = jnp.where(inside & (costs > 0), guess, ceiling)
+        start = jnp.where(support & (costs > 0), guess, ceiling)
         # Along a frontier one step from the guess nearly always suffices.
         z, _ = _halley_step(slope, target, start)
         slowly = partial(_invert, slope, target, unknown.floor, ceiling)
         z = jax.lax.cond(_close(z, start).all(), lambda _: z, slowly, start)
-        return jnp.where(costs == 0, ceiling, jnp.where(inside, z, unknown.floor))
+        return jnp.where(costs == 0, ceiling, jnp.where(support, z, unknown.floor))
 
     return unknown, inverse
 

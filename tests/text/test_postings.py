@@ -18,9 +18,12 @@ from qdtheory.text.postings import (
 )
 
 
-@pytest.mark.parametrize("many", [0, 10**9])
+@pytest.mark.parametrize(("vectors", "many"), [(True, 0), (False, 0), (False, 10**9)])
 @pytest.mark.parametrize("bits", [3, 16, 17, 32, 40, 62])
-def test_both_ways_to_sort_keep_equal_keys_in_their_order(monkeypatch, bits, many):
+def test_all_ways_to_sort_keep_equal_keys_in_their_order(
+    monkeypatch, bits, vectors, many
+):
+    monkeypatch.setattr(module, "VECTORS", vectors)
     monkeypatch.setattr(module, "MANY", many)
     some = np.random.default_rng(0).integers(2**bits, size=300)
     keys = np.random.default_rng(1).permutation(np.append(some, [0, *some]))
