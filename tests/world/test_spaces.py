@@ -183,6 +183,11 @@ def test_no_ngram_at_all():
     assert space.ngram_counts(only_short, 2).tolist() == [0.0] * 4
 
 
+def test_a_length_given_twice_is_refused(as_a_user):
+    with pytest.raises(ValueError, match=r"\(2, 2\); sort them, each once"):
+        qd.TextSpace(vocab_size=2, lengths=(2, 2))
+
+
 def test_index_takes_integers_only(as_a_user):
     with pytest.raises(TypeError, match="integers"):
         qd.TextSpace(vocab_size=2, lengths=2).index(np.array([0.0, 1.0]))
