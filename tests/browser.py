@@ -76,6 +76,8 @@ class Browser:
         self.socket.send(json.dumps(message))
         while (answer := json.loads(self.socket.recv())).get("id") != self.number:
             self.events.append(answer)
+        if "navigated" in answer.get("error", {}).get("message", ""):
+            return self.send(method, **params)  # ask the page that this one led to
         assert "error" not in answer, (method, answer["error"])
         return answer["result"]
 
