@@ -155,15 +155,20 @@ def row(metric: str, names: tuple[str, ...], found: dict) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def replaced(drawn: text.Corpus, chosen: np.ndarray, words: Any) -> text.Corpus:
+    """The sentences with other words in some of them."""
+    rows = drawn.tokens.reshape(len(drawn), LENGTH).copy()
+    rows[chosen] = words
+    return text.Corpus(rows.ravel(), drawn.offsets, drawn.vocabulary)
+
+
 def told(size: int, share: float, repeats: int) -> float:
     """How often a candidate of the same law with copies is said to be dependent."""
     rng, found = np.random.default_rng([2, size, int(100 * share)]), 0
     for _ in range(repeats):
         real, ours = (SOURCE.draw(size, rng) for _ in range(2))
-        rows = ours.tokens.reshape(size, -1).copy()
         copies = rng.choice(size, int(share * size), replace=False)
-        rows[copies] = real.tokens.reshape(size, -1)[copies]
-        mixed = text.Corpus(rows.ravel(), ours.offsets, ours.vocabulary)
+        mixed = replaced(ours, copies, real.tokens.reshape(size, LENGTH)[copies])
         found += bool(text.evaluate({"x": mixed}, real).dependent)
     return found / repeats
 
@@ -171,9 +176,7 @@ def told(size: int, share: float, repeats: int) -> float:
 def repeating(size: int, rng: np.random.Generator) -> text.Corpus:
     """Sentences of the source, a few of which are one word over and over."""
     drawn = SOURCE.draw(size, rng)
-    rows = drawn.tokens.reshape(size, LENGTH).copy()
-    rows[rng.random(size) < REPEATING] = 0
-    return text.Corpus(rows.ravel(), drawn.offsets, drawn.vocabulary)
+    return replaced(drawn, rng.random(size) < REPEATING, 0)
 
 
 def rarest(size: int, repeats: int) -> str:
