@@ -30,6 +30,7 @@ from qdtheory.text.postings import (
     positions_of,
     postings,
     postings_by_order,
+    token_ends,
     token_sentences,
 )
 
@@ -158,6 +159,7 @@ def bleu(
         [1.0, 0.3536]
     """
     check_smoothing(smoothing)
+    check_aggregate(aggregate)
     statistics = _against(as_corpus(candidates), references, max_order)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -225,6 +227,7 @@ def self_bleu(
         [0.75]
     """
     check_smoothing(smoothing)
+    check_aggregate(aggregate)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -256,8 +259,6 @@ def aggregate_bleu(
     statistics: Matches, smoothing: Smoothing, aggregate: Aggregate
 ) -> Float[np.ndarray, " orders"]:
     """BLEU of several candidates in one number for each order."""
-    if aggregate not in ("mean", "pooled"):
-        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')
     if aggregate == "mean":
         return bleu_of_matches(statistics, smoothing).mean(axis=-1)
     pooled = Matches(*(x.sum(axis=-1) for x in statistics))
@@ -273,7 +274,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
     tell(unlike(candidates.vocabulary, known.ids))
     ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
     tokens, base = np.array(ids)[candidates.tokens], unknown + 1
-    sentence, ends = token_sentences(candidates)
+    sentence, ends = token_sentences(candidates), token_ends(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
     clipped = np.zeros((max_order, len(lengths)))
@@ -315,3 +316,9 @@ def _self_matches(
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
+
+
+def check_aggregate(aggregate: Aggregate) -> None:
+    """Raise, before anything is counted, unless the aggregate is known."""
+    if aggregate not in ("mean", "pooled"):
+        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

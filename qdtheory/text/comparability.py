@@ -202,7 +202,7 @@ def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, flo
 def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
     """A hash of each sentence; that two are alike by chance does not move a share."""
     for _, chunk in slices(corpus):
-        sentence, _ = token_sentences(chunk)
+        sentence = token_sentences(chunk)
         place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
         sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
         yield np.diff(sums[chunk.offsets])

@@ -36,6 +36,7 @@ from qdtheory.text.postings import (
     changes,
     group,
     sorted_keys,
+    token_ends,
     token_sentences,
 )
 
@@ -73,7 +74,7 @@ class NgramCounts:
     def postings(self) -> Postings:
         """The counts in each sentence."""
         keys = np.repeat(np.arange(len(self.counts)), self.counts)
-        return group(keys, token_sentences(self.corpus)[0][self.places])[0]
+        return group(keys, token_sentences(self.corpus)[self.places])[0]
 
     @cached_property
     def ngrams(self) -> Int[np.ndarray, "distinct n"]:
@@ -125,8 +126,8 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
         return texts
     corpus = as_corpus(texts)
-    ends = np.repeat(corpus.offsets[1:], corpus.lengths)
-    starts = np.flatnonzero(np.arange(corpus.num_tokens) + n <= ends)
+    whole = np.arange(corpus.num_tokens) + n <= token_ends(corpus)
+    starts = np.flatnonzero(whole)
     if not len(starts):
         longest = corpus.lengths.max()
         raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")

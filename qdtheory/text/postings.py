@@ -57,11 +57,10 @@ class Postings(NamedTuple):
 
 def positions_of(corpus: Corpus, max_order: int) -> Positions:
     """Every position of a corpus, with one id more than words, for unknown ones."""
-    sentence, ends = token_sentences(corpus)
     return Positions(
         columns=[corpus.tokens[n:] for n in range(max_order)],
-        remaining=ends - np.arange(corpus.num_tokens),
-        sentence=sentence,
+        remaining=token_ends(corpus) - np.arange(corpus.num_tokens),
+        sentence=token_sentences(corpus),
         num_ids=corpus.vocab_size + 1,
         prefix=np.zeros(corpus.num_tokens, np.int8),
         num_prefixes=1,
@@ -128,10 +127,14 @@ def clipped_at_others(
     return np.where(alone, second[ngram], counts)
 
 
-def token_sentences(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """The sentence of each token, and where that sentence ends."""
-    sentence = np.repeat(np.arange(len(corpus)), corpus.lengths)
-    return sentence, np.repeat(corpus.offsets[1:], corpus.lengths)
+def token_sentences(corpus: Corpus) -> Int[np.ndarray, " tokens"]:
+    """The sentence of each token."""
+    return np.repeat(np.arange(len(corpus)), corpus.lengths)
+
+
+def token_ends(corpus: Corpus) -> Int[np.ndarray, " tokens"]:
+    """Where the sentence of each token ends."""
+    return np.repeat(corpus.offsets[1:], corpus.lengths)
 
 
 # --- Integers -----------------------------------------------------------------------
