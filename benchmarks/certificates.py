@@ -41,12 +41,12 @@ def report(sigma: float, seed: int, took: float, found: qd.Bounds) -> None:
 
 def tails() -> None:
     pair = qd.BleuPair(SPACE, 1, 2, 2)
-    qd.qdisc.bleu_1_interval(pair, oracle(SEEDS, 1.0))  # compiles
+    qd.certify(pair, oracle(SEEDS, 1.0))  # compiles
     times, widths = [], []
     for sigma in (0.5, 1.0, 2.0):
         for seed in range(SEEDS):
             p = oracle(seed, sigma)
-            took, found = seconds(qd.qdisc.bleu_1_interval, pair, p)
+            took, found = seconds(qd.certify, pair, p)
             report(sigma, seed, took, found)
             times.append(took)
             widths.append(found.gap)
@@ -65,7 +65,7 @@ def quadratic() -> None:
         for seed in range(SEEDS):
             p = oracle(seed, sigma)
             search_time, searched = seconds(search, pair, p)
-            took, found = seconds(qd.qdisc.quadratic_interval, pair, p, searched.q)
+            took, found = seconds(qd.certify, pair, p, searched.q)
             report(sigma, seed, took, found)
             print(f"    search {searched.gain:.7f} in {search_time:.2f} s")
             searches.append(search_time)
@@ -84,11 +84,11 @@ def quadratic() -> None:
 
 def separable() -> None:
     pair = qd.pairs.single_token_bleu_pair(1000, 1000)
-    qd.qdisc.separable_interval(pair, oracle(SEEDS, 1.0))  # compiles
+    qd.certify(pair, oracle(SEEDS, 1.0))  # compiles
     times, widths = [], []
     for seed in range(SEEDS):
         p = oracle(seed, 1.0)
-        took, found = seconds(qd.qdisc.separable_interval, pair, p)
+        took, found = seconds(qd.certify, pair, p)
         exact = qd.quality_discrepancy(pair, p).qdisc
         assert found.qdisc - 1e-9 <= exact <= found.upper_bound
         report(1.0, seed, took, found)

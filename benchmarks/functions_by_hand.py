@@ -263,7 +263,7 @@ def discrepancy(pair: Any, p: np.ndarray, **options: bool) -> Answer:
 
 
 def interval(pair: Any, p: np.ndarray) -> Answer:
-    found = qd.qdisc.separable_interval(pair, p)
+    found = qd.certify(pair, p)
     return gain(found, spread(pair, p))._replace(sealed=False)
 
 
@@ -320,7 +320,7 @@ QUESTIONS: dict[str, Callable[[Any, np.ndarray], Answer]] = {
     "kkt_residual": residual,
     "quality_discrepancy": discrepancy,
     "certify": partial(discrepancy, certify=True),
-    "separable_interval": interval,
+    "certify a model": interval,
     "dual_bound": dual,
     "average_discrepancy": conditional(qd.qdisc.average_discrepancy),
     "pooled_discrepancy": conditional(qd.qdisc.pooled_discrepancy),

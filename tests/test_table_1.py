@@ -156,7 +156,7 @@ def test_bleu_1_is_within_certified_bounds(table):
     for size, sigma, seed in product(SIZES, SIGMAS, (7, 42, 99)):
         p = oracle(SPACE, seed, sigma, size)
         for k in (2, 1):
-            bounds = qd.qdisc.bleu_1_interval(qd.BleuPair(SPACE, 1, 2, k), p)
+            bounds = qd.certify(qd.BleuPair(SPACE, 1, 2, k), p)
             listed = float(table[k, size, sigma, 1][seed]["qdisc"])
             assert bounds.upper_bound - bounds.qdisc <= 1e-6
             # A search of first order may stop a little short.
@@ -219,7 +219,7 @@ def test_one_self_bleu_reference_does_not_fit_bleu_1(table, paper):
         assert not is_inside(table, paper, (1, size, sigma, 1))
         for seed in range(0, 100, 10):
             pair, p = qd.BleuPair(SPACE, 1, 2, 1), oracle(SPACE, seed, sigma, size)
-            upper = qd.qdisc.bleu_1_interval(pair, p).upper_bound
+            upper = qd.certify(pair, p).upper_bound
             assert upper < float(paper[sigma, 1][0])
 
 

@@ -160,7 +160,7 @@ def bounded(name: str, setting: Setting, seed: int) -> dict:
     pair, p = pair_of(name, setting), real(setting, seed)
     tolerance = TOLERANCE if p.size <= FEW else COARSE
     scores = np.asarray(pair.text_quality(p))
-    found = qd.qdisc.bleu_1_interval(pair, p, tolerance=tolerance / np.ptp(scores))
+    found = qd.certify(pair, p, tolerance=tolerance / np.ptp(scores))
     row = {"qdisc": found.qdisc, "upper_bound": found.upper_bound}
     if setting.candidates <= setting.vocab_size + 1:
         tokens = space_of(setting).tokens

@@ -1,12 +1,8 @@
 from .bounds import Bounds as Bounds
 from .certify import (
-    bleu_1_interval as bleu_1_interval,
     certify as certify,
     cubic_bound as cubic_bound,
-    cubic_interval as cubic_interval,
-    quadratic_interval as quadratic_interval,
     quality_discrepancy as quality_discrepancy,
-    separable_interval as separable_interval,
 )
 from .conditional import (
     Prices as Prices,

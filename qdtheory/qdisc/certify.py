@@ -22,12 +22,10 @@ from qdtheory.pairs.forms import (
     Kernel,
     Separable,
     bleu_form,
-    form_of,
     name_of,
     pose,
     quadratic_form,
 )
-from qdtheory.pairs.kernel import KernelPair
 from qdtheory.qdisc import cubic, quadratic, separable, tails
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.cubic import CubicCertificate
@@ -96,33 +94,53 @@ def quality_discrepancy(
 
 
 def certify(
-    pair: Pair, p: Float[ArrayLike, " texts"], found: Discrepancy
-) -> Discrepancy:
-    """Add an upper bound to the QDisc that a search found, and improve its model.
+    pair: Pair,
+    p: Float[ArrayLike, " texts"],
+    found: Discrepancy | Float[ArrayLike, " texts"] | None = None,
+    *,
+    tolerance: float | None = None,
+    max_steps: int | None = None,
+) -> Bounds:
+    """Bound QDisc from above, and improve the model that was found.
 
-    Uses `bleu_1_interval` for BLEU of order 1 on texts of one length,
-    `quadratic_interval` for kernels and for BLEU of any order with one Self-BLEU
-    reference, `qdtheory.qdisc.separable_interval` for sums of g(Q_i), and
-    `qdtheory.qdisc.cubic_interval` for BLEU of any order with two Self-BLEU references.
+    By the method that the pair's form allows: branch and bound on the tails of the word
+    counts for BLEU-1 on texts of one length; the doubly nonnegative relaxation for
+    kernels and for BLEU of any order with one Self-BLEU reference; the cubic relaxation
+    for BLEU of any order with two, on at most 64 texts, whose certificate `cubic_bound`
+    checks; the concave envelope for sums of g(Q_i), where g is a formula with two
+    bounded derivatives on [0, 1], NRR, or the g of single-token BLEU; a convex problem
+    for a `ConcavePair`.
 
     Args:
-        pair: the pair of the search.
-        p: the real distribution of the search, shape (N,).
-        found: the result of `quality_discrepancy(pair, p)`.
+        pair: the pair, or that of the search.
+        p: the real distribution, shape (N,), or that of the search.
+        found: the result of `quality_discrepancy(pair, p)`; or a model to improve,
+            shape (N,); P itself by default. The better it is, the sooner the bounds
+            meet.
+        tolerance: width at which to stop, as a share of the range of the finite
+            scores, positive; 1e-6 by default. The doubly nonnegative relaxation and a
+            convex problem take none, as they do not split.
+        max_steps: number of splits at which to stop, 1000 by default, or of steps of
+            the cubic relaxation, 3000 by default.
 
     Returns:
-        The result with `upper_bound`, and status "certified" if the bound exceeds
+        The two bounds, with what shows the upper one as `evidence`; apart if the
+        relaxation is not tight or the steps are exhausted. For a `Discrepancy`: that
+        result with its `upper_bound`, and status "certified" if the bound exceeds
         `qdisc`, recomputed from the model, by at most 1e-5 of the range of the texts'
         scores; exact and certified results are returned unchanged.
 
     Raises:
-        TypeError: no bound is known for the pair.
-        ValueError: `found` is the result of another pair or another distribution.
-        ImportError: the quadratic case without cvxpy.
+        TypeError: no bound is known for the pair, or a g without a formula.
+        ValueError: `found` is the result of another pair or another distribution, `p`
+            or a model is not a distribution, too many texts, a tolerance that is not
+            positive or a limit where the method takes none, or a g whose shape
+            interval arithmetic cannot determine.
+        ImportError: the doubly nonnegative relaxation without cvxpy.
         RuntimeError: a model gains more than its bound, which would be a bug in this
             library.
 
-    Claims: N17.13.
+    Claims: N8.4, N8.7, N17.6, N17.7, N17.8, N17.10, N17.13, N17.22, N17.23.
 
     Example:
         >>> from qdtheory import BleuPair, TextSpace
@@ -130,16 +148,27 @@ def certify(
         >>> p = np.array([0.4, 0.3, 0.2, 0.1])
         >>> certify(pair, p, quality_discrepancy(pair, p)).status
         'certified'
+        >>> certify(pair, p).gap <= 1e-6
+        True
     """
-    _check_subject(pair, p, found)
-    return _certified(pose(pair, p), found)
+    posed = pose(pair, p)
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    if isinstance(found, Discrepancy):
+        _check_subject(pair, p, found)
+        return _certified(posed, found, **limits)
+    start = posed.p if found is None else found
+    start = np.asarray(check_distribution(start, "found", posed.p.size))
+    return bounding_method(posed.form)[0](posed, start, **limits)
 
 
-def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
+def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
     if found.status != "lower_bound":
         return found
     bound, method = bounding_method(posed.form)
-    bounds = bound(posed, np.asarray(found.q))
+    bounds = bound(posed, np.asarray(found.q), **limits)
     gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
@@ -159,6 +188,8 @@ def _certified(posed: Posed, found: Discrepancy) -> Discrepancy:
         upper_bound=upper,
         status=status,
         reason=f"{reason} Bounded by {method}.",
+        steps=bounds.steps,
+        evidence=bounds.evidence,
     )
 
 
@@ -166,9 +197,12 @@ def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
     """Select what bounds QDisc from above, given the posed pair and a model."""
     match form:
         case Concave():
-            solve = lambda posed, _: solve_or_search(posed)  # noqa: E731
-            return solve, "a convex problem, if V is concave as the pair states"
-        case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
+            return _convex, "a convex problem, if V is concave as the pair states"
+        # For texts of one token the tails are the probabilities: a route of their own.
+        case (
+            Separable(pair=BleuPair(max_order=1))
+            | Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,))))
+        ):
             return _tails, tails.METHOD
         case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
             return _relaxed, quadratic.METHOD
@@ -184,18 +218,32 @@ def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
     )
 
 
-def _tails(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
+def _tails(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
     pair = posed.form.pair
     references = float(pair.num_references), float(pair.num_self_references)
-    return tails.tail_bounds(posed, pair.space, references, start, *limits)
+    return tails.tail_bounds(posed, pair.space, references, start, **limits)
 
 
-def _relaxed(posed: Posed, start: np.ndarray) -> Bounds:
+def _relaxed(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+    _refuse_limits(limits)
     return quadratic.relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
 
 
-def _cubic(posed: Posed, start: np.ndarray, *limits: Any) -> Bounds:
-    return cubic.cubic_bounds(posed, posed.form.pair.table, start, *limits)
+def _cubic(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+    return cubic.cubic_bounds(posed, posed.form.pair.table, start, **limits)
+
+
+def _convex(posed: Posed, _: np.ndarray, **limits: Any) -> Bounds:
+    _refuse_limits(limits)
+    return solve_or_search(posed)
+
+
+def _refuse_limits(limits: dict[str, Any]) -> None:
+    if limits:
+        raise ValueError(
+            "a relaxation or a convex problem is solved once, to its own precision: "
+            f"leave out {' and '.join(limits)}"
+        )
 
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
@@ -222,181 +270,6 @@ def _is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
         return False
     return all(map(np.array_equal, leaves, others))
-
-
-# --- Single bounds ------------------------------------------------------------------
-def bleu_1_interval(
-    pair: BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
-    tolerance: float = 1e-6,
-    max_steps: int = 1000,
-) -> Bounds:
-    """Bound QDisc of BLEU-1 by branch and bound on the tails of the word counts.
-
-    Args:
-        pair: BLEU of order 1, on texts of one length.
-        p: the real distribution, shape (num_texts,).
-        start: a model to improve, shape (num_texts,); P itself by default.
-        tolerance: width at which to stop, as a share of the range of the texts'
-            scores, positive.
-        max_steps: number of splits at which to stop.
-
-    Returns:
-        The interval, wider than `tolerance` only if the splits are exhausted.
-
-    Raises:
-        ValueError: another pair, `p` or `start` is not a distribution, or a tolerance
-            that is not positive.
-
-    Claims: N8.4, N8.7, N17.10.
-
-    Example:
-        >>> from qdtheory.world.spaces import TextSpace
-        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=3), max_order=1)
-        >>> p = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
-        >>> found = bleu_1_interval(pair, p)
-        >>> found.gap <= 1e-6
-        True
-    """
-    match pair:
-        case BleuPair(max_order=1, space=TextSpace(lengths=(_,))):
-            posed, start = _posed(bleu_form(pair), p, start, tolerance)
-            return _tails(posed, start, tolerance, max_steps)
-    raise ValueError(
-        "branch and bound takes BLEU of order 1 on texts of one length, got order "
-        f"{pair.max_order} and lengths {pair.space.lengths}"
-    )
-
-
-def separable_interval(
-    pair: Pair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
-    tolerance: float = 1e-6,
-    max_steps: int = 1000,
-) -> Bounds:
-    """Bound QDisc for a diversity that sums g(Q_i), with g of any shape.
-
-    Args:
-        pair: a pair with a score for each text and a g given by a formula with two
-            bounded derivatives on [0, 1]: an `Expression`, NRR, or the g of
-            single-token BLEU.
-        p: the real distribution, shape (N,).
-        start: a model to improve, shape (N,); P itself by default.
-        tolerance: width at which to stop, as a share of the range of the finite
-            scores, positive.
-        max_steps: number of splits at which to stop.
-
-    Returns:
-        The interval, wider than `tolerance` only if the splits are exhausted.
-
-    Raises:
-        TypeError: another pair, or a g without a formula.
-        ValueError: `p` or `start` is not a distribution, too many texts, a tolerance
-            that is not positive, or a g whose shape interval arithmetic cannot
-            determine.
-
-    Claims: N17.6, N17.7, N17.8.
-
-    Example:
-        >>> from qdtheory.formulas.expressions import Expression
-        >>> from qdtheory.pairs.base import SeparablePair
-        >>> two_peaks = Expression("-(x - 0.1)**2 * (x - 0.6)**2")
-        >>> pair = SeparablePair(Expression("x"), two_peaks)
-        >>> found = separable_interval(pair, np.array([0.4, 0.3, 0.2, 0.1]))
-        >>> found.gap <= 1e-6
-        True
-    """
-    form = form_of(pair)
-    if not isinstance(form, Separable):
-        raise TypeError(
-            "the bound takes a pair with a score for each text and a diversity that "
-            f"sums g(Q_i), a SeparablePair or LinearPair; got {name_of(pair)}"
-        )
-    posed, start = _posed(form, p, start, tolerance)
-    return separable.envelope_bounds(posed, start, tolerance, max_steps)
-
-
-def quadratic_interval(
-    pair: KernelPair | BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
-) -> Bounds:
-    """Bound QDisc if diversity is minus the expected similarity of two texts.
-
-    Args:
-        pair: a kernel pair, or BLEU with one Self-BLEU reference.
-        p: the real distribution, shape (N,).
-        start: a model to improve, shape (N,); P itself by default.
-
-    Returns:
-        The interval; the relaxation need not be tight.
-
-    Raises:
-        TypeError: another pair.
-        ValueError: `p` or `start` is not a distribution, or too many texts.
-        ImportError: cvxpy is not installed.
-
-    Example:
-        >>> kernel = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]])
-        >>> p = np.array([0.2, 0.5, 0.3])
-        >>> found = quadratic_interval(KernelPair(kernel), p)
-        >>> found.gap <= 1e-6
-        True
-    """
-    match pair:
-        case KernelPair():
-            return _relaxed(*_posed(form_of(pair), p, start))
-        case BleuPair(num_self_references=1):
-            return _relaxed(*_posed(bleu_form(pair), p, start))
-    raise TypeError(
-        "the relaxation takes a KernelPair, or BLEU with one Self-BLEU reference; "
-        f"got {name_of(pair)}"
-    )
-
-
-def cubic_interval(
-    pair: BleuPair,
-    p: Float[ArrayLike, " texts"],
-    start: Float[ArrayLike, " texts"] | None = None,
-    tolerance: float = 1e-6,
-    max_steps: int = 3000,
-) -> Bounds:
-    """Bound QDisc of BLEU of any order with two Self-BLEU references.
-
-    Args:
-        pair: BLEU with two Self-BLEU references, on at most 64 texts.
-        p: the real distribution, shape (num_texts,).
-        start: a model to improve, shape (num_texts,); P itself by default. The better
-            it is, the sooner the interval closes.
-        tolerance: width at which to stop, as a share of the range of the texts'
-            scores, positive.
-        max_steps: number of steps at which to stop.
-
-    Returns:
-        The bounds, farther apart than `tolerance` only if the steps are exhausted,
-        with the certificate as evidence. Convergence is not proved.
-
-    Raises:
-        TypeError: another pair.
-        ValueError: `p` or `start` is not a distribution, too many texts, or a
-            tolerance that is not positive.
-
-    Claims: N17.22, N17.23.
-
-    Example:
-        >>> from qdtheory.world.spaces import TextSpace
-        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 2, 2, 2)
-        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
-        >>> found = cubic_interval(pair, p)
-        >>> found.gap <= 1e-6
-        True
-        >>> cubic_bound(pair, p, found.evidence) == found.upper_bound
-        True
-    """
-    posed, start = _posed(_cubic_form(pair), p, start, tolerance)
-    return _cubic(posed, start, tolerance, max_steps)
 
 
 def cubic_bound(
@@ -428,27 +301,11 @@ def cubic_bound(
         >>> print(f"{cubic_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
         0.12
     """
-    posed, _ = _posed(_cubic_form(pair), p, None)
-    return cubic.certificate_bound(posed, pair.table, certificate)
-
-
-def _cubic_form(pair: BleuPair) -> Bleu:
     match pair:
         case BleuPair(num_self_references=2):
-            return bleu_form(pair)
+            posed = pose(bleu_form(pair), p)
+            return cubic.certificate_bound(posed, pair.table, certificate)
     raise TypeError(
-        "the cubic relaxation takes BLEU with two Self-BLEU references; got "
+        "a cubic certificate is for BLEU with two Self-BLEU references; got "
         f"{name_of(pair)}"
     )
-
-
-def _posed(
-    form: Form, p: ArrayLike, start: ArrayLike | None, tolerance: float = 1.0
-) -> tuple[Posed, np.ndarray]:
-    """Check P, a model to improve (P itself if None) and a width at which to stop."""
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
-    posed = pose(form, p)
-    if start is None:
-        return posed, posed.p
-    return posed, np.asarray(check_distribution(start, "start", posed.p.size))

@@ -104,7 +104,7 @@ def dual_bound(
     rounded up.
 
     Args:
-        g: as in `separable_interval`.
+        g: as for the concave envelope of `qdtheory.certify`.
         scores: u, finite, shape (N,).
         least: s.
         price: $\eta$, nonnegative.

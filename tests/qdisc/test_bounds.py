@@ -9,29 +9,38 @@ from models import assert_attained, draw, exact, oracle
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.pairs.forms import form_of, pose
+from qdtheory.pairs.forms import Separable, bleu_form, form_of, pose
 from qdtheory.qdisc.bounds import in_units, sealed_bounds
-from qdtheory.qdisc.certify import bounding_method
+from qdtheory.qdisc.certify import _cubic, _relaxed, bounding_method
 
 P, SPACE = np.array([0.4, 0.3, 0.2, 0.1]), qd.TextSpace(2, 2)
 BLEU = qd.BleuPair(SPACE, 1, 2, 2)
-TAILS, SUM = qd.qdisc.bleu_1_interval, qd.qdisc.separable_interval
-SQUARE, CUBE = qd.qdisc.quadratic_interval, qd.qdisc.cubic_interval
-EXACT = qd.quality_discrepancy
+EXACT, SURE = qd.quality_discrepancy, qd.certify
 WORDS, LETTERS, EIGHT = qd.TextSpace(3, 2), qd.TextSpace(6, 1), qd.TextSpace(2, 3)
 ALONE = qd.pairs.single_token_bleu_pair(1, 10)
 LONG, OF_LONG = qd.TextSpace(4, 3), qd.BleuPair(qd.TextSpace(4, 3), 1, 2, 2)
+
+
+def SQUARE(pair, p):
+    """The relaxation of one reference, where `certify` may choose another bound."""
+    return _relaxed(pose(bleu_form(pair), p), p)
+
+
+def CUBE(pair, p):
+    return _cubic(pose(bleu_form(pair), p), p)
+
+
 REPEATED = (LONG.tokens == LONG.tokens[:, :1]).all(axis=1) / 4
 # One word, one text, and the most diverse model: none can gain. Nor where U is minus
 # the gradient of V: over two words and two tokens, and for a semidefinite kernel.
 NOTHING = [
-    *((TAILS, OF_LONG, p, 1e-12) for p in (np.eye(64)[17], REPEATED)),
+    *((SURE, OF_LONG, p, 1e-12) for p in (np.eye(64)[17], REPEATED)),
     *(
         (of, qd.BleuPair(qd.TextSpace(1, 2), 1, 2, 2), np.ones(1), 1e-12)
-        for of in (TAILS, CUBE)
+        for of in (SURE, CUBE)
     ),
-    *((SUM, ALONE, p, 1e-8) for p in (np.eye(5)[2], np.full(5, 0.2), np.ones(1))),
-    *((TAILS, BLEU, draw(seed, 4, 1), 1e-6) for seed in range(5)),
+    *((SURE, ALONE, p, 1e-8) for p in (np.eye(5)[2], np.full(5, 0.2), np.ones(1))),
+    *((SURE, BLEU, draw(seed, 4, 1), 1e-6) for seed in range(5)),
     (SQUARE, qd.BleuPair(WORDS, 1, 1, 1), oracle(WORDS, 0, sigma=1.0), 1e-7),
 ]
 
@@ -72,8 +81,8 @@ def test_a_bound_below_the_gain_is_rounding_or_an_error():
 @pytest.mark.parametrize(
     ("of", "pair", "p", "splits"),
     [
-        (TAILS, qd.BleuPair(LONG, 1, 5, 5), oracle(LONG, 0, sigma=0.5), (0, 1, 4)),
-        (SUM, qd.pairs.single_token_bleu_pair(2, 30), draw(1, 12, 3.0), (0, 1)),
+        (SURE, qd.BleuPair(LONG, 1, 5, 5), oracle(LONG, 0, sigma=0.5), (0, 1, 4)),
+        (SURE, qd.pairs.single_token_bleu_pair(2, 30), draw(1, 12, 3.0), (0, 1)),
     ],
 )
 def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, splits):
@@ -83,7 +92,7 @@ def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, split
         assert wide.steps == min(number, narrow.steps)
         assert wide.qdisc - 1e-9 <= narrow.upper_bound
         assert wide.upper_bound >= narrow.qdisc
-        assert of is SUM or wide.gap > 1e-6
+        assert isinstance(form_of(pair), Separable) or wide.gap > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -105,22 +114,22 @@ def test_each_form_has_its_bound(pair, method):
 # Two routes to one problem, each closed to 1e-6. BLEU of as many tokens as the texts
 # have asks if the text is the reference.
 ROUTES = [
-    (TAILS, CUBE, qd.BleuPair(WORDS, 1, 2, 2), oracle(WORDS, 1, sigma=2.0)),
+    (SURE, CUBE, qd.BleuPair(WORDS, 1, 2, 2), oracle(WORDS, 1, sigma=2.0)),
     (EXACT, CUBE, qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 1, sigma=2.0)),
-    (EXACT, SUM, qd.BleuPair(SPACE, 2, 2, 3), P),
-    (EXACT, SUM, qd.SeparablePair("LL", ALONE.g), np.array([0.5, 0.3, 0.2, 0, 0])),
-    (EXACT, SUM, qd.SeparablePair("CR", ALONE.g), np.array([0.3, 0.3, 0.2, 0.2, 0])),
+    (EXACT, SURE, qd.BleuPair(SPACE, 2, 2, 3), P),
+    (EXACT, SURE, qd.SeparablePair("LL", ALONE.g), np.array([0.5, 0.3, 0.2, 0, 0])),
+    (EXACT, SURE, qd.SeparablePair("CR", ALONE.g), np.array([0.3, 0.3, 0.2, 0.2, 0])),
     *(
         (of, SQUARE, qd.BleuPair(EIGHT, order, 3, 1), oracle(EIGHT, seed, sigma=2.0))
-        for of, order in ((TAILS, 1), (EXACT, 3))
+        for of, order in ((SURE, 1), (EXACT, 3))
         for seed in range(3)
     ),
     *(
-        (EXACT, SUM, qd.pairs.single_token_bleu_pair(2, k), draw(k, 6, spread))
+        (EXACT, SURE, qd.pairs.single_token_bleu_pair(2, k), draw(k, 6, spread))
         for k, spread in ((3, 0.5), (30, 2.0), (1000, 0.5))
     ),
     *(
-        (EXACT, TAILS, qd.BleuPair(LETTERS, 1, n, k), draw(n, 6, spread))
+        (EXACT, SURE, qd.BleuPair(LETTERS, 1, n, k), draw(n, 6, spread))
         for n, k, spread in ((1, 1, 3), (2, 2, 1), (5, 3, 0.5), (1, 10, 1), (2, 30, 3))
     ),
 ]
@@ -142,48 +151,53 @@ def test_two_routes_to_a_problem_meet(one, other, pair, p):
 
 # --- Bad input ----------------------------------------------------------------------
 
-TAKES = [(TAILS, BLEU), (SQUARE, qd.BleuPair(SPACE, 2, 1, 1)), (CUBE, BLEU)]
-TAKES += [(SUM, qd.CR_NRR)]
 KNOTS = np.array([0.0, 1.0])
 BENT, CODE = (
     qd.SeparablePair("x", g)
     for g in ("x**2 - sqrt(x)", lambda x: jnp.interp(x, KNOTS, -KNOTS))
 )
+TAKES = [BLEU, qd.BleuPair(SPACE, 1, 1, 1), qd.CR_NRR, qd.KernelPair(np.eye(4))]
+TAKES += [qd.BleuPair(qd.TextSpace(4, 1), 2, 2, 2)]
 
 
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("of", "pair"), TAKES, ids=lambda x: getattr(x, "name", ""))
-def test_what_every_bound_asks_for(of, pair):
+@pytest.mark.parametrize("pair", TAKES, ids=lambda pair: getattr(pair, "name", ""))
+def test_what_every_bound_asks_for(pair, as_a_user):
     with pytest.raises(ValueError, match=r"p must (have 4 entries|sum to 1)"):
-        of(pair, np.full(3, 0.3))
-    with pytest.raises(ValueError, match=r"start must (sum to 1|be nonnegative)"):
-        of(pair, P, start=np.array([-0.5, 0.5, 0.5, 0.5]))
-    if of is not SQUARE:
-        with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
-            of(pair, P, tolerance=0)
+        qd.certify(pair, np.full(3, 0.3))
+    with pytest.raises(ValueError, match=r"found must be nonnegative"):
+        qd.certify(pair, P, np.array([-0.5, 0.5, 0.5, 0.5]))
+    with pytest.raises(ValueError, match=r"found must have 4 entries"):
+        qd.certify(pair, P, np.full(3, 1 / 3))
+    with pytest.raises(ValueError, match="tolerance must be positive, got 0"):
+        qd.certify(pair, P, tolerance=0)
 
 
 def test_what_one_bound_does_not_take(as_a_user):
-    p, two_lengths = np.array([0.7, 0.2, 0.1]), qd.TextSpace(2, (1, 2))
     refused(
-        ("one length, got order 2", TAILS, qd.BleuPair(SPACE, 2), P),
-        ("lengths (1, 2)", TAILS, qd.BleuPair(two_lengths, 1), draw(0, 6)),
-        ("128 texts at most, got", SQUARE, qd.KernelPair(np.eye(200)), draw(0, 200)),
+        (
+            "128 texts at most, got",
+            SURE,
+            qd.KernelPair(np.eye(200)),
+            draw(0, 200),
+        ),
         (
             "64 texts at most, got",
-            CUBE,
+            SURE,
             qd.BleuPair(qd.TextSpace(3, 4), 2, 2, 2),
             draw(0, 81),
         ),
-        ("256 texts at most, got 300", SUM, qd.CR_NRR, draw(0, 300)),
-        ("concave near 0", SUM, BENT, P),
+        ("256 texts at most, got 300", SURE, qd.CR_NRR, draw(0, 300)),
+        ("concave near 0", SURE, BENT, P),
     )
     refused(
-        ("one Self-BLEU reference; got BLEU-NSBLEU", SQUARE, BLEU, P),
-        ("got CR-NRR", SQUARE, qd.CR_NRR, P),
-        ("two Self-BLEU references; ", CUBE, qd.BleuPair(SPACE, 2, 2, 3), P),
-        ("got CR-NRR", CUBE, qd.CR_NRR, P),
-        ("needs a formula for g", SUM, CODE, P),
-        ("a diversity that sums g", SUM, qd.KernelPair(np.eye(3)), p),
+        ("needs a formula for g", SURE, CODE, P),
+        ("got BLEU-NSBLEU", SURE, qd.BleuPair(EIGHT, 2, 2, 3), draw(0, 8)),
+        ("two Self-BLEU references; ", checked, qd.BleuPair(SPACE, 2, 2, 3), P),
+        ("got CR-NRR", checked, qd.CR_NRR, P),
         error=TypeError,
     )
+
+
+def checked(pair, p):
+    zeros = np.zeros((4, 4, 4)), np.zeros((4, 4))
+    return qd.qdisc.cubic_bound(pair, p, qd.qdisc.CubicCertificate(0.0, *zeros, 0.0))

@@ -8,7 +8,6 @@ import pytest
 from models import oracle, searched_in_vain
 
 import qdtheory as qd
-from qdtheory.qdisc.certify import bleu_1_interval
 
 
 def test_certify_bounds_and_improves():
@@ -16,7 +15,7 @@ def test_certify_bounds_and_improves():
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, 0, sigma=0.5)
     found = qd.certify(pair, p, searched_in_vain(pair, p, 0.5))
-    bounds = bleu_1_interval(pair, p)
+    bounds = qd.certify(pair, p)
     assert found.status == "certified"
     assert (found.qdisc, found.upper_bound) == (bounds.qdisc, bounds.upper_bound)
     assert found.drate == pytest.approx(2 * found.qdisc, rel=1e-15)
@@ -46,6 +45,17 @@ def test_certify_keeps_what_is_exact_and_names_what_it_takes(as_a_user):
     pair, p = qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 2, 3), np.full(6, 1 / 6)
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
         qd.certify(pair, p, searched_in_vain(pair, p))
+
+
+def test_certify_takes_a_model_and_the_limits_of_its_method(as_a_user):
+    pair, p = qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 2, 2), np.full(6, 1 / 6)
+    found = qd.certify(pair, p, searched_in_vain(pair, p), max_steps=40)
+    assert found.steps == 40
+    shown = qd.qdisc.cubic_bound(pair, p, found.evidence)
+    assert shown == found.upper_bound
+    for once in (qd.KernelPair(np.eye(6)), qd.ConcavePair(jnp.log, lambda q: -q @ q)):
+        with pytest.raises(ValueError, match="leave out tolerance and max_steps"):
+            qd.certify(once, p, tolerance=1e-3, max_steps=5)
 
 
 PAIRS = {

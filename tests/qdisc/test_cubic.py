@@ -13,7 +13,13 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.pairs.forms import bleu_form, pose
-from qdtheory.qdisc.cubic import STEPS_BETWEEN_CHECKS, _lack, _problem, _projected
+from qdtheory.qdisc.cubic import (
+    STEPS_BETWEEN_CHECKS,
+    _lack,
+    _problem,
+    _projected,
+    cubic_bounds,
+)
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
 
@@ -99,7 +105,7 @@ def largest_entry(gains, tensor, budget, shown, number=float):
 def test_false_proofs_are_refused(as_a_user):
     space, rng = qd.TextSpace(2, 3), np.random.default_rng(0)
     pair, p = qd.BleuPair(space, 2, 2, 2), oracle(space, 0, sigma=2.0)
-    found = qd.qdisc.cubic_interval(pair, p)
+    found = qd.certify(pair, p)
     good = found.evidence
     shown = qd.qdisc.cubic_bound(pair, p, good)
     scores = np.asarray(pair.text_quality(p))
@@ -133,7 +139,7 @@ def test_the_interval_closes_on_the_search(seed):
     space = qd.TextSpace(2, 3)
     pair = qd.BleuPair(space, 2, 2, 2)
     p = oracle(space, seed, sigma=2.0)
-    found = qd.qdisc.cubic_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert 0 <= found.upper_bound - found.qdisc <= 1e-6
     assert qd.qdisc.cubic_bound(pair, p, found.evidence) == found.upper_bound
@@ -178,7 +184,7 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     p = oracle(space, int(row["seed"]), float(row["sigma"]), size=32)
     assert qd.fingerprint(p) == row["fingerprint"]
     # From P, with no search: far from closed, and right all the same.
-    found = qd.qdisc.cubic_interval(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
+    found = qd.certify(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
     assert found.steps == STEPS_BETWEEN_CHECKS
     assert found.qdisc <= float(row["upper"])
     assert float(row["lower"]) <= found.upper_bound < 1
@@ -215,7 +221,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
-    found = qd.qdisc.cubic_interval(pair, p, max_steps=40)
+    found = cubic_bounds(pose(bleu_form(pair), p), pair.table, p, max_steps=40)
     shown, real, n = found.evidence, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real

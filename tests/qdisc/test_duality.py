@@ -112,7 +112,7 @@ def test_boxes_far_from_the_usual_price_are_settled(num_references):
     pair = qd.pairs.single_token_bleu_pair(num_references, 10)
     found = qd.quality_discrepancy(pair, p)
     assert found.status == "exact"
-    bounds = qd.qdisc.separable_interval(pair, p, start=found.q)
+    bounds = qd.certify(pair, p, found.q)
     assert bounds.qdisc <= found.upper_bound
     assert found.qdisc <= bounds.upper_bound
     assert bounds.upper_bound - found.qdisc <= 1e-5 * np.ptp(pair.f(p))

@@ -10,7 +10,6 @@ from models import assert_attained, exact, mixtures, oracle
 import qdtheory as qd
 from qdtheory.pairs.forms import quadratic_form
 from qdtheory.qdisc import quadratic
-from qdtheory.qdisc.certify import quadratic_interval
 from qdtheory.qdisc.quadratic import _quadratic_bound
 
 # --- Quadratic diversity --------------------------------------------------------
@@ -58,13 +57,13 @@ def test_an_indefinite_matrix_is_mended_as_it_would_bound_nothing():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_quadratic_interval_agrees_with_a_grid(seed):
+def test_the_relaxed_bounds_agree_with_a_grid(seed):
     rng = np.random.default_rng(seed)
     kernel = rng.random((3, 3))
     kernel = (kernel + kernel.T) / 2
     pair = qd.KernelPair(kernel)
     p = rng.dirichlet(np.ones(3))
-    found = quadratic_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     steps = 500
     grid = mixtures(3, steps)
@@ -81,7 +80,7 @@ def test_bleu_2_with_one_reference_is_beaten_at_every_oracle(seed):
     space = qd.TextSpace(3, 3)
     pair = qd.BleuPair(space, 2, 1, 1)
     p = oracle(space, seed, sigma=1.0)
-    found = quadratic_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert found.qdisc > 1e-3
     assert found.upper_bound - found.qdisc <= 0.02 * found.qdisc
@@ -90,7 +89,7 @@ def test_bleu_2_with_one_reference_is_beaten_at_every_oracle(seed):
 def test_without_cvxpy_it_says_what_to_install(as_a_user, monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(ImportError, match=r'pip install "qdtheory\[certify\]"'):
-        quadratic_interval(qd.KernelPair(np.diag([1.0, 2.0])), np.array([0.6, 0.4]))
+        qd.certify(qd.KernelPair(np.diag([1.0, 2.0])), np.array([0.6, 0.4]))
 
 
 def test_a_bound_that_a_model_refutes_is_no_bound(monkeypatch):
@@ -100,7 +99,7 @@ def test_a_bound_that_a_model_refutes_is_no_bound(monkeypatch):
     pair, p = qd.KernelPair(np.diag([1.0, 2.0, 3.0])), np.array([0.2, 0.3, 0.5])
     monkeypatch.setattr(quadratic, "_quadratic_bound", wrong)
     with pytest.raises(RuntimeError, match="more than the bound"):
-        quadratic_interval(pair, p)
+        qd.certify(pair, p)
 
 
 # --- Solvers that fail ----------------------------------------------------------
@@ -118,9 +117,9 @@ def test_a_semidefinite_program_without_a_solution_leaves_a_loose_bound(
 
     kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
     p = np.array([0.3, 0.3, 0.4])
-    best = quadratic_interval(qd.KernelPair(kernel), p)
+    best = qd.certify(qd.KernelPair(kernel), p)
     monkeypatch.setattr(cp.Problem, "solve", solve)
-    found = quadratic_interval(qd.KernelPair(kernel), p)
+    found = qd.certify(qd.KernelPair(kernel), p)
     scores = kernel @ p
     assert found.steps == 0
     assert 0 <= found.qdisc <= best.upper_bound
@@ -167,7 +166,7 @@ def test_the_quadratic_bound_is_rounded_up():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_whole_quadratic_interval_is_rounded_up(seed, monkeypatch):
+def test_the_whole_bound_is_rounded_up(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     kernel = rng.normal(size=(4, 4)) * 10.0 ** rng.integers(-3, 4)
     kernel = (kernel + kernel.T) / 2 + rng.choice([0.0, 1e3])
@@ -178,7 +177,7 @@ def test_the_whole_quadratic_interval_is_rounded_up(seed, monkeypatch):
         return _quadratic_bound(*args)
 
     monkeypatch.setattr(quadratic, "_quadratic_bound", spy)
-    found = quadratic_interval(qd.KernelPair(kernel), p)
+    found = qd.certify(qd.KernelPair(kernel), p)
     ((_, _, _, price, gram),) = given
     # The multipliers in the kernel's own unit, in which nothing is rounded.
     k, real = exact(kernel), exact(p)

@@ -10,7 +10,6 @@ from models import assert_attained, mixtures
 
 import qdtheory as qd
 from qdtheory.formulas.scalar_functions import CR, jet_of
-from qdtheory.qdisc.certify import separable_interval
 from qdtheory.qdisc.duality import FLAT, _enclosed, dual_bound, shape_of
 
 # Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
@@ -162,7 +161,7 @@ def test_intervals_close_and_hold_what_a_grid_finds(text):
     diversity = g.value(grid).sum(axis=1)
     p = np.random.default_rng(1).dirichlet(np.ones(4))
     pair = qd.SeparablePair(CR, g)
-    found = separable_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert found.upper_bound - found.qdisc <= 1e-6
     best = ((grid - p) @ p)[diversity >= float(pair.diversity(p))].max()
@@ -178,7 +177,7 @@ def test_a_thousand_candidates_and_64_texts_close(seed):
     pair = qd.pairs.single_token_bleu_pair(1000, 1000)
     p = np.asarray(qd.oracle(qd.TextSpace(4, 3), seed, 1.0, size=8))
     exact = qd.quality_discrepancy(pair, p)
-    found = separable_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert found.upper_bound - found.qdisc <= 1e-6
     assert found.qdisc - 1e-9 <= exact.qdisc <= found.upper_bound + 1e-12
@@ -232,7 +231,7 @@ def test_the_bounds_of_a_sphere(seed):
             )
             bounds = (
                 qd.quality_discrepancy(pairs[0], p).upper_bound,
-                qd.qdisc.separable_interval(pairs[1], p).upper_bound,
+                qd.certify(pairs[1], p).upper_bound,
             )
             for bound in bounds:
                 assert mpmath.mpf(bound) >= gain * unit - abs(gain) * unit * 1e-14

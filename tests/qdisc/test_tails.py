@@ -10,7 +10,6 @@ from models import assert_attained, exact, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.qdisc import tails
-from qdtheory.qdisc.certify import bleu_1_interval
 from qdtheory.qdisc.tails import _bounded, _phi, _relaxation, _slope, _supports, _tails
 
 
@@ -53,7 +52,7 @@ def test_lines_support_the_convex_envelope(k):
     ("length", "references", "steps"),
     [(2, (1, 2), 1000), (2, (3, 4), 1000), (3, (2, 2), 120)],
 )
-def test_bleu_1_interval_agrees_with_a_grid(length, references, steps):
+def test_the_bounds_of_bleu_1_agree_with_a_grid(length, references, steps):
     space = qd.TextSpace(2, length)
     pair = qd.BleuPair(space, 1, *references)
     # A text of each number of ones; texts of one number are alike.
@@ -65,7 +64,7 @@ def test_bleu_1_interval_agrees_with_a_grid(length, references, steps):
         p = np.random.default_rng(seed).dirichlet(np.ones(space.num_texts))
         gains = (grid - p) @ np.asarray(pair.text_quality(p))
         best = gains[diversity >= float(pair.diversity(p))].max()
-        found = bleu_1_interval(pair, p)
+        found = qd.certify(pair, p)
         assert_attained(pair, p, found.q, found.qdisc)
         assert found.upper_bound - found.qdisc <= 1e-6
         assert best <= found.upper_bound
@@ -81,7 +80,7 @@ def test_bleu_1_with_two_references_is_certified(seed):
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, seed, sigma=(0.5, 1.0, 2.0)[seed % 3])
-    found = bleu_1_interval(pair, p)
+    found = qd.certify(pair, p)
     assert_attained(pair, p, found.q, found.qdisc)
     assert found.qdisc > 1e-4
     assert found.upper_bound - found.qdisc <= 1e-6
@@ -92,8 +91,8 @@ def test_a_start_is_taken_up():
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, 1, sigma=1.0)
-    known = bleu_1_interval(pair, p)
-    found = bleu_1_interval(pair, p, start=known.q, max_steps=0)
+    known = qd.certify(pair, p)
+    found = qd.certify(pair, p, known.q, max_steps=0)
     assert found.qdisc == pytest.approx(known.qdisc, abs=1e-15)
 
 
@@ -101,7 +100,7 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
     space = qd.TextSpace(4, 3)
     pair = qd.BleuPair(space, 1, 2, 2)
     p = oracle(space, 1, sigma=1.0)
-    honest = bleu_1_interval(pair, p)
+    honest = qd.certify(pair, p)
     rng = np.random.default_rng(0)
     solve = scipy.optimize.linprog
 
@@ -113,7 +112,7 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
         return solution
 
     monkeypatch.setattr(scipy.optimize, "linprog", lie)
-    found = bleu_1_interval(pair, p, max_steps=10)
+    found = qd.certify(pair, p, max_steps=10)
     assert found.upper_bound >= honest.qdisc
     assert found.upper_bound > honest.upper_bound
 
@@ -130,12 +129,12 @@ class Nothing:
 def test_a_linear_program_without_a_solution_leaves_a_loose_bound(monkeypatch):
     pair = qd.BleuPair(qd.TextSpace(2, 3), 1, 2, 3)
     p = oracle(qd.TextSpace(2, 3), 0, sigma=1.0)
-    best = bleu_1_interval(pair, p)
+    best = qd.certify(pair, p)
     monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Nothing())
-    found = bleu_1_interval(pair, p, max_steps=3)
+    found = qd.certify(pair, p, max_steps=3)
     scores = np.asarray(pair.text_quality(p))
     assert best.qdisc <= found.upper_bound <= scores.max() - scores @ p + 1e-12
-    found = qd.qdisc.separable_interval(
+    found = qd.certify(
         qd.SeparablePair(qd.formulas.CR, qd.Expression("-x**3")), p, max_steps=3
     )
     assert 0 <= found.qdisc <= found.upper_bound <= p.max() - p @ p + 1e-12

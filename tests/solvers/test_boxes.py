@@ -5,7 +5,6 @@ import pytest
 import scipy.optimize
 
 import qdtheory as qd
-from qdtheory.qdisc.certify import quadratic_interval
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 
 
@@ -80,6 +79,6 @@ def test_a_local_search_that_fails_leaves_the_start(monkeypatch):
     kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
     p = np.array([0.3, 0.3, 0.4])
     monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Lost())
-    found = quadratic_interval(qd.KernelPair(kernel), p)
+    found = qd.certify(qd.KernelPair(kernel), p)
     assert found.qdisc == 0
     assert found.q.tolist() == p.tolist()

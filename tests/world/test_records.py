@@ -21,7 +21,7 @@ TEXTS = ["a b c", "a c", "b c a"] * 10
 RESULTS = {
     "exact": lambda: qd.quality_discrepancy(qd.LL_NRR, P),
     "kernel": lambda: qd.quality_discrepancy(qd.KernelPair(np.eye(16)), P),
-    "bounded": lambda: qd.qdisc.separable_interval(qd.LL_NRR, P),
+    "bounded": lambda: qd.certify(qd.LL_NRR, P),
     "average": lambda: qd.qdisc.average_discrepancy(qd.CR_NRR, TWO, np.full(2, 0.5)),
     "transport": lambda: qd.qdisc.transport_bound(qd.CR_NRR, TWO, np.full(2, 0.5)),
     "compatible": lambda: qd.check_compatibility(qd.LL_SE),
