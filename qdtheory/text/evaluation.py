@@ -198,6 +198,10 @@ def evaluate(
             "memory: counts in parts by this process, without a client, extra and "
             "log_probabilities"
         )
+    if extra:
+        from qdtheory.text.extra import require_known  # late: imports JAX
+
+        require_known(extra)  # before an hour of counting
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
     read = partial(_sample, reader, options, field, column)

@@ -45,10 +45,6 @@ def with_extra(
     The intervals of LM scores are over sentences, for a fitted model, so that `compare`
     leaves them out. That of the Bhattacharyya distance holds for all sizes.
     """
-    for name in extra:
-        if name not in EXTRA:
-            expected = ", ".join(map(repr, EXTRA))
-            raise ValueError(f"extra: expected some of {expected}, got {name!r}")
     texts = plan, candidates, references, step
     rows = [
         row for name, (_, of) in EXTRA.items() if name in extra for row in of(*texts)
@@ -178,6 +174,14 @@ EXTRA = {
         for name in REQUESTED
     },
 }
+
+
+def require_known(extra: Collection[str]) -> None:
+    """Raise if a metric on request has another name."""
+    for name in extra:
+        if name not in EXTRA:
+            expected = ", ".join(map(repr, EXTRA))
+            raise ValueError(f"extra: expected some of {expected}, got {name!r}")
 
 
 def _distances(plan, candidates, references: Corpus, given) -> Iterator[Row]:

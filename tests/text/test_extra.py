@@ -211,5 +211,12 @@ def test_bad_extra(as_a_user):
     )
 
 
+def test_an_unknown_metric_is_refused_before_a_sentence_is_read(as_a_user):
+    sentences = iter(ONE)
+    with pytest.raises(ValueError, match="extra: expected some of"):
+        text.evaluate({"one": sentences}, REAL, extra=["paired", "bertscore"])
+    assert next(sentences) == ONE[0]
+
+
 def test_the_real_embeddings_are_asked_for():
     assert extra.embed is embeddings.embed
