@@ -102,7 +102,8 @@ def files_read(name: str, paths: Iterable[str], folder: Path) -> set[Path]:
         path
         for path in map(Path, paths)
         if {root / "qdtheory", folder / "data"} & {*path.parents}
-        and path.suffix not in (".pyc", ".pyi")
+        and path.suffix != ".pyi"
+        and path.parent.name != "__pycache__"  # where half written ones have any suffix
     }
     if any("!qdtheory" in path.read_text(encoding="utf-8") for path in own):
         read |= {*root.glob("qdtheory/**/*.py")}  # in a process of its own

@@ -536,9 +536,13 @@ def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
     for command, read in (("!qdtheory --help", True), ("!jupytext --help", False)):
         source.write_text(command)
         assert (module in freshness.files_read("01_count", [], folder)) is read
-    inside = [module, tmp_path / ".venv/lib/numpy.py", tmp_path.parent / "json.py"]
-    read = freshness.files_read("01_count", map(str, inside), folder)
-    assert read & {*inside} == {module}
+    # Python writes a compiled module under a name of its own, and then renames it.
+    compiled = module.parent / "__pycache__/base.cpython-312.pyc"
+    half_written = compiled.with_name(f"{compiled.name}.140464558574144")
+    outside = tmp_path / ".venv/lib/numpy.py", tmp_path.parent / "json.py"
+    paths = [module, module.with_suffix(".pyi"), compiled, half_written, *outside]
+    read = freshness.files_read("01_count", map(str, paths), folder)
+    assert read & {*paths} == {module}
 
 
 def test_an_unknown_name_and_a_notebook_without_source_are_named(tmp_path, capsys):
