@@ -4,10 +4,10 @@
 
 The experiment of Montahaei et al. 2019, Figures 1d and 3 and Table 4, over texts that
 can be listed: oracles are random LSTMs of size 32 on 4 tokens and texts of length 4, so
-that all 256 probabilities are known; the paper's has 5,000 words and texts of 20. Models
-see the shares of 128 or of 1,024 texts (column `texts`), and half as many more are for
-validation; the paper has 50,000 and 25,000. Generators are LSTMs of 4 units, too small
-for the oracle.
+that all 256 probabilities are known; the paper's has 5,000 words and texts of 20.
+Models see the shares of 128 or of 1,024 texts (column `texts`), and half as many more
+are for validation; the paper has 50,000 and 25,000. Generators are LSTMs of 4 units,
+too small for the oracle.
 
 As in the paper's section 4.2, MLE stops at the best NLL of the texts for validation and
 GANs, which start there, at the best Oracle-NLL, each within a number of steps. Column
@@ -22,7 +22,10 @@ GANs, which start there, at the best Oracle-NLL, each within a number of steps. 
 
 Metrics are exact: BLEU, Self-BLEU and MS-Jaccard have order 2, the first two 2
 references. The models of the paper's rule, and the oracle, are also measured at ten
-temperatures of tokens from 1.5^-3 to 1.5^4.
+temperatures of tokens from 1.5^-3 to 1.5^4. Of these models the columns "below" say how
+their sweeps in the plane of Oracle-NLL and minus entropy lie to those of the others: on
+which share of the Oracle-NLLs that both have, over 57 temperatures, theirs has more
+entropy.
 
 There is a part file for each oracle. All take some 3 minutes of CPU time, one of them
 to compile.
@@ -56,6 +59,7 @@ SIZE, SIGMA = 4, 0.3
 BATCH, RATE = 64, 0.02
 MLE_STEPS, STEPS = 600, 300
 EXPONENTS = -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 4
+FINE = np.linspace(-3, 4, 57)
 BIGRAMS = LogisticDiscriminator(order=2)
 RULES = "nll", "oracle_nll", "last"
 SEQGAN, LIKELIHOOD = SeqGAN(BIGRAMS, lag=0.8), MaximumLikelihood()
@@ -77,7 +81,9 @@ METRICS = (
     *("bleu", "self_bleu", "ms_jaccard", "cnd"),
 )
 KIND = "oracle", "texts", "batch", "model", "stopped", "steps", "exponent"
-COLUMNS = KIND + METRICS
+MODELS = "real", "MLE", *GANS[""]
+NOWHERE = len(MODELS) * [""]
+COLUMNS = (*KIND, *METRICS, *(f"below {name}" for name in MODELS))
 SETTINGS = (
     f"{SPACE.num_texts} texts, LSTM {SIZE}, Adam {RATE}, at most {MLE_STEPS} steps of "
     f"MLE, then {STEPS} of a GAN, batches of {BATCH}"
@@ -134,9 +140,29 @@ def measured(q: jax.Array, p: jax.Array) -> list[jax.Array]:
 
 
 @jax.jit
-def sweep(model: Any) -> jax.Array:
-    """The laws of a model at all temperatures."""
-    return jnp.stack([model.probabilities(SPACE, 1.5**k) for k in EXPONENTS])
+def sweep(model: Any, exponents: jax.Array) -> jax.Array:
+    """The laws of a model at some temperatures."""
+    return jax.lax.map(lambda k: model.probabilities(SPACE, 1.5**k), exponents)
+
+
+def plane_point(q: jax.Array, p: jax.Array) -> jax.Array:
+    """Oracle-NLL and minus entropy."""
+    return jnp.stack([qd.cross_entropy(q, p), -qd.entropy(q)])
+
+
+@jax.jit
+def plane(model: Any, p: jax.Array) -> jax.Array:
+    """The points along a model's sweep."""
+    laws = sweep(model, jnp.asarray(FINE))
+    return jax.lax.map(lambda q: plane_point(q, p), laws).T
+
+
+def below(one: np.ndarray, other: np.ndarray) -> float:
+    """Share of the Oracle-NLLs that both sweeps have where the first is below."""
+    one, other = (curve[:, curve[0].argsort()] for curve in (one, other))
+    ends = max(one[0, 0], other[0, 0]), min(one[0, -1], other[0, -1])
+    x = np.linspace(*ends, 1001)
+    return float(np.mean(np.interp(x, *one) < np.interp(x, *other)))
 
 
 def draws(oracle: int, size: int, p: jax.Array) -> jax.Array:
@@ -176,22 +202,37 @@ def rows(oracle: int) -> list[list]:
     """All models of one oracle."""
     key, words = jax.random.key(oracle), SPACE.vocab_size
     real = qd.LSTMLanguageModel.random(key, words, 32, 32)  # as qd.oracle has it
-    p = qd.oracle(SPACE, oracle)
-    kinds = [["", "", "real", "", "", k] for k in EXPONENTS]
-    laws = [sweep(real)]
+    p, at_ten = qd.oracle(SPACE, oracle), jnp.asarray(EXPONENTS, float)
+    kinds: list[list] = [["", "", "real", "", "", k] for k in EXPONENTS]
+    laws, places = [sweep(real, at_ten)], len(EXPONENTS) * [NOWHERE]
     for size, batch in product(TRAINING_SIZES, GANS):
-        for name, found in fitted(oracle, size, batch, p).items():
+        found = fitted(oracle, size, batch, p)
+        chosen = {name: at(x, paper_rule(name))[1] for name, x in found.items()}
+        curves = {
+            n: np.asarray(plane(m, p)) for n, m in {"real": real, **chosen}.items()
+        }
+        for name, kept in found.items():
             for rule in RULES:
-                steps, model = at(found, rule)
+                steps, model = at(kept, rule)
                 swept = EXPONENTS if rule == paper_rule(name) else (0,)
-                laws.append(sweep(model)[jnp.array([*map(EXPONENTS.index, swept)])])
+                laws.append(sweep(model, jnp.asarray(swept, float)))
                 kinds += [[size, batch, name, rule, int(steps), k] for k in swept]
+                places += [
+                    [
+                        below(curves[name], curves[x]) if x != name else ""
+                        for x in MODELS
+                    ]
+                    if k == 0 and len(swept) > 1
+                    else NOWHERE
+                    for k in swept
+                ]
     q = jnp.concatenate(laws)
     error = float(abs(q.sum(axis=1) - 1).max())
     if not error < 1e-12:
         raise FloatingPointError(f"oracle {oracle}: a law sums to 1 up to {error}")
     values = np.stack(measured(q, p), axis=1)
-    return [[oracle, *kind, *cells] for kind, cells in zip(kinds, values, strict=True)]
+    parts = zip(kinds, values, places, strict=True)
+    return [[oracle, *kind, *cells, *place] for kind, cells, place in parts]
 
 
 def main() -> None:
