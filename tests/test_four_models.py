@@ -123,8 +123,8 @@ def test_of_sweeps_that_do_not_cross_joint_metrics_know_the_lower(four):
                     sign = -1 if metric in MORE_IS_BETTER else 1
                     right[metric] += sign * (rows[metric][a] - rows[metric][b]) < 0
     assert 0 < total < 600
-    assert min(right[m] for m in joint) > 0.7 * total
-    assert max(n for m, n in right.items() if m not in joint) < 0.7 * total
+    assert min(right[m] for m in joint) > 0.65 * total
+    assert max(n for m, n in right.items() if m not in joint) < 0.6 * total
     # The points of the sweeps are those of the models: P's, by tempering its LSTM.
     real = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 32, 32)
     of_real = ROWS[(ROWS.model == "real") & (ROWS.oracle == 0)]
