@@ -45,7 +45,7 @@ def kept(model, rule, texts=128, batch=0):
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N15.25", "N15.26")
+@pytest.mark.claim("N22.30", "N22.31")
 @pytest.mark.parametrize("batch", [0, 64])
 def test_the_library_trains_the_same_models_and_stops_them_there(four, batch):
     """Its metrics at each step say where the rule of the GANs stops."""
@@ -82,7 +82,7 @@ def test_the_library_trains_the_same_models_and_stops_them_there(four, batch):
             assert value == pytest.approx(row[metric], rel=1e-3)
 
 
-@pytest.mark.claim("N15.25")
+@pytest.mark.claim("N22.30")
 def test_mle_is_first_and_the_printed_order_the_commonest():
     for metric, first, order in (("bhattacharyya", 30, 16), ("nll", 30, 19)):
         x = table(metric, 1024, 64)[FOUR]
@@ -107,7 +107,7 @@ def test_mle_is_first_and_the_printed_order_the_commonest():
     assert float(qd.entropy(p)) == pytest.approx(real.nll.item(), rel=1e-4)
 
 
-@pytest.mark.claim("N15.27")
+@pytest.mark.claim("N22.32")
 def test_of_sweeps_that_do_not_cross_joint_metrics_know_the_lower(four):
     rule = np.where(AS_IS.model == "MLE", "nll", "oracle_nll")
     chosen = AS_IS[AS_IS.stopped == rule]
@@ -134,7 +134,7 @@ def test_of_sweeps_that_do_not_cross_joint_metrics_know_the_lower(four):
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N15.27")
+@pytest.mark.claim("N22.32")
 def test_the_lower_sweep_is_found_at_equal_oracle_nll(four):
     """Solved for the temperature, in place of interpolation."""
     p = qd.oracle(four.SPACE, 0)
@@ -156,7 +156,7 @@ def test_the_lower_sweep_is_found_at_equal_oracle_nll(four):
         assert four.below(curves[k], curves[1 - k]) == pytest.approx(share, abs=0.03)
 
 
-@pytest.mark.claim("N15.28", recount=True)
+@pytest.mark.claim("N22.33", recount=True)
 def test_in_each_printed_table_nll_goes_with_self_bleu():
     columns = {"NLL": 1, "FBD": 1, "MSJ4": -1, "BL4": -1, "SBL4": 1}
     x = {
@@ -178,7 +178,7 @@ def test_in_each_printed_table_nll_goes_with_self_bleu():
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N15.29")
+@pytest.mark.claim("N22.34")
 def test_one_sided_metrics_change_sign_at_temperature_1_on_other_oracles(four):
     """Models of other oracles, trained by the library for other numbers of steps."""
     measured = dict.fromkeys(("nll", "oracle_nll", "self_bleu", "ms_jaccard"))
@@ -205,7 +205,7 @@ def test_one_sided_metrics_change_sign_at_temperature_1_on_other_oracles(four):
             assert sign * np.corrcoef(nll, self_bleu)[0, 1] < -0.3
 
 
-@pytest.mark.claim("N15.30")
+@pytest.mark.claim("N22.35")
 def test_mle_at_the_published_size_is_measured_as_the_library_does():
     size, setting = script("make_published_size"), script("seqgan_setting")
     oracle, model = (
