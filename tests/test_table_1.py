@@ -314,6 +314,21 @@ def test_the_paper_is_between_draws_solved_anew(bounds, paper, size):
         assert upper < float(paper[sigma, 1][0]) < best_of_bleu_1(most, 2)[0]
 
 
+@pytest.mark.claim("N8.28")
+@pytest.mark.parametrize("size", SIZES)
+def test_the_papers_drate_of_bleu_1_is_high(bounds, paper, size):
+    for sigma in (1.0, 2.0):
+        rows, entry = bounds[2, size, sigma], float(paper[sigma, 1][1]) / 100
+        rates = [ends(row)[1] / float(row["quality_range"]) for row in rows]
+        assert sum(rate < entry for rate in rates) >= 90
+        for seed in (1, 71):
+            p = oracle(SPACE, seed, sigma, size)
+            value = TAILS.T @ (1 - (1 - TAILS @ p) ** 2) / 3
+            wide = value.max() - value[REPEATS].mean()
+            gain, *_ = best_of_bleu_1(p, 2)
+            assert gain / wide == pytest.approx(rates[seed], abs=1e-5)
+
+
 @pytest.mark.claim("N8.5")
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_slsqp_and_other_starts_find_no_more_of_bleu_2(table, sigma):
