@@ -55,7 +55,7 @@ from qdtheory.metrics.similarity import bleu_of_pairs
 SPACES = {3: qd.TextSpace(vocab_size=4, lengths=3), 6: qd.TextSpace(3, lengths=6)}
 DIMENSIONS = {3: (1, 2, 4, 8), 6: (2, 8)}
 # Noisy codes of each text in a step of training, and codes to measure a model with.
-CODES = {3: 32, 6: 4}
+CODES = {3: 16, 6: 2}
 DRAWS, CHUNK = {3: 2**16, 6: 2**14}, 2**12
 STEPS, RATE = 2 * generators.STEPS, generators.RATES[generators.STEPS]
 EXACT = "VAE (dw=0.5)", "AAE-gauss", "AE-sph (sigma=0.1)", "AAE-sph (sigma=0.1)"
@@ -149,7 +149,9 @@ def rows_seen(space: qd.TextSpace) -> np.ndarray:
         for t in range(length):
             for hidden in product((0, 1), repeat=t):
                 bits = sum(h << k for k, h in enumerate(hidden))
-                found[i, t, bits] = row[tuple(-1 if h else a for a, h in zip(text, hidden))]
+                found[i, t, bits] = row[
+                    tuple(-1 if h else a for a, h in zip(text, hidden))
+                ]
     return found
 
 
@@ -213,7 +215,9 @@ def log_ratio(model: Autoencoder, n: dict, which: str, p: Any, z: Any) -> jax.Ar
     return jax.nn.logsumexp(parts, axis=-1) + (z**2).sum(axis=-1) / 2
 
 
-def value(model: Autoencoder, n: dict, which: str, length: int, p: Any, key: Any) -> Any:
+def value(
+    model: Autoencoder, n: dict, which: str, length: int, p: Any, key: Any
+) -> Any:
     """The objective, from noisy codes of each text."""
     space, num_codes, keys = SPACES[length], CODES[length], jax.random.split(key, 3)
     noise = jax.random.normal(
@@ -302,7 +306,9 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
     def judge(at: tuple, key: Any) -> tuple:
         critic, state, generator, codes = at
         made = generator(jax.random.normal(key, (BATCH, width)))
-        slope = jax.grad(lambda c: p @ judged(c, codes) - judged(c, made).mean())(critic)
+        slope = jax.grad(lambda c: p @ judged(c, codes) - judged(c, made).mean())(
+            critic
+        )
         move, state = of_critic.update(slope, state)
         critic = optax.apply_updates(critic, move)
         critic = jax.tree.map(lambda a: jnp.clip(a, -CLAMP, CLAMP), critic)
@@ -312,7 +318,9 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
         (i, key), (coder, critic, generator, states) = ahead, at
         keys, radius = jax.random.split(key, 3), NOISE * LEFT ** (i / num_steps)
         noise = radius * jax.random.normal(keys[0], model.codes.shape)
-        codes, back = jax.vjp(lambda c: c / jnp.linalg.norm(c, axis=1, keepdims=True), coder[0])
+        codes, back = jax.vjp(
+            lambda c: c / jnp.linalg.norm(c, axis=1, keepdims=True), coder[0]
+        )
         gain = jax.vjp(lambda d, z: read(d, z), coder[1], codes + noise)[1]
         of_decoder, pull = gain(p)
         inner = (critic, states[1], generator, codes)
@@ -321,9 +329,7 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
         )
         # For each text alike, then weighted by P as the decoder's part is.
         push = jax.grad(lambda z: judged(critic, z).sum())(codes)
-        length_of = [
-            p @ jnp.linalg.norm(a, axis=1) for a in (pull / p[:, None], push)
-        ]
+        length_of = [p @ jnp.linalg.norm(a, axis=1) for a in (pull / p[:, None], push)]
         push = push * length_of[0] / jnp.maximum(length_of[1], 1e-300)
         total = pull + CRITIC_STEPS * SHARE * p[:, None] * push
         slope = jax.tree.map(jnp.negative, (back(total)[0], of_decoder))
@@ -336,7 +342,11 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
         return (coder, critic, generator, (state, judge_state, made_state)), None
 
     coder = model.codes, model.decoder
-    states = adam.init(coder), of_critic.init(critic), of_generator.init(model.generator)
+    states = (
+        adam.init(coder),
+        of_critic.init(critic),
+        of_generator.init(model.generator),
+    )
     at = coder, critic, model.generator, states
     ahead = jnp.arange(num_steps), jax.random.split(key, num_steps)
     ((codes, decoder), _, generator, _), _ = jax.lax.scan(step, at, ahead)
@@ -420,9 +430,7 @@ def of_dimension(length: int, dimension: int, oracle: int, p: Any) -> dict[str, 
         starts = [drawn(setup, space, dimension, oracle) for setup in setups]
         settings = [numbers(setup, dimension) for setup in setups]
         stack = partial(jax.tree.map, lambda *leaves: jnp.stack(leaves))
-        models = trained(
-            which, length, STEPS, stack(*starts), stack(*settings), p, key
-        )
+        models = trained(which, length, STEPS, stack(*starts), stack(*settings), p, key)
         for i, name in enumerate(names):
             found[name] = jax.tree.map(lambda leaf, i=i: leaf[i], models)
     start = drawn(ARAE_DEFAULT, space, dimension, oracle)
@@ -456,11 +464,11 @@ def rows(oracle: int) -> list[list]:
             first = length, oracle, dimension, name, how, "draws"
             table.append([*first, *pairs, *map(float, read)])
 
+    add(3, 1, on_grids(oracle, qd.oracle(SPACES[3], oracle)), "grid")
     for length, space in SPACES.items():
         p = qd.oracle(space, oracle)
         for dimension in DIMENSIONS[length]:
             add(length, dimension, of_dimension(length, dimension, oracle, p), "draws")
-    add(3, 1, on_grids(oracle, qd.oracle(SPACES[3], oracle)), "grid")
     return table
 
 
