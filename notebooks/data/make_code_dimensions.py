@@ -1,6 +1,6 @@
 """Autoencoders with codes of 1 to 8 dimensions; write code_dimensions.csv.
 
-    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 5]
+    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 6]
 
 On a line or a circle a grid makes an autoencoder exact. In more dimensions there is no
 grid of use, and codes are drawn: in training, fresh noise around each text's code; in
@@ -11,10 +11,10 @@ of an oracle see the same draws from the prior.
 * Two spaces: 64 texts, 3 tokens of 4, and 729 texts, 6 tokens of 3. Oracles are those
   of notebook 20, random LSTMs of size 32.
 * The kinds of `AUTOENCODERS` but ARAE, whose optimal critic sorts a line, from the same
-  starts and for as many steps as in generators.csv. A dimension is one of the surface: d
-  on a sphere is a sphere in d + 1 coordinates. Noise on it is von Mises and Fisher's,
-  with concentration 1 / sigma^2. The optimal discriminator is exact, since the mean
-  posterior is a mixture with a part for each text; only its mean is drawn.
+  starts and for as many steps as in generators.csv. A dimension is one of the surface:
+  a sphere of dimension d lies in d + 1 coordinates. Noise on it is von Mises and
+  Fisher's, with concentration 1 / sigma^2. The optimal discriminator is exact, since
+  the mean posterior is a mixture with a part for each text; only its mean is drawn.
 * "ARAE (default)": the defaults of its authors' code of August 2017, which the paper
   also tests. Codes on a sphere; noise off it, of deviation .2, multiplied by .995 every
   100 of some 46,900 batches, which are 15 epochs of 200,000 sentences; a critic of two
@@ -25,15 +25,16 @@ of an oracle see the same draws from the prior.
 * Rows "grid" are trained and measured exactly (column `trained`, `measured`); "draws"
   either way is by draws. Those trained on a grid and measured by draws are the check.
 
-`greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those of
-texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
+`greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those
+of texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
 
-A part file is written for each oracle. A second table, code_places.csv, has the codes of
-the ten likeliest texts of the first oracle in two dimensions.
+Parts are oracles, of one space and of the other in turn, so that six are three of each.
+A second table, code_places.csv, has the codes of the ten likeliest texts of the first
+oracle in two dimensions.
 """
 
 from functools import lru_cache, partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import jax
@@ -53,9 +54,11 @@ from qdtheory.generators.reconstruction import rouge_table
 from qdtheory.metrics.similarity import bleu_of_pairs
 
 SPACES = {3: qd.TextSpace(vocab_size=4, lengths=3), 6: qd.TextSpace(3, lengths=6)}
-DIMENSIONS = {3: (1, 2, 4, 8), 6: (2, 8)}
+DIMENSIONS = {3: (1, 2, 4, 8), 6: (8,)}
 # Noisy codes of each text in a step of training, and codes to measure a model with.
-CODES = {3: 16, 6: 2}
+CODES = {3: 16, 6: 1}
+# Texts of P, drawn, whose codes the optimal discriminator sees in a step, if not all.
+JUDGED = 128
 DRAWS, CHUNK = {3: 2**16, 6: 2**14}, 2**12
 STEPS, RATE = 2 * generators.STEPS, generators.RATES[generators.STEPS]
 EXACT = "VAE (dw=0.5)", "AAE-gauss", "AE-sph (sigma=0.1)", "AAE-sph (sigma=0.1)"
@@ -70,7 +73,7 @@ COLUMNS = (
 )
 SETTINGS = (
     f"dimensions {DIMENSIONS}, Adam {RATE}, {STEPS} steps, codes of each text {CODES}, "
-    f"draws {DRAWS}"
+    f"draws {DRAWS}, {JUDGED} texts for a discriminator"
 )
 # Of a sphere's noise: points of the table of quantiles.
 QUANTILES = 4096
@@ -208,9 +211,7 @@ def log_ratio(model: Autoencoder, n: dict, which: str, p: Any, z: Any) -> jax.Ar
     sigma = jnp.full(mean.shape, RESOLUTION)
     if which != "line":
         sigma = jax.lax.stop_gradient(jnp.exp(model.log_sigma))
-    precise = sigma**-2
-    square = z**2 @ precise.T - 2 * z @ (precise * mean).T
-    square = square + (precise * mean**2).sum(axis=1)
+    square = (((z[..., None, :] - mean) / sigma) ** 2).sum(axis=-1)
     parts = jnp.log(p) - square / 2 - jnp.log(sigma).sum(axis=1)
     return jax.nn.logsumexp(parts, axis=-1) + (z**2).sum(axis=-1) / 2
 
@@ -219,7 +220,7 @@ def value(
     model: Autoencoder, n: dict, which: str, length: int, p: Any, key: Any
 ) -> Any:
     """The objective, from noisy codes of each text."""
-    space, num_codes, keys = SPACES[length], CODES[length], jax.random.split(key, 3)
+    space, num_codes, keys = SPACES[length], CODES[length], jax.random.split(key, 4)
     noise = jax.random.normal(
         keys[0], (space.num_texts, num_codes, model.codes.shape[1])
     )
@@ -240,8 +241,12 @@ def value(
         return gain
     if which == "line":
         z = noisy(model, n, which, noise, share)
+    shares = p
+    if space.num_texts > JUDGED:
+        z = z[jax.random.choice(keys[3], space.num_texts, (JUDGED,), p=p)]
+        shares = jnp.full(JUDGED, 1 / JUDGED)
     log_d = -jax.nn.softplus(log_ratio(model, n, which, p, z))
-    return gain + n["weight"] * p @ log_d.mean(axis=1)
+    return gain + n["weight"] * shares @ log_d.mean(axis=1)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -293,7 +298,7 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
     start, key = jax.random.split(key)
     critic = [
         (0.02 * jax.random.normal(k, shape), jnp.zeros(shape[1]))
-        for k, shape in zip(jax.random.split(start, 3), zip(sizes, sizes[1:]))
+        for k, shape in zip(jax.random.split(start, 3), pairwise(sizes))
     ]
     rates = RATE, CRITIC_RATE, GENERATOR_RATE
     adam, of_critic, of_generator = map(optax.adam, rates)
@@ -451,24 +456,29 @@ def on_grids(oracle: int, p: Any) -> dict[str, Any]:
     return found
 
 
-def rows(oracle: int) -> list[list]:
-    """All models of one oracle, in both spaces."""
-    table = []
+def rows(place: int) -> list[list]:
+    """All models of one oracle of one space."""
+    oracle, length = divmod(place, len(SPACES))
+    length = list(SPACES)[length]
+    p, table = qd.oracle(SPACES[length], oracle), []
+    normal = normal_draws(length, oracle)
 
-    def add(length: int, dimension: int, models: dict, how: str) -> None:
-        p, normal = qd.oracle(SPACES[length], oracle), normal_draws(length, oracle)
+    def add(dimension: int, models: dict, how: str) -> None:
         for name, model in models.items():
             _, values, errors = by_draws(length, model, p, normal)
             pairs = np.stack([values, errors], axis=1).ravel().tolist()
+            if not np.isfinite(pairs).all():
+                raise FloatingPointError(
+                    f"oracle {oracle}, {dimension}: {name} diverged"
+                )
             read = reading(length, model, p, pair_scores(length))
             first = length, oracle, dimension, name, how, "draws"
             table.append([*first, *pairs, *map(float, read)])
 
-    add(3, 1, on_grids(oracle, qd.oracle(SPACES[3], oracle)), "grid")
-    for length, space in SPACES.items():
-        p = qd.oracle(space, oracle)
-        for dimension in DIMENSIONS[length]:
-            add(length, dimension, of_dimension(length, dimension, oracle, p), "draws")
+    if length == generators.SPACE.max_length:
+        add(1, on_grids(oracle, p), "grid")
+    for dimension in DIMENSIONS[length]:
+        add(dimension, of_dimension(length, dimension, oracle, p), "draws")
     return table
 
 
@@ -493,7 +503,7 @@ def places() -> list[list]:
 def main() -> None:
     """Make the parts that are missing, then write the tables."""
     packages = "jax", "optax", "scipy"
-    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 5)
+    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 6)
     columns = "model", "rank", "x", "y", "z", "sigma_x", "sigma_y"
     comment = "python notebooks/data/make_code_dimensions.py FOLDER"
     provenance = f"{tables.versions(*packages)}; oracle 0, 64 texts; {SETTINGS}"
