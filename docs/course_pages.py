@@ -130,6 +130,8 @@ def shown(path: Path, place: int) -> Iterator[str]:
         if printed:
             text = html.escape(joined(printed).rstrip())
             yield f"<pre>{text}</pre>"
+        if "text/markdown" in output.get("data", {}):
+            yield to_html(joined(output["data"]["text/markdown"]))
     for figure in lecture_figures.figures(path):
         if figure.cell == place:
             yield picture(figure)

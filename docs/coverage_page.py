@@ -29,6 +29,7 @@ PAPERS = {
 STATUSES = (
     "proved",
     "exact",
+    "certified",
     "searched",
     "in a small world",
     "on other text",
@@ -56,14 +57,18 @@ def parts(cell):
 
 @cache
 def printed():
-    """The texts that the cells of each notebook print."""
+    """The texts that the cells of each notebook print, or show for want of a table."""
     return {
         path.stem: [
-            "".join(joined(o.get("text", "")) for o in cell.get("outputs", []))
-            for cell in cells_of(path)
+            "".join(map(text_of, cell.get("outputs", []))) for cell in cells_of(path)
         ]
         for path in lectures()
     }
+
+
+def text_of(output):
+    """What an output says in plain text."""
+    return joined(output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 
 @cache
@@ -186,7 +191,7 @@ def totals(items):
     by_paper["**All four**"] = [sum(x) for x in zip(*by_paper.values(), strict=True)]
     cells = ((name, *numbers, sum(numbers)) for name, numbers in by_paper.items())
     return table(
-        ("Paper", *STATUSES, "items"), "16 11 10 12 13 12 13 13 10", cells, "numbers"
+        ("Paper", *STATUSES, "items"), "16 11 10 12 12 13 12 13 13 10", cells, "numbers"
     )
 
 

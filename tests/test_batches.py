@@ -134,7 +134,7 @@ def problems_of(name):
     return made.problems(100), made.values
 
 
-@pytest.mark.parametrize("name", ["table1", "certificates", "growth"])
+@pytest.mark.parametrize("name", ["table1", "table1_bounds", "certificates", "growth"])
 def test_a_table_has_the_rows_of_its_script_and_no_other(name):
     problems, _ = problems_of(name)
     rows = [tuple(row.values()) for row in rows_of(f"{name}.csv")]
@@ -144,7 +144,8 @@ def test_a_table_has_the_rows_of_its_script_and_no_other(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "place"), [("table1", 1), ("certificates", 0), ("growth", 5)]
+    ("name", "place"),
+    [("table1", 1), ("table1_bounds", 700), ("certificates", 0), ("growth", 5)],
 )
 def test_a_row_is_solved_anew(name, place):
     problems, solve = problems_of(name)

@@ -391,6 +391,31 @@ def test_tables_and_samples_agree_on_the_best_and_on_most_pairs():
     assert [*contrary.values()] == pytest.approx([12, 8, 4])
 
 
+@pytest.mark.claim("N10.49", recount=True)
+def test_mle_is_first_by_joint_metrics_but_for_captions():
+    """In the printed tables, and by NLL and FBD of the samples."""
+    names = ["MLE", "SeqGAN", "MaliGAN", "RankGAN"]
+    lm = frame("lm_scores.csv").query("fitted_to == 'candidates'")
+    frechet = frame("frechet.csv").query("references == 'train'")
+    ours = {
+        "NLL": lm.groupby("system").per_text.mean()[names].to_numpy(),
+        "FBD": frechet.set_index("system").distance[names].to_numpy(),
+        "MSJ4": -values("MS-Jaccard", 4)[1:5],
+    }
+    alike = {"NLL": [5, 5, 6], "FBD": [3, 3, 3], "MSJ4": [3, 4, 5]}
+    for column, x in ours.items():
+        assert x.argmin() == 0
+        sign = -1 if column == "MSJ4" else 1
+        for table, count in zip("123", alike[column]):
+            theirs = [
+                sign * published("montahaei2019", table, s, column) for s in names
+            ]
+            tau = kendalltau(x, theirs).statistic
+            assert 3 * (1 + tau) == pytest.approx(count)
+            captions = (table, column) in (("1", "FBD"), ("1", "MSJ4"))
+            assert names[np.argmin(theirs)] == ("MaliGAN" if captions else "MLE")
+
+
 @pytest.mark.claim("N10.46", recount=True)
 def test_the_frechet_distance_needs_references_of_the_same_scenes():
     table = frame("frechet.csv").set_index(["references", "system"])

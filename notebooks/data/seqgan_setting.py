@@ -142,8 +142,8 @@ def sample(model: Model, key: jax.Array, num_texts: int) -> jax.Array:
 
 
 @jax.jit
-def nats(model: Model, tokens: jax.Array) -> jax.Array:
-    """Mean of -log q per token."""
+def text_nats(model: Model, tokens: jax.Array) -> jax.Array:
+    """-log q of each text."""
 
     def batch(tokens):
         h = hidden_states(model, tokens)
@@ -152,11 +152,16 @@ def nats(model: Model, tokens: jax.Array) -> jax.Array:
             h, token = at
             logits = h @ model.output_weights + model.output_biases
             chosen = jnp.take_along_axis(logits, token[:, None], axis=1)[:, 0]
-            return (jnp.log(jnp.exp(logits).sum(axis=1)) - chosen).mean()
+            return jnp.log(jnp.exp(logits).sum(axis=1)) - chosen
 
-        return jax.lax.map(position, (h, tokens.T)).mean()
+        return jax.lax.map(position, (h, tokens.T)).sum(axis=0)
 
-    return jax.lax.map(batch, tokens.reshape(-1, BATCH, LENGTH)).mean()
+    return jax.lax.map(batch, tokens.reshape(-1, BATCH, LENGTH)).ravel()
+
+
+def nats(model: Model, tokens: jax.Array) -> jax.Array:
+    """Mean of -log q per token."""
+    return text_nats(model, tokens).mean() / LENGTH
 
 
 def first_model(key: jax.Array, vocab_size: int, size: int = 32) -> Model:
@@ -182,7 +187,7 @@ def descend(rule, model, moments, tokens, scale):
 @jax.jit
 def epoch(state: State, training: jax.Array, key: jax.Array) -> State:
     """All batches of maximum likelihood, shuffled."""
-    order = jax.random.permutation(key, NUM_TRAINING).reshape(-1, BATCH)
+    order = jax.random.permutation(key, len(training)).reshape(-1, BATCH)
     scale = jnp.full((BATCH, LENGTH), 1 / (BATCH * LENGTH), jnp.float32)
     rule = optimiser("adam")
 
