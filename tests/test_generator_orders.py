@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pandas as pd
 import pytest
 from scipy.special import rel_entr
-from scripts import frame
+from scripts import column_of, frame
 
 import qdtheory as qd
 from qdtheory.generators import LeakGAN, LeakyLSTM, MaximumLikelihood
@@ -249,3 +250,61 @@ def test_vaes_with_word_dropout_lie_nearest_to_the_frontier():
     found = autoencoders("LL_SE")
     others = found.loc[:, ~found.columns.str.contains("VAE")]
     assert (found[WORD_DROPOUT].max(axis=1) < others.min(axis=1)).all()
+
+
+AE = "AE-sph (sigma=0.1)"
+OTHER_TYPES = "^(VAE|AAE-gauss|AE-gauss|ARAE)"
+
+
+@pytest.mark.claim("N23.17", recount=True)
+@pytest.mark.parametrize("metric", ["nll", "js"])
+def test_the_adversary_matters_for_a_gaussian_prior_alone(metric):
+    found = autoencoders(metric)
+    plain = found[["AE-gauss-det (d=1)", AE]].to_numpy()
+    moved = plain - found[["AAE-gauss-det (lambda=10 d=1)", "AAE-sph (sigma=0.1)"]]
+    assert (moved.iloc[:, 0] > abs(moved.iloc[:, 1])).all()
+
+
+@pytest.mark.claim("N23.18", recount=True)
+@pytest.mark.parametrize(
+    ("metric", "column", "sign"), [("read_bleu", "BLEU", 1), ("read_nll", "NLL", -1)]
+)
+def test_less_reverse_cross_entropy_goes_with_worse_reconstruction(
+    metric, column, sign
+):
+    reverse, read = (autoencoders(x).rank(axis=1) for x in ("oracle_nll", metric))
+    found = sign * reverse.corrwith(read, axis=1)
+    assert found.min() > 0.5
+    theirs = column_of("cifka2018", "1", "Reverse"), column_of("cifka2018", "1", column)
+    ranks = [pd.Series(values)[[*theirs[1]]].rank() for values in theirs]
+    assert len(ranks[0]) == 13
+    printed = sign * ranks[0].corr(ranks[1])
+    assert printed == pytest.approx({"BLEU": 0.58, "NLL": 0.35}[column], abs=0.005)
+    assert printed < found.median()
+
+
+@pytest.mark.claim("N23.19", recount=True)
+def test_forward_cross_entropy_of_ae_sph_is_never_the_least():
+    found, theirs = autoencoders("nll"), column_of("cifka2018", "1", "Forward")
+    others = found.filter(regex=OTHER_TYPES)
+    assert others.shape[1] == 6
+    assert (found[AE] > others.filter(like="VAE").max(axis=1)).all()
+    assert all(theirs[AE] < theirs[name] for name in others)
+
+
+@pytest.mark.claim("N23.20", recount=True)
+@pytest.mark.parametrize("decoding", ["drawn", "greedy"])
+def test_reverse_cross_entropy_of_ae_sph_is_above_vaes_and_real_text(decoding):
+    found = autoencoders("oracle_nll", decoding)
+    bar = found.filter(like="VAE").max(axis=1)
+    assert (found[AE] > np.maximum(bar, table("oracle_nll")["real data"])).all()
+    theirs = column_of("cifka2018", "1", "Reverse")
+    assert max(theirs[m] for m in theirs if "VAE" in m) < theirs[AE]
+    assert theirs[AE] < theirs["real data"]
+
+
+@pytest.mark.claim("N23.21", recount=True)
+def test_ae_sph_reconstructs_better_than_vaes():
+    for metric, sign in (("read_nll", -1), ("read_bleu", 1), ("read_accuracy", 1)):
+        found = sign * autoencoders(metric)
+        assert (found[AE] > found.filter(like="VAE").max(axis=1)).all()
