@@ -135,8 +135,8 @@ def sphere_noise(sigma: float, dimension: int) -> tuple[np.ndarray, float]:
     below = np.cumsum(mass[1:] + mass[:-1]) / (mass[1:] + mass[:-1]).sum()
     at = (np.arange(QUANTILES) + 0.5) / QUANTILES
     quantiles = np.interp(at, np.concatenate([[0], below]), cosine)
-    trapezoid = np.trapezoid
-    return quantiles, kappa + np.log(trapezoid(mass) / trapezoid(surface))
+    mean = np.trapezoid(mass) / np.trapezoid(surface)
+    return quantiles, kappa + np.log(mean)
 
 
 @lru_cache(maxsize=4)
@@ -326,7 +326,7 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
         codes, back = jax.vjp(
             lambda c: c / jnp.linalg.norm(c, axis=1, keepdims=True), coder[0]
         )
-        gain = jax.vjp(lambda d, z: read(d, z), coder[1], codes + noise)[1]
+        gain = jax.vjp(read, coder[1], codes + noise)[1]
         of_decoder, pull = gain(p)
         inner = (critic, states[1], generator, codes)
         (critic, judge_state, *_), _ = jax.lax.scan(
@@ -458,8 +458,8 @@ def on_grids(oracle: int, p: Any) -> dict[str, Any]:
 
 def rows(place: int) -> list[list]:
     """All models of one oracle of one space."""
-    oracle, length = divmod(place, len(SPACES))
-    length = list(SPACES)[length]
+    oracle, which = divmod(place, len(SPACES))
+    length = list(SPACES)[which]
     p, table = qd.oracle(SPACES[length], oracle), []
     normal = normal_draws(length, oracle)
 
