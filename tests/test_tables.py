@@ -28,7 +28,7 @@ DATA = os.environ.get("QDTHEORY_DATA")
 needs_data = pytest.mark.skipif(
     not DATA, reason="set QDTHEORY_DATA to the folder of the corpora"
 )
-CORPORA, ORDERS = ("COCO", "news"), (2, 3, 4, 5)
+CORPORA, ORDERS = ("COCO", "news", "reviews"), (2, 3, 4, 5)
 SYSTEMS = ("Real", "MLE", "SeqGAN", "MaliGAN", "RankGAN", "LeakGAN", "TextGAN")
 
 
@@ -56,8 +56,10 @@ def test_in_each_split_drate_grows_and_that_of_bleu_is_larger(corpus):
     drate = t.pivot(index=["pair", "split"], columns="order", values="drate")
     cr, bleu = drate.loc["CN"], drate.loc["BS"]
     assert (list(cr.index), list(bleu.index)) == ([0, 1, 2, 3], [0, 1])
-    assert (np.diff(cr) > 0).all()
-    assert (bleu > 4 * cr.loc[:1]).all(axis=None)
+    # Not every split has a mixture as diverse as the candidates.
+    assert len(cr.dropna()) >= 3
+    assert (np.diff(cr.dropna()) > 0).all()
+    assert (bleu > 4 * cr.max()).all(axis=None)
 
 
 @pytest.mark.claim("N10.28", recount=True)
@@ -85,6 +87,21 @@ def test_the_published_discrepancies_of_cr_are_half_of_the_sampling_error():
             theirs = column_of(paper, "2", "MSCOCO QDisc").get(f"CN-{order}")
             if theirs is not None:
                 assert 0.7 < theirs / half < 1.1
+
+
+@pytest.mark.claim("N10.50", "N10.51", recount=True)
+def test_at_the_papers_size_discrepancies_are_the_papers():
+    t = TABLE_2.query("corpus == 'reviews' and source == 'resample' and length != 'n'")
+    assert set(t.sentences) == {50_000}
+    ours = t.groupby(["pair", "order", "length"]).qdisc.mean()
+    for order in (2, 3, 4):
+        captions, europarl = (
+            column_of("li2020", "2", f"{x} QDisc") for x in ("MSCOCO", "WMT")
+        )
+        cr = ours["CN", order].max()
+        assert europarl[f"CN-{order}"] < cr < captions[f"CN-{order}"]
+        larger = max(captions[f"BS-{order}"], europarl[f"BS-{order}"])
+        assert larger < ours["BS", order].max() < 1.2 * larger
 
 
 @pytest.mark.claim("N10.30", recount=True)
