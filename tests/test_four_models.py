@@ -228,6 +228,11 @@ def test_mle_at_the_published_size_is_measured_as_the_library_does():
     assert (
         best.low < published("montahaei2019", "4", "MLE", "Bhattacharyya") < best.high
     )
+    for metric, name in (("nll", "NLL"), ("oracle_nll", "Oracle-NLL")):
+        printed = published("montahaei2019", "4", "MLE", name)
+        # Within 1 % since the 12th epoch, and nearer than a model of one epoch.
+        assert (abs(rows[metric] / printed - 1)[rows.epoch >= 12] < 0.01).all()
+        assert abs(rows[metric][0] / printed - 1) > 0.04
     # B <= KL / 2 both ways; the oracle has 115 nats a text.
     assert best.low < (best.nll - 114.98) / 2
     assert best.low < (best.oracle_nll - best.entropy) / 2
