@@ -47,6 +47,8 @@ import jax.numpy as jnp
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
+# Else a callback may wait for ever for its arguments, where there is one core.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 import optax
 import tables
 from make_generators import BIGRAMS, CONTINUOUS, LEAKS, NUM_TEXTS, SIZE, SPACE, lstm
