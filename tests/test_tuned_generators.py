@@ -9,6 +9,7 @@ import optax
 import pandas as pd
 import pytest
 from scipy.special import rel_entr
+from scipy.stats import binomtest, kstest
 from scripts import frame, script
 
 import qdtheory as qd
@@ -27,7 +28,11 @@ ROWS = frame("tuned_generators.csv")
 SPACE = qd.TextSpace(4, 3)
 SEQGANS = ["SeqGAN-reinforce", "SeqGAN-step", "SeqGAN-rollouts"]
 LEAKGANS = ["LeakGAN-leak", "LeakGAN-noleak", "LeakGAN-mixed"]
+SIX = SEQGANS + LEAKGANS
 CONTINUOUS = ["Conv-LSTM", "Conv-Deconv"]
+# What each starts from.
+STARTS = ["MLE"] * 3 + ["MLE, leak", "MLE, noleak", "MLE, mixed"]
+SEARCHES = "held-out", "FD"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,7 @@ def tuned():
 
 def values(metric, models, selected, pretrained="yes", sees=None, atoms=None):
     """A metric, an oracle a row and a model a column."""
-    kept = ROWS[(ROWS.selected == selected) & (ROWS.pretrained == pretrained)]
+    kept = ROWS[(ROWS.selected == selected) & ROWS.pretrained.isin([pretrained, ""])]
     kept = kept[kept.discriminator.isin(sees or ["", "bigrams", "learning"])]
     kept = kept[kept.model.isin(models)]
     kept = kept[kept.atoms.isna() if atoms is None else kept.atoms == atoms]
@@ -75,6 +80,94 @@ def assert_is(found, model, p, held):
         found.js, rel=1e-2
     )
     assert float(qd.cross_entropy(q, p)) == pytest.approx(found.oracle_nll, rel=1e-3)
+
+
+def lm(metric, selected):
+    """A metric of the language model."""
+    return values(metric, ["MLE"], selected).MLE
+
+
+@pytest.mark.claim("N22.24", recount=True)
+@pytest.mark.parametrize("by", SEARCHES)
+def test_tuned_gans_are_as_far_as_the_language_model_but_for_one(by):
+    for metric in ("js", "fd"):
+        ratios = values(metric, SIX, by).div(lm(metric, by), axis=0).median()
+        assert ratios.drop("LeakGAN-leak").between(0.9, 1.15).all()
+        assert 1.3 < ratios["LeakGAN-leak"] < 1.8
+    untuned = frame("generators.csv").query("texts == 128 and pretrained != 'no'")
+    js = untuned.pivot(index="oracle", columns="model", values="js")
+    assert (js[LEAKGANS].div(js.MLE, axis=0).median() > 10).all()
+
+
+@pytest.mark.claim("N22.25", recount=True)
+@pytest.mark.parametrize(
+    ("by", "counts"), [("held-out", (0, 0, 0, 0, 0)), ("FD", (0, 0, 0, 0, 0))]
+)
+def test_observations_i_to_iv_and_vi(by, counts):
+    js, bleu = (values(metric, SIX, by) for metric in ("js", "bleu"))
+    far = values("js", CONTINUOUS, by, "no", ["exact"], 64).min(axis=1)
+    first = js.loc[far.index].max(axis=1) < far
+    reinforce = [
+        values(metric, SIX[:1], by)[SIX[0]] - lm(metric, by)
+        for metric in ("oracle_nll", "nll")
+    ]
+    traded = (reinforce[0] < 0) & (reinforce[1] > 0)
+    more = bleu.gt(lm("bleu", by), axis=0).sum(axis=1) >= 4
+    level = js.min(axis=1) >= 0.95 * lm("js", by)
+    helped = (values("js", SIX, by, "no") - js).min(axis=1) > 0.01
+    found = first, traded, more, level, helped
+    assert tuple(map(sum, found)) == counts
+    assert [len(x) for x in found] == [10, 100, 100, 100, 100]
+
+
+@pytest.mark.claim("N22.26", recount=True)
+@pytest.mark.parametrize(("by", "counts"), [("held-out", (0, 0)), ("FD", (0, 0))])
+def test_observation_v_a_leak_brings_no_leakgan_nearer(by, counts):
+    js = values("js", LEAKGANS, by)
+    nearer = js.lt(js["LeakGAN-noleak"], axis=0).sum()
+    assert (nearer["LeakGAN-leak"], nearer["LeakGAN-mixed"]) == counts
+
+
+@pytest.mark.claim("N22.28", recount=True)
+@pytest.mark.claim("N22.29", recount=True)
+@pytest.mark.parametrize("name", SIX)
+def test_searches_keep_low_rates_and_give_up_recall(name):
+    start = dict(zip(SIX, STARTS, strict=True))[name]
+    rates = np.concatenate([values("rate", [name], by)[name] for by in SEARCHES])
+    assert kstest((np.log10(rates) + 5) / 4, "uniform", alternative="greater").pvalue < 1e-6
+    assert values("rate", [name], "FD", "no").min().item() > 1e-4
+    less = values("nll", [name], "FD")[name] > values("nll", [start], "held-out")[start]
+    assert binomtest(int(less.sum()), 100, alternative="greater").pvalue < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N22.28")
+@pytest.mark.claim("N22.29")
+def test_on_other_oracles_a_search_keeps_low_rates_and_gives_up_recall(tuned):
+    """For SeqGAN-reinforce, by both criteria."""
+    likelihood, bigrams = MaximumLikelihood(), SeqGAN(LogisticDiscriminator(2, 5))
+    rates, changes = [], []
+    for oracle in range(500, 516):
+        p, *texts = shares(oracle)
+        key, start = jax.random.key(oracle), tuned.lstm(jax.random.key(oracle))
+        for k, objective in enumerate((likelihood, bigrams)):
+            drawn = tuned.drawn_rates(oracle, k)
+            best = tuned.searched(objective, tuned.STEPS, start, texts, drawn, key)
+            before, start = start, jax.tree.map(lambda leaf: leaf[0], best.model)
+        rates.append(best.rates[:, 0])
+        old = before.probabilities(SPACE)
+        laws = jax.vmap(lambda model: model.probabilities(SPACE))(best.model)
+        changes.append(
+            [
+                (qd.cross_entropy(q, p) - qd.cross_entropy(old, p), qd.cross_entropy(p, q) - qd.cross_entropy(p, old))
+                for q in laws
+            ]
+        )
+    for found in np.log10(rates).T:
+        assert kstest((found + 5) / 4, "uniform", alternative="greater").pvalue < 0.01
+    precision, recall = np.moveaxis(np.array(changes), -1, 0)
+    assert (precision < 0).mean() > 0.75
+    assert (recall > 0).mean() > 0.75
 
 
 @pytest.mark.slow
