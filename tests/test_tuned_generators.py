@@ -101,7 +101,7 @@ def test_tuned_gans_are_as_far_as_the_language_model_but_for_one(by):
 
 @pytest.mark.claim("N22.25", recount=True)
 @pytest.mark.parametrize(
-    ("by", "counts"), [("held-out", (0, 0, 0, 0, 0)), ("FD", (0, 0, 0, 0, 0))]
+    ("by", "counts"), [("held-out", (10, 52, 59, 40, 6)), ("FD", (9, 33, 61, 29, 4))]
 )
 def test_observations_i_to_iv_and_vi(by, counts):
     js, bleu = (values(metric, SIX, by) for metric in ("js", "bleu"))
@@ -121,7 +121,7 @@ def test_observations_i_to_iv_and_vi(by, counts):
 
 
 @pytest.mark.claim("N22.26", recount=True)
-@pytest.mark.parametrize(("by", "counts"), [("held-out", (0, 0)), ("FD", (0, 0))])
+@pytest.mark.parametrize(("by", "counts"), [("held-out", (11, 44)), ("FD", (10, 37))])
 def test_observation_v_a_leak_brings_no_leakgan_nearer(by, counts):
     js = values("js", LEAKGANS, by)
     nearer = js.lt(js["LeakGAN-noleak"], axis=0).sum()
@@ -134,7 +134,10 @@ def test_observation_v_a_leak_brings_no_leakgan_nearer(by, counts):
 def test_searches_keep_low_rates_and_give_up_recall(name):
     start = dict(zip(SIX, STARTS, strict=True))[name]
     rates = np.concatenate([values("rate", [name], by)[name] for by in SEARCHES])
-    assert kstest((np.log10(rates) + 5) / 4, "uniform", alternative="greater").pvalue < 1e-6
+    assert (
+        kstest((np.log10(rates) + 5) / 4, "uniform", alternative="greater").pvalue
+        < 1e-6
+    )
     assert values("rate", [name], "FD", "no").min().item() > 1e-4
     less = values("nll", [name], "FD")[name] > values("nll", [start], "held-out")[start]
     assert binomtest(int(less.sum()), 100, alternative="greater").pvalue < 0.01
@@ -143,36 +146,36 @@ def test_searches_keep_low_rates_and_give_up_recall(name):
 @pytest.mark.slow
 @pytest.mark.claim("N22.28")
 @pytest.mark.claim("N22.29")
+@pytest.mark.usefixtures("as_a_user")  # rates stand in a model's place
 def test_on_other_oracles_a_search_keeps_low_rates_and_gives_up_recall(tuned):
     """For SeqGAN-reinforce, by both criteria."""
-    likelihood, bigrams = MaximumLikelihood(), SeqGAN(LogisticDiscriminator(2, 5))
+    objectives = MaximumLikelihood(), SeqGAN(LogisticDiscriminator(2, 5))
     rates, changes = [], []
     for oracle in range(500, 516):
         p, *texts = shares(oracle)
-        key, start = jax.random.key(oracle), tuned.lstm(jax.random.key(oracle))
-        for k, objective in enumerate((likelihood, bigrams)):
+        key = jax.random.key(oracle)
+        model, found = tuned.lstm(key), []
+        for k, objective in enumerate(objectives):
             drawn = tuned.drawn_rates(oracle, k)
-            best = tuned.searched(objective, tuned.STEPS, start, texts, drawn, key)
-            before, start = start, jax.tree.map(lambda leaf: leaf[0], best.model)
+            best = tuned.searched(objective, tuned.STEPS, model, texts, drawn, key)
+            model = jax.tree.map(lambda leaf: leaf[0], best.model)
+            laws = jax.vmap(lambda model: model.probabilities(SPACE))(best.model)
+            both = [(qd.cross_entropy(q, p), qd.cross_entropy(p, q)) for q in laws]
+            found.append(np.array(both))
         rates.append(best.rates[:, 0])
-        old = before.probabilities(SPACE)
-        laws = jax.vmap(lambda model: model.probabilities(SPACE))(best.model)
-        changes.append(
-            [
-                (qd.cross_entropy(q, p) - qd.cross_entropy(old, p), qd.cross_entropy(p, q) - qd.cross_entropy(p, old))
-                for q in laws
-            ]
-        )
-    for found in np.log10(rates).T:
-        assert kstest((found + 5) / 4, "uniform", alternative="greater").pvalue < 0.01
-    precision, recall = np.moveaxis(np.array(changes), -1, 0)
-    assert (precision < 0).mean() > 0.75
-    assert (recall > 0).mean() > 0.75
+        # Against the start, which held-out texts kept.
+        changes.append(found[1] - found[0][0])
+    for tried in np.log10(rates).T:
+        assert kstest((tried + 5) / 4, "uniform", alternative="greater").pvalue < 0.01
+    reverse, forward = np.moveaxis(np.array(changes), -1, 0)
+    assert (reverse < 0).mean() > 0.75
+    assert (forward > 0).mean() > 0.75
 
 
 @pytest.mark.slow
 @pytest.mark.claim("N22.24")
 @pytest.mark.claim("N22.25")
+@pytest.mark.claim("N22.29")
 def test_rows_are_what_train_gives_at_their_rates_and_steps():
     oracle = 0
     p, seen, held = shares(oracle)
@@ -235,8 +238,8 @@ def test_an_assignment_costs_what_the_linear_program_does(tuned, size):
 def test_no_law_of_atoms_is_nearer_than_the_best_of_so_many(size):
     """By dynamic programming: the cheapest way to share k atoms, text by text."""
     q = np.arange(size + 1)[None] / size
-    kept = ROWS[ROWS.atoms == size]
-    assert len(kept)
+    kept, nearer, better = ROWS[ROWS.atoms == size], [], 0
+    assert len(kept) == {16: 60, 64: 100, 256: 12}[size]
     for oracle, rows in kept.groupby("oracle"):
         p = np.asarray(qd.oracle(SPACE, oracle))[:, None]
         middle = (p + q) / 2
@@ -245,10 +248,13 @@ def test_no_law_of_atoms_is_nearer_than_the_best_of_so_many(size):
         for line in cost:
             best = np.array([min(best[: k + 1] + line[k::-1]) for k in range(size + 1)])
         assert rows.js.min() >= best[size] - 1e-6
-        if size > 16:
-            lm = row(oracle, model="MLE").js
-            networks = rows[rows.model != "Free atoms"]
-            assert best[size] < lm < networks.js.min()
+        bar = row(oracle, model="MLE").js
+        better += best[size] < bar
+        networks = (rows.model != "Free atoms") & (rows.selected == "held-out")
+        nearer += rows[networks & (rows.js < bar)].values.tolist()
+    assert better == {16: 1, 64: 8, 256: 2}[size]
+    one = [10, "Conv-Deconv", "penalised", "no", 64.0]
+    assert [found[:5] for found in nearer] == ([one] if size == 64 else [])
 
 
 def test_frechet_distances_are_those_of_the_library(tuned):

@@ -34,7 +34,8 @@ Rows of an oracle:
 the other metrics are exact. A row's model is the selected run itself, not the mean of
 seven fresh seeds.
 
-As in `make_generators.py`, a run that is killed loses the oracle under way only.
+As in `make_generators.py`, a run that is killed loses the oracle under way only. All
+take some 20 minutes of CPU time, two of them to compile.
 """
 
 from collections.abc import Iterator
