@@ -4,12 +4,12 @@
 
 The sentences are IMDB's, the first two of each review, if 5 to 20 tokens long. In each
 repeat 1,000 are the references and others the candidates. Mode collapse draws these
-from some of five topics only; its strength is the share of topics left out. The topics
-are those of make_topics.py: clusters of MiniLM's embeddings, and in "mode collapse
-(LSA)" of an embedder that knows words and pairs only. Word dropout takes each word away
-with probability p, except the last one left; word swap chooses each word with
-probability p and permutes the chosen ones of a sentence. With one seed more strength
-damages the same words, and more.
+from some of five topics only; its strength is the share of topics left out, which are
+others in each repeat. The topics are those of make_topics.py: clusters of MiniLM's
+embeddings, and in "mode collapse (LSA)" of an embedder that knows words and pairs only.
+Word dropout takes each word away with probability p, except the last one left; word
+swap chooses each word with probability p and permutes the chosen ones of a sentence.
+With one seed more strength damages the same words, and more.
 
 The Frechet distance comes with three embedders. MiniLM is trained on much other text;
 LSA (50,000 sentences) and an LSTM (10,000) on other sentences of the reviews.
@@ -90,12 +90,13 @@ def damaged(
 ) -> tuple[Corpus, dict[tuple[str, float], Corpus]]:
     """As many references, and as many candidates as `total`, by damage and strength.
 
-    Of topics at least one is left. Strength 0 is the same for all damages.
+    Topics are lost in turn, so that over the repeats each is the last one left once.
+    Strength 0 is the same for all damages.
     """
     corpus = sentences()
     rng = np.random.default_rng(repeat)
     references, pool = np.split(rng.permutation(len(corpus)), [size])
-    order = rng.permutation(NUM_TOPICS)
+    order = (np.arange(NUM_TOPICS) + repeat) % NUM_TOPICS
 
     def collapsed(topic: np.ndarray, strength: float) -> Corpus:
         gone = order[: round(strength * NUM_TOPICS)]
