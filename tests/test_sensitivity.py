@@ -24,6 +24,8 @@ from qdtheory.text import (
 )
 
 KEYS = ["damage", "strength", "repeat", "metric"]
+DAMAGES = ("mode collapse", "word dropout", "word swap")
+EMBEDDERS = ("MiniLM", "LSA", "LSTM")
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +188,6 @@ def test_measured_anew(script, table):
     rng = np.random.default_rng(0)
     size = script.SIZE
     references, pool = np.split(rng.permutation(len(corpus)), [size])
-    order = rng.permutation(5).tolist()
     known, clean = corpus[references], corpus[pool[: 2 * size]]
     samples = {
         ("word dropout", 0.4): script.drop_words(clean, 0.4, 0),
@@ -194,7 +195,7 @@ def test_measured_anew(script, table):
     }
     for row in rows_of("topics.csv"):
         name = "mode collapse" + " (LSA)" * (row["embedder"] == "LSA")
-        kept = [i for i in pool if int(row["topics"][i]) in order[3:]]
+        kept = [i for i in pool if int(row["topics"][i]) in (3, 4)]
         samples[name, 0.6] = corpus[np.array(kept[: 2 * size])]
     for (damage, strength), texts in samples.items():
         first, second = texts[:size], texts[size:]
@@ -223,3 +224,107 @@ def test_distances_and_a_reverse_score_measured_anew(script, table):
     scores = frame("reverse_scores.csv").set_index(KEYS[:3]).per_token
     expected = scores["word dropout", 1.0, 1]
     assert score.per_token.value == pytest.approx(expected, rel=1e-2)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """(damage, metric) -> values, a row for each strength, a column for each repeat."""
+    return {
+        key: rows.pivot(index="strength", columns="repeat", values="value")
+        for key, rows in frame("sensitivity.csv").groupby(["damage", "metric"])
+    }
+
+
+@pytest.mark.claim("N15.18")
+def test_damage_of_sentences_is_seen_by_joint_metrics_and_not_by_words(samples):
+    for damage in DAMAGES:
+        # On average at each strength at least as bad as undamaged.
+        for metric in ("CND-2", "CND-3", *(f"Frechet {name}" for name in EMBEDDERS)):
+            assert (np.diff(samples[damage, metric].mean(axis=1)[:5]) > 0).all()
+        assert samples[damage, "MS-Jaccard-2"].mean(axis=1).argmax() == 0
+    for kind in ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard"):
+        assert not np.ptp(samples["word swap", f"{kind}-1"], axis=0).any()
+        assert np.ptp(samples["word swap", f"{kind}-2"], axis=0).all()
+    # Sentences of our own, shuffled: words stay, pairs do not.
+    rng = np.random.default_rng(18)
+    sentences = rng.choice(list("abcdefg"), (60, 6), p=np.arange(1, 8) / 28)
+    sentences = np.sort(sentences, axis=1)
+    shuffled = rng.permuted(sentences, axis=1).tolist()
+    references = np.sort(rng.permuted(sentences, axis=0), axis=1).tolist()
+    sentences = sentences.tolist()
+    for metric in (ms_jaccard, bleu):
+        before, after = (
+            np.asarray(metric(x, references, 2)) for x in (sentences, shuffled)
+        )
+        assert before.ravel()[0] == pytest.approx(after.ravel()[0], abs=1e-12)
+        assert before.ravel()[-1] > after.ravel()[-1] + 0.05
+    falls = [self_bleu(x, 2)[1] for x in (sentences, shuffled)]
+    assert falls[1] < falls[0]
+
+
+@pytest.mark.claim("N15.23")
+def test_which_topic_is_left_decides_what_bleu_says(samples):
+    """With topics by LSA and other orders too, where distances rise in each repeat."""
+    for damage in ("mode collapse", "mode collapse (LSA)"):
+        for order in (2, 3, 4):
+            real, *_, left = samples[damage, f"BLEU-{order}"].to_numpy()
+            assert left.min() < real.min() <= real.max() < left.max()
+            assert abs(left.mean() / real.mean() - 1) < 0.25
+            again = samples[damage, f"Two-sample-BLEU-{order}"].to_numpy()
+            assert 0 < (again[-1] < again[0]).sum() < 5
+        for name in EMBEDDERS:
+            real, *_, left = samples[damage, f"Frechet {name}"].to_numpy()
+            assert (left > real).all()
+    # BLEU of a sample is the mean of its parts', by their sizes.
+    first, second, references = (random_sentences(k, 30 * k) for k in (1, 2, 3))
+    both = as_corpus([*first, *second])
+    parts = [bleu(x, references) for x in (first, second)]
+    np.testing.assert_allclose(
+        bleu(both, references), np.average(parts, axis=0, weights=[30, 60]), rtol=1e-12
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N15.24", "N15.25")
+def test_what_costs_more_depends_on_the_metric_and_its_embedder(script, embedders):
+    """500 other sentences, and another LSA."""
+    references, found = script.damaged(500, 500, 7)
+    lsa = embedders.latent_semantics(script.others()[:5000], 64, 5)
+    clean = found["word swap", 0.0]
+    rises = {}
+    for name, metric in {
+        "MiniLM": lambda x: frechet_distance(embed(x), embed(references)) ** 2,
+        "LSA": lambda x: frechet_distance(lsa(x), lsa(references)) ** 2,
+        "BLEU": lambda x: -bleu(x, references)[-1],
+    }.items():
+        kinds = zip(DAMAGES, (0.8, 0.4, 0.4), strict=True)
+        rises[name] = [metric(found[kind]) - metric(clean) for kind in kinds]
+        assert rises[name][1] > 0 < rises[name][2]
+    swap_by_drop = {name: swap / drop for name, (_, drop, swap) in rises.items()}
+    assert (
+        swap_by_drop["BLEU"]
+        > 1
+        > 0.6
+        > max(swap_by_drop[name] for name in ("MiniLM", "LSA"))
+    )
+    assert rises["MiniLM"][0] < 3 * rises["MiniLM"][1]
+    assert rises["LSA"][0] > 5 * rises["LSA"][1]
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N15.26")
+def test_more_references_do_not_hide_topics_or_dropped_words_from_bleu(script):
+    """Pooled, of other sentences and of LSA's topics, by 10,000 and 500."""
+    corpus = prepare(imdb(), min_length=5, max_length=20, seed=0)
+    topic = script.topics()["LSA"]
+    pool, others = np.split(np.random.default_rng(26).permutation(len(corpus)), [9000])
+    kinds = [corpus[pool[topic[pool] == k]] for k in range(5)]
+    clean = corpus[pool]
+    kinds.append(script.drop_words(clean, 0.2, 26))
+    few, many = (
+        np.array([bleu(x, corpus[others[:n]], aggregate="pooled")[-1] for x in kinds])
+        / bleu(clean, corpus[others[:n]], aggregate="pooled")[-1]
+        for n in (500, 10_000)
+    )
+    assert few[:5].min() < many[:5].min() < 0.9 < 1.2 < many[:5].max()
+    assert max(few[5], many[5]) < 0.9
