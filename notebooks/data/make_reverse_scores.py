@@ -6,6 +6,7 @@ The sentences, the damages and their strengths are those of make_sensitivity.py,
 2,000 candidates and 2,000 references in each of five repeats; the topics are those by
 MiniLM, and of the strengths of damage to words three are taken. An LSTM of 64 units is
 fitted to the candidates and scores the references. FOLDER holds a part for each repeat.
+All take some seven minutes of CPU time.
 """
 
 import tables
