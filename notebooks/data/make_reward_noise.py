@@ -176,9 +176,7 @@ def gan_step(num_completions: int, state: State, training: jax.Array, key: jax.A
         return jax.nn.softmax(opinion(judge[0], texts))[:, 1]
 
     earned = rewards(real, stale, tokens, keys[1], num_completions)
-    generator, moments = descend(
-        optimiser("adam"), generator, moments, tokens, earned
-    )
+    generator, moments = descend(optimiser("adam"), generator, moments, tokens, earned)
     stale = followed(stale, generator)
     judge = discriminate((*judge,), generator, training, keys[2])
     return generator, moments, stale, *judge
