@@ -16,6 +16,7 @@ cookielee77/RankGan-NIPS2017, by two of the paper's authors. Both complete each 
     RankGAN         the same with 32 texts, and the ranker: one round of 1 epoch, the
                     repository has 5 of 1
     SeqGAN-full     as SeqGAN, with all 5 rounds of 3 epochs, for 25 steps
+    temperature     the model of MLE at a temperature of tokens of step / 100
     SeqGAN-best     as SeqGAN, from the model of 5 epochs of maximum likelihood, which
                     is the best for the likelihood of real text: 10 rounds of the
                     discriminator (D-best), then 100 steps
@@ -43,7 +44,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from make_reward_noise import followed, rewards
+from make_reward_noise import cooled, followed, rewards
 from seqgan_setting import (
     BATCH,
     COLUMNS,
@@ -77,6 +78,7 @@ NUM_COMPLETIONS = 16
 NUM_REFERENCES = 16
 ROUNDS, FULL_STEPS = 50, 25
 BEST, BEST_ROUNDS, BEST_STEPS = 5, 10, 100
+TEMPERATURES = 50, 60, 70, 80, 90
 Parameters = dict[str, jax.Array]
 
 
@@ -365,6 +367,9 @@ def runs(seeds: list[Seed]) -> Iterator[list[list]]:
     (one,) = seeds
     model, rows = one.mle()
     before = [["oracle", "", one.seed, 0, *one.measure(one.oracle)], *rows]
+    for t in TEMPERATURES:
+        metrics = one.measure(cooled(model, t / 100))
+        before.append(["temperature", "", one.seed, t, *metrics])
     yield [[*row, *[None] * 4] for row in before]
     learnt = yield from learn(one, D, "D", model, ROUNDS)
     yield from play(one, D, "SeqGAN", learnt, STEPS)
