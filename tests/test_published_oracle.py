@@ -156,6 +156,48 @@ def test_cot_falls_steadily_and_is_far_behind_an_epoch_count_of_mle():
     assert found[-1] > GANS["MLE", 5][0, 0]
 
 
+LOGS = frame("published_logs.csv")
+OURS = measured("published_gans.csv")
+
+
+def test_the_baseline_is_that_of_the_other_table():
+    for (run, step), metrics in OURS.items():
+        if run == "MLE":
+            np.testing.assert_allclose(metrics[0], NOISE[run, step][0], atol=1e-4)
+
+
+@pytest.mark.claim("N21.19", recount=True)
+@pytest.mark.parametrize("log", ["SeqGAN", "RankGAN 1", "RankGAN 2", "RankGAN 3"])
+def test_rewards_without_information_reach_seqgans_log_and_not_rankgans(log):
+    """At the step of the record, seed by seed, and at any."""
+    rows = LOGS[(LOGS.log == log) & (LOGS.phase == "adversarial")]
+    found = dict(zip(rows.step, rows.oracle_nll))
+    noisy = {
+        key: x[:, 0] for key, x in NOISE.items() if key[0] in ("constant", "uniform")
+    }
+    if log == "SeqGAN":
+        assert max(noisy["uniform", 50].max(), noisy["constant", 50].max()) < found[50]
+        assert min(noisy["uniform", 150]) < found[150]
+    else:
+        assert found[195] < min(x.min() for x in noisy.values()) - 0.2
+        assert np.polyfit(rows.step, rows.oracle_nll, 1)[0] < 0
+
+
+@pytest.mark.claim("N21.20", recount=True)
+def test_cold_models_with_the_oracle_nll_of_the_logs_lose_real_text():
+    """With a parabola through the temperatures."""
+    steps = 50, 60, 70, 80, 90
+    cold = np.array([OURS["temperature", t][0] for t in steps])
+    last = LOGS[LOGS.phase == "adversarial"].groupby("log").oracle_nll.last()
+    t, nll, entropy = (
+        np.polyval(np.polyfit(cold[:, 0], y, 2), last)
+        for y in (np.array(steps) / 100, cold[:, 1], cold[:, 2])
+    )
+    assert list(last.index[t < 0.8]) == ["RankGAN 1", "RankGAN 2", "RankGAN 3"]
+    assert nll.min() > OURS["MLE", 120][0, 1] + 0.3 > np.log(5000)
+    assert entropy.max() < OURS["MLE", 120][0, 2] - 0.3
+
+
 def test_loss_has_the_slope_of_its_formula(setting, model):
     tokens = setting.sample(model, jax.random.key(1), 64)
     scale = jax.random.normal(jax.random.key(2), tokens.shape)

@@ -15,8 +15,8 @@ The setting and the metrics are those of seqgan_setting.py. After maximum likeli
     oracle          the oracle itself
 
 The discriminator is that of texygen_discriminator.py. LantaoYu/SeqGAN's own, and 16
-completions, would take minutes a step on two cores, hours a seed. With 4 completions
-there are two seeds.
+completions take minutes a step, see make_published_gans.py. There are two seeds with 4
+completions.
 
 All runs take some 165 minutes of CPU time and less than 1 GB.
 """

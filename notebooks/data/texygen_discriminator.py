@@ -1,7 +1,8 @@
 """The small discriminator of geek-ai/Texygen, of filters of width 2 and 3.
 
 It is trained on 624 batches at first and, as there, on 45 for each step of the
-generator. LantaoYu/SeqGAN has filters of 12 widths and some 4,700 batches a step.
+generator. LantaoYu/SeqGAN has filters of 12 widths and some 4,700 batches a step, see
+make_published_gans.py.
 """
 
 from collections.abc import Callable
