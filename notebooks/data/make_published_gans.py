@@ -34,9 +34,9 @@ rewards of whole texts of a batch over their mean, 0 for a constant. Not as in t
 repositories: the ranker begins as the discriminator does, and biases of the highway
 layer at 0.
 
-With one thread a batch of 64 texts takes the discriminator .044 seconds of CPU time (.048
-with plain convolutions and JAX's derivative) and the ranker .056; a step of SeqGAN takes
-19 seconds, of RankGAN 20, of SeqGAN-full 4 minutes, and all runs some six hours.
+With one thread a batch of 64 texts takes the discriminator .044 seconds of CPU time,
+.048 with plain convolutions and JAX's derivative, and the ranker .056. A step of SeqGAN
+takes 19 seconds, of RankGAN 20, of SeqGAN-full 4 minutes, and all runs some six hours.
 """
 
 from collections.abc import Callable, Iterator
