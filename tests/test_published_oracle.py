@@ -2,7 +2,9 @@
 
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -154,6 +156,48 @@ def test_cot_falls_steadily_and_is_far_behind_an_epoch_count_of_mle():
     assert found[-1] > GANS["MLE", 5][0, 0]
 
 
+LOGS = frame("published_logs.csv")
+OURS = measured("published_gans.csv")
+
+
+def test_the_baseline_is_that_of_the_other_table():
+    for (run, step), metrics in OURS.items():
+        if run == "MLE":
+            np.testing.assert_allclose(metrics[0], NOISE[run, step][0], atol=1e-4)
+
+
+@pytest.mark.claim("N21.19", recount=True)
+@pytest.mark.parametrize("log", ["SeqGAN", "RankGAN 1", "RankGAN 2", "RankGAN 3"])
+def test_rewards_without_information_reach_seqgans_log_and_not_rankgans(log):
+    """At the step of the record, seed by seed, and at any."""
+    rows = LOGS[(LOGS.log == log) & (LOGS.phase == "adversarial")]
+    found = dict(zip(rows.step, rows.oracle_nll))
+    noisy = {
+        key: x[:, 0] for key, x in NOISE.items() if key[0] in ("constant", "uniform")
+    }
+    if log == "SeqGAN":
+        assert max(noisy["uniform", 50].max(), noisy["constant", 50].max()) < found[50]
+        assert min(noisy["uniform", 150]) < found[150]
+    else:
+        assert found[195] < min(x.min() for x in noisy.values()) - 0.2
+        assert np.polyfit(rows.step, rows.oracle_nll, 1)[0] < 0
+
+
+@pytest.mark.claim("N21.20", recount=True)
+def test_cold_models_with_the_oracle_nll_of_the_logs_lose_real_text():
+    """With a parabola through the temperatures."""
+    steps = 50, 60, 70, 80, 90
+    cold = np.array([OURS["temperature", t][0] for t in steps])
+    last = LOGS[LOGS.phase == "adversarial"].groupby("log").oracle_nll.last()
+    t, nll, entropy = (
+        np.polyval(np.polyfit(cold[:, 0], y, 2), last)
+        for y in (np.array(steps) / 100, cold[:, 1], cold[:, 2])
+    )
+    assert list(last.index[t < 0.8]) == ["RankGAN 1", "RankGAN 2", "RankGAN 3"]
+    assert nll.min() > OURS["MLE", 120][0, 1] + 0.3 > np.log(5000)
+    assert entropy.max() < OURS["MLE", 120][0, 2] - 0.3
+
+
 def test_loss_has_the_slope_of_its_formula(setting, model):
     tokens = setting.sample(model, jax.random.key(1), 64)
     scale = jax.random.normal(jax.random.key(2), tokens.shape)
@@ -272,3 +316,158 @@ def test_cot_descends_to_its_mediator_and_the_mediator_learns(setting, model):
     assert setting.nats(state[2], real) < setting.nats(mediator, real) - 1
     moved, first = (gans.divergence(m, state[2], tokens) for m in (state[0], model))
     assert float(moved) < float(first)
+
+
+FILTERS = {1: 3, 3: 4, 20: 2}
+
+
+@pytest.fixture(scope="module")
+def published():
+    return load("make_published_gans")
+
+
+@pytest.fixture(scope="module")
+def judge(model):
+    """A small discriminator in float64, of the words of the model."""
+    first = load("texygen_discriminator").first_discriminator
+    d = first(jax.random.key(20), model.vocab_size, FILTERS, 6)[0]
+    return jax.tree.map(lambda a: a.astype(float), d)
+
+
+def test_the_published_discriminator_has_the_published_filters(published):
+    assert sum(published.FILTERS.values()) == 1720
+    assert list(published.FILTERS) == [*range(1, 11), 15, 20]
+    assert {published.FILTERS[n] for n in range(2, 6)} == {200}
+
+
+def test_a_loss_has_the_slope_of_plain_filters(setting, model, published, judge):
+    """Texts repeat words, so that a filter's greatest answer comes twice."""
+    plain = load("texygen_discriminator")
+    tokens = setting.sample(model, jax.random.key(21), 64) % 7
+    real = jax.random.bernoulli(jax.random.key(22), 0.5, (64,)).astype(int)
+    key = jax.random.key(23)
+
+    def formula(d):
+        y = plain.highway(d, plain.pooled(d, tokens))
+        y = y * jax.random.bernoulli(key, 0.75, y.shape) / 0.75
+        chosen = jax.nn.log_softmax(y @ d["out"] + d["out_bias"])
+        size = (d["out"] ** 2).sum() + (d["out_bias"] ** 2).sum()
+        return 0.2 * size / 2 - chosen[jnp.arange(64), real].mean()
+
+    found = jax.value_and_grad(published.d_loss)(judge, tokens, real, None, key)
+    expected = jax.value_and_grad(formula)(judge)
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
+
+
+def test_ranks_and_their_loss_by_hand(published, monkeypatch):
+    """Cosines with (1, 0) and (0, 2) add up to 1, 1 and the root of 2."""
+    of_text = jnp.array([[1.0, 0], [0, 1], [1, 1], [0, 2]])
+    monkeypatch.setattr(published, "features", lambda d, x, key: of_text[x[:, 0]])
+    texts, references = jnp.array([[0], [1], [2]]), jnp.array([[0], [3]])
+    e, root = np.e, np.sqrt(2)
+    total = 2 * e + np.exp(root)
+    found = published.rank_worth({}, texts, references)
+    np.testing.assert_allclose(found, [e / total, e / total, np.exp(root) / total])
+    loss = published.rank_loss({}, texts, jnp.array([1, 0, 0]), references, None)
+    assert float(loss) == pytest.approx((1 + root) / 2 - 1)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_a_judge_that_knows_nothing_gives_a_constant_reward(setting, model, published):
+    """The step is that of every text's being rewarded with 1/2, or with 1/32."""
+    model = jax.tree.map(lambda a: a.astype(jnp.float32), model)
+    key, rule = jax.random.key(24), setting.optimiser("adam")
+    training = setting.sample(model, key, 64)
+    zeros = jnp.zeros((2, 2), jnp.float32)
+    blank = {"out": zeros[:1], "out_bias": zeros[0]}
+
+    def same(d, texts, key):
+        return jnp.ones((len(texts), 1), jnp.float32)
+
+    tokens = setting.sample(model, jax.random.split(key, 3)[0], 64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published, "NUM_COMPLETIONS", 1)
+        patch.setattr(published, "features", same)
+        for kind, share in ((published.D, 1 / 2), (published.RANKER, 1 / 32)):
+            first = model, rule.init(model), model, blank, training
+            found = published.generator_step(kind, *first, key)[0]
+            texts = tokens[: kind.num_texts]
+            scale = jnp.full(texts.shape, share, jnp.float32)
+            expected = setting.descend(rule, *first[:2], texts, scale)[0]
+            for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+                np.testing.assert_allclose(x, y, atol=1e-6)
+    published.generator_step.clear_cache()
+
+
+@pytest.mark.slow
+def test_rewards_are_the_mean_over_all_completions(setting):
+    """Only two words of 100 are ever drawn, so that the last three can be listed."""
+    model = qd.LSTMLanguageModel.random(jax.random.key(25), 100, 4, 4, 1.5)
+    model = replace(model, output_biases=model.output_biases.at[2:].set(-1e3))
+    tokens = setting.sample(model, jax.random.key(26), 64)[:2]
+    assert int(tokens.max()) == 1
+
+    weights = jax.random.normal(jax.random.key(32), (20,))
+
+    def worth(texts):
+        return jax.nn.sigmoid(texts @ weights)
+
+    number = 500
+    noise = load("make_reward_noise")
+    found = jax.jit(lambda key: noise.rewards(worth, model, tokens, key, number))
+    found = np.asarray(found(jax.random.key(27)))
+    for text, earned in zip(np.asarray(tokens), found):
+        for rest in (1, 2, 3):
+            ends = np.array(list(itertools.product((0, 1), repeat=rest)))
+            given = np.tile(text[: 20 - rest], (len(ends), 1))
+            texts = jnp.asarray(np.hstack([given, ends]))
+            log_p = np.asarray(model.log_probability(texts))
+            chance = np.exp(log_p - log_p.max())
+            chance /= chance.sum()
+            value = np.asarray(worth(texts))
+            mean = chance @ value
+            error = np.sqrt(chance @ (value - mean) ** 2 / number)
+            assert 0 < abs(earned[19 - rest] - mean) < 4 * error
+    np.testing.assert_allclose(found[:, -1], worth(tokens), rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("name", ["D", "RANKER"])
+def test_a_judge_learns_in_its_rounds(setting, model, published, name):
+    kind = getattr(published, name)
+    model = jax.tree.map(lambda a: a.astype(jnp.float32), model)
+    training = jax.random.randint(jax.random.key(28), (640, 20), 0, 20)
+    first = load("texygen_discriminator").first_discriminator
+    start = first(jax.random.key(29), 200, FILTERS, 6)
+    learnt = published.judge_round(kind, 60, start, model, training, jax.random.key(30))
+    false = setting.sample(model, jax.random.key(31), 64)
+    ranks = kind.worth(
+        learnt[0], jnp.concatenate([training[:64], false]), training[:16]
+    )
+    assert float(ranks[:64].mean()) > 1.2 * float(ranks[64:].mean())
+
+
+def test_rows_come_at_each_stop_and_only_once(
+    setting, published, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(published, "measure", lambda one, judge, x: [float(x)])
+
+    def go(name, rule, state, stops, advance, measure):
+        path = tmp_path / f"{name}.npz"
+        state, rows = setting.run(path, state, stops, advance, measure)
+        return state, [[name, rule, 0, *row] for row in rows]
+
+    one, state = SimpleNamespace(run=go), (jnp.zeros(()),)
+
+    def add(state, step):
+        return (state[0] + step,)
+
+    def rows():
+        return published.in_turn(one, None, "x", state, [5, 10, 15], add, 5)
+
+    all_rows = [["x", "adam", 0, 1, 10.0], ["x", "adam", 0, 2, 45.0]]
+    begun = rows()
+    assert [next(begun), next(begun)] == [all_rows[:1], all_rows[1:]]
+    assert [*rows()] == [all_rows, [], [["x", "adam", 0, 3, 105.0]]]

@@ -18,9 +18,8 @@ recurrent weights begin at normal numbers like all others, not at orthogonal one
 On two processors with other work, an epoch of MLE took 6 seconds, a step of MaliGAN 1.0
 and one of CoT 0.34, so that CoT's own 200,000 steps would be some 19 hours.
 
-Not run: the discriminator of LantaoYu/SeqGAN, with 12 widths of filters, takes 0.12
-seconds of CPU time a batch of 64, and 4,680 batches a step nine minutes. RankGAN and
-LeakGAN read texts with the same filters.
+SeqGAN and RankGAN with the discriminator of LantaoYu/SeqGAN, of 12 widths of filters,
+are in make_published_gans.py. Not run: LeakGAN, which has the same filters.
 """
 
 from collections.abc import Iterator

@@ -253,9 +253,9 @@ class Seed:
         found = nats(self.oracle, own), nats(model, self.test), nats(model, own)
         return [float(x) for x in found]
 
-    def run(self, name: str, rule: str, state: State, stops: list[int], advance):
+    def run(self, name, rule, state: State, stops: list[int], advance, measure=None):
         path = self.folder / f"{name}_{rule}_{self.seed}.npz"
-        state, rows = run(path, state, stops, advance, self.measure)
+        state, rows = run(path, state, stops, advance, measure or self.measure)
         return state, [[name, rule, self.seed, *row] for row in rows]
 
     def mle(self) -> tuple[Model, list[list]]:
@@ -275,6 +275,8 @@ def write_runs(
     name: str,
     num_seeds: int,
     runs: Callable[[list[Seed]], Iterator[list[list]]],
+    columns: str = COLUMNS,
+    more: tuple[str, ...] = (),
 ) -> None:
     """Read the command line, go through all runs and write the table after each.
 
@@ -283,6 +285,8 @@ def write_runs(
         name: of the script, make_NAME.py, and of the table, NAME.csv.
         num_seeds: number of seeds.
         runs: hands out the rows of one run after another.
+        columns: of the table.
+        more: lines of provenance.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("checkpoints", type=Path, help="a folder")
@@ -295,8 +299,9 @@ def write_runs(
         f"QDTHEORY_DATA=FOLDER python notebooks/data/make_{name}.py FOLDER",
         f"{versions('jax', 'optax', 'numpy')}; {NUM_TRAINING} training texts, "
         f"{NUM_TEST} test texts; Adam {RATES['adam']}, SGD {RATES['sgd']}",
+        *more,
     )
     table: list[list] = []
     for rows in runs([Seed(oracle, seed, folder) for seed in range(num_seeds)]):
         table += rows
-        write(f"{name}.csv", comments, COLUMNS.split(","), table)
+        write(f"{name}.csv", comments, columns.split(","), table)

@@ -1,7 +1,8 @@
 """The small discriminator of geek-ai/Texygen, of filters of width 2 and 3.
 
 It is trained on 624 batches at first and, as there, on 45 for each step of the
-generator. LantaoYu/SeqGAN has filters of 12 widths and some 4,700 batches a step.
+generator. LantaoYu/SeqGAN has filters of 12 widths and some 4,700 batches a step, see
+make_published_gans.py.
 """
 
 from collections.abc import Callable
@@ -19,40 +20,75 @@ RULE = optax.adam(1e-4)
 STEPS = 200
 
 
-def first_discriminator(key: jax.Array, vocab_size: int) -> State:
-    """Parameters as Texygen draws them, and the state of Adam."""
-    keys, width, total = jax.random.split(key, 6), 32, sum(FILTERS.values())
+def first_discriminator(
+    key: jax.Array,
+    vocab_size: int,
+    filters: dict[int, int] = FILTERS,
+    width: int = 32,
+) -> State:
+    """Parameters as Texygen and SeqGAN draw them, and the state of Adam.
+
+    Args:
+        key: of the draw.
+        vocab_size: number of words.
+        filters: how many of each width.
+        width: of the embeddings.
+    """
+    words, *of_filters, lin, gate, out = jax.random.split(key, 4 + len(filters))
+    total = sum(filters.values())
 
     def normal(key, *shape):
         return 0.1 * jax.random.truncated_normal(key, -2, 2, shape, jnp.float32)
 
-    fans = {"lin": keys[3], "gate": keys[4]}
+    fans = {"lin": lin, "gate": gate}
     uniform = partial(jax.random.uniform, dtype=jnp.float32)
     d = (
-        {"embeddings": uniform(keys[0], (vocab_size, width), minval=-1, maxval=1)}
-        | {f"w{n}": normal(keys[n - 1], n * width, FILTERS[n]) for n in FILTERS}
-        | {f"b{n}": jnp.full(FILTERS[n], 0.1, jnp.float32) for n in FILTERS}
+        {"embeddings": uniform(words, (vocab_size, width), minval=-1, maxval=1)}
+        | {
+            f"w{n}": normal(key, n * width, filters[n])
+            for n, key in zip(filters, of_filters)
+        }
+        | {f"b{n}": jnp.full(filters[n], 0.1, jnp.float32) for n in filters}
         | {
             name: uniform(key, (total, total), minval=-1, maxval=1) * (3 / total) ** 0.5
             for name, key in fans.items()
         }
         | {f"{name}_bias": jnp.zeros(total, jnp.float32) for name in fans}
-        | {"out": normal(keys[5], total, 2), "out_bias": jnp.full(2, 0.1, jnp.float32)}
+        | {"out": normal(out, total, 2), "out_bias": jnp.full(2, 0.1, jnp.float32)}
     )
     return d, RULE.init(d)
 
 
+def pooled(d: dict[str, jax.Array], tokens: jax.Array) -> jax.Array:
+    """The greatest answer of each filter anywhere in a text, 0 if there is none."""
+    read, found = d["embeddings"][tokens], []
+    for n in widths(d):
+        windows = [read[:, i : LENGTH - n + 1 + i] for i in range(n)]
+        answers = jnp.concatenate(windows, axis=2) @ d[f"w{n}"] + d[f"b{n}"]
+        found.append(jax.nn.relu(answers).max(axis=1))
+    return jnp.concatenate(found, axis=1)
+
+
+def widths(d: dict[str, jax.Array]) -> list[int]:
+    """Of the filters."""
+    return sorted(int(name[1:]) for name in d if name[0] == "w")
+
+
+def highway(d: dict[str, jax.Array], y: jax.Array) -> jax.Array:
+    """The layer after the filters."""
+    gate = jax.nn.sigmoid(y @ d["gate"] + d["gate_bias"])
+    return gate * jax.nn.relu(y @ d["lin"] + d["lin_bias"]) + (1 - gate) * y
+
+
 def opinion(d: dict[str, jax.Array], tokens: jax.Array) -> jax.Array:
     """Two logits of each text, generated and real: filters, highway, linear layer."""
-    read, pooled = d["embeddings"][tokens], []
-    for n in FILTERS:
-        windows = [read[:, i : LENGTH - n + 1 + i] for i in range(n)]
-        found = jnp.concatenate(windows, axis=2) @ d[f"w{n}"] + d[f"b{n}"]
-        pooled.append(jax.nn.relu(found).max(axis=1))
-    y = jnp.concatenate(pooled, axis=1)
-    gate = jax.nn.sigmoid(y @ d["gate"] + d["gate_bias"])
-    y = gate * jax.nn.relu(y @ d["lin"] + d["lin_bias"]) + (1 - gate) * y
-    return y @ d["out"] + d["out_bias"]
+    return highway(d, pooled(d, tokens)) @ d["out"] + d["out_bias"]
+
+
+def penalty(d: dict[str, jax.Array]) -> jax.Array:
+    """What the loss adds for the size of the last layer."""
+    size = (d["out"] ** 2).sum() + (d["out_bias"] ** 2).sum()
+    return PENALTY * size / 2
 
 
 @partial(jax.jit, static_argnums=4)
@@ -73,8 +109,7 @@ def discriminate(
 
     def d_loss(d, tokens):
         chosen = jax.nn.log_softmax(opinion(d, tokens))[jnp.arange(BATCH), labels]
-        size = (d["out"] ** 2).sum() + (d["out_bias"] ** 2).sum()
-        return PENALTY * size / 2 - chosen.mean()
+        return penalty(d) - chosen.mean()
 
     def one(carry, tokens):
         d, d_moments = carry
