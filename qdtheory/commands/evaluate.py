@@ -190,25 +190,30 @@ def _refuse_repeated(candidates: list[str], references: str) -> None:
     for path, file in zip(candidates, files):
         if files.count(file) > 1:
             fail(f"{shown(path)}: given more than once")
-    if "-" in {*candidates, references} and sys.stdin is None:
-        fail("-: there is no standard input; give a file")
     if "-" in candidates and references == "-":
         fail("-: standard input can be read once; give the references as a file")
+
+
+def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
+    """One sample, stored on disk or in memory; - is standard input."""
+    from qdtheory.text.corpus import read_corpus, stored_corpus
+
+    if path == "-" and sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    with told(OSError, ValueError, ImportError, file=path):
+        reader = stored_corpus if stored else read_corpus
+        return reader(sys.stdin.buffer if path == "-" else path, **settings)
 
 
 def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
-    """The candidates by name, and the references; stored on disk, or in memory."""
-    from qdtheory.text.corpus import read_corpus, stored_corpus
+    """The candidates by name, and the references."""
     from qdtheory.text.looks import told_later
-
-    reader = stored_corpus if stored else read_corpus
 
     def read(path: str) -> Any:
         step(f"Reading {shown(path)}")
-        with told(OSError, ValueError, ImportError, file=path):
-            return reader(sys.stdin.buffer if path == "-" else path, **settings)
+        return read_text(path, stored, **settings)
 
     with told_later(), progress(1 + len(candidates)) as step:
         real = read(references)

@@ -273,16 +273,26 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
     size = _tested_at("functions", real, num_texts)
     trial = np.full(size, 1 / size) if real is None else real
     functions = (
-        _load_function(quality, trial, trial),
-        _load_function(diversity, trial),
+        _traceable(quality, trial, trial),
+        _traceable(diversity, trial),
     )
     return FunctionPair(*functions, f"{quality} and {diversity}")
 
 
-def _load_function(name: str, *vectors) -> Callable:
-    """Load a user's function, and try it once."""
+def _traceable(name: str, *vectors) -> Callable:
+    """Load a user's function of distributions, and try it once."""
     from qdtheory.formulas.tracing import require_traceable
 
+    function = load_function(name)
+    with _user_code(f"{name} failed"):
+        function(*vectors)
+    with told(TypeError):
+        require_traceable(function, *vectors, name=name)
+    return function
+
+
+def load_function(name: str) -> Callable:
+    """Load a user's function, MODULE:FUNCTION."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute) or module.endswith(".py"):
         fail(
@@ -296,10 +306,6 @@ def _load_function(name: str, *vectors) -> Callable:
     function = getattr(loaded, attribute, None)
     if not callable(function):
         fail(f"{module} has no function {attribute}")
-    with _user_code(f"{name} failed"):
-        function(*vectors)
-    with told(TypeError):
-        require_traceable(function, *vectors, name=name)
     return function
 
 

@@ -74,11 +74,11 @@ class Diagnosis(Record):
             (f"correlation, lots of {self.lot} texts", _between(self.correlation)),
             ("1 + correlation of large lots", _between(deviation)),
             ("seen with power .8 from", f"{self.visible:.2g}"),
-            (f"gain of the witness in {self.quality}", gain(self.quality_gain)),
-            (f"gain of the witness in {self.diversity}", gain(self.diversity_gain)),
+            ("gain of the witness in quality", gain(self.quality_gain)),
+            ("gain of the witness in diversity", gain(self.diversity_gain)),
             (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
-            (f"{self.quality} of a mixture, less the mean", gain(self.linearity)),
-            (f"{self.diversity} of a mixture, less the mean", gain(self.concavity)),
+            ("quality of a mixture, less the mean", gain(self.linearity)),
+            ("diversity of a mixture, less the mean", gain(self.concavity)),
         ]
 
     def to_text(self, width: int = 80) -> str:

@@ -13,7 +13,7 @@ sentences that it has not seen by these weights. Only they decide.
 """
 
 import math
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from hashlib import blake2b
 from numbers import Real
 from typing import Any, TypeAlias
@@ -21,11 +21,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
+from qdtheory.text import containers
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.diagnosis import Diagnosis
 from qdtheory.text.intervals import interval_of
-from qdtheory.text.metric_names import named_metric
+from qdtheory.text.metric_names import Side, named_metric
 from qdtheory.world.records import Estimate
 
 Rows: TypeAlias = Int[np.ndarray, " rows"]
@@ -45,14 +46,14 @@ REAL = 4
 TILT, STEP, SHRINK = 0.2, 0.5, 0.85
 # Tilted texts are kept by chances of which the mean is at least this.
 LEAST_CHANCE = 0.2
-MAX_ORDER, NUM_TOPICS, CLIP = 4, 2, 3.0
+MAX_ORDER, NUM_TOPICS, ITERATIONS, CLIP = 4, 4, 5, 3.0
 POWER = 0.8
 # Lots for the correlation at a smaller size are so many times smaller.
 SMALLER = 4
 # Real texts for each text's own quality; lots that a test needs.
 NUM_REAL, LEAST_BLOCKS = 1000, 6
-# Differences below it are rounding.
-EQUAL, TINY = 1e-12, 1e-12
+# Differences below them are rounding.
+EQUAL, TINY = 1e-9, 1e-12
 
 
 def doctor(
@@ -108,8 +109,9 @@ def doctor(
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha: expected a number in (0, 0.5), got {alpha!r}")
     check_whole("calls", calls, LEAST_CALLS)
-    strings = _strings(texts)
-    corpus = as_corpus(strings if isinstance(texts, Iterator) else texts)
+    given = texts if isinstance(texts, Corpus) else list(containers.rows(texts))
+    corpus = as_corpus(given)
+    strings = [x if isinstance(x, str) else " ".join(map(str, x)) for x in given]
     if len(corpus) < LEAST_TEXTS:
         raise ValueError(
             f"expected at least {LEAST_TEXTS:,} real texts, got {len(corpus):,}; "
@@ -127,18 +129,18 @@ def doctor(
     ends = [int(share * len(corpus)) for share in (KNOWN, KNOWN + SEARCHED)]
     known, pool, fresh = np.split(order, ends)
 
-    def asks(number: int) -> int:
-        return max(math.ceil(number * calls / NUM_CALLS), 4)
+    def asks(number: int, least: int) -> int:
+        return max(number * calls // NUM_CALLS, least)
 
     def lots_of(size: int) -> Float[np.ndarray, "lots 2"]:
-        drawn = (rng.permutation(pool)[:size] for _ in range(asks(LOTS)))
+        drawn = (rng.permutation(pool)[:size] for _ in range(asks(LOTS, 12)))
         return np.array([ask(rows, known[: REAL * size]) for rows in drawn])
 
     small, lots = lots_of(lot // SMALLER), lots_of(lot)
     spread = _spread(lots, names)
     features = _features(corpus, known, own)
     chances = _search(ask, features, pool, lot, spread, asks, len(fresh), rng)
-    scores, witness = _tested(ask, fresh, chances, lot, asks(MAX_BLOCKS), rng)
+    scores, witness = _tested(ask, fresh, chances, lot, asks(MAX_BLOCKS, 8), rng)
     texts_of = [strings[i] for i in witness]
     return _diagnosis(names, small, lots, scores, texts_of, lot, alpha)
 
@@ -146,20 +148,11 @@ def doctor(
 # --- Asking -------------------------------------------------------------------------
 
 
-def _strings(texts: Texts) -> list[str]:
-    """The texts as a user's function takes them."""
-    if isinstance(texts, Corpus):
-        return [" ".join(map(str, text)) for text in texts]
-    return [
-        text if isinstance(text, str) else " ".join(map(str, text)) for text in texts
-    ]
-
-
 def _asked(
-    quality, diversity, corpus: Corpus, strings: Sequence[str], cache, step
+    quality, diversity, corpus: Corpus, strings: list[str], cache, step
 ) -> tuple[tuple[str, str], Score, Any]:
     """Names, a function to the values of both, and one to each text's own quality."""
-    sides = {"quality": quality, "diversity": diversity}
+    sides: dict[Side, Any] = {"quality": quality, "diversity": diversity}
     found, names, each = {}, [], None
     for side, metric in sides.items():
         if isinstance(metric, str):
@@ -171,9 +164,10 @@ def _asked(
         else:
             raise ValueError(f"{side}: expected a name or a function, got {metric!r}")
     answers = {} if cache is None else cache
+    of_texts = "" if cache is None else fingerprint([corpus])
 
-    def value(side: str, *rows: Rows) -> float:
-        key = f"{names[side == 'diversity']} {_hash(rows)}"
+    def value(side: Side, *rows: Rows) -> float:
+        key = f"{names[side == 'diversity']} {of_texts} {_hash(rows)}"
         if key not in answers:
             if side in found:
                 answer = found[side](*(corpus[x] for x in rows))
@@ -261,23 +255,30 @@ def _features(corpus: Corpus, known: Rows, own: Any) -> Table:
         columns.append(own(known[:NUM_REAL]))
     found = np.column_stack(columns)
     spread = found[known].std(axis=0)
-    found = (found - found[known].mean(axis=0)) / np.where(spread > 0, spread, 1)
-    return found[:, spread > 0].clip(-CLIP, CLIP)
+    found = found[:, spread > EQUAL * np.abs(found).max(axis=0)]
+    found = (found - found[known].mean(axis=0)) / found[known].std(axis=0)
+    return found.clip(-CLIP, CLIP)
 
 
-def _topics(corpus: Corpus, rows: Rows, known: Rows) -> Table:
-    """Latent semantic analysis: the leading directions of which words texts have."""
+def _topics(corpus: Corpus, row: Rows, known: Rows) -> Table:
+    """Latent semantic analysis: where texts lie in the space of the leading topics.
+
+    The basis is that of a few power iterations, which close singular values, unlike a
+    decomposition, do not make depend on rounding.
+    """
     from scipy.sparse import csr_array
-    from scipy.sparse.linalg import svds
 
     shape = len(corpus), corpus.vocab_size
-    share = 1 / np.sqrt(corpus.lengths.clip(1))[rows]
-    has = csr_array((share, (rows, corpus.tokens)), shape=shape)
+    share = 1 / np.sqrt(corpus.lengths.clip(1))[row]
+    has = csr_array((share, (row, corpus.tokens)), shape=shape)
     some = has[known]
     rare = np.log(len(known) / (1 + some.astype(bool).sum(axis=0)))
-    start = np.ones(min(some.shape))
-    _, _, directions = svds(some * rare, k=NUM_TOPICS, v0=start)
-    return (has * rare) @ directions.T
+    has, some = has * rare, some * rare
+    size = corpus.vocab_size, min(NUM_TOPICS, corpus.vocab_size)
+    basis = np.random.default_rng(0).standard_normal(size)
+    for _ in range(ITERATIONS):
+        basis = np.linalg.qr(some.T @ (some @ basis))[0]
+    return has @ basis
 
 
 # --- Search -------------------------------------------------------------------------
@@ -304,9 +305,9 @@ def _search(
         return ask(drawn, real) / spread
 
     nothing = np.zeros(num_features)
-    plain = mean_gain(nothing, 2 * asks(CENTRE))
+    plain = mean_gain(nothing, 2 * asks(CENTRE, 4))
     best, weights, size = (-np.inf, nothing), nothing, 1.0
-    for _ in range(asks(ROUNDS)):
+    for _ in range(asks(ROUNDS, 2)):
         half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
         tilts = np.vstack([half, -half])
         gains = np.array(
@@ -316,7 +317,7 @@ def _search(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
             np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),
         )[0]
-        here = mean_gain(weights, asks(CENTRE)) - plain
+        here = mean_gain(weights, asks(CENTRE, 4)) - plain
         blocks = num_fresh / (lot * (2 + 1 / _chances(features, weights, pool).mean()))
         best = max(best, (here.min() * np.sqrt(blocks), weights), key=lambda x: x[0])
         weights = weights + STEP * size * _upwards(slopes, here)
@@ -383,9 +384,9 @@ def _diagnosis(
     deviations = [1 + _correlation(x)[0].value for x in (small, lots)]
     errors = [_correlation(small)[1], error]
     # Of lots of n texts it is a + c / n, of which the limit a is left.
-    limit = (SMALLER * deviations[1] - deviations[0]) / (SMALLER - 1)
+    limit = max((SMALLER * deviations[1] - deviations[0]) / (SMALLER - 1), 0.0)
     error = math.hypot(SMALLER * errors[1], errors[0]) / (SMALLER - 1)
-    deviation = interval_of(limit, error**2, np.inf)
+    deviation = interval_of(limit, error**2, np.inf, bounds=(0, 2))
     visible = float(ndtri(1 - alpha) + ndtri(POWER)) * error
     drawn, plain, mixed = scores.transpose(1, 0, 2)
     gains = _estimates(drawn - plain, level)
@@ -393,28 +394,39 @@ def _diagnosis(
     with np.errstate(all="ignore"):
         worst = min(float(x.value / x.standard_error) for x in gains)
     p_value = float(stdtr(blocks - 1, -worst)) if blocks >= LEAST_BLOCKS else np.nan
-    found = p_value, deviation, visible, bends, len(witness)
-    beaten, reason = _verdict(names, *found, blocks, alpha)
+    beaten, reason = _verdict(
+        names, p_value, deviation, visible, bends[1], len(witness), blocks, alpha
+    )
     return Diagnosis(
-        *names,
-        beaten,
-        reason,
-        correlation,
-        deviation,
-        visible,
-        *gains,
-        p_value,
-        blocks,
-        *bends,
-        tuple(witness),
-        lots,
-        lot,
-        alpha,
+        quality=names[0],
+        diversity=names[1],
+        beaten=beaten,
+        reason=reason,
+        correlation=correlation,
+        deviation=deviation,
+        visible=visible,
+        quality_gain=gains[0],
+        diversity_gain=gains[1],
+        p_value=p_value,
+        num_blocks=blocks,
+        linearity=bends[0],
+        concavity=bends[1],
+        witness=tuple(witness),
+        lots=lots,
+        lot=lot,
+        alpha=alpha,
     )
 
 
 def _verdict(
-    names, p_value: float, deviation, visible: float, bends, size, blocks, alpha: float
+    names: tuple[str, str],
+    p_value: float,
+    deviation: Estimate,
+    visible: float,
+    bend: Estimate,
+    size: int,
+    blocks: int,
+    alpha: float,
 ) -> tuple[bool | None, str]:
     quality, diversity = names
     cancel = (
@@ -429,9 +441,9 @@ def _verdict(
     if p_value < alpha:
         return True, (
             f"{size:,} sentences of real text, drawn by weights from text that the "
-            f"search has not seen, have more {quality} and more {diversity} than fresh "
-            f"real text, p = {p_value:.1g}. So better in both does not mean closer to "
-            "real text."
+            f"search has not seen, are better in {quality} and in {diversity} than "
+            f"fresh real text, p = {p_value:.1g}. So better in both does not mean "
+            "closer to real text."
         )
     if deviation.low > 0:
         return None, (
@@ -439,7 +451,7 @@ def _verdict(
             f"{cancel}. Some text then gains in both, but no weights that were tried "
             f"do so beyond chance, p = {p_value:.2g}. Give more texts, or more calls."
         )
-    if bends[1].high < 0:
+    if bend.high < 0:
         return None, (
             f"{diversity} is not concave: of a mixture of two samples it is less than "
             "their mean. Errors that cancel do not show a sound pair then."
@@ -466,9 +478,6 @@ def _estimates(values: Float[np.ndarray, "blocks 2"], level: float) -> list[Esti
     """The means over blocks of both, by Student's law."""
     if len(values) < 2:
         return [Estimate(np.nan, np.nan, np.nan, np.nan)] * 2
-    variance = values.var(axis=0, ddof=1) / len(values)
-    found = interval_of(values.mean(axis=0), variance, len(values) - 1, level)
-    ends = np.transpose(
-        [found.value, found.low, found.high, found.standard_error]
-    ).tolist()
-    return [Estimate(*row) for row in ends]
+    means, variances = values.mean(axis=0), values.var(axis=0, ddof=1) / len(values)
+    degrees = len(values) - 1
+    return [interval_of(*x, degrees, level) for x in zip(means, variances)]

@@ -16,6 +16,9 @@ EACH: dict[str, Callable[..., Any]] = {
     "ROUGE-L": lambda ours, real, n: text.rouge_l_scores(ours, real),
 }
 
+# Names without an order.
+UNORDERED = {"ROUGE-L", *REQUESTED}
+
 
 def _mean(each: Callable[..., Any]) -> Callable[..., float]:
     return lambda ours, real, n: float(each(ours, real, n).mean())
@@ -63,20 +66,23 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
             raise
         metric = find_metric(base)
     known = WHOLE[side]
-    if metric.name not in known or (metric.name not in TIMELESS) == (not n):
+    if metric.kind != side:
+        lack = f"which is a {metric.kind}"
+    elif metric.name not in known:
+        lack = "which texts alone do not give"
+    elif (metric.name in UNORDERED) == bool(n):
+        lack = "which takes no order" if n else "which needs an order, such as 2"
+    else:
+        lack = ""
+    if lack:
         there = ", ".join(
-            x if x in TIMELESS else f"{x.removesuffix('-n')}-2" for x in known
+            x if x in UNORDERED else f"{x.removesuffix('-n')}-2" for x in known
         )
         raise ValueError(
-            f"{side}: expected one of {there} (any order for 2), or a function; got "
-            f"{name}, which is a {metric.kind}"
+            f"{side}: expected one of {there}, or a function; got {name}, {lack}"
         )
     whole, each = known[metric.name], EACH.get(metric.name)
     return (
         lambda *sides: whole(*sides, n),
         each and (lambda *sides: each(*sides, n)),
     )
-
-
-# Names without an order.
-TIMELESS = {"ROUGE-L", *REQUESTED}
