@@ -10,7 +10,7 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.evaluate import read_text
-from qdtheory.commands.inputs import count, flag, option
+from qdtheory.commands.inputs import count, option
 from qdtheory.commands.outputs import (
     check_output,
     fail,
@@ -20,7 +20,6 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.solvers.progress import progress
-from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
 # As in `qdtheory.text.doctor`, which is slow to import.
@@ -61,19 +60,10 @@ def doctor(
     witness: Annotated[
         Path | None, option("Write the sentences that beat real text.", "FILE")
     ] = None,
-    field: Annotated[
-        str | None, option("JSON Lines: the field of the sentence.", "NAME")
-    ] = None,
-    column: Annotated[
-        str | None,
-        option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
-    ] = None,
-    tokenizer: Annotated[
-        TokenizerName, option("Split sentences at white space, or as sacrebleu.")
-    ] = "whitespace",
-    lowercase: Annotated[
-        bool, flag("--lowercase", "Lower-case sentences first.")
-    ] = False,
+    field: inputs.FieldOption = None,
+    column: inputs.ColumnOption = None,
+    tokenizer: inputs.TokenizerOption = "whitespace",
+    lowercase: inputs.LowercaseOption = False,
     as_json: inputs.AsJson = False,
     plot: inputs.PlotOption = None,
 ) -> None:
@@ -108,19 +98,11 @@ def doctor(
         step = stack.enter_context(progress(calls))
         with told(ValueError):
             found = diagnose(
-                metrics[0],
-                metrics[1],
-                real,
-                lot=lot,
-                calls=calls,
-                alpha=alpha,
-                cache=answers,
+                *(metrics[0], metrics[1], real),
+                **{"lot": lot, "calls": calls, "alpha": alpha, "cache": answers},
                 step=step,
             )
-    if as_json:
-        write(found.to_json(indent=2), None)
-    else:
-        write(str(found), None)
+    write(found.to_json(indent=2) if as_json else str(found), None)
     if plot is not None:
         write_figure(found, plot)
     if witness is not None:

@@ -24,7 +24,6 @@ from qdtheory.text.defaults import (
     SMOOTHING,
     Empty,
     Estimator,
-    TokenizerName,
 )
 from qdtheory.text.files import shown
 
@@ -53,19 +52,10 @@ def evaluate(
     empty: Annotated[
         Empty, option("Lines without a token: score them, or skip them.")
     ] = "keep",
-    field: Annotated[
-        str | None, option("JSON Lines: the field of the sentence.", "NAME")
-    ] = None,
-    column: Annotated[
-        str | None,
-        option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
-    ] = None,
-    tokenizer: Annotated[
-        TokenizerName, option("Split sentences at white space, or as sacrebleu.")
-    ] = "whitespace",
-    lowercase: Annotated[
-        bool, flag("--lowercase", "Lower-case sentences first.")
-    ] = False,
+    field: inputs.FieldOption = None,
+    column: inputs.ColumnOption = None,
+    tokenizer: inputs.TokenizerOption = "whitespace",
+    lowercase: inputs.LowercaseOption = False,
     embeddings: Annotated[
         bool, flag("--embeddings", "Add Frechet distance and Vendi, of MiniLM.")
     ] = False,

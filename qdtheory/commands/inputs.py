@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from qdtheory.commands.outputs import fail, told
+from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
 MAX_TEXTS = 10**6
@@ -66,6 +67,20 @@ References = Annotated[
 SelfReferences = Annotated[
     int | None, count("Self-BLEU: other texts k of Q.", SELF_REFERENCES, MANY)
 ]
+
+# --- Texts --------------------------------------------------------------------------
+
+FieldOption = Annotated[
+    str | None, option("JSON Lines: the field of the sentence.", "NAME")
+]
+ColumnOption = Annotated[
+    str | None,
+    option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
+]
+TokenizerOption = Annotated[
+    TokenizerName, option("Split sentences at white space, or as sacrebleu.")
+]
+LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 # --- Reports ------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ from jaxtyping import Float
 
 from qdtheory.world.records import Estimate, Record
 
+# Lots that a test needs.
+LEAST_BLOCKS = 6
+
 
 class Diagnosis(Record):
     """Whether real text beats real text in a pair of metrics; made by `doctor`.
@@ -17,10 +20,6 @@ class Diagnosis(Record):
     Attributes:
         quality: the quality's name.
         diversity: the diversity's name.
-        beaten: True if sentences of real text, drawn by weights, have more quality and
-            more diversity than fresh real text; False if the errors of both cancel as
-            far as can be seen; None if neither can be said.
-        reason: the verdict in words.
         correlation: of quality and diversity, over lots of real text of one size.
         deviation: 1 + the correlation of large lots, from two sizes of lots.
         visible: the least such deviation that would have been seen with power .8.
@@ -40,8 +39,6 @@ class Diagnosis(Record):
 
     quality: str
     diversity: str
-    beaten: bool | None
-    reason: str
     correlation: Estimate
     deviation: Estimate
     visible: float
@@ -57,11 +54,61 @@ class Diagnosis(Record):
     alpha: float
 
     @property
+    def beaten(self) -> bool | None:
+        """Whether real sentences, drawn by weights, beat fresh ones in both.
+
+        False if the errors of both cancel as far as can be seen; None if neither can be
+        said.
+        """
+        if self.p_value < self.alpha:
+            return True
+        unsaid = self.num_blocks < LEAST_BLOCKS
+        unsaid |= self.deviation.low > 0 or self.concavity.high < 0
+        return None if unsaid else False
+
+    @property
     def verdict(self) -> str:
         """The verdict in a few words."""
         if self.beaten is None:
             return "cannot say"
         return "beaten by real text" if self.beaten else "no deviation found"
+
+    @property
+    def reason(self) -> str:
+        """The verdict in whole sentences."""
+        both, deviation = f"{self.quality} and {self.diversity}", self.deviation
+        if self.num_blocks < LEAST_BLOCKS:
+            return (
+                f"There are only {self.num_blocks} lots of either kind for the test, "
+                f"of at least {LEAST_BLOCKS}: give more texts, or a smaller lot."
+            )
+        if self.beaten:
+            return (
+                f"{len(self.witness):,} sentences of real text, drawn by weights from "
+                f"text that the search has not seen, are better in both {both} than "
+                f"fresh real text, p = {self.p_value:.1g}. So better in both does not "
+                "mean closer to real text."
+            )
+        cancel = (
+            f"1 + their correlation is {deviation.value:.2g} in large lots "
+            f"({deviation.low:.2g} to {deviation.high:.2g})"
+        )
+        if deviation.low > 0:
+            return (
+                f"The errors of {both} on real text do not cancel: {cancel}. Some text "
+                "then gains in both, but no weights that were tried do so beyond "
+                f"chance, p = {self.p_value:.2g}. Give more texts, or more calls."
+            )
+        if self.concavity.high < 0:
+            return (
+                f"{self.diversity} is not concave: a mixture of two samples has less "
+                "than their mean. Errors that cancel do not show a sound pair then."
+            )
+        return (
+            f"On real text the errors of {both} cancel as far as can be seen: "
+            f"{cancel}; {self.visible:.2g} or more would have been seen. No sample shows "
+            "that nothing beats real text: more texts may still show a deviation."
+        )
 
     def rows(self) -> list[tuple[str, str]]:
         """What was found, a name and a number each."""
@@ -114,7 +161,8 @@ class Diagnosis(Record):
         )
 
     def _plain(self) -> dict[str, Any]:
-        return {"verdict": self.verdict, **super()._plain()}
+        told = "verdict", "beaten", "reason"
+        return {name: getattr(self, name) for name in told} | super()._plain()
 
 
 def _between(found: Estimate) -> str:

@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 from qdtheory.text import containers
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.diagnosis import Diagnosis
+from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of
 from qdtheory.text.metric_names import Side, named_metric
 from qdtheory.world.records import Estimate
@@ -50,8 +50,8 @@ MAX_ORDER, NUM_TOPICS, ITERATIONS, CLIP = 4, 4, 5, 3.0
 POWER = 0.8
 # Lots for the correlation at a smaller size are so many times smaller.
 SMALLER = 4
-# Real texts for each text's own quality; lots that a test needs.
-NUM_REAL, LEAST_BLOCKS = 1000, 6
+# Real texts for each text's own quality.
+NUM_REAL = 1000
 # Differences below them are rounding.
 EQUAL, TINY = 1e-9, 1e-12
 
@@ -106,6 +106,8 @@ def doctor(
         >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
         'no deviation found'
     """
+    from scipy.special import ndtri, stdtr  # late: slow to import
+
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha: expected a number in (0, 0.5), got {alpha!r}")
     check_whole("calls", calls, LEAST_CALLS)
@@ -141,8 +143,34 @@ def doctor(
     features = _features(corpus, known, own)
     chances = _search(ask, features, pool, lot, spread, asks, len(fresh), rng)
     scores, witness = _tested(ask, fresh, chances, lot, asks(MAX_BLOCKS, 8), rng)
-    texts_of = [strings[i] for i in witness]
-    return _diagnosis(names, small, lots, scores, texts_of, lot, alpha)
+    correlations = [_correlation(x) for x in (small, lots)]
+    # Of lots of n texts 1 + it is a + c / n, of which the limit a is left.
+    low, high = (1 + found.value for found in correlations)
+    limit = max((SMALLER * high - low) / (SMALLER - 1), 0.0)
+    errors = [float(found.standard_error) for found in correlations]
+    error = math.hypot(SMALLER * errors[1], errors[0]) / (SMALLER - 1)
+    drawn, plain, mixed = scores.transpose(1, 0, 2)
+    gains = _means(drawn - plain, 1 - 2 * alpha)
+    bends = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
+    with np.errstate(all="ignore"):
+        least = min(float(gain.value / gain.standard_error) for gain in gains)
+    return Diagnosis(
+        quality=names[0],
+        diversity=names[1],
+        correlation=correlations[1],
+        deviation=interval_of(limit, error**2, np.inf, bounds=(0, 2)),
+        visible=float(ndtri(1 - alpha) + ndtri(POWER)) * error,
+        quality_gain=gains[0],
+        diversity_gain=gains[1],
+        p_value=float(stdtr(len(scores) - 1, -least)),
+        num_blocks=len(scores),
+        linearity=bends[0],
+        concavity=bends[1],
+        witness=tuple(strings[i] for i in witness),
+        lots=lots,
+        lot=lot,
+        alpha=alpha,
+    )
 
 
 # --- Asking -------------------------------------------------------------------------
@@ -370,114 +398,23 @@ def _tested(
     return np.array(scores).reshape(-1, 3, 2), witness
 
 
-# --- Verdict ------------------------------------------------------------------------
+# --- Estimates ----------------------------------------------------------------------
 
 
-def _diagnosis(
-    names, small, lots, scores, witness: list[str], lot: int, alpha: float
-) -> Diagnosis:
-    """All that the lots and the test show, and the verdict."""
-    from scipy.special import ndtri, stdtr
-
-    level, blocks = 1 - 2 * alpha, len(scores)
-    correlation, error = _correlation(lots)
-    deviations = [1 + _correlation(x)[0].value for x in (small, lots)]
-    errors = [_correlation(small)[1], error]
-    # Of lots of n texts it is a + c / n, of which the limit a is left.
-    limit = max((SMALLER * deviations[1] - deviations[0]) / (SMALLER - 1), 0.0)
-    error = math.hypot(SMALLER * errors[1], errors[0]) / (SMALLER - 1)
-    deviation = interval_of(limit, error**2, np.inf, bounds=(0, 2))
-    visible = float(ndtri(1 - alpha) + ndtri(POWER)) * error
-    drawn, plain, mixed = scores.transpose(1, 0, 2)
-    gains = _estimates(drawn - plain, level)
-    bends = _estimates(mixed - (drawn + plain) / 2, level)
-    with np.errstate(all="ignore"):
-        worst = min(float(x.value / x.standard_error) for x in gains)
-    p_value = float(stdtr(blocks - 1, -worst)) if blocks >= LEAST_BLOCKS else np.nan
-    beaten, reason = _verdict(
-        names, p_value, deviation, visible, bends[1], len(witness), blocks, alpha
-    )
-    return Diagnosis(
-        quality=names[0],
-        diversity=names[1],
-        beaten=beaten,
-        reason=reason,
-        correlation=correlation,
-        deviation=deviation,
-        visible=visible,
-        quality_gain=gains[0],
-        diversity_gain=gains[1],
-        p_value=p_value,
-        num_blocks=blocks,
-        linearity=bends[0],
-        concavity=bends[1],
-        witness=tuple(witness),
-        lots=lots,
-        lot=lot,
-        alpha=alpha,
-    )
-
-
-def _verdict(
-    names: tuple[str, str],
-    p_value: float,
-    deviation: Estimate,
-    visible: float,
-    bend: Estimate,
-    size: int,
-    blocks: int,
-    alpha: float,
-) -> tuple[bool | None, str]:
-    quality, diversity = names
-    cancel = (
-        f"1 + their correlation is {deviation.value:.2g} in large lots "
-        f"({deviation.low:.2g} to {deviation.high:.2g})"
-    )
-    if blocks < LEAST_BLOCKS:
-        return None, (
-            f"There are only {blocks} lots of either kind for the test, of at least "
-            f"{LEAST_BLOCKS}: give more texts, or a smaller lot."
-        )
-    if p_value < alpha:
-        return True, (
-            f"{size:,} sentences of real text, drawn by weights from text that the "
-            f"search has not seen, are better in {quality} and in {diversity} than "
-            f"fresh real text, p = {p_value:.1g}. So better in both does not mean "
-            "closer to real text."
-        )
-    if deviation.low > 0:
-        return None, (
-            f"The errors of {quality} and {diversity} on real text do not cancel: "
-            f"{cancel}. Some text then gains in both, but no weights that were tried "
-            f"do so beyond chance, p = {p_value:.2g}. Give more texts, or more calls."
-        )
-    if bend.high < 0:
-        return None, (
-            f"{diversity} is not concave: of a mixture of two samples it is less than "
-            "their mean. Errors that cancel do not show a sound pair then."
-        )
-    return False, (
-        f"On real text the errors of {quality} and {diversity} cancel as far as can be "
-        f"seen: {cancel}; {visible:.2g} or more would have been seen. No sample "
-        "shows that nothing beats real text: more texts may still show a deviation."
-    )
-
-
-def _correlation(lots: Float[np.ndarray, "lots 2"]) -> tuple[Estimate, float]:
-    """With Fisher's interval, and the standard error."""
+def _correlation(lots: Float[np.ndarray, "lots 2"]) -> Estimate:
+    """With Fisher's interval."""
     from scipy.special import ndtri
 
     value = float(np.corrcoef(lots.T)[0, 1].clip(TINY - 1, 1 - TINY))
     width = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(len(lots) - 3)
     low, high = np.tanh(np.arctanh(value) + np.array([-width, width])).tolist()
-    error = (1 - value**2) / math.sqrt(len(lots) - 3)
-    return Estimate(value, low, high, error), error
+    return Estimate(value, low, high, (1 - value**2) / math.sqrt(len(lots) - 3))
 
 
-def _estimates(values: Float[np.ndarray, "blocks 2"], level: float) -> list[Estimate]:
-    """The means over blocks of both, by Student's law."""
-    if len(values) < 2:
-        return [Estimate(np.nan, np.nan, np.nan, np.nan)] * 2
+def _means(values: Float[np.ndarray, "blocks 2"], level: float) -> list[Estimate]:
+    """The means over blocks of both, with Student's intervals."""
+    if len(values) < LEAST_BLOCKS:
+        return [Estimate(math.nan, math.nan, math.nan, math.nan)] * 2
     means, variances = values.mean(axis=0), values.var(axis=0, ddof=1) / len(values)
     degrees = len(values) - 1
     return [interval_of(*x, degrees, level) for x in zip(means, variances)]
