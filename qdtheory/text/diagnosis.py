@@ -106,8 +106,8 @@ class Diagnosis(Record):
             )
         return (
             f"On real text the errors of {both} cancel as far as can be seen: "
-            f"{cancel}; {self.visible:.2g} or more would have been seen. No sample shows "
-            "that nothing beats real text: more texts may still show a deviation."
+            f"{cancel}; {self.visible:.2g} or more would have been seen. No sample "
+            "shows that nothing beats real text: more texts may still show a deviation."
         )
 
     def rows(self) -> list[tuple[str, str]]:
