@@ -15,7 +15,7 @@ from qdtheory.commands.outputs import (
     check_output,
     fail,
     require_figures,
-    told,
+    with_options,
     write,
     write_figure,
 )
@@ -96,12 +96,15 @@ def doctor(
             except dbm.error as error:
                 fail(f"--cache: {shown(cache)}: {error}; name another file")
         step = stack.enter_context(progress(calls))
-        with told(ValueError):
+        try:
             found = diagnose(
                 *(metrics[0], metrics[1], real),
                 **{"lot": lot, "calls": calls, "alpha": alpha, "cache": answers},
                 step=step,
             )
+        except ValueError as error:
+            said = with_options(str(error))
+            fail(f"{shown(texts)}{said[5:]}" if said.startswith("texts: ") else said)
     write(found.to_json(indent=2) if as_json else str(found), None)
     if plot is not None:
         write_figure(found, plot)

@@ -116,7 +116,7 @@ def doctor(
     strings = [x if isinstance(x, str) else " ".join(map(str, x)) for x in given]
     if len(corpus) < LEAST_TEXTS:
         raise ValueError(
-            f"expected at least {LEAST_TEXTS:,} real texts, got {len(corpus):,}; "
+            f"texts: expected at least {LEAST_TEXTS:,} real ones, got {len(corpus):,}; "
             "give more, from one source"
         )
     lot = min(MAX_LOT, len(corpus) // 100) if lot is None else lot

@@ -166,7 +166,7 @@ def test_a_function_that_is_no_metric_has_one_line(function, said):
 @pytest.mark.parametrize(
     ("said", "settings"),
     [
-        ("at least 2,000 real texts, got 100", {"texts": words(100)}),
+        ("texts: expected at least 2,000 real ones, got 100", {"texts": words(100)}),
         ("alpha: expected a number in (0, 0.5), got 1", {"alpha": 1}),
         ("calls: expected a whole number from 100 on, got 5", {"calls": 5}),
         ("lot: expected at most a fiftieth", {"lot": 1000}),
