@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from qdtheory import text
-from qdtheory.text.metric_names import named_metric
 
 module = sys.modules[text.doctor.__module__]
 
@@ -194,57 +193,3 @@ def test_too_few_lots_for_a_test_are_told(monkeypatch):
     assert found.verdict == "cannot say"
     assert found.reason.startswith("There are only 1 lots")
     assert np.isnan(found.p_value)
-
-
-# --- Names and words ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("BLEU-2", lambda ours, real: text.bleu(ours, real, 2)[1]),
-        ("cr-2", lambda ours, real: text.coverage_rate(ours, real, 2)),
-        ("ROUGE-L", lambda ours, real: text.rouge_l_scores(ours, real).mean()),
-    ],
-)
-def test_qualities_by_name(name, expected):
-    ours, real = ["a b c", "a c"], ["a b", "c a b"]
-    whole, each = named_metric("quality", name)
-    assert whole(ours, real) == pytest.approx(expected(ours, real), abs=1e-15)
-    if each:
-        assert each(ours, real).mean() == pytest.approx(whole(ours, real), abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Self-BLEU-2", lambda ours: -text.self_bleu(ours, 2)[1]),
-        ("NRR-1", lambda ours: text.negative_repetition_rate(ours, 1)),
-        ("dist-2", lambda ours: text.distinct(ours, 2)),
-        ("homogenization", lambda ours: -text.pairwise_rouge_l(ours)),
-        ("n-gram diversity", text.ngram_diversity),
-    ],
-)
-def test_diversities_by_name_are_more_if_better(name, expected):
-    ours = ["a b c a", "a c", "b c a b"]
-    assert named_metric("diversity", name)[0](ours) == pytest.approx(expected(ours))
-
-
-def test_a_diagnosis_is_a_table_json_and_html():
-    found = text.doctor("CR-1", "NRR-1", words(2_000), calls=100)
-    told = found.to_text(66)
-    assert told.startswith("CR-1 with NRR-1: ")
-    assert max(map(len, told.splitlines())) <= 66
-    assert '"verdict": "no deviation found"' in found.to_json()
-    assert "<table>" in found._repr_html_()
-    assert found.reason in " ".join(told.split())
-
-
-def test_a_diagnosis_is_drawn():
-    found = text.doctor(judge, simpson, words(4_000), calls=200)
-    figure = found.plot()
-    (ax,) = figure.axes
-    assert ax.get_xlabel() == "quality by judge, in standard deviations"
-    x, y = ax.lines[1].get_data()
-    assert np.std(x, ddof=1) == pytest.approx(1)
-    assert np.corrcoef(x, y)[0, 1] == pytest.approx(found.correlation.value)
