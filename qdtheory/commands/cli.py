@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from qdtheory.commands.catalogue import metrics, rewards
 from qdtheory.commands.check import check
+from qdtheory.commands.doctor import doctor
 from qdtheory.commands.evaluate import evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
@@ -88,5 +89,5 @@ def main(
     """Judge the quality and diversity of text generators."""
 
 
-for command in (evaluate, merge, check, qdisc, rewards, metrics, grade):
+for command in (evaluate, merge, doctor, check, qdisc, rewards, metrics, grade):
     app.command(cls=Command)(command)

@@ -24,7 +24,6 @@ from qdtheory.text.defaults import (
     SMOOTHING,
     Empty,
     Estimator,
-    TokenizerName,
 )
 from qdtheory.text.files import shown
 
@@ -53,19 +52,10 @@ def evaluate(
     empty: Annotated[
         Empty, option("Lines without a token: score them, or skip them.")
     ] = "keep",
-    field: Annotated[
-        str | None, option("JSON Lines: the field of the sentence.", "NAME")
-    ] = None,
-    column: Annotated[
-        str | None,
-        option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
-    ] = None,
-    tokenizer: Annotated[
-        TokenizerName, option("Split sentences at white space, or as sacrebleu.")
-    ] = "whitespace",
-    lowercase: Annotated[
-        bool, flag("--lowercase", "Lower-case sentences first.")
-    ] = False,
+    field: inputs.FieldOption = None,
+    column: inputs.ColumnOption = None,
+    tokenizer: inputs.TokenizerOption = "whitespace",
+    lowercase: inputs.LowercaseOption = False,
     embeddings: Annotated[
         bool, flag("--embeddings", "Add Frechet distance and Vendi, of MiniLM.")
     ] = False,
@@ -190,25 +180,30 @@ def _refuse_repeated(candidates: list[str], references: str) -> None:
     for path, file in zip(candidates, files):
         if files.count(file) > 1:
             fail(f"{shown(path)}: given more than once")
-    if "-" in {*candidates, references} and sys.stdin is None:
-        fail("-: there is no standard input; give a file")
     if "-" in candidates and references == "-":
         fail("-: standard input can be read once; give the references as a file")
+
+
+def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
+    """One sample, stored on disk or in memory; - is standard input."""
+    from qdtheory.text.corpus import read_corpus, stored_corpus
+
+    if path == "-" and sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    with told(OSError, ValueError, ImportError, file=path):
+        reader = stored_corpus if stored else read_corpus
+        return reader(sys.stdin.buffer if path == "-" else path, **settings)
 
 
 def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
-    """The candidates by name, and the references; stored on disk, or in memory."""
-    from qdtheory.text.corpus import read_corpus, stored_corpus
+    """The candidates by name, and the references."""
     from qdtheory.text.looks import told_later
-
-    reader = stored_corpus if stored else read_corpus
 
     def read(path: str) -> Any:
         step(f"Reading {shown(path)}")
-        with told(OSError, ValueError, ImportError, file=path):
-            return reader(sys.stdin.buffer if path == "-" else path, **settings)
+        return read_text(path, stored, **settings)
 
     with told_later(), progress(1 + len(candidates)) as step:
         real = read(references)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from qdtheory.commands.outputs import fail, told
+from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
 MAX_TEXTS = 10**6
@@ -66,6 +67,20 @@ References = Annotated[
 SelfReferences = Annotated[
     int | None, count("Self-BLEU: other texts k of Q.", SELF_REFERENCES, MANY)
 ]
+
+# --- Texts --------------------------------------------------------------------------
+
+FieldOption = Annotated[
+    str | None, option("JSON Lines: the field of the sentence.", "NAME")
+]
+ColumnOption = Annotated[
+    str | None,
+    option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
+]
+TokenizerOption = Annotated[
+    TokenizerName, option("Split sentences at white space, or as sacrebleu.")
+]
+LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 # --- Reports ------------------------------------------------------------------------
 
@@ -273,16 +288,26 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
     size = _tested_at("functions", real, num_texts)
     trial = np.full(size, 1 / size) if real is None else real
     functions = (
-        _load_function(quality, trial, trial),
-        _load_function(diversity, trial),
+        _traceable(quality, trial, trial),
+        _traceable(diversity, trial),
     )
     return FunctionPair(*functions, f"{quality} and {diversity}")
 
 
-def _load_function(name: str, *vectors) -> Callable:
-    """Load a user's function, and try it once."""
+def _traceable(name: str, *vectors) -> Callable:
+    """Load a user's function of distributions, and try it once."""
     from qdtheory.formulas.tracing import require_traceable
 
+    function = load_function(name)
+    with _user_code(f"{name} failed"):
+        function(*vectors)
+    with told(TypeError):
+        require_traceable(function, *vectors, name=name)
+    return function
+
+
+def load_function(name: str) -> Callable:
+    """Load a user's function, MODULE:FUNCTION."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute) or module.endswith(".py"):
         fail(
@@ -296,10 +321,6 @@ def _load_function(name: str, *vectors) -> Callable:
     function = getattr(loaded, attribute, None)
     if not callable(function):
         fail(f"{module} has no function {attribute}")
-    with _user_code(f"{name} failed"):
-        function(*vectors)
-    with told(TypeError):
-        require_traceable(function, *vectors, name=name)
     return function
 
 

@@ -57,8 +57,10 @@ def with_options(message: str) -> str:
         'name the field (--field text), or take --max-order 2'
     """
     message = message.replace("(lowercase=True)", "(--lowercase)")
-    message = re.sub("^memory: ", "--memory: ", message)
     message = re.sub("^client: ", "--scheduler: ", message)
+    message = re.sub(
+        "^(memory|calls|lot|alpha|quality|diversity): ", r"--\1: ", message
+    )
     # After a space or parenthesis only: a folder may be called max_order=4.
     return re.sub(
         r'(?<=[ (])(field|column|tokenizer|max_order|estimator|draws)="?([\w.-]+)"?',

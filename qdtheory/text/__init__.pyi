@@ -16,6 +16,8 @@ from .corpus import (
     read_corpus as read_corpus,
     stored_corpus as stored_corpus,
 )
+from .diagnosis import Diagnosis as Diagnosis
+from .doctor import doctor as doctor
 from .draws import (
     distinct_k as distinct_k,
     pass_at_k as pass_at_k,
@@ -73,6 +75,7 @@ from .repetition import (
     compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,
     pairwise_rouge_l as pairwise_rouge_l,
+    rouge_l_scores as rouge_l_scores,
     self_repetition as self_repetition,
 )
 from .report import Report as Report

@@ -1,0 +1,114 @@
+"""The command doctor: can real text beat real text in a pair of metrics?"""
+
+import dbm
+import shelve
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qdtheory.commands import inputs
+from qdtheory.commands.evaluate import read_text
+from qdtheory.commands.inputs import count, option
+from qdtheory.commands.outputs import (
+    check_output,
+    fail,
+    require_figures,
+    with_options,
+    write,
+    write_figure,
+)
+from qdtheory.solvers.progress import progress
+from qdtheory.text.files import shown
+
+# As in `qdtheory.text.doctor`, which is slow to import.
+NUM_CALLS = 450
+
+
+def doctor(
+    texts: Annotated[
+        str,
+        typer.Argument(help="Real text: a file with a sentence a line; - is stdin."),
+    ],
+    quality: Annotated[
+        str,
+        option(
+            "BLEU-2, CR-2, ROUGE-L, ..., or your own quality(texts, references) of "
+            "two lists of strings.",
+            "NAME or MODULE:FUNCTION",
+        ),
+    ],
+    diversity: Annotated[
+        str,
+        option(
+            "Self-BLEU-2, NRR-2, distinct-2, ..., or your own diversity(texts).",
+            "NAME or MODULE:FUNCTION",
+        ),
+    ],
+    calls: Annotated[
+        int | None, count("Calls of each metric, about.", NUM_CALLS)
+    ] = None,
+    lot: Annotated[
+        int | None, count("Texts of a lot.", "a hundredth of all, at most 500")
+    ] = None,
+    alpha: Annotated[float, option("Level of the test.")] = 0.05,
+    cache: Annotated[
+        Path | None,
+        option("Keep answers here; the same command again asks only the rest.", "FILE"),
+    ] = None,
+    witness: Annotated[
+        Path | None, option("Write the sentences that beat real text.", "FILE")
+    ] = None,
+    field: inputs.FieldOption = None,
+    column: inputs.ColumnOption = None,
+    tokenizer: inputs.TokenizerOption = "whitespace",
+    lowercase: inputs.LowercaseOption = False,
+    as_json: inputs.AsJson = False,
+    plot: inputs.PlotOption = None,
+) -> None:
+    """Can real text beat real text in a pair of metrics?
+
+    If so, a model that is better in both need not be closer to real text. From
+    one file of at least 2,000 real sentences: lots of them, of which the errors
+    of quality and diversity cancel for a sound pair; and sentences drawn by
+    weights, tested against sentences that nothing has seen. More is better of
+    both functions; names know their own way.
+
+    Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
+    """
+    for name, path in (("--witness", witness), ("--plot", plot)):
+        if path is not None:
+            check_output(path, texts, option=name)
+    if plot is not None:
+        require_figures(plot)
+    metrics = [inputs.load_function(x) if ":" in x else x for x in (quality, diversity)]
+    settings = {"tokenizer": tokenizer, "lowercase": lowercase}
+    real = read_text(texts, field=field, column=column, **settings)
+    from qdtheory.text.doctor import doctor as diagnose
+
+    calls = calls or NUM_CALLS
+    with ExitStack() as stack:
+        answers: Any = None
+        if cache is not None:
+            try:
+                answers = stack.enter_context(shelve.open(str(cache)))
+            except dbm.error as error:
+                fail(f"--cache: {shown(cache)}: {error}; name another file")
+        step = stack.enter_context(progress(calls))
+        try:
+            found = diagnose(
+                *(metrics[0], metrics[1], real),
+                **{"lot": lot, "calls": calls, "alpha": alpha, "cache": answers},
+                step=step,
+            )
+        except ValueError as error:
+            said = with_options(str(error))
+            fail(f"{shown(texts)}{said[5:]}" if said.startswith("texts: ") else said)
+    write(found.to_json(indent=2) if as_json else str(found), None)
+    if plot is not None:
+        write_figure(found, plot)
+    if witness is not None:
+        if not found.beaten:
+            fail(f"--witness: {shown(texts)} has none: {found.verdict}")
+        write("\n".join(found.witness), witness, "--witness")

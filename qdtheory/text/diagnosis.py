@@ -1,0 +1,169 @@
+"""What `doctor` finds of a pair of metrics: in words, as a plot and as a page."""
+
+from html import escape
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.world.records import Estimate, Record
+
+# Lots that a test needs.
+LEAST_BLOCKS = 6
+
+
+class Diagnosis(Record):
+    """Whether real text beats real text in a pair of metrics; made by `doctor`.
+
+    Attributes:
+        quality: the quality's name.
+        diversity: the diversity's name.
+        correlation: of quality and diversity, over lots of real text of one size.
+        deviation: 1 + the correlation of large lots, from two sizes of lots.
+        visible: the least such deviation that would have been seen with power .8.
+        quality_gain: of a lot of the witness over a lot of fresh real text, against
+            fresh references, with an interval of level 1 - 2 alpha.
+        diversity_gain: the same of the diversity.
+        p_value: of "the witness is not better in both".
+        num_blocks: number of lots of either kind in the test.
+        linearity: quality of a lot of which one half is the witness and the other
+            fresh, less the mean of both; not 0 if quality is not a mean over texts.
+        concavity: the same of the diversity; below 0 if it is not concave.
+        witness: the sentences of the witness's lots.
+        lots: quality and diversity of each lot of real text, for the plot.
+        lot: number of texts of a lot, and of references of the test.
+        alpha: level of the test.
+    """
+
+    quality: str
+    diversity: str
+    correlation: Estimate
+    deviation: Estimate
+    visible: float
+    quality_gain: Estimate
+    diversity_gain: Estimate
+    p_value: float
+    num_blocks: int
+    linearity: Estimate
+    concavity: Estimate
+    witness: tuple[str, ...]
+    lots: Float[np.ndarray, "lots 2"]
+    lot: int
+    alpha: float
+
+    @property
+    def beaten(self) -> bool | None:
+        """Whether real sentences, drawn by weights, beat fresh ones in both.
+
+        False if the errors of both cancel as far as can be seen; None if neither can be
+        said.
+        """
+        if self.p_value < self.alpha:
+            return True
+        unsaid = self.num_blocks < LEAST_BLOCKS
+        unsaid |= self.deviation.low > 0 or self.concavity.high < 0
+        return None if unsaid else False
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a few words."""
+        if self.beaten is None:
+            return "cannot say"
+        return "beaten by real text" if self.beaten else "no deviation found"
+
+    @property
+    def reason(self) -> str:
+        """The verdict in whole sentences."""
+        both, deviation = f"{self.quality} and {self.diversity}", self.deviation
+        if self.num_blocks < LEAST_BLOCKS:
+            return (
+                f"There are only {self.num_blocks} lots of either kind for the test, "
+                f"of at least {LEAST_BLOCKS}: give more texts, or a smaller lot."
+            )
+        if self.beaten:
+            return (
+                f"{len(self.witness):,} sentences of real text, drawn by weights from "
+                f"text that the search has not seen, are better in both {both} than "
+                f"fresh real text, p = {self.p_value:.1g}. So better in both does not "
+                "mean closer to real text."
+            )
+        cancel = (
+            f"1 + their correlation is {deviation.value:.2g} in large lots "
+            f"({deviation.low:.2g} to {deviation.high:.2g})"
+        )
+        if deviation.low > 0:
+            return (
+                f"The errors of {both} on real text do not cancel: {cancel}. Some text "
+                "then gains in both, but no weights that were tried do so beyond "
+                f"chance, p = {self.p_value:.2g}. Give more texts, or more calls."
+            )
+        if self.concavity.high < 0:
+            return (
+                f"{self.diversity} is not concave: a mixture of two samples has less "
+                "than their mean. Errors that cancel do not show a sound pair then."
+            )
+        return (
+            f"On real text the errors of {both} cancel as far as can be seen: "
+            f"{cancel}; {self.visible:.2g} or more would have been seen. No sample "
+            "shows that nothing beats real text: more texts may still show a deviation."
+        )
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What was found, a name and a number each."""
+        deviation = self.deviation
+
+        def gain(found: Estimate) -> str:
+            return f"{found.value:+.3g} ± {found.standard_error:.1g}"
+
+        return [
+            (f"correlation, lots of {self.lot} texts", _between(self.correlation)),
+            ("1 + correlation of large lots", _between(deviation)),
+            ("seen with power .8 from", f"{self.visible:.2g}"),
+            ("gain of the witness in quality", gain(self.quality_gain)),
+            ("gain of the witness in diversity", gain(self.diversity_gain)),
+            (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
+            ("quality of a mixture, less the mean", gain(self.linearity)),
+            ("diversity of a mixture, less the mean", gain(self.concavity)),
+        ]
+
+    def to_text(self, width: int = 80) -> str:
+        """Lay out verdict and numbers for a terminal."""
+        title = f"{self.quality} with {self.diversity}: {self.verdict}."
+        names = max(len(name) for name, _ in self.rows())
+        lines = (f"{name:{names}}  {value}" for name, value in self.rows())
+        return "\n".join([fill(title, width), fill(self.reason, width), "", *lines])
+
+    def __str__(self) -> str:
+        return self.to_text(get_terminal_size().columns)
+
+    def plot(self) -> Any:
+        """Draw the lots of real text and the witness in units of a lot's deviation.
+
+        Raises:
+            ModuleNotFoundError: the extra "plot" is not installed.
+        """
+        from qdtheory.plotting import plot_diagnosis
+
+        return plot_diagnosis(self)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align: left'>{escape(name)}</th>"
+            f"<td>{escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        title = f"{self.quality} with {self.diversity}: {self.verdict}"
+        return (
+            f"<p><b>{escape(title)}</b></p><p>{escape(self.reason)}</p>"
+            f"<table>{rows}</table>"
+        )
+
+    def _plain(self) -> dict[str, Any]:
+        told = "verdict", "beaten", "reason"
+        return {name: getattr(self, name) for name in told} | super()._plain()
+
+
+def _between(found: Estimate) -> str:
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"

@@ -1,0 +1,420 @@
+r"""Is a pair of metrics beaten by real text itself? A verdict from samples alone.
+
+Lots of real text differ by chance in quality and in diversity. If no model beats the
+real distribution P to first order, the two errors cancel: their correlation is -1. In
+general the texts with the most $u / \sigma_u + v / \sigma_v$, of what a text adds to
+quality and to diversity, gain $\sqrt{(1 + \rho)/2}$ standard deviations in both for
+each of their weight's.
+
+Neither u nor v is known of a black box. But lots that are tilted towards long texts,
+towards common words and so on show how both change with such features. From them
+`doctor` finds weights by which real sentences seem to gain in both, and then draws
+sentences that it has not seen by these weights. Only they decide.
+"""
+
+import math
+from collections.abc import Callable, MutableMapping, Sequence
+from hashlib import blake2b
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from qdtheory.text import containers
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
+from qdtheory.text.defaults import LEVEL
+from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
+from qdtheory.text.intervals import interval_of
+from qdtheory.text.metric_names import Side, named_metric
+from qdtheory.world.records import Estimate
+
+Rows: TypeAlias = Int[np.ndarray, " rows"]
+# Quality and diversity of the texts in some rows, against those in others.
+Score: TypeAlias = Callable[[Rows, Rows], Float[np.ndarray, "2"]]
+Table: TypeAlias = Float[np.ndarray, "texts features"]
+
+# Shares of all texts: for the features, and for the search. The rest is for the test.
+KNOWN, SEARCHED = 1 / 8, 3 / 8
+# Lots for the correlation, rounds of the search, lots at the centre of each.
+LOTS, ROUNDS, CENTRE, MAX_BLOCKS = 60, 7, 8, 40
+NUM_CALLS = 450
+MAX_LOT, LEAST_TEXTS, LEAST_CALLS = 500, 2000, 100
+# References of the lots for the correlation, in lots.
+REAL = 4
+# The tilt of a round's lots, the first step, and how both shrink.
+TILT, STEP, SHRINK = 0.2, 0.5, 0.85
+# Tilted texts are kept by chances of which the mean is at least this.
+LEAST_CHANCE = 0.2
+MAX_ORDER, NUM_TOPICS, ITERATIONS, CLIP = 4, 4, 5, 3.0
+POWER = 0.8
+# Lots for the correlation at a smaller size are so many times smaller.
+SMALLER = 4
+# Real texts for each text's own quality.
+NUM_REAL = 1000
+# Differences below them are rounding.
+EQUAL, TINY = 1e-9, 1e-12
+
+
+def doctor(
+    quality: str | Callable[[list[str], list[str]], float],
+    diversity: str | Callable[[list[str]], float],
+    texts: Texts,
+    *,
+    lot: int | None = None,
+    calls: int = NUM_CALLS,
+    alpha: float = 0.05,
+    seed: int = 0,
+    cache: MutableMapping[str, float] | None = None,
+    step: Callable[[str], None] = lambda told: None,
+) -> Diagnosis:
+    r"""Look for real text that beats real text in quality and in diversity.
+
+    An eighth of the texts gives the features, three eighths are searched, and the other
+    half is the test: blocks of fresh references, a lot of fresh texts and a lot drawn
+    by the weights found, all different. The pair is beaten if both one-sided t-tests
+    over blocks reject at level alpha (an intersection-union test: no correction). Of a
+    pair that no model beats at this size it says so with probability alpha at most.
+
+    Args:
+        quality: BLEU-n, CR-n or ROUGE-L; or a function of lots of text and of real
+            text, two lists of strings. More is better. It need not be differentiable.
+        diversity: Self-BLEU-n, NRR-n, distinct-n, pairwise ROUGE-L, n-gram diversity
+            or self-repetition; or a function of a list of strings, more is better.
+        texts: real texts, different and independent ones, at least 2,000.
+        lot: number of texts of a lot; None: a hundredth of all, and 500 at most.
+        calls: of either function, at most and about, at least 100.
+        alpha: level of the test, in (0, 1/2).
+        seed: of all draws.
+        cache: keeps the answers, so that the same call again, after an interruption or
+            an error, asks only what it has not. `shelve.open("answers")` is one.
+        step: is told what is done before each call.
+
+    Returns:
+        The verdict, with what led to it.
+
+    Raises:
+        TypeError: see `as_corpus`.
+        ValueError: a metric is unknown, fails or gives no finite number; too few texts,
+            or a setting out of range.
+
+    References:
+        Berger 1982 (intersection-union tests).
+
+    Example:
+        >>> texts = imdb()[:4000]
+        >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
+        'no deviation found'
+    """
+    from scipy.special import ndtri, stdtr  # late: slow to import
+
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"alpha: expected a number in (0, 0.5), got {alpha!r}")
+    check_whole("calls", calls, LEAST_CALLS)
+    given = texts if isinstance(texts, Corpus) else list(containers.rows(texts))
+    corpus = as_corpus(given)
+    strings = [x if isinstance(x, str) else " ".join(map(str, x)) for x in given]
+    if len(corpus) < LEAST_TEXTS:
+        raise ValueError(
+            f"texts: expected at least {LEAST_TEXTS:,} real ones, got {len(corpus):,}; "
+            "give more, from one source"
+        )
+    lot = min(MAX_LOT, len(corpus) // 100) if lot is None else lot
+    check_whole("lot", lot, 10)
+    if lot > len(corpus) // 50:
+        raise ValueError(
+            f"lot: expected at most a fiftieth of the {len(corpus):,} texts, got {lot}"
+        )
+    names, ask, own = _asked(quality, diversity, corpus, strings, cache, step)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(corpus))
+    ends = [int(share * len(corpus)) for share in (KNOWN, KNOWN + SEARCHED)]
+    known, pool, fresh = np.split(order, ends)
+
+    def asks(number: int, least: int) -> int:
+        return max(number * calls // NUM_CALLS, least)
+
+    def lots_of(size: int) -> Float[np.ndarray, "lots 2"]:
+        drawn = (rng.permutation(pool)[:size] for _ in range(asks(LOTS, 12)))
+        return np.array([ask(rows, known[: REAL * size]) for rows in drawn])
+
+    small, lots = lots_of(lot // SMALLER), lots_of(lot)
+    spread = _spread(lots, names)
+    features = _features(corpus, known, own)
+    chances = _search(ask, features, pool, lot, spread, asks, len(fresh), rng)
+    scores, witness = _tested(ask, fresh, chances, lot, asks(MAX_BLOCKS, 8), rng)
+    correlations = [_correlation(x) for x in (small, lots)]
+    # Of lots of n texts 1 + it is a + c / n, of which the limit a is left.
+    low, high = (1 + found.value for found in correlations)
+    limit = max((SMALLER * high - low) / (SMALLER - 1), 0.0)
+    errors = [float(found.standard_error) for found in correlations]
+    error = math.hypot(SMALLER * errors[1], errors[0]) / (SMALLER - 1)
+    drawn, plain, mixed = scores.transpose(1, 0, 2)
+    gains = _means(drawn - plain, 1 - 2 * alpha)
+    bends = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
+    with np.errstate(all="ignore"):
+        least = min(float(gain.value / gain.standard_error) for gain in gains)
+    return Diagnosis(
+        quality=names[0],
+        diversity=names[1],
+        correlation=correlations[1],
+        deviation=interval_of(limit, error**2, np.inf, bounds=(0, 2)),
+        visible=float(ndtri(1 - alpha) + ndtri(POWER)) * error,
+        quality_gain=gains[0],
+        diversity_gain=gains[1],
+        p_value=float(stdtr(len(scores) - 1, -least)),
+        num_blocks=len(scores),
+        linearity=bends[0],
+        concavity=bends[1],
+        witness=tuple(strings[i] for i in witness),
+        lots=lots,
+        lot=lot,
+        alpha=alpha,
+    )
+
+
+# --- Asking -------------------------------------------------------------------------
+
+
+def _asked(
+    quality, diversity, corpus: Corpus, strings: list[str], cache, step
+) -> tuple[tuple[str, str], Score, Any]:
+    """Names, a function to the values of both, and one to each text's own quality."""
+    sides: dict[Side, Any] = {"quality": quality, "diversity": diversity}
+    found, names, each = {}, [], None
+    for side, metric in sides.items():
+        if isinstance(metric, str):
+            found[side], of_each = named_metric(side, metric)
+            each = each or of_each
+            names.append(metric)
+        elif callable(metric):
+            names.append(getattr(metric, "__name__", side))
+        else:
+            raise ValueError(f"{side}: expected a name or a function, got {metric!r}")
+    answers = {} if cache is None else cache
+    of_texts = "" if cache is None else fingerprint([corpus])
+
+    def value(side: Side, *rows: Rows) -> float:
+        key = f"{names[side == 'diversity']} {of_texts} {_hash(rows)}"
+        if key not in answers:
+            if side in found:
+                answer = found[side](*(corpus[x] for x in rows))
+            else:
+                lots = ([strings[i] for i in x] for x in rows)
+                answer = _answer(side, sides[side], *lots)
+            answers[key] = answer
+        return answers[key]
+
+    def ask(lot: Rows, real: Rows) -> Float[np.ndarray, "2"]:
+        step(f"{names[0]} and {names[1]} of {len(lot)} texts")
+        return np.array([value("quality", lot, real), value("diversity", lot)])
+
+    own = each and (lambda real: each(corpus, corpus[real]))
+    return (names[0], names[1]), ask, own
+
+
+def _hash(rows: Sequence[Rows]) -> str:
+    found = blake2b(digest_size=16)
+    for x in rows:
+        found.update(np.asarray(x, "<i8").tobytes() + b";")
+    return found.hexdigest()
+
+
+def _answer(side: str, function: Callable[..., Any], *lots: list[str]) -> float:
+    """What a user's function says, which can be anything."""
+    given = " and ".join(f"{len(lot)} texts" for lot in lots)
+    try:
+        answer = function(*lots)
+    except Exception as error:
+        raise ValueError(
+            f"{side}: the function raised {type(error).__name__}: {error}; it "
+            f"was given {given}"
+        ) from error
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    if not isinstance(answer, Real) or not math.isfinite(answer):
+        raise ValueError(
+            f"{side}: expected a finite number from the function, got {answer!r}; it "
+            f"was given {given}"
+        )
+    return float(answer)
+
+
+def _spread(lots: np.ndarray, names: tuple[str, str]) -> Float[np.ndarray, "2"]:
+    """Standard deviations of both over lots; an error if there is none."""
+    spread = lots.std(axis=0, ddof=1)
+    for name, own, values in zip(names, spread, lots.T):
+        if own <= EQUAL * np.abs(values).max():
+            raise ValueError(
+                f"{name}: gives {values[0]:.6g} for each of {len(lots)} lots of real "
+                "text; a constant tells no texts apart"
+            )
+    return spread
+
+
+# --- Features -----------------------------------------------------------------------
+
+
+def _features(corpus: Corpus, known: Rows, own: Any) -> Table:
+    """How long each text is, how common its words are, what repeats, and its topics.
+
+    Counts are those of the rows `known`, of which no lot is made: in its own lot an
+    n-gram is common by itself. Standardised, and clipped.
+    """
+    size, lengths = len(corpus), corpus.lengths
+    rows = np.repeat(np.arange(size), lengths)
+    counted = np.zeros(size, bool)
+    counted[known] = True
+    columns = [np.log1p(lengths), lengths]
+    ids = corpus.tokens.astype(np.int64)
+    for n in range(1, MAX_ORDER + 1):
+        if n > 1:  # an id of each n-gram, from that of its first n - 1 tokens
+            ids = ids[:-1] * corpus.vocab_size + corpus.tokens[n - 1 :]
+        ids = np.unique(ids, return_inverse=True)[1]
+        whole = rows[: len(ids)] == rows[n - 1 :]
+        row, gram = rows[: len(ids)][whole], ids[whole]
+        times = np.bincount(gram[counted[row]], minlength=len(ids))
+        common = np.bincount(row, np.log(times + 0.5)[gram], size)
+        columns.append(common / np.bincount(row, minlength=size).clip(1))
+    distinct = np.unique(rows * corpus.vocab_size + corpus.tokens) // corpus.vocab_size
+    columns.append(np.bincount(distinct, minlength=size) / lengths.clip(1))
+    columns += [*_topics(corpus, rows, known).T]
+    if own is not None:
+        columns.append(own(known[:NUM_REAL]))
+    found = np.column_stack(columns)
+    spread = found[known].std(axis=0)
+    found = found[:, spread > EQUAL * np.abs(found).max(axis=0)]
+    found = (found - found[known].mean(axis=0)) / found[known].std(axis=0)
+    return found.clip(-CLIP, CLIP)
+
+
+def _topics(corpus: Corpus, row: Rows, known: Rows) -> Table:
+    """Latent semantic analysis: where texts lie in the space of the leading topics.
+
+    The basis is that of a few power iterations, which close singular values, unlike a
+    decomposition, do not make depend on rounding.
+    """
+    from scipy.sparse import csr_array
+
+    shape = len(corpus), corpus.vocab_size
+    share = 1 / np.sqrt(corpus.lengths.clip(1))[row]
+    has = csr_array((share, (row, corpus.tokens)), shape=shape)
+    some = has[known]
+    rare = np.log(len(known) / (1 + some.astype(bool).sum(axis=0)))
+    has, some = has * rare, some * rare
+    size = corpus.vocab_size, min(NUM_TOPICS, corpus.vocab_size)
+    basis = np.random.default_rng(0).standard_normal(size)
+    for _ in range(ITERATIONS):
+        basis = np.linalg.qr(some.T @ (some @ basis))[0]
+    return has @ basis
+
+
+# --- Search -------------------------------------------------------------------------
+
+
+def _search(
+    ask: Score, features: Table, pool: Rows, lot: int, spread, asks, num_fresh: int, rng
+) -> Float[np.ndarray, " texts"]:
+    """Chances to keep each text, by which lots seem to gain most in both.
+
+    In each round, lots tilted to and fro around the weights so far show the slopes of
+    both gains; the next step raises the smaller one most.
+    """
+    num_features = features.shape[1]
+
+    def mean_gain(weights, number: int) -> Any:
+        chances = _chances(features, weights, pool)
+        return np.mean([gain(chances) for _ in range(number)], axis=0)
+
+    def gain(chances) -> Any:
+        rows = rng.permutation(pool)
+        real, rest = rows[:lot], rows[lot:]
+        drawn = rest[rng.random(len(rest)) < chances[rest]][:lot]
+        return ask(drawn, real) / spread
+
+    nothing = np.zeros(num_features)
+    plain = mean_gain(nothing, 2 * asks(CENTRE, 4))
+    best, weights, size = (-np.inf, nothing), nothing, 1.0
+    for _ in range(asks(ROUNDS, 2)):
+        half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
+        tilts = np.vstack([half, -half])
+        gains = np.array(
+            [gain(_chances(features, weights + tilt, pool)) for tilt in tilts]
+        )
+        slopes = np.linalg.lstsq(
+            np.vstack([tilts, np.eye(num_features) * TILT * size]),
+            np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),
+        )[0]
+        here = mean_gain(weights, asks(CENTRE, 4)) - plain
+        blocks = num_fresh / (lot * (2 + 1 / _chances(features, weights, pool).mean()))
+        best = max(best, (here.min() * np.sqrt(blocks), weights), key=lambda x: x[0])
+        weights = weights + STEP * size * _upwards(slopes, here)
+        while _chances(features, weights, pool)[pool].mean() < LEAST_CHANCE:
+            weights = weights * SHRINK
+        size *= SHRINK
+    return _chances(features, best[1], pool)
+
+
+def _upwards(slopes: Any, here: Any) -> Float[np.ndarray, " features"]:
+    """The step of length 1 after which the smaller gain is largest."""
+    shares = np.linspace(0, 1, 41)[:, None]
+    steps = shares * slopes[:, 0] + (1 - shares) * slopes[:, 1]
+    steps = steps / np.linalg.norm(steps, axis=1, keepdims=True).clip(TINY)
+    return steps[(here + steps @ slopes).min(axis=1).argmax()]
+
+
+def _chances(features: Table, weights: Any, pool: Rows) -> Float[np.ndarray, " texts"]:
+    """Keep texts by these chances, and their law is tilted by exp(features @ weights).
+
+    Up to a limit, which a hundredth of the pool exceeds.
+    """
+    tilt = features @ weights
+    return np.exp(np.minimum(tilt - np.quantile(tilt[pool], 0.99), 0))
+
+
+# --- Test ---------------------------------------------------------------------------
+
+
+def _tested(
+    ask: Score, fresh: Rows, chances: Any, lot: int, most: int, rng
+) -> tuple[Float[np.ndarray, "blocks 3 2"], list[int]]:
+    """Scores of witness, fresh text and half of both, and the rows of the witness.
+
+    In each block texts and references are new; the mixture is of texts of the block.
+    """
+    kept, scores, witness = rng.random(len(fresh)) < chances[fresh], [], []
+    start = 0
+    while len(scores) < most:
+        after = start + 2 * lot
+        places = after + np.flatnonzero(kept[after:])[:lot]
+        if len(places) < lot:
+            break
+        real, plain = np.split(fresh[start:after], 2)
+        drawn = fresh[places]
+        mixed = np.concatenate([drawn[: lot // 2], plain[lot // 2 :]])
+        scores.append([ask(rows, real) for rows in (drawn, plain, mixed)])
+        witness += drawn.tolist()
+        start = places[-1] + 1
+    return np.array(scores).reshape(-1, 3, 2), witness
+
+
+# --- Estimates ----------------------------------------------------------------------
+
+
+def _correlation(lots: Float[np.ndarray, "lots 2"]) -> Estimate:
+    """With Fisher's interval."""
+    from scipy.special import ndtri
+
+    value = float(np.corrcoef(lots.T)[0, 1].clip(TINY - 1, 1 - TINY))
+    width = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(len(lots) - 3)
+    low, high = np.tanh(np.arctanh(value) + np.array([-width, width])).tolist()
+    return Estimate(value, low, high, (1 - value**2) / math.sqrt(len(lots) - 3))
+
+
+def _means(values: Float[np.ndarray, "blocks 2"], level: float) -> list[Estimate]:
+    """The means over blocks of both, with Student's intervals."""
+    if len(values) < LEAST_BLOCKS:
+        return [Estimate(math.nan, math.nan, math.nan, math.nan)] * 2
+    means, variances = values.mean(axis=0), values.var(axis=0, ddof=1) / len(values)
+    degrees = len(values) - 1
+    return [interval_of(*x, degrees, level) for x in zip(means, variances)]

@@ -1,0 +1,121 @@
+"""`qdtheory doctor`: files and functions as users have them, one line for the bad."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from calls import call
+
+from qdtheory import text
+
+MINE = """
+def quality(texts, references):
+    return sum(x in "ace" for x in texts) / len(texts)
+
+def diversity(texts):
+    shares = [texts.count(x) / len(texts) for x in "abcdef"]
+    return -sum(share**2 for share in shares)
+
+def nan(texts):
+    return float("nan")
+
+def raises(texts):
+    return texts["first"]
+
+def constant(texts):
+    return 1
+"""
+OWN = "--quality", "own_metrics:quality", "--diversity", "own_metrics:diversity"
+NAMED = "--quality", "CR-1", "--diversity", "NRR-1"
+FEW = "--calls", "100"
+
+
+@pytest.fixture
+def lines(tmp_path, monkeypatch):
+    """20,000 sentences of one word in a folder, beside functions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    rng = np.random.default_rng(0)
+    found = rng.choice([*"abcdef"], 20_000, p=np.arange(1, 7) / 21).tolist()
+    Path("real.txt").write_text("\n".join(found), encoding="utf-8")
+    Path("few.txt").write_text("a b\n", encoding="utf-8")
+    Path("own_metrics.py").write_text(MINE, encoding="utf-8")
+    yield found
+    sys.modules.pop("own_metrics", None)
+
+
+def test_functions_of_lists_of_strings(lines):
+    outputs = "--json", "--witness", "witness.txt", "--plot", "lots.png"
+    answer = call("doctor", "real.txt", *OWN, "--calls", "300", *outputs)
+    assert answer.exit_code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert found["verdict"] == "beaten by real text"
+    assert found["beaten"] is True
+    written = Path("witness.txt").read_text("utf-8").splitlines()
+    assert written == found["witness"]
+    share = np.mean([x in "ace" for x in written])
+    assert share > np.mean([x in "ace" for x in lines]) + 0.1
+    assert Path("lots.png").stat().st_size > 5_000
+
+
+def test_names_give_what_the_library_gives(lines):
+    answer = call("doctor", "real.txt", *NAMED, *FEW)
+    assert answer.exit_code == 0, answer.stderr
+    expected = text.doctor("CR-1", "NRR-1", lines, calls=100)
+    assert answer.stdout.strip() == expected.to_text(80)
+    assert expected.verdict == "no deviation found"
+
+
+def test_kept_answers_make_the_same_command_short(lines):
+    for _ in range(2):
+        answer = call("doctor", "real.txt", *OWN, *FEW, "--cache", "answers", "--json")
+        assert answer.exit_code == 0, answer.stderr
+        # Nothing is asked for the second time.
+        Path("own_metrics.py").write_text(MINE.replace("sum(", "1 / 0 + sum("))
+        sys.modules.pop("own_metrics", None)
+    kept = json.loads(answer.stdout)
+    assert kept["lots"] == json.loads(answer.stdout)["lots"]
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ("few.txt: expected at least 2,000 real ones", ["few.txt", *NAMED]),
+        ("nothing.txt: No such file", ["nothing.txt", *NAMED]),
+        (
+            "--calls: expected a whole number from 100",
+            ["real.txt", *NAMED, "--calls=9"],
+        ),
+        ("--lot: expected at most a fiftieth", ["real.txt", *NAMED, "--lot", "999"]),
+        ("--alpha: expected a number in", ["real.txt", *NAMED, "--alpha", "2"]),
+        ("--witness: real.txt is a file that is read", ["--witness", "real.txt"]),
+        ("--witness: real.txt has none", ["--witness", "witness.txt"]),
+        ("--plot: lots.txt: expected a name that ends in", ["--plot", "lots.txt"]),
+        ("--cache: few.txt: ", ["--cache", "few.txt"]),
+        ("own_metrics has no function lost", ["--quality", "own_metrics:lost"]),
+        (
+            "own_metrics.py:quality: expected MODULE:",
+            ["--quality", "own_metrics.py:quality"],
+        ),
+        ("expected a finite number from the function, got nan", ["own_metrics:nan"]),
+        ("the function raised TypeError", ["own_metrics:raises"]),
+        ("constant: gives 1 for each of", ["own_metrics:constant"]),
+        ("--quality: expected one of CR-2", ["--quality", "CND-2"]),
+    ],
+)
+def test_what_is_bad_is_told_in_one_line(lines, said, arguments):
+    match arguments:
+        case [name] if ":" in name:
+            arguments = ["real.txt", "--quality", "CR-1", "--diversity", name]
+        case ["--quality", name]:
+            arguments = ["real.txt", "--quality", name, "--diversity", "NRR-1"]
+        case [option, _] if option.startswith("--"):
+            arguments = ["real.txt", *NAMED, *arguments]
+    few = [] if "--calls=9" in arguments else FEW
+    answer = call("doctor", *arguments, *few)
+    assert answer.exit_code == 1
+    assert said in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert not Path("witness.txt").exists()
