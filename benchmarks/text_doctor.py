@@ -25,7 +25,7 @@ NUM_RUNS, SIZES = 200, (2_000, 5_000, 10_000)
 LEVEL = 0.05
 # Widths of the kernel that compares lengths in letters, and the longest.
 WIDTH, LONGEST = 20, 400
-HELD_OUT, LOT, NUM_LOTS = 20_000, 500, 16
+HELD_OUT, LOT, NUM_LOTS = 40_000, 500, 40
 
 
 def features(texts: list[str]) -> np.ndarray:
@@ -126,7 +126,7 @@ class Words:
 
 
 # Texts of a lot that NLTK scores, which takes its time.
-FEW = 100
+FEW = 150
 
 
 def bars() -> None:
@@ -154,7 +154,7 @@ def bars() -> None:
 def confirmed(witness, unseen: list[str], quality, diversity) -> None:
     """Gains over lots of unseen text, against references of unseen text."""
     gains = []
-    for k in range(NUM_LOTS):
+    for k in range(min(NUM_LOTS, len(witness) // LOT)):
         drawn = witness[k * LOT : (k + 1) * LOT]
         fresh, real = (
             unseen[(2 * k + i) * LOT : (2 * k + i + 1) * LOT] for i in range(2)
@@ -165,7 +165,7 @@ def confirmed(witness, unseen: list[str], quality, diversity) -> None:
                 diversity([*drawn]) - diversity(fresh),
             ]
         )
-    means, errors = np.mean(gains, 0), np.std(gains, 0, ddof=1) / NUM_LOTS**0.5
+    means, errors = np.mean(gains, 0), np.std(gains, 0, ddof=1) / len(gains) ** 0.5
     shown = ", ".join(f"{m:+.4f} +- {e:.4f}" for m, e in zip(means, errors))
     print(f"  by others' code on unseen sentences: {shown}")
     print("  confirmed" if (means > 0).all() else "  NOT CONFIRMED")
