@@ -1,6 +1,6 @@
 """Autoencoders with codes of 1 to 8 dimensions; write code_dimensions.csv.
 
-    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 6]
+    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 20]
 
 On a line or a circle a grid makes an autoencoder exact. In more dimensions there is no
 grid of use, and codes are drawn: in training, fresh noise around each text's code; in
@@ -11,10 +11,12 @@ of an oracle see the same draws from the prior.
 * Two spaces: 64 texts, 3 tokens of 4, and 729 texts, 6 tokens of 3. Oracles are those
   of notebook 20, random LSTMs of size 32.
 * The kinds of `AUTOENCODERS` but ARAE, whose optimal critic sorts a line, from the same
-  starts and for as many steps as in generators.csv. A dimension is one of the surface:
+  starts and by the same steps as in generators.csv. A dimension is one of the surface:
   a sphere of dimension d lies in d + 1 coordinates. Noise on it is von Mises and
   Fisher's, with concentration 1 / sigma^2. The optimal discriminator is exact, since
   the mean posterior is a mixture with a part for each text; only its mean is drawn.
+* Noise of deviation .1 in each of the paper's 100 dimensions is as long as the sphere's
+  radius, and shorter in fewer. Two more kinds, "(noise 1)", have sigma = d^(-1/2).
 * "ARAE (default)": the defaults of its authors' code of August 2017, which the paper
   also tests. Codes on a sphere; noise off it, of deviation .2, multiplied by .995 every
   100 of some 46,900 batches, which are 15 epochs of 200,000 sentences; a critic of two
@@ -32,7 +34,7 @@ of an oracle see the same draws from the prior.
 `greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those
 of texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
 
-Parts are oracles, of one space and of the other in turn, so that six are three of each.
+Parts are oracles, of one space and of the other in turn, so that 20 are ten of each.
 A second table, code_places.csv, has a hundred codes of each of the ten likeliest texts
 of the first oracle, for the four kinds that the paper's figure shows: those of two
 dimensions as they are, on a sphere by longitude and latitude, those of eight by t-SNE,
@@ -41,6 +43,7 @@ so that equal codes are seen. `nearest` is the text among the ten whose code is 
 before this noise and t-SNE.
 """
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from typing import Any
@@ -71,7 +74,6 @@ DRAWS, CHUNK = {3: 2**16, 6: 2**14}, 2**12
 STEPS, RATE = 2 * generators.STEPS, generators.RATES[generators.STEPS]
 EXACT = "VAE (dw=0.5)", "AAE-gauss", "AE-sph (sigma=0.1)", "AAE-sph (sigma=0.1)"
 DEFAULT = "ARAE (default)"
-NAMES = [name for name in AUTOENCODERS if name != "ARAE"]
 METRICS = "nll", "oracle_nll", "js", "greedy_nll"
 READ = "read_nll", "read_accuracy", "read_bleu", "read_rouge"
 COLUMNS = (
@@ -80,8 +82,8 @@ COLUMNS = (
     *READ,
 )
 SETTINGS = (
-    f"dimensions {DIMENSIONS}, Adam {RATE}, {STEPS} steps, codes of each text {CODES}, "
-    f"draws {DRAWS}, {JUDGED} texts for a discriminator"
+    f"dimensions {DIMENSIONS}, Adam {RATE}, 2 x {generators.STEPS} steps, "
+    f"codes {CODES}, draws {DRAWS}, {JUDGED} texts for a discriminator"
 )
 # Of a sphere's noise: points of the table of quantiles.
 QUANTILES = 4096
@@ -91,11 +93,21 @@ SHOWN = {
     "VAE": "VAE (dw=0.5)",
     "AE-sph": "AE-sph (sigma=0.1)",
     "AAE-sph": "AAE-sph (sigma=0.1)",
+    "AE-sph, noise 1": "AE-sph (noise 1)",
 }
 SPREAD = 0.02
 
 
 # --- Models ---------------------------------------------------------------------------
+
+
+def kinds(dimension: int) -> dict[str, AutoencoderSetup]:
+    """Setups of all models but ARAE, by name."""
+    found = {name: s for name, s in AUTOENCODERS.items() if name != "ARAE"}
+    for name in ("AE-sph", "AAE-sph"):
+        known = AUTOENCODERS[f"{name} (sigma=0.1)"]
+        found[f"{name} (noise 1)"] = replace(known, sigma=dimension**-0.5)
+    return found
 
 
 def drawn(
@@ -270,7 +282,7 @@ def value(
 def trained(
     which: str, length: int, num_steps: int, model: Any, n: dict, p: Any, key: Any
 ) -> Any:
-    """A model after training on noisy codes, by the steps of `train`."""
+    """A model after training on noisy codes, by the steps of `generators.twice`."""
     adam = optax.adam(RATE)
 
     def step(at: tuple, key: Any) -> tuple:
@@ -279,8 +291,11 @@ def trained(
         move, state = adam.update(slope, state)
         return (optax.apply_updates(model, move), state), None
 
-    keys = jax.random.split(key, num_steps)
-    return jax.lax.scan(step, (model, adam.init(model)), keys)[0][0]
+    def half(model: Any, keys: Any) -> tuple:
+        return jax.lax.scan(step, (model, adam.init(model)), keys)[0][0], None
+
+    keys = jax.random.split(key, num_steps).reshape(2, -1)
+    return jax.lax.scan(half, model, keys)[0]
 
 
 # --- ARAE in its defaults -------------------------------------------------------------
@@ -445,11 +460,11 @@ def normal_draws(length: int, oracle: int) -> jax.Array:
 
 def of_dimension(length: int, dimension: int, oracle: int, p: Any) -> dict[str, Any]:
     """All models of an oracle, trained on draws; those of one kind side by side."""
-    space, found = SPACES[length], {}
+    space, found, every = SPACES[length], {}, kinds(dimension)
     key = jax.random.key(2000 + oracle)
-    for which in dict.fromkeys(kind(AUTOENCODERS[name]) for name in NAMES):
-        names = [name for name in NAMES if kind(AUTOENCODERS[name]) == which]
-        setups = [AUTOENCODERS[name] for name in names]
+    for which in dict.fromkeys(map(kind, every.values())):
+        names = [name for name, setup in every.items() if kind(setup) == which]
+        setups = [every[name] for name in names]
         starts = [drawn(setup, space, dimension, oracle) for setup in setups]
         settings = [numbers(setup, dimension) for setup in setups]
         stack = partial(jax.tree.map, lambda *leaves: jnp.stack(leaves))
@@ -520,7 +535,7 @@ def places() -> list[list]:
     for dimension in (2, 8):
         models = of_dimension(3, dimension, 0, p)
         for short, name in SHOWN.items():
-            model, setup = models[name], AUTOENCODERS[name]
+            model, setup = models[name], kinds(dimension)[name]
             mean, which = np.asarray(model.text_codes()), kind(setup)
             noise = rng.normal(size=(space.num_texts, 100, mean.shape[1]))
             z = np.broadcast_to(mean[:, None], noise.shape)
@@ -543,7 +558,7 @@ def places() -> list[list]:
 def main() -> None:
     """Make the parts that are missing, then write the tables."""
     packages = "jax", "optax", "scipy"
-    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 6)
+    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 20)
     columns = "dimension", "model", "text", "x", "y", "nearest"
     comment = "python notebooks/data/make_code_dimensions.py FOLDER"
     found = tables.versions(*packages, "scikit-learn")
