@@ -1,6 +1,6 @@
 """Autoencoders with codes of 1 to 8 dimensions; write code_dimensions.csv.
 
-    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 20]
+    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 8]
 
 On a line or a circle a grid makes an autoencoder exact. In more dimensions there is no
 grid of use, and codes are drawn: in training, fresh noise around each text's code; in
@@ -34,7 +34,7 @@ of an oracle see the same draws from the prior.
 `greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those
 of texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
 
-Parts are oracles, of one space and of the other in turn, so that 20 are ten of each.
+Parts are oracles, of one space and of the other in turn, so that eight are four of each.
 A second table, code_places.csv, has a hundred codes of each of the ten likeliest texts
 of the first oracle, for the four kinds that the paper's figure shows: those of two
 dimensions as they are, on a sphere by longitude and latitude, those of eight by t-SNE,
@@ -558,7 +558,7 @@ def places() -> list[list]:
 def main() -> None:
     """Make the parts that are missing, then write the tables."""
     packages = "jax", "optax", "scipy"
-    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 20)
+    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 8)
     columns = "dimension", "model", "text", "x", "y", "nearest"
     comment = "python notebooks/data/make_code_dimensions.py FOLDER"
     found = tables.versions(*packages, "scikit-learn")
