@@ -34,13 +34,16 @@ of an oracle see the same draws from the prior.
 `greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those
 of texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
 
-Parts are oracles, of one space and of the other in turn, so that eight are four of each.
+Parts are oracles, of one space and of the other in turn: eight are four of each.
 A second table, code_places.csv, has a hundred codes of each of the ten likeliest texts
 of the first oracle, for the four kinds that the paper's figure shows: those of two
 dimensions as they are, on a sphere by longitude and latitude, those of eight by t-SNE,
 with scikit-learn, which the extra `peers` brings. As in the paper some noise is added,
 so that equal codes are seen. `nearest` is the text among the ten whose code is nearest,
 before this noise and t-SNE.
+
+A part file is written for each, see make_generators.py. All take some 11 minutes of CPU
+time, three of them to compile.
 """
 
 from dataclasses import replace
