@@ -190,7 +190,7 @@ def test_a_row_is_made_again_by_plain_gradients_and_draws_of_numpy(codes, table,
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N23.25")
+@pytest.mark.claim("N23.26")
 def test_reconstruction_of_longer_texts_is_made_again(codes, table):
     name = "AE-sph (sigma=0 d=1)"
     model, space, p = trained_plainly(codes, name, 6, 8, 0)
@@ -201,16 +201,39 @@ def test_reconstruction_of_longer_texts_is_made_again(codes, table):
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N23.24")
-def test_an_arae_at_its_default_is_trained_and_drawn_again(codes, table):
-    space, row = codes.SPACES[3], table[table.model == DEFAULT].loc[3, 2, 0]
+@pytest.mark.claim("N23.25")
+def test_an_arae_at_its_default_is_further_from_real_text_when_trained_again(codes):
+    """Its critic makes each run another one, down to the rounding of sums."""
+    space = codes.SPACES[3]
     p = qd.oracle(space, 0)
     start = codes.drawn(codes.ARAE_DEFAULT, space, 2, 0)
     model = codes.trained_arae(3, codes.STEPS, start, p, jax.random.key(2000))
-    z = np.random.default_rng(9).normal(size=(20_000, 3))
-    q = np.exp(model.log_decoded(space, model.generator(jnp.asarray(z)))).mean(axis=0)
-    assert qd.cross_entropy(p, q) == pytest.approx(row.nll, rel=0.02)
-    assert qd.cross_entropy(q, p) == pytest.approx(row.oracle_nll, rel=0.02)
+    z = jnp.asarray(np.random.default_rng(9).normal(size=(20_000, 3)))
+    q = np.exp(model.log_decoded(space, model.generator(z))).mean(axis=0)
+    ours = frame("generators.csv").query(
+        "model == 'ARAE' and decoding == 'drawn' and oracle == 0"
+    )
+    assert qd.cross_entropy(p, q) > 1.05 * ours.nll.item()
+    assert qd.cross_entropy(q, p) > 1.05 * ours.oracle_nll.item()
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N23.24")
+def test_an_adversary_harms_the_gaussian_autoencoder_in_eight_dimensions(codes):
+    space, names = codes.SPACES[3], ["AE-gauss-det (d=1)", NOISY[2]]
+    p = qd.oracle(space, 1)
+    each = [
+        (codes.drawn(setup, space, 8, 1), codes.numbers(setup, 8))
+        for setup in map(AUTOENCODERS.get, names)
+    ]
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+    models = codes.trained("line", 3, codes.STEPS, *both, p, jax.random.key(2001))
+    z, forward = jnp.asarray(np.random.default_rng(11).normal(size=(20_000, 8))), []
+    for i in range(2):
+        model = jax.tree.map(lambda leaf, i=i: leaf[i], models)
+        q = np.exp(model.log_decoded(space, z)).mean(axis=0)
+        forward.append(qd.cross_entropy(p, q))
+    assert forward[1] > forward[0] + 0.1
 
 
 def test_what_an_arae_at_its_default_shows_next_to_the_optimal_critic(table):
