@@ -1,6 +1,6 @@
 """Autoencoders with codes of 1 to 8 dimensions; write code_dimensions.csv.
 
-    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 6]
+    python notebooks/data/make_code_dimensions.py FOLDER [--oracles 8]
 
 On a line or a circle a grid makes an autoencoder exact. In more dimensions there is no
 grid of use, and codes are drawn: in training, fresh noise around each text's code; in
@@ -11,28 +11,42 @@ of an oracle see the same draws from the prior.
 * Two spaces: 64 texts, 3 tokens of 4, and 729 texts, 6 tokens of 3. Oracles are those
   of notebook 20, random LSTMs of size 32.
 * The kinds of `AUTOENCODERS` but ARAE, whose optimal critic sorts a line, from the same
-  starts and for as many steps as in generators.csv. A dimension is one of the surface:
+  starts and by the same steps as in generators.csv. A dimension is one of the surface:
   a sphere of dimension d lies in d + 1 coordinates. Noise on it is von Mises and
   Fisher's, with concentration 1 / sigma^2. The optimal discriminator is exact, since
   the mean posterior is a mixture with a part for each text; only its mean is drawn.
+* Noise of deviation .1 in each of the paper's 100 dimensions is as long as the sphere's
+  radius, and shorter in fewer. Two more kinds, "(noise 1)", have sigma = d^(-1/2).
 * "ARAE (default)": the defaults of its authors' code of August 2017, which the paper
   also tests. Codes on a sphere; noise off it, of deviation .2, multiplied by .995 every
   100 of some 46,900 batches, which are 15 epochs of 200,000 sentences; a critic of two
-  layers with weights in [-.01, .01], 5 steps for each of the others; .01 of its slope,
-  scaled to that of the decoder, passed to the encoder. Layers have 64 units in place of
-  300, batches of codes all texts, and learning rates are higher as there are fewer
-  steps, so that a weight can travel as far.
+  layers with weights in [-.01, .01], 5 steps for each of the generator's; .01 of its
+  slope, scaled to that of the decoder, passed to the encoder. Theirs repeats the steps
+  of critic and generator once to four times a batch, 3.4 on average; ours takes them
+  once, and rates and slope are 3.4 times as large. There are fewer steps, and rates are
+  higher by as much, so that a weight can travel as far. The critic's layers have 64
+  units in place of 300, the generator is that of the other ARAE, without normalisation
+  of batches; the decoder's part is a mean over all texts, and its steps are Adam's, not
+  those of SGD at a rate of 1.
 * Rows "grid" are trained and measured exactly (column `trained`, `measured`); "draws"
   either way is by draws. Those trained on a grid and measured by draws are the check.
 
 `greedy_nll` is the reverse cross-entropy of texts decoded greedily; `read_` are those
 of texts decoded greedily from their own codes, BLEU-3 and ROUGE-3.
 
-Parts are oracles, of one space and of the other in turn, so that six are three of each.
-A second table, code_places.csv, has the codes of the ten likeliest texts of the first
-oracle in two dimensions.
+Parts are oracles, of one space and of the other in turn: eight are four of each.
+A second table, code_places.csv, has a hundred codes of each of the ten likeliest texts
+of the first oracle, for the four kinds that the paper's figure shows: those of two
+dimensions as they are, on a sphere by longitude and latitude, those of eight by t-SNE,
+with scikit-learn, which the extra `peers` brings. As in the paper some noise is added,
+so that equal codes are seen. `nearest` is the text among the ten whose code is nearest,
+before this noise and t-SNE.
+
+A part file is written for each, see make_generators.py. All take some 11 minutes of CPU
+time, three of them to compile.
 """
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from typing import Any
@@ -63,7 +77,6 @@ DRAWS, CHUNK = {3: 2**16, 6: 2**14}, 2**12
 STEPS, RATE = 2 * generators.STEPS, generators.RATES[generators.STEPS]
 EXACT = "VAE (dw=0.5)", "AAE-gauss", "AE-sph (sigma=0.1)", "AAE-sph (sigma=0.1)"
 DEFAULT = "ARAE (default)"
-NAMES = [name for name in AUTOENCODERS if name != "ARAE"]
 METRICS = "nll", "oracle_nll", "js", "greedy_nll"
 READ = "read_nll", "read_accuracy", "read_bleu", "read_rouge"
 COLUMNS = (
@@ -72,14 +85,32 @@ COLUMNS = (
     *READ,
 )
 SETTINGS = (
-    f"dimensions {DIMENSIONS}, Adam {RATE}, {STEPS} steps, codes of each text {CODES}, "
-    f"draws {DRAWS}, {JUDGED} texts for a discriminator"
+    f"dimensions {DIMENSIONS}, Adam {RATE}, 2 x {generators.STEPS} steps, "
+    f"codes {CODES}, draws {DRAWS}, {JUDGED} texts for a discriminator"
 )
 # Of a sphere's noise: points of the table of quantiles.
 QUANTILES = 4096
+# What the paper's Figure 1 shows, and the deviation of the noise added to see it.
+SHOWN = {
+    "AAE-gauss-det": "AAE-gauss-det (lambda=10 d=1)",
+    "VAE": "VAE (dw=0.5)",
+    "AE-sph": "AE-sph (sigma=0.1)",
+    "AAE-sph": "AAE-sph (sigma=0.1)",
+    "AE-sph, noise 1": "AE-sph (noise 1)",
+}
+SPREAD = 0.02
 
 
 # --- Models ---------------------------------------------------------------------------
+
+
+def kinds(dimension: int) -> dict[str, AutoencoderSetup]:
+    """Setups of all models but ARAE, by name."""
+    found = {name: s for name, s in AUTOENCODERS.items() if name != "ARAE"}
+    for name in ("AE-sph", "AAE-sph"):
+        known = AUTOENCODERS[f"{name} (sigma=0.1)"]
+        found[f"{name} (noise 1)"] = replace(known, sigma=dimension**-0.5)
+    return found
 
 
 def drawn(
@@ -254,7 +285,7 @@ def value(
 def trained(
     which: str, length: int, num_steps: int, model: Any, n: dict, p: Any, key: Any
 ) -> Any:
-    """A model after training on noisy codes, by the steps of `train`."""
+    """A model after training on noisy codes, by the steps of `generators.twice`."""
     adam = optax.adam(RATE)
 
     def step(at: tuple, key: Any) -> tuple:
@@ -263,8 +294,11 @@ def trained(
         move, state = adam.update(slope, state)
         return (optax.apply_updates(model, move), state), None
 
-    keys = jax.random.split(key, num_steps)
-    return jax.lax.scan(step, (model, adam.init(model)), keys)[0][0]
+    def half(model: Any, keys: Any) -> tuple:
+        return jax.lax.scan(step, (model, adam.init(model)), keys)[0][0], None
+
+    keys = jax.random.split(key, num_steps).reshape(2, -1)
+    return jax.lax.scan(half, model, keys)[0]
 
 
 # --- ARAE in its defaults -------------------------------------------------------------
@@ -273,8 +307,10 @@ def trained(
 # of its slope that the encoder gets; codes of the generator in a step; hidden units.
 NOISE, LEFT = 0.2, 0.995**469
 CLAMP, CRITIC_STEPS, SHARE, BATCH, UNITS = 0.01, 5, 0.01, 64, 64
+# Theirs go round once in the first of 15 epochs, four times in the last ten.
+ROUNDS = (1 + 2 * 2 + 2 * 3 + 10 * 4) / 15
 # Theirs are 1e-5 and 5e-5 for some 46,900 batches.
-CRITIC_RATE, GENERATOR_RATE = 1e-5 * 46900 / STEPS, 5e-5 * 46900 / STEPS
+CRITIC_RATE, GENERATOR_RATE = (r * ROUNDS * 46900 / STEPS for r in (1e-5, 5e-5))
 ARAE_DEFAULT = AutoencoderSetup(
     AUTOENCODERS["AE-sph (sigma=0.1)"].grid,
     AUTOENCODERS["ARAE"].objective,
@@ -336,7 +372,7 @@ def trained_arae(length: int, num_steps: int, model: Any, p: Any, key: Any) -> A
         push = jax.grad(lambda z: judged(critic, z).sum())(codes)
         length_of = [p @ jnp.linalg.norm(a, axis=1) for a in (pull / p[:, None], push)]
         push = push * length_of[0] / jnp.maximum(length_of[1], 1e-300)
-        total = pull + CRITIC_STEPS * SHARE * p[:, None] * push
+        total = pull + ROUNDS * CRITIC_STEPS * SHARE * p[:, None] * push
         slope = jax.tree.map(jnp.negative, (back(total)[0], of_decoder))
         move, state = adam.update(slope, states[0])
         coder = optax.apply_updates(coder, move)
@@ -427,11 +463,11 @@ def normal_draws(length: int, oracle: int) -> jax.Array:
 
 def of_dimension(length: int, dimension: int, oracle: int, p: Any) -> dict[str, Any]:
     """All models of an oracle, trained on draws; those of one kind side by side."""
-    space, found = SPACES[length], {}
+    space, found, every = SPACES[length], {}, kinds(dimension)
     key = jax.random.key(2000 + oracle)
-    for which in dict.fromkeys(kind(AUTOENCODERS[name]) for name in NAMES):
-        names = [name for name in NAMES if kind(AUTOENCODERS[name]) == which]
-        setups = [AUTOENCODERS[name] for name in names]
+    for which in dict.fromkeys(map(kind, every.values())):
+        names = [name for name, setup in every.items() if kind(setup) == which]
+        setups = [every[name] for name in names]
         starts = [drawn(setup, space, dimension, oracle) for setup in setups]
         settings = [numbers(setup, dimension) for setup in setups]
         stack = partial(jax.tree.map, lambda *leaves: jnp.stack(leaves))
@@ -482,31 +518,54 @@ def rows(place: int) -> list[list]:
     return table
 
 
+def on_paper(z: np.ndarray, dimension: int) -> np.ndarray:
+    """Where codes are drawn, shape (codes, 2)."""
+    if dimension != 2:
+        # Only this function needs it.
+        from sklearn.manifold import TSNE
+
+        return TSNE(init="pca", random_state=0).fit_transform(z)
+    if z.shape[1] == 2:
+        return z
+    latitude = np.arctan2(z[:, 2], np.hypot(z[:, 0], z[:, 1]))
+    return np.stack([np.arctan2(z[:, 1], z[:, 0]), latitude], axis=1)
+
+
 def places() -> list[list]:
-    """Codes of the ten likeliest texts of the first oracle, in two dimensions."""
-    p = qd.oracle(SPACES[3], 0)
-    likely, found = np.argsort(-np.asarray(p))[:10], []
-    for name, model in of_dimension(3, 2, 0, p).items():
-        sigma = AUTOENCODERS[name].sigma if name in AUTOENCODERS else None
-        noise = jnp.full(model.codes.shape, sigma or 0.0)
-        if model.log_sigma is not None:
-            noise = jnp.exp(model.log_sigma)
-        for rank, text in enumerate(likely):
-            code, around = (np.zeros(3), np.zeros(3))
-            width = model.codes.shape[1]
-            code[:width] = model.text_codes()[text]
-            around[:width] = noise[text]
-            found.append([name, rank, *code, *around[:2]])
-    return found
+    """A hundred codes of each of the ten likeliest texts of the first oracle."""
+    space, p, table = SPACES[3], qd.oracle(SPACES[3], 0), []
+    likely, rng = np.argsort(-np.asarray(p))[:10], np.random.default_rng(4000)
+    for dimension in (2, 8):
+        models = of_dimension(3, dimension, 0, p)
+        for short, name in SHOWN.items():
+            model, setup = models[name], kinds(dimension)[name]
+            mean, which = np.asarray(model.text_codes()), kind(setup)
+            noise = rng.normal(size=(space.num_texts, 100, mean.shape[1]))
+            z = np.broadcast_to(mean[:, None], noise.shape)
+            if setup.sigma is not None:
+                share = rng.uniform(size=noise.shape[:2])
+                drawn_codes = noisy(
+                    model, numbers(setup, dimension), which, noise, share
+                )
+                z = np.asarray(drawn_codes)
+            gaps = np.linalg.norm(z[likely][:, :, None] - mean[likely], axis=-1)
+            nearest = gaps.argmin(axis=-1).ravel().tolist()
+            seen = z[likely].reshape(1000, -1)
+            x, y = on_paper(seen + SPREAD * rng.normal(size=seen.shape), dimension).T
+            for i in range(1000):
+                place = f"{x[i]:.3g}", f"{y[i]:.3g}", nearest[i]
+                table.append([dimension, short, i // 100, *place])
+    return table
 
 
 def main() -> None:
     """Make the parts that are missing, then write the tables."""
     packages = "jax", "optax", "scipy"
-    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 6)
-    columns = "model", "rank", "x", "y", "z", "sigma_x", "sigma_y"
+    tables.in_parts(__doc__, "code_dimensions", COLUMNS, SETTINGS, packages, rows, 8)
+    columns = "dimension", "model", "text", "x", "y", "nearest"
     comment = "python notebooks/data/make_code_dimensions.py FOLDER"
-    provenance = f"{tables.versions(*packages)}; oracle 0, 64 texts; {SETTINGS}"
+    found = tables.versions(*packages, "scikit-learn")
+    provenance = f"{found}; oracle 0, 64 texts; spread {SPREAD}; {SETTINGS}"
     tables.write("code_places.csv", [comment, provenance], columns, places())
 
 
