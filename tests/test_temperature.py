@@ -297,6 +297,28 @@ def test_the_table_of_the_sweep_agrees_with_itself_and_has_least_cnd_at_1(n):
         assert at_1 < min(cold, hot)
 
 
+@pytest.mark.claim("N11.17", recount=True)
+@pytest.mark.parametrize("n", "1234")
+def test_cnd_of_captions_is_least_at_1(n):
+    """By the plug-in too, and without any of the groups."""
+    table = [r for r in rows_of("caption_sweep.csv") if r["n"] == n]
+    mine = [r for r in table if not r["left_out"] and r["temperature"] != "real"]
+    assert {r["sentences"] for r in mine} == {"50000"}
+    assert len(mine) == 10
+    for cnd in ("cnd", "cnd_pairs"):
+        assert min(mine, key=lambda r: float(r[cnd]))["temperature"] == "1"
+    swept = [[float(r[x]) for r in mine] for x in ("coverage_rate", "nrr_pairs")]
+    assert swept[0] == sorted(swept[0], reverse=True)
+    assert swept[1] == sorted(swept[1])
+    for group in {r["left_out"] for r in table} - {""}:
+        cold, at_1, hot = (
+            -float(r["nrr_pairs"]) - 2 * float(r["coverage_rate"])
+            for r in table
+            if r["left_out"] == group and 0.8 < float(r["temperature"]) < 1.3
+        )
+        assert at_1 < min(cold, hot)
+
+
 @pytest.mark.claim("N11.15")
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_expected_plug_in_of_few_texts_is_least_elsewhere(n):

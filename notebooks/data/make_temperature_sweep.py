@@ -17,8 +17,8 @@ With --captions it is done on captions as in the paper, and written to
 caption_sweep.csv; FOLDER holds coco60/train.txt and test.txt of the repository
 Danial-Alh/FastBLEU. Words seen fewer than four times are removed with their captions,
 which leaves 5,650 words; the paper has 5,473, of 530,093 captions. 50,000 captions are
-for training, where it has 200,000, and half of the rest are references. An epoch takes
-290 s of CPU time, 30 of them 2.4 hours, and the candidates a third of an hour more.
+for training, where it has 200,000, and half of the rest are references. 30 epochs and
+the candidates took an hour and a half of one core.
 
 With --checkpoint a training writes FILE after each epoch, and each temperature a file
 beside it. A run that was killed goes on from there, and so does one with more epochs.
