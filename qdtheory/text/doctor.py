@@ -102,6 +102,7 @@ def doctor(
         Berger 1982 (intersection-union tests).
 
     Example:
+        >>> from qdtheory.text import imdb
         >>> texts = imdb()[:4000]
         >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
         'no deviation found'
