@@ -95,9 +95,10 @@ class Diagnosis(Record):
         )
         if deviation.low > 0:
             return (
-                f"The errors of {both} on real text do not cancel: {cancel}. Some text "
-                "then gains in both, but no weights that were tried do so beyond "
-                f"chance, p = {self.p_value:.2g}. Give more texts, or more calls."
+                f"On real text the errors of {both} are not seen to cancel: {cancel}. "
+                "Some text may gain in both, or few texts that repeat much may blur "
+                "the errors; no weights that were tried gain beyond chance, p = "
+                f"{self.p_value:.2g}. Give more texts, or more calls."
             )
         if self.concavity.high < 0:
             return (
