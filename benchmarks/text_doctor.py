@@ -26,6 +26,8 @@ LEVEL = 0.05
 # Widths of the kernel that compares lengths in letters, and the longest.
 WIDTH, LONGEST = 20, 400
 HELD_OUT, LOT, NUM_LOTS = 40_000, 500, 40
+# Texts of a lot that NLTK scores, which takes its time.
+FEW = 150
 
 
 def features(texts: list[str]) -> np.ndarray:
@@ -123,10 +125,6 @@ class Words:
     def tokenize(self, sentence: str) -> list[str]:
         """Words."""
         return sentence.split()
-
-
-# Texts of a lot that NLTK scores, which takes its time.
-FEW = 150
 
 
 def bars() -> None:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.evaluate import read_text
 from qdtheory.commands.inputs import count, option
 from qdtheory.commands.outputs import (
     check_output,
@@ -20,10 +19,8 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.solvers.progress import progress
+from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.files import shown
-
-# As in `qdtheory.text.doctor`, which is slow to import.
-NUM_CALLS = 450
 
 
 def doctor(
@@ -84,7 +81,7 @@ def doctor(
         require_figures(plot)
     metrics = [inputs.load_function(x) if ":" in x else x for x in (quality, diversity)]
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
-    real = read_text(texts, field=field, column=column, **settings)
+    real = inputs.read_text(texts, field=field, column=column, **settings)
     from qdtheory.text.doctor import doctor as diagnose
 
     calls = calls or NUM_CALLS
@@ -98,8 +95,13 @@ def doctor(
         step = stack.enter_context(progress(calls))
         try:
             found = diagnose(
-                *(metrics[0], metrics[1], real),
-                **{"lot": lot, "calls": calls, "alpha": alpha, "cache": answers},
+                metrics[0],
+                metrics[1],
+                real,
+                lot=lot,
+                calls=calls,
+                alpha=alpha,
+                cache=answers,
                 step=step,
             )
         except ValueError as error:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -184,17 +183,6 @@ def _refuse_repeated(candidates: list[str], references: str) -> None:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
-    """One sample, stored on disk or in memory; - is standard input."""
-    from qdtheory.text.corpus import read_corpus, stored_corpus
-
-    if path == "-" and sys.stdin is None:
-        fail("-: there is no standard input; give a file")
-    with told(OSError, ValueError, ImportError, file=path):
-        reader = stored_corpus if stored else read_corpus
-        return reader(sys.stdin.buffer if path == "-" else path, **settings)
-
-
 def _read(
     candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
@@ -203,7 +191,7 @@ def _read(
 
     def read(path: str) -> Any:
         step(f"Reading {shown(path)}")
-        return read_text(path, stored, **settings)
+        return inputs.read_text(path, stored, **settings)
 
     with told_later(), progress(1 + len(candidates)) as step:
         real = read(references)

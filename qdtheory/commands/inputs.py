@@ -82,6 +82,18 @@ TokenizerOption = Annotated[
 ]
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
+
+def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
+    """One sample, stored on disk or in memory; - is standard input."""
+    from qdtheory.text.corpus import read_corpus, stored_corpus
+
+    if path == "-" and sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    with told(OSError, ValueError, ImportError, file=path):
+        reader = stored_corpus if stored else read_corpus
+        return reader(sys.stdin.buffer if path == "-" else path, **settings)
+
+
 # --- Reports ------------------------------------------------------------------------
 
 Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]

@@ -19,6 +19,8 @@ LEVEL: Final = 0.95
 NUM_GROUPS: Final = 20
 # k of distinct_k, where a sample has as many n-grams.
 DRAWS: Final = 1000
+# Calls of either metric by `doctor`, about.
+NUM_CALLS: Final = 450
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text import containers
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
-from qdtheory.text.defaults import LEVEL
+from qdtheory.text.defaults import LEVEL, NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of
 from qdtheory.text.metric_names import Side, named_metric
@@ -38,7 +38,6 @@ Table: TypeAlias = Float[np.ndarray, "texts features"]
 KNOWN, SEARCHED = 1 / 8, 3 / 8
 # Lots for the correlation, rounds of the search, lots at the centre of each.
 LOTS, ROUNDS, CENTRE, MAX_BLOCKS = 60, 7, 8, 40
-NUM_CALLS = 450
 MAX_LOT, LEAST_TEXTS, LEAST_CALLS = 500, 2000, 100
 # References of the lots for the correlation, in lots.
 REAL = 4
@@ -323,8 +322,7 @@ def _search(
     """
     num_features = features.shape[1]
 
-    def mean_gain(weights, number: int) -> Any:
-        chances = _chances(features, weights, pool)
+    def mean_gain(chances, number: int) -> Any:
         return np.mean([gain(chances) for _ in range(number)], axis=0)
 
     def gain(chances) -> Any:
@@ -333,9 +331,9 @@ def _search(
         drawn = rest[rng.random(len(rest)) < chances[rest]][:lot]
         return ask(drawn, real) / spread
 
-    nothing = np.zeros(num_features)
-    plain = mean_gain(nothing, 2 * asks(CENTRE, 4))
-    best, weights, size = (-np.inf, nothing), nothing, 1.0
+    weights, size = np.zeros(num_features), 1.0
+    chances = _chances(features, weights, pool)
+    plain, best = mean_gain(chances, 2 * asks(CENTRE, 4)), (-np.inf, chances)
     for _ in range(asks(ROUNDS, 2)):
         half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
         tilts = np.vstack([half, -half])
@@ -346,14 +344,16 @@ def _search(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
             np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),
         )[0]
-        here = mean_gain(weights, asks(CENTRE, 4)) - plain
-        blocks = num_fresh / (lot * (2 + 1 / _chances(features, weights, pool).mean()))
-        best = max(best, (here.min() * np.sqrt(blocks), weights), key=lambda x: x[0])
+        here = mean_gain(chances, asks(CENTRE, 4)) - plain
+        blocks = num_fresh / (lot * (2 + 1 / chances.mean()))
+        best = max(best, (here.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
         weights = weights + STEP * size * _upwards(slopes, here)
-        while _chances(features, weights, pool)[pool].mean() < LEAST_CHANCE:
+        chances = _chances(features, weights, pool)
+        while chances[pool].mean() < LEAST_CHANCE:
             weights = weights * SHRINK
+            chances = _chances(features, weights, pool)
         size *= SHRINK
-    return _chances(features, best[1], pool)
+    return best[1]
 
 
 def _upwards(slopes: Any, here: Any) -> Float[np.ndarray, " features"]:

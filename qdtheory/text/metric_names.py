@@ -31,13 +31,13 @@ def _signed(asked: Requested) -> Callable[..., float]:
 
 WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
     "quality": {
-        "CR": lambda ours, real, n: text.coverage_rate(ours, real, n),
+        "CR": text.coverage_rate,
         **{name: _mean(each) for name, each in EACH.items()},
     },
     "diversity": {
-        "NRR": lambda ours, n: text.negative_repetition_rate(ours, n),
+        "NRR": text.negative_repetition_rate,
         "Self-BLEU-n": lambda ours, n: -float(text.self_bleu(ours, n)[n - 1]),
-        "Distinct-n": lambda ours, n: text.distinct(ours, n),
+        "Distinct-n": text.distinct,
         **{name: _signed(asked) for name, asked in REQUESTED.items()},
     },
 }
