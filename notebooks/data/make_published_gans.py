@@ -45,8 +45,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from make_reward_noise import cooled, followed, rewards
 from seqgan_setting import (
+    AT_ONCE,
     BATCH,
     COLUMNS,
     EPOCHS,
@@ -77,8 +79,8 @@ WIDTH = 64
 KEPT = 0.75
 NUM_COMPLETIONS = 16
 NUM_REFERENCES = 16
-ROUNDS, FULL_STEPS = 50, 25
-BEST, BEST_ROUNDS, BEST_STEPS = 5, 10, 100
+FIRST_ROUNDS, ROUNDS = 50, 5
+BEST, BEST_ROUNDS = 5, 10
 TEMPERATURES = 50, 60, 70, 80, 90
 Parameters = dict[str, jax.Array]
 
@@ -86,59 +88,32 @@ Parameters = dict[str, jax.Array]
 # --- The filters --------------------------------------------------------------------
 
 
-def answers(read: jax.Array, w: jax.Array) -> jax.Array:
-    """Of each filter to each window of a text, shape (texts, windows, filters)."""
-    width = read.shape[-1]
-    return jax.lax.conv_general_dilated(
-        read,
-        w.reshape(-1, width, w.shape[1]),
-        window_strides=(1,),
-        padding="VALID",
-        dimension_numbers=("NWC", "WIO", "NWC"),
-    )
+def greatest(d: Parameters, read: jax.Array) -> jax.Array:
+    """The greatest answer of each filter, of embeddings (texts, length, width).
 
-
-@jax.custom_vjp
-def greatest(read: jax.Array, w: jax.Array) -> jax.Array:
-    """The greatest answer of each filter, of embeddings (texts, length, width)."""
-    return answers(read, w).max(axis=1)
-
-
-def _greatest(read, w):
-    found = answers(read, w)
-    top = found.max(axis=1)
-    return top, (read, w, found, top)
-
-
-def _slopes(kept, by):
-    # A filter's slope is 0 in all windows but the greatest, so that the windows need
-    # not be stacked: each offset reads a slice. Equal windows share the slope, as in
-    # JAX's own derivative.
-    read, w, found, top = kept
+    Zeros fill all filters up to the longest, so that one product answers: it does six
+    times the work in a fraction of a graphics card's steps.
+    """
     num_texts, length, width = read.shape
-    n = w.shape[0] // width
-    num_windows = length - n + 1
-    first = found == top[:, None]
-    by = jnp.where(first, (by / first.sum(axis=1))[:, None], 0)
-    by = by.transpose(1, 0, 2).reshape(-1, w.shape[1])
-    read = read.transpose(1, 0, 2)
-    slope_read, slope_w = jnp.zeros_like(read), []
-    for i, rows in enumerate(w.reshape(n, width, -1)):
-        seen = slice(i, i + num_windows)
-        slope_w.append(read[seen].reshape(-1, width).T @ by)
-        back = (by @ rows.T).reshape(num_windows, num_texts, width)
-        slope_read = slope_read.at[seen].add(back)
-    return slope_read.transpose(1, 0, 2), jnp.concatenate(slope_w)
-
-
-greatest.defvjp(_greatest, _slopes)
+    longest = max(widths(d))
+    ahead = jnp.pad(read, ((0, 0), (0, longest - 1), (0, 0)))
+    windows = jnp.stack([ahead[:, i : i + longest] for i in range(length)], axis=1)
+    filters = [
+        jnp.pad(d[f"w{n}"], ((0, (longest - n) * width), (0, 0))) for n in widths(d)
+    ]
+    found = windows.reshape(num_texts, length, -1) @ jnp.concatenate(filters, axis=1)
+    reach = np.repeat(widths(d), [d[f"b{n}"].size for n in widths(d)])
+    inside = np.arange(length)[:, None] + reach <= length
+    return jnp.where(inside, found, -jnp.inf).max(axis=1)
 
 
 def features(d: Parameters, tokens: jax.Array, key: jax.Array | None) -> jax.Array:
     """Of each text, with a key for dropout or without."""
     read = d["embeddings"][tokens]
-    found = [greatest(read, d[f"w{n}"]) + d[f"b{n}"] for n in widths(d)]
-    y = highway(d, jax.nn.relu(jnp.concatenate(found, axis=1)))
+    biases = jnp.concatenate([d[f"b{n}"] for n in widths(d)])
+    # A graphics card multiplies in TF32 here, as it does unless told otherwise.
+    with jax.default_matmul_precision("default"):
+        y = highway(d, jax.nn.relu(greatest(d, read) + biases))
     return y if key is None else y * jax.random.bernoulli(key, KEPT, y.shape) / KEPT
 
 
@@ -195,10 +170,11 @@ class Judge(NamedTuple):
     worth: Callable[..., jax.Array]
     measure: Callable[..., jax.Array]
     num_texts: int  # of a step of the generator
+    epochs: int  # of a round
 
 
-D = Judge(d_loss, d_worth, d_worth, BATCH)
-RANKER = Judge(rank_loss, rank_worth, closeness, 32)
+D = Judge(d_loss, d_worth, d_worth, BATCH, 3)
+RANKER = Judge(rank_loss, rank_worth, closeness, 32, 1)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -265,7 +241,8 @@ def views(judge: Judge, d: Parameters, texts: jax.Array, references: jax.Array):
     def batch(tokens):
         return judge.measure(d, tokens, references)
 
-    found = jax.lax.map(batch, texts.reshape(-1, BATCH, texts.shape[1])).mean()
+    batches = texts.reshape(-1, BATCH, texts.shape[1])
+    found = jax.lax.map(batch, batches, batch_size=AT_ONCE).mean()
     return found if judge is D else found / NUM_REFERENCES
 
 
@@ -278,7 +255,7 @@ def spread(judge: Judge, d: Parameters, texts: jax.Array, references: jax.Array)
         return worth.std() / worth.mean()
 
     batches = texts.reshape(-1, judge.num_texts, texts.shape[1])
-    return jax.lax.map(batch, batches).mean()
+    return jax.lax.map(batch, batches, batch_size=AT_ONCE).mean()
 
 
 def measure(one: Seed, judge: Judge, pair: tuple[Model, Parameters]) -> list[float]:
@@ -292,7 +269,7 @@ def measure(one: Seed, judge: Judge, pair: tuple[Model, Parameters]) -> list[flo
     return [*one.measure(generator), *seen]
 
 
-def in_turn(one: Seed, judge: Judge, name, state, stops, advance, divide=1):
+def in_turn(one: Seed, judge: Judge, name, state, stops, advance):
     """New rows at each stop, so that the table can be written there; last the state."""
     seen = 0
     for i in range(len(stops)):
@@ -300,8 +277,6 @@ def in_turn(one: Seed, judge: Judge, name, state, stops, advance, divide=1):
             *(name, "adam", state, stops[: i + 1], advance),
             partial(measure, one, judge),
         )
-        for row in rows:
-            row[3] //= divide
         yield rows[seen:]
         seen = len(rows)
     return state
@@ -320,38 +295,29 @@ def learn(one: Seed, judge: Judge, name: str, model: Model, num_rounds: int):
         state = judge_round(judge, 3, (d, moments), generator, one.training, key)
         return (generator, state[0]), state[1]
 
-    stops = [1, *range(2, num_rounds + 1, 2)]
+    stops = [1, *range(5, num_rounds + 1, 5)]
     state = (model, d), moments
     return (yield from in_turn(one, judge, name, state, stops, advance))
 
 
-def play(
-    one: Seed,
-    judge: Judge,
-    name: str,
-    learnt: State,
-    num_steps: int,
-    rounds: int = 1,
-    epochs: int = 1,
-) -> Iterator[list[list]]:
+def play(one: Seed, judge: Judge, name: str, learnt: State) -> Iterator[list[list]]:
     """Steps of the generator, each followed by rounds of the judge."""
     (model, d), d_moments = learnt
     keys = jax.random.fold_in(one.keys[5], 3)
 
     def advance(state, number):
         (generator, d), moments, stale, d_moments = state
-        key = jax.random.split(jax.random.fold_in(keys, number))
+        key, *more = jax.random.split(jax.random.fold_in(keys, number), 1 + ROUNDS)
         own = generator, moments, stale
-        if number % rounds == 0:
-            own = generator_step(judge, *own, d, one.training, key[0])
+        own = generator_step(judge, *own, d, one.training, key)
         judged = d, d_moments
-        judged = judge_round(judge, epochs, judged, own[0], one.training, key[1])
+        for key in more:
+            judged = judge_round(judge, judge.epochs, judged, own[0], one.training, key)
         return (own[0], judged[0]), *own[1:], judged[1]
 
     state = (model, d), optimiser("adam").init(model), model, d_moments
-    each = 5 if rounds == 1 else rounds
-    stops = [*range(each, num_steps * rounds + 1, each)]
-    yield from in_turn(one, judge, name, state, stops, advance, rounds)
+    stops = [*range(5, STEPS + 1, 5)]
+    yield from in_turn(one, judge, name, state, stops, advance)
 
 
 def best(one: Seed) -> Model:
@@ -372,13 +338,12 @@ def runs(seeds: list[Seed]) -> Iterator[list[list]]:
         metrics = one.measure(cooled(model, t / 100))
         before.append(["temperature", "", one.seed, t, *metrics])
     yield [[*row, *[None] * 4] for row in before]
-    learnt = yield from learn(one, D, "D", model, ROUNDS)
-    yield from play(one, D, "SeqGAN", learnt, STEPS)
-    ranker = yield from learn(one, RANKER, "ranker", model, ROUNDS)
-    yield from play(one, RANKER, "RankGAN", ranker, STEPS)
-    yield from play(one, D, "SeqGAN-full", learnt, FULL_STEPS, rounds=5, epochs=3)
+    learnt = yield from learn(one, D, "D", model, FIRST_ROUNDS)
+    yield from play(one, D, "SeqGAN", learnt)
+    ranker = yield from learn(one, RANKER, "ranker", model, FIRST_ROUNDS)
+    yield from play(one, RANKER, "RankGAN", ranker)
     early = yield from learn(one, D, "D-best", best(one), BEST_ROUNDS)
-    yield from play(one, D, "SeqGAN-best", early, BEST_STEPS)
+    yield from play(one, D, "SeqGAN-best", early)
 
 
 if __name__ == "__main__":
@@ -389,13 +354,12 @@ if __name__ == "__main__":
         runs,
         f"{COLUMNS},judge_model,judge_training,judge_test,spread",
         (
-            f"published: {EPOCHS} epochs of MLE, judges {ROUNDS} rounds of 3 epochs, "
-            f"{NUM_COMPLETIONS} completions, 200 steps; here the same",
-            "published: 5 rounds of 3 epochs (RankGAN: of 1) of the judge a step, "
-            f"{5 * 3 * 2 * NUM_TRAINING // BATCH} batches (RankGAN: "
-            f"{5 * 2 * NUM_TRAINING // BATCH}); here 1 round of 1 epoch, "
-            f"{2 * NUM_TRAINING // BATCH} batches",
-            f"SeqGAN-full: as published, {FULL_STEPS} steps; SeqGAN-best: from epoch "
-            f"{BEST} of MLE, D {BEST_ROUNDS} rounds, {BEST_STEPS} steps; one seed",
+            f"as published: {EPOCHS} epochs of MLE, judges {FIRST_ROUNDS} rounds of 3 "
+            f"epochs, {STEPS} steps, {NUM_COMPLETIONS} completions, after a step "
+            f"{ROUNDS} rounds of {D.epochs} epochs (ranker: {RANKER.epochs}), "
+            f"{ROUNDS * D.epochs * 2 * NUM_TRAINING // BATCH} batches (ranker: "
+            f"{ROUNDS * RANKER.epochs * 2 * NUM_TRAINING // BATCH})",
+            f"SeqGAN-best: from epoch {BEST} of MLE, D {BEST_ROUNDS} rounds; one seed; "
+            f"on {jax.devices()[0].device_kind}",
         ),
     )

@@ -28,6 +28,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from seqgan_setting import (
+    AT_ONCE,
     BATCH,
     LENGTH,
     RATES,
@@ -152,7 +153,8 @@ def rewards(
         ends = jax.lax.map(worth, completions(model, tokens, key))
         return jnp.vstack([ends, worth(tokens)]).T
 
-    many = jax.lax.map(once, jax.random.split(key, num_completions))
+    keys = jax.random.split(key, num_completions)
+    many = jax.lax.map(once, keys, batch_size=AT_ONCE)
     return many.mean(axis=0)
 
 

@@ -38,6 +38,8 @@ NUM_TRAINING, NUM_TEST = 156 * BATCH, 78 * BATCH
 EPOCHS = 120
 CLIP = 5.0
 RATES = {"adam": 0.01, "sgd": 0.1}
+# Batches that a graphics card goes through together; a processor takes them in turn.
+AT_ONCE = None if jax.default_backend() == "cpu" else NUM_TRAINING // BATCH
 COLUMNS = "run,optimiser,seed,step,oracle_nll,nll_test,entropy"
 
 Model = qd.LSTMLanguageModel
@@ -138,7 +140,8 @@ def sample(model: Model, key: jax.Array, num_texts: int) -> jax.Array:
         return jax.lax.scan(step, start, uniform)[1].T
 
     keys = jax.random.split(key, num_texts // BATCH)
-    return jax.lax.map(batch, keys).reshape(num_texts, LENGTH)
+    texts = jax.lax.map(batch, keys, batch_size=AT_ONCE)
+    return texts.reshape(num_texts, LENGTH)
 
 
 @jax.jit
@@ -156,7 +159,8 @@ def text_nats(model: Model, tokens: jax.Array) -> jax.Array:
 
         return jax.lax.map(position, (h, tokens.T)).sum(axis=0)
 
-    return jax.lax.map(batch, tokens.reshape(-1, BATCH, LENGTH)).ravel()
+    batches = tokens.reshape(-1, BATCH, LENGTH)
+    return jax.lax.map(batch, batches, batch_size=AT_ONCE).ravel()
 
 
 def nats(model: Model, tokens: jax.Array) -> jax.Array:
@@ -292,6 +296,7 @@ def write_runs(
     parser.add_argument("checkpoints", type=Path, help="a folder")
     folder = parser.parse_args().checkpoints
     folder.mkdir(parents=True, exist_ok=True)
+    jax.config.update("jax_default_matmul_precision", "highest")
     with np.load(corpora() / "seqgan_oracle.npz") as file:
         oracle = Model.from_arrays([file[name] for name in file.files])
     oracle = jax.tree.map(lambda a: a.astype(jnp.float32), oracle)
