@@ -198,6 +198,66 @@ def test_cold_models_with_the_oracle_nll_of_the_logs_lose_real_text():
     assert entropy.max() < OURS["MLE", 120][0, 2] - 0.3
 
 
+def gan(run):
+    """Metrics and judge's views of a run's rows, by step."""
+    rows = frame("published_gans.csv")
+    return rows[rows.run == run].set_index("step")
+
+
+@pytest.mark.claim("N21.21", recount=True)
+@pytest.mark.parametrize(
+    ("run", "last", "gap"), [("D", 0.99, 0.01), ("ranker", 0.9, 0.03)]
+)
+def test_judges_know_their_training_texts_and_nothing_of_the_oracle(run, last, gap):
+    """Seen by how far apart they hold texts of the oracle and texts of the model."""
+    views = gan(run).loc[50]
+    assert views.judge_training > last
+    apart = views.judge_test - views.judge_model
+    assert 0 < apart < gap * (views.judge_training - views.judge_test)
+
+
+@pytest.mark.claim("N21.22", recount=True)
+@pytest.mark.claim("N21.23", recount=True)
+@pytest.mark.parametrize("run", ["SeqGAN", "RankGAN"])
+def test_gans_trade_real_text_for_quality_as_rewards_without_information_do(run):
+    """By trends over all steps, and on either side of the rewards' best seeds."""
+    rows = gan(run)
+    assert [*rows.index] == [*range(5, 201, 5)]
+    halves = (
+        rows.iloc[:20].mean(numeric_only=True),
+        rows.iloc[20:].mean(numeric_only=True),
+    )
+    assert halves[1].oracle_nll < halves[0].oracle_nll
+    assert halves[1].nll_test > halves[0].nll_test > np.log(5000)
+    assert halves[1].entropy < halves[0].entropy
+    noisy = min(
+        (NOISE[reward, t] - NOISE["MLE", 120])[:, 0].min()
+        for reward in ("constant", "uniform")
+        for t in (25, 50, 100, 150, 200)
+    )
+    gained = rows.oracle_nll - OURS["MLE", 120][0, 0]
+    assert (gained.min() < noisy) == (run == "RankGAN")
+    # Between the temperatures that enclose it, by a parabola through the nearest three.
+    cold = np.array([OURS["temperature", t][0] for t in (70, 80, 90)])
+    best = rows.loc[rows.oracle_nll.idxmin()]
+    for k, name, sign in ((1, "nll_test", 1), (2, "entropy", -1)):
+        same = np.polyval(np.polyfit(cold[:, 0], cold[:, k], 2), best.oracle_nll)
+        assert sign * (same - best[name]) > 0.05
+    logs = LOGS[(LOGS.phase == "adversarial") & LOGS.log.str.startswith(run)]
+    assert logs.groupby("log").oracle_nll.min().max() < best.oracle_nll
+
+
+@pytest.mark.claim("N21.24", recount=True)
+def test_seqgan_from_the_best_epoch_comes_back_and_loses_real_text():
+    rows = gan("SeqGAN-best")
+    start = OURS["MLE", 5][0]
+    low = rows.oracle_nll.idxmin()
+    assert low < 50
+    assert np.polyfit(rows.loc[low:].index, rows.loc[low:].oracle_nll, 1)[0] > 0
+    assert rows.oracle_nll.iloc[-1] > start[0] > rows.oracle_nll.loc[low]
+    assert rows.nll_test.min() > start[1]
+
+
 def test_loss_has_the_slope_of_its_formula(setting, model):
     tokens = setting.sample(model, jax.random.key(1), 64)
     scale = jax.random.normal(jax.random.key(2), tokens.shape)
@@ -465,9 +525,9 @@ def test_rows_come_at_each_stop_and_only_once(
         return (state[0] + step,)
 
     def rows():
-        return published.in_turn(one, None, "x", state, [5, 10, 15], add, 5)
+        return published.in_turn(one, None, "x", state, [5, 10, 15], add)
 
-    all_rows = [["x", "adam", 0, 1, 10.0], ["x", "adam", 0, 2, 45.0]]
+    all_rows = [["x", "adam", 0, 5, 10.0], ["x", "adam", 0, 10, 45.0]]
     begun = rows()
     assert [next(begun), next(begun)] == [all_rows[:1], all_rows[1:]]
-    assert [*rows()] == [all_rows, [], [["x", "adam", 0, 3, 105.0]]]
+    assert [*rows()] == [all_rows, [], [["x", "adam", 0, 15, 105.0]]]
