@@ -429,8 +429,13 @@ def test_ranks_and_their_loss_by_hand(published, monkeypatch):
     total = 2 * e + np.exp(root)
     found = published.rank_worth({}, texts, references)
     np.testing.assert_allclose(found, [e / total, e / total, np.exp(root) / total])
+    found = published.rank_worth({}, texts, references, gamma=0.5)
+    half = np.exp([0.5, 0.5, root / 2])
+    np.testing.assert_allclose(found, half / half.sum())
     loss = published.rank_loss({}, texts, jnp.array([1, 0, 0]), references, None)
     assert float(loss) == pytest.approx((1 + root) / 2 - 1)
+    half = published.rank_loss({}, texts, jnp.array([1, 0, 0]), references, None, 0.5)
+    assert float(half) == pytest.approx(float(loss) / 2)
 
 
 @pytest.mark.usefixtures("as_a_user")

@@ -142,10 +142,13 @@ def cosines(found: jax.Array, references: jax.Array) -> jax.Array:
     return (found @ references.T).sum(axis=1)
 
 
-def rank_loss(d: Parameters, tokens, real, references, key) -> jax.Array:
+def rank_loss(
+    d: Parameters, tokens, real, references, key, gamma: float = 1.0
+) -> jax.Array:
     """The mean log rank of generated texts less that of real ones."""
     found = features(d, jnp.concatenate([tokens, references]), key)
-    ranks = jax.nn.log_softmax(cosines(found[: len(tokens)], found[len(tokens) :]))
+    close = cosines(found[: len(tokens)], found[len(tokens) :])
+    ranks = jax.nn.log_softmax(gamma * close)
     share = real / real.sum() - (1 - real) / (1 - real).sum()
     return -(ranks * share).sum()
 
@@ -156,9 +159,11 @@ def closeness(d: Parameters, tokens: jax.Array, references: jax.Array) -> jax.Ar
     return cosines(found[: len(tokens)], found[len(tokens) :])
 
 
-def rank_worth(d: Parameters, tokens: jax.Array, references: jax.Array) -> jax.Array:
+def rank_worth(
+    d: Parameters, tokens: jax.Array, references: jax.Array, gamma: float = 1.0
+) -> jax.Array:
     """The rank of each text among those of the batch."""
-    return jax.nn.softmax(closeness(d, tokens, references))
+    return jax.nn.softmax(gamma * closeness(d, tokens, references))
 
 
 class Judge(NamedTuple):

@@ -246,11 +246,18 @@ def save(path: Path, state: State, rows: list[list]) -> None:
 class Seed:
     """What the runs of one seed share."""
 
-    def __init__(self, oracle: Model, seed: int, folder: Path):
+    def __init__(
+        self,
+        oracle: Model,
+        seed: int,
+        folder: Path,
+        num_training: int = NUM_TRAINING,
+        num_test: int = NUM_TEST,
+    ):
         self.oracle, self.seed, self.folder = oracle, seed, folder
         self.keys = jax.random.split(jax.random.key(seed), 6)
-        texts = sample(oracle, self.keys[0], NUM_TRAINING + NUM_TEST)
-        self.training, self.test = texts[:NUM_TRAINING], texts[NUM_TRAINING:]
+        texts = sample(oracle, self.keys[0], num_training + num_test)
+        self.training, self.test = texts[:num_training], texts[num_training:]
 
     def measure(self, model: Model) -> list[float]:
         own = sample(model, self.keys[1], NUM_TEST)
@@ -274,6 +281,18 @@ class Seed:
         return state[0], rows
 
 
+def begun(doc: str) -> tuple[Model, Path]:
+    """The oracle, and the folder of checkpoints that the command line names."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("checkpoints", type=Path, help="a folder")
+    folder = parser.parse_args().checkpoints
+    folder.mkdir(parents=True, exist_ok=True)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    with np.load(corpora() / "seqgan_oracle.npz") as file:
+        oracle = Model.from_arrays([file[name] for name in file.files])
+    return jax.tree.map(lambda a: a.astype(jnp.float32), oracle), folder
+
+
 def write_runs(
     doc: str,
     name: str,
@@ -292,14 +311,7 @@ def write_runs(
         columns: of the table.
         more: lines of provenance.
     """
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("checkpoints", type=Path, help="a folder")
-    folder = parser.parse_args().checkpoints
-    folder.mkdir(parents=True, exist_ok=True)
-    jax.config.update("jax_default_matmul_precision", "highest")
-    with np.load(corpora() / "seqgan_oracle.npz") as file:
-        oracle = Model.from_arrays([file[name] for name in file.files])
-    oracle = jax.tree.map(lambda a: a.astype(jnp.float32), oracle)
+    oracle, folder = begun(doc)
     comments = (
         f"QDTHEORY_DATA=FOLDER python notebooks/data/make_{name}.py FOLDER",
         f"{versions('jax', 'optax', 'numpy')}; {NUM_TRAINING} training texts, "

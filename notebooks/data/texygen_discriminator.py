@@ -11,7 +11,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import optax
-from seqgan_setting import BATCH, LENGTH, NUM_TRAINING, Model, Seed, State, sample
+from seqgan_setting import BATCH, LENGTH, Model, Seed, State, sample
 
 FILTERS = {2: 100, 3: 200}
 PENALTY = 0.2
@@ -104,7 +104,8 @@ def discriminate(
     half = BATCH // 2
     false = sample(generator, keys[0], -(-num_batches // 2) * BATCH)
     false = false[: num_batches * half].reshape(num_batches, half, LENGTH)
-    true = training[jax.random.randint(keys[1], (num_batches, half), 0, NUM_TRAINING)]
+    rows = jax.random.randint(keys[1], (num_batches, half), 0, len(training))
+    true = training[rows]
     labels = jnp.repeat(jnp.arange(2), half)
 
     def d_loss(d, tokens):
