@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from qdtheory import text
 
@@ -64,7 +65,7 @@ def test_the_errors_of_sound_pairs_cancel(quality, diversity):
     found = text.doctor(quality, diversity, words(20_000), calls=200)
     assert found.beaten is False, found
     assert found.verdict == "no deviation found"
-    assert found.correlation.high < -0.9
+    assert found.correlation.value < -0.9
     assert found.deviation.low <= 0 < found.visible < 0.2
     assert f"{found.visible:.2g} or more would have been seen" in found.reason
 
@@ -90,6 +91,29 @@ def test_a_judge_beside_repetition_is_beaten():
     q = np.array([found.witness.count(x) for x in WORDS]) / len(found.witness)
     assert q @ [*MARKS.values()] > P @ [*MARKS.values()] + 0.1
     assert q @ q < P @ P - 0.01
+
+
+def test_few_lots_do_not_blur_errors_that_cancel():
+    """As do those that have a text which repeats much, by the usual estimate."""
+    x = np.random.default_rng(6).normal(size=(60, 2)) * [1, 0.05]
+    x[:, 1] -= x[:, 0]
+    x[:2] += [3, 20]
+    found = module._correlation(x)
+    assert np.corrcoef(x.T)[0, 1] > 0
+    assert found.value < -0.95
+
+
+def test_the_correlation_is_that_of_normal_errors():
+    """By scipy's tau, and by simulation of the interval."""
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(200):
+        x = rng.normal(size=(60, 2))
+        x[:, 1] -= 3 * x[:, 0]
+        found = module._correlation(x)
+        tau = kendalltau(*x.T)[0]
+        assert found.value == pytest.approx(np.sin(np.pi / 2 * tau), abs=1e-12)
+        held += found.low < -3 / np.sqrt(10) < found.high
+    assert 180 <= held <= 198
 
 
 @pytest.mark.slow
