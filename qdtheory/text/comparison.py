@@ -63,6 +63,7 @@ class Comparison(Record):
             interval; NaN where one of them has none.
         dependent: those of the two that depend on the references, see `Report`.
         paired: whether sentences of one row were left out together.
+        fixed: whether the intervals are for these references, not over samples of them.
         level: coverage probability of each interval.
     """
 
@@ -72,6 +73,7 @@ class Comparison(Record):
     difference: Estimate
     dependent: tuple[str, ...]
     paired: bool
+    fixed: bool
     level: float
 
     def better(self, metric: str) -> str | None:
@@ -87,43 +89,64 @@ class Comparison(Record):
         less = self.other if low > 0 else self.one
         return less if lower_is_better(metric) else more
 
+    def closer(self, quality: str, diversity: str) -> str | None:
+        """Name the candidate that is closer to real text, by a compatible pair.
+
+        It is that of the greater CR-n + NRR-n / 2, beyond its interval: minus half of
+        CND-n, but for what both share. If one is better in both metrics then it is in
+        the sum, whose error is at most the sum of theirs, so that this test finds more.
+
+        Raises:
+            KeyError: the report has no such n.
+            ValueError: another pair, of which no sum is known to be a divergence.
+        """
+        kinds = [name.rpartition("-")[::2] for name in (quality, diversity)]
+        if [kind for kind, _ in kinds] != ["CR", "NRR"] or kinds[0][1] != kinds[1][1]:
+            raise ValueError(
+                f"{quality} with {diversity} does not tell which is closer: other text "
+                "may be better in both than real text; take a compatible pair, CR-n "
+                "with NRR-n of one n"
+            )
+        return self.better(f"CND-{kinds[0][1]}")
+
     def sentences(self, n: int) -> tuple[str, str]:
         """Say what may be said of the two by n-grams of order n: by CND, and by BLEU.
 
-        CND decides which is closer, since it is a divergence. BLEU and Self-BLEU do
-        not, even where they agree: other text can beat real text in both. Closer to
-        real text is said over samples of candidates and references, better in BLEU over
-        samples of candidates, for these references.
+        CR and NRR tell which is closer, see `closer`. BLEU and Self-BLEU do not, even
+        where they agree. Closer to real text is said over samples of candidates and
+        references, better in BLEU over samples of candidates, for these references.
         """
         return self._closer(n), self._by_bleu(n)
 
     def _closer(self, n: int) -> str:
-        closer = self.better(f"CND-{n}")
+        closer = self.closer(f"CR-{n}", f"NRR-{n}")
         low, high = self._ends(f"CND-{n}")
+        over = "candidates" if self.fixed else "candidates and references"
+        real = "these references" if self.fixed else "real text"
         between = (
             f"{self.level:.0%} interval of the difference in CND-{n}, over samples of "
-            "candidates and references,"
+            f"{over},"
         )
         if self.dependent:
             verb = "are" if len(self.dependent) > 1 else "is"
             return (
-                f"Which is closer to real text in {n}-grams is not told: "
+                f"Which is closer to {real} in {n}-grams is not told: "
                 f"{' and '.join(self.dependent)} {verb} not independent of the "
                 "references."
             )
         if not low <= high:
             return (
-                f"Which is closer to real text in {n}-grams is not told: too few of "
+                f"Which is closer to {real} in {n}-grams is not told: too few of "
                 "them are repeated or shared."
             )
         if closer is None:
             return (
-                f"Neither is shown to be closer to real text in {n}-grams: the "
+                f"Neither is shown to be closer to {real} in {n}-grams: the "
                 f"{between} {low:.3g} to {high:.3g}, contains 0."
             )
         ends = sorted((abs(low), abs(high)))
         return (
-            f"{closer} is closer to real text in {n}-grams: the {between} is "
+            f"{closer} is closer to {real} in {n}-grams: the {between} is "
             f"{ends[0]:.3g} to {ends[1]:.3g}. {self._where(n)}"
         )
 
@@ -132,7 +155,8 @@ class Comparison(Record):
         if quality and quality == diversity:
             return (
                 f"{quality} is better in both BLEU-{n}, with these references, and "
-                f"Self-BLEU-{n}, which does not mean closer to real text."
+                f"Self-BLEU-{n}, which does not mean closer to real text: other text "
+                "can be better in both than real text."
             )
         if quality and diversity:
             return (
@@ -163,17 +187,28 @@ class Comparison(Record):
 
 
 def compare(
-    report: Any, one: str, other: str, *, paired: bool = False, level: float = LEVEL
+    report: Any,
+    one: str,
+    other: str,
+    *,
+    paired: bool = False,
+    fixed: bool = False,
+    level: float = LEVEL,
 ) -> Comparison:
     r"""Compare two candidates of a report, metric by metric.
 
     The variance of a difference is the sum of the candidates' jackknife variances and
     of that of the difference over the references, which both share, with Welch and
     Satterthwaite's degrees of freedom. So the interval is over samples of candidates
-    and references; that of BLEU is over candidates, for these references. Where row i
-    of both files answers the same input, the samples are not independent: `paired`
-    leaves out the same rows of both and takes the variance of the differences, which
-    can be much smaller.
+    and references; that of BLEU is over candidates, for these references. With `fixed`
+    all are: then "closer" is to these references, and other ones may say otherwise.
+    Where row i of both files answers the same input, the samples are not independent:
+    `paired` leaves out the same rows of both and takes the variance of the differences,
+    which can be much smaller.
+
+    CND is quadratic in each sample and linear in their product, of which the jackknife
+    counts all but the linear part twice: its interval covers more than it says, up to
+    1.4 times too wide, where two candidates are about equally close.
 
     Each interval holds at its own level. "Better in both" of two metrics needs no
     correction, since it is said only where both intervals exclude 0.
@@ -195,7 +230,8 @@ def compare(
     known = ~(np.isnan(left_out[0]).any(axis=0) | np.isnan(left_out[1]).any(axis=0))
     samples = [left_out[0] - left_out[1]] if paired else left_out
     real = [report.real_left_out[name] for name in (one, other)]
-    samples = [*samples, *[real[0] - real[1]] * (len(real[0]) > 1)]
+    if len(real[0]) > 1 and not fixed:
+        samples = [*samples, real[0] - real[1]]
     variance, degrees = summed_variance(*(x[:, known] for x in samples))
     ends = np.array([score.low for score in scores])[:, known]
     variance[np.isnan(ends).any(axis=0)] = np.nan
@@ -203,4 +239,4 @@ def compare(
     difference = interval_of(value, variance, degrees, level)
     metrics = tuple(compress(report.metrics, known))
     dependent = tuple(name for name in (one, other) if name in report.dependent)
-    return Comparison(one, other, metrics, difference, dependent, paired, level)
+    return Comparison(one, other, metrics, difference, dependent, paired, fixed, level)

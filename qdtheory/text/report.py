@@ -112,16 +112,23 @@ class Report(Record):
         return iter(self.scores)
 
     def compare(
-        self, one: str, other: str, *, paired: bool = False, level: float = LEVEL
+        self,
+        one: str,
+        other: str,
+        *,
+        paired: bool = False,
+        fixed: bool = False,
+        level: float = LEVEL,
     ) -> Comparison:
         """Compare two candidates; see `qdtheory.text.comparison.compare`.
 
-        If `paired`, row i of both belongs together; each interval has level `level`.
+        If `paired`, row i of both belongs together; if `fixed`, intervals are for these
+        references; each has level `level`.
 
         Raises:
             KeyError, ValueError: see there.
         """
-        return compare(self, one, other, paired=paired, level=level)
+        return compare(self, one, other, paired=paired, fixed=fixed, level=level)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)

@@ -75,6 +75,41 @@ def test_intervals_by_leaving_out_groups(report, paired):
     assert np.isfinite(ours.difference.low).sum() >= 8
 
 
+def test_with_references_held_fixed_the_candidates_alone_have_an_error(report):
+    found, corpora = report
+    metrics = every_metric(corpora["real"], 2)
+    rests = [
+        np.array([metrics(x).ravel() for x in without_each_group(corpora[name])])
+        for name in ("flat", "steep")
+    ]
+    error, _ = expected(*rests)
+    ours = compare(found, "flat", "steep", fixed=True)
+    told = ~np.isnan(ours.difference.low)
+    np.testing.assert_allclose(
+        ours.difference.standard_error[told], error[: len(told)][told], atol=1e-12
+    )
+    assert told.sum() >= 8
+    assert "closer to these references in 2-grams: the 95% interval" in str(ours)
+    assert "over samples of candidates," in str(ours)
+    assert "real text in" not in str(ours)
+
+
+def test_the_sum_of_a_compatible_pair_is_the_test(report):
+    """CND is minus twice CR + NRR / 2, and its error at most that of the two alone."""
+    found, _ = report
+    for one, other in (("flat", "steep"), ("again", "flat"), ("steep", "again")):
+        ours = compare(found, one, other)
+        value = dict(zip(ours.metrics, ours.difference.value))
+        error = dict(zip(ours.metrics, ours.difference.standard_error))
+        for n in "12":
+            total = value[f"CR-{n}"] + value[f"NRR-{n}"] / 2
+            assert value[f"CND-{n}"] == pytest.approx(-2 * total, abs=1e-12)
+            alone = 2 * error[f"CR-{n}"] + error[f"NRR-{n}"]
+            assert 0 < error[f"CND-{n}"] <= alone * (1 + 1e-12)
+            closer = ours.closer(f"CR-{n}", f"NRR-{n}")
+            assert closer == ours.better(f"CND-{n}")
+
+
 def test_a_text_is_not_better_than_itself():
     rng = np.random.default_rng(1)
     own = texts(rng, 40, STEEP)
@@ -129,11 +164,10 @@ def test_the_closer_one_is_so_over_references_too():
         real = some.pop()
         found = evaluate(dict(zip("ab", some)), real, max_order=1)
         ours = found.compare("a", "b").difference
+        given = found.compare("a", "b", fixed=True).difference
         i = found.metrics.index("CND-1")
         hits += ours.low[i] <= exact <= ours.high[i]
-        own = [found.left_out[x][:, i] for x in "ab"]
-        margin = 2.02 * np.sqrt(sum(19 * x.var() for x in own))
-        fixed += abs(ours.value[i] - exact) <= margin
+        fixed += given.low[i] <= exact <= given.high[i]
     assert hits >= 84
     assert fixed <= 60
 
@@ -167,10 +201,20 @@ def test_bad_input(report, as_a_user):
         ("no candidate is called 'x'; ther", compared, "flat", "x"),
         ("no metric is called 'BLEU'", both.better, "BLEU"),
         ("no metric is called 'CND-3'", both.sentences, 3),
+        ("no metric is called 'CND-9'", both.closer, "CR-9", "NRR-9"),
         error=KeyError,
     )
     refused(
         ("two candidates, got ", compared, "flat", "flat"),
         ("got 80 and 60", partial(compared, paired=True), "flat", "steep"),
         ("level: expected a", partial(compared, level=1), "flat", "steep"),
+        *(
+            (f"{x} with {y} does not tell which is closer", both.closer, x, y)
+            for x, y in (
+                ("BLEU-2", "Self-BLEU-2"),
+                ("CR-2", "NRR-1"),
+                ("NRR-2", "CR-2"),
+                ("CR-2", "distinct-2"),
+            )
+        ),
     )
