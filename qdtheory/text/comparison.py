@@ -1,6 +1,6 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
-from itertools import compress
+from itertools import compress, pairwise, permutations, product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from qdtheory.text.intervals import (
     interval_of,
     summed_variance,
 )
+from qdtheory.text.tables import printable
 from qdtheory.world.records import Estimate, Record
 
 # Less of these is better; "-n" may follow.
@@ -25,6 +26,13 @@ LOWER = (
 )
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
+
+# What is not said of two candidates, whatever the numbers are.
+NOT_SAID = (
+    "Better in both BLEU-n and Self-BLEU-n is not closer to real text, as other text "
+    "can be better in both than real text; a CND of 0 means equal n-grams, not equal "
+    "texts."
+)
 
 
 def lower_is_better(metric: str) -> bool:
@@ -240,3 +248,64 @@ def compare(
     metrics = tuple(compress(report.metrics, known))
     dependent = tuple(name for name in (one, other) if name in report.dependent)
     return Comparison(one, other, metrics, difference, dependent, paired, fixed, level)
+
+
+def conclusions(report: Any) -> tuple[str, str, str]:
+    """Say in words who is closer, what may not be said, and what is missing or leaked.
+
+    Candidates stand in one group, "a or b", unless each of those before is shown to be
+    closer than each of those behind, which needs no correction for many. Those that
+    depend on the references do not take part.
+    """
+    return printable(_closest(report)), NOT_SAID, printable(_lacking(report))
+
+
+def _closest(report: Any) -> str:
+    names = [name for name in report if name not in report.dependent]
+    if len(names) < 2:
+        return (
+            "Nothing is said to be closer to real text: there are no two candidates "
+            "that are independent of the references; put held-out real text beside one."
+        )
+    pairs = {pair: compare(report, *pair) for pair in permutations(names, 2)}
+    found: dict[str, list[str]] = {}
+    for n in (name[4:] for name in report.metrics if name.startswith("CND-")):
+        value = {name: report[name][f"CND-{n}"].value for name in names}
+        ranked = sorted(names, key=lambda name: np.nan_to_num(value[name], nan=np.inf))
+        closer = {x: pairs[x].closer(f"CR-{n}", f"NRR-{n}") == x[0] for x in pairs}
+        apart = [
+            i
+            for i in range(1, len(ranked))
+            if all(map(closer.get, product(ranked[:i], ranked[i:])))
+        ]
+        ends = pairwise([0, *apart, len(ranked)])
+        groups = (sorted(ranked[i:j], key=names.index) for i, j in ends)
+        first, *rest = map(" or ".join, groups)
+        said = f"{first} is closer to real text than {', then '.join(rest)}"
+        said = said if rest else "none is shown to be closer to real text"
+        found.setdefault(said, []).append(n)
+    told = (f"{said} in {_listed(orders)}-grams" for said, orders in found.items())
+    return (
+        f"By CND, a constant less 2 CR + NRR: {'; '.join(told)} ({LEVEL:.0%} intervals "
+        "over candidates and references)."
+    )
+
+
+def _lacking(report: Any) -> str:
+    missing = {name: sum(np.isnan(report.scores[name].low)) for name in report}
+    many = len(report.metrics)
+    said = [
+        f"intervals of {x} of {many} metrics of {name}"
+        for name, x in missing.items()
+        if x
+    ]
+    said += [f"{name} depends on the references" for name in report.dependent]
+    if not said:
+        return "Nothing is missing, and nothing is seen to have leaked."
+    return f"Missing or leaked: {'; '.join(said)}. The warnings say why."
+
+
+def _listed(orders: list[str]) -> str:
+    """Orders in words: 1-, 2- and 3."""
+    *first, last = orders
+    return f"{', '.join(f'{n}-' for n in first)} and {last}" if first else last

@@ -1,5 +1,6 @@
 """Two candidates compared: the intervals by a second route, and what may be said."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy import stats
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import every_metric
+from qdtheory.text.report import Report
+from qdtheory.world.records import Estimate
 
 
 def texts(rng, size, weights):
@@ -192,6 +195,56 @@ def test_the_closer_one_is_named_and_where_it_leads():
     same = found.compare("flat", "again")
     assert same.better("CND-2") is None
     assert same.sentences(2)[0].startswith("Neither is shown to be closer")
+
+
+def test_a_report_says_who_is_closer_than_whom():
+    rng = np.random.default_rng(5)
+    laws = {"steep": STEEP, "flat": FLAT, "again": FLAT, "odd": (1, 1, 1, 1, 9, 90)}
+    some = {name: texts(rng, 300, law) for name, law in laws.items()}
+    real = texts(rng, 300, FLAT)
+    who, _, lacking = evaluate(some, real, max_order=1).conclusions
+    assert who == (
+        "By CND, a constant less 2 CR + NRR: flat or again is closer to real text than "
+        "steep, then odd in 1-grams (95% intervals over candidates and references)."
+    )
+    two = {name: some[name] for name in ("flat", "again")}
+    who, *_ = evaluate(two, real, max_order=3).conclusions
+    assert ": none is shown to be closer to real text in 1-, 2- and 3-grams (" in who
+    # What was copied takes no part, and is named.
+    copied = {"copy": real, "steep": some["steep"]}
+    who, _, lacking = evaluate(copied, real, max_order=2).conclusions
+    assert who.startswith("Nothing is said to be closer to real text: there are no two")
+    assert "copy depends on the references" in lacking
+    copied["flat"] = some["flat"]
+    who, *_ = evaluate(copied, real, max_order=2).conclusions
+    assert ": flat is closer to real text than steep in 1- and 2-grams (" in who
+
+
+def test_groups_are_apart_only_if_each_of_one_is_shown_closer_than_each_of_the_other():
+    """By hand: a and c are apart, but b can be told from neither."""
+    value = {"a": 0.0, "b": 1.0, "c": 2.0}
+    sd = {"a": 0.1, "b": 2.0, "c": 0.1}
+    rest = np.linspace(-1, 1, 20) / np.sqrt(19 * np.linspace(-1, 1, 20).var())
+    report = Report(
+        metrics=("CND-1",),
+        scores={x: Estimate(*np.full((4, 1), value[x])) for x in value},
+        sizes=dict.fromkeys(value, 20),
+        empty=dict.fromkeys(value, 0),
+        num_references=20,
+        num_empty_references=0,
+        warnings=(),
+        methods="",
+        left_out={x: value[x] + sd[x] * rest[:, None] for x in value},
+        real_left_out={x: np.full((20, 1), value[x]) for x in value},
+        dependent=(),
+    )
+    assert report.compare("a", "c").better("CND-1") == "a"
+    assert "none is shown to be closer" in report.conclusions[0]
+    apart = {x: report.left_out[x] for x in ("a", "c")} | {"b": report.left_out["a"]}
+    scores = report.scores | {"b": report.scores["a"]}
+    told = replace(report, left_out=apart, scores=scores).conclusions
+    assert "a or b is closer to real text than c in 1-grams" in told[0]
+    assert told[2] == "Nothing is missing, and nothing is seen to have leaked."
 
 
 def test_bad_input(report, as_a_user):
