@@ -129,11 +129,10 @@ class Comparison(Record):
     def _closer(self, n: int) -> str:
         closer = self.closer(f"CR-{n}", f"NRR-{n}")
         low, high = self._ends(f"CND-{n}")
-        over = "candidates" if self.fixed else "candidates and references"
         real = "these references" if self.fixed else "real text"
+        over = "samples of candidates" + " and references" * (not self.fixed)
         between = (
-            f"{self.level:.0%} interval of the difference in CND-{n}, over samples of "
-            f"{over},"
+            f"{self.level:.0%} interval of the difference in CND-{n}, over {over},"
         )
         if self.dependent:
             verb = "are" if len(self.dependent) > 1 else "is"
@@ -254,8 +253,7 @@ def conclusions(report: Any) -> tuple[str, str, str]:
     """Say in words who is closer, what may not be said, and what is missing or leaked.
 
     Candidates stand in one group, "a or b", unless each of those before is shown to be
-    closer than each of those behind, which needs no correction for many. Those that
-    depend on the references do not take part.
+    closer than each of those behind. Dependent ones do not take part.
     """
     return printable(_closest(report)), NOT_SAID, printable(_lacking(report))
 
@@ -284,7 +282,7 @@ def _closest(report: Any) -> str:
         said = f"{first} is closer to real text than {', then '.join(rest)}"
         said = said if rest else "none is shown to be closer to real text"
         found.setdefault(said, []).append(n)
-    told = (f"{said} in {_listed(orders)}-grams" for said, orders in found.items())
+    told = (f"{said} in {'-, '.join(orders)}-grams" for said, orders in found.items())
     return (
         f"By CND, a constant less 2 CR + NRR: {'; '.join(told)} ({LEVEL:.0%} intervals "
         "over candidates and references)."
@@ -293,9 +291,8 @@ def _closest(report: Any) -> str:
 
 def _lacking(report: Any) -> str:
     missing = {name: sum(np.isnan(report.scores[name].low)) for name in report}
-    many = len(report.metrics)
     said = [
-        f"intervals of {x} of {many} metrics of {name}"
+        f"intervals of {x} of {len(report.metrics)} metrics of {name}"
         for name, x in missing.items()
         if x
     ]
@@ -303,9 +300,3 @@ def _lacking(report: Any) -> str:
     if not said:
         return "Nothing is missing, and nothing is seen to have leaked."
     return f"Missing or leaked: {'; '.join(said)}. The warnings say why."
-
-
-def _listed(orders: list[str]) -> str:
-    """Orders in words: 1-, 2- and 3."""
-    *first, last = orders
-    return f"{', '.join(f'{n}-' for n in first)} and {last}" if first else last

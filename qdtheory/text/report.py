@@ -13,14 +13,12 @@ from jaxtyping import Float
 
 from qdtheory.text.comparison import (
     LOWER,
-    Comparison,
     Named,
     compare,
     conclusions,
     lower_is_better,
     of_references,
 )
-from qdtheory.text.defaults import LEVEL
 from qdtheory.text.tables import (
     BEST,
     Cell,
@@ -110,29 +108,8 @@ class Report(Record):
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
 
-    @property
-    def conclusions(self) -> tuple[str, str, str]:
-        """Who is closer, what may not be said, and what is missing or leaked."""
-        return conclusions(self)
-
-    def compare(
-        self,
-        one: str,
-        other: str,
-        *,
-        paired: bool = False,
-        fixed: bool = False,
-        level: float = LEVEL,
-    ) -> Comparison:
-        """Compare two candidates; see `qdtheory.text.comparison.compare`.
-
-        If `paired`, row i of both belongs together; if `fixed`, intervals are for these
-        references; each has level `level`.
-
-        Raises:
-            KeyError, ValueError: see there.
-        """
-        return compare(self, one, other, paired=paired, fixed=fixed, level=level)
+    compare = compare
+    conclusions = property(conclusions)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)

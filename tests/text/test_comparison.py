@@ -209,7 +209,7 @@ def test_a_report_says_who_is_closer_than_whom():
     )
     two = {name: some[name] for name in ("flat", "again")}
     who, *_ = evaluate(two, real, max_order=3).conclusions
-    assert ": none is shown to be closer to real text in 1-, 2- and 3-grams (" in who
+    assert ": none is shown to be closer to real text in 1-, 2-, 3-grams (" in who
     # What was copied takes no part, and is named.
     copied = {"copy": real, "steep": some["steep"]}
     who, _, lacking = evaluate(copied, real, max_order=2).conclusions
@@ -217,7 +217,7 @@ def test_a_report_says_who_is_closer_than_whom():
     assert "copy depends on the references" in lacking
     copied["flat"] = some["flat"]
     who, *_ = evaluate(copied, real, max_order=2).conclusions
-    assert ": flat is closer to real text than steep in 1- and 2-grams (" in who
+    assert ": flat is closer to real text than steep in 1-, 2-grams (" in who
 
 
 def test_groups_are_apart_only_if_each_of_one_is_shown_closer_than_each_of_the_other():
