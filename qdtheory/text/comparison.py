@@ -100,9 +100,10 @@ class Comparison(Record):
     def closer(self, quality: str, diversity: str) -> str | None:
         """Name the candidate that is closer to real text, by a compatible pair.
 
-        It is that of the greater CR-n + NRR-n / 2, beyond its interval: minus half of
-        CND-n, but for what both share. If one is better in both metrics then it is in
-        the sum, whose error is at most the sum of theirs, so that this test finds more.
+        It has more of CR-n + NRR-n / 2, beyond the interval: of minus half of CND-n,
+        but for what both share; if `fixed`, it is closer to these references. If one is
+        better in both metrics then it is in the sum, whose error is at most the sum of
+        theirs, so that this test finds more.
 
         Raises:
             KeyError: the report has no such n.
@@ -111,9 +112,8 @@ class Comparison(Record):
         kinds = [name.rpartition("-")[::2] for name in (quality, diversity)]
         if [kind for kind, _ in kinds] != ["CR", "NRR"] or kinds[0][1] != kinds[1][1]:
             raise ValueError(
-                f"{quality} with {diversity} does not tell which is closer: other text "
-                "may be better in both than real text; take a compatible pair, CR-n "
-                "with NRR-n of one n"
+                f"{quality} with {diversity} cannot tell which is closer: text may beat"
+                " real text in both; take a compatible pair, CR-n with NRR-n of one n"
             )
         return self.better(f"CND-{kinds[0][1]}")
 

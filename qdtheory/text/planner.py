@@ -36,9 +36,9 @@ def plan(
 ) -> dict[str, SampleSize]:
     """Reckon how many sentences tell two candidates apart, from a report of some.
 
-    Errors fall as one over the root of the number; of CND they fall faster at first, so
-    that fewer are enough. Metrics whose mean depends on the size are left out. The
-    pilot's difference has an error, which `low` and `high` show.
+    Errors are taken to fall as one over the root of the number. Those of CND fall
+    faster at first: above the pilot's size fewer will do, below it more are needed.
+    `low` and `high` show the error of the pilot. No metric is told that sizes change.
 
     Args:
         report: of `evaluate`, of a pilot in which both have as many sentences.
