@@ -38,7 +38,7 @@ def plan(
 
     Errors are taken to fall as one over the root of the number. Those of CND fall
     faster at first: above the pilot's size fewer will do, below it more are needed.
-    `low` and `high` show the error of the pilot. No metric is told that sizes change.
+    `low` and `high` show the pilot's error. Metrics that change with size are left out.
 
     Args:
         report: of `evaluate`, of a pilot in which both have as many sentences.
