@@ -123,7 +123,7 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
         ],
         "dependent": found.dependent,
         "warnings": found.warnings,
-        "pairs": found.pairs,
+        "conclusions": found.conclusions,
         "methods": found.methods,
         "empty": plan.empty,
     }
@@ -134,10 +134,9 @@ def _shortened(found) -> Any:
     names = {path: Path(path).name for path in found}
     if len({*names.values()}) < len(names):
         return found
-    tables = found.scores, found.sizes, found.empty
-    scores, sizes, empty = (dict(zip(names.values(), x.values())) for x in tables)
+    tables = "scores", "sizes", "empty", "left_out", "real_left_out"
+    changed = {x: dict(zip(names.values(), getattr(found, x).values())) for x in tables}
     dependent = tuple(names[path] for path in found.dependent)
-    changed = {"scores": scores, "sizes": sizes, "empty": empty}
     return replace(found, **changed, dependent=dependent)
 
 
@@ -153,5 +152,5 @@ def _text(found, plan, references: str) -> str:
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    notes = [*few, *found.pairs, found.methods]
+    notes = [*few, found.methods]
     return "\n".join([*heads, "", str(_shortened(found)), *notes])

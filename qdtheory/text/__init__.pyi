@@ -70,6 +70,7 @@ from .paired import (
     rouge as rouge,
     rouge_scores as rouge_scores,
 )
+from .planner import SampleSize as SampleSize, plan as plan
 from .preprocessing import imdb as imdb, prepare as prepare
 from .repetition import (
     compression_ratio as compression_ratio,

@@ -1,6 +1,6 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
-from itertools import compress
+from itertools import compress, pairwise, permutations, product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from qdtheory.text.intervals import (
     interval_of,
     summed_variance,
 )
+from qdtheory.text.tables import printable
 from qdtheory.world.records import Estimate, Record
 
 # Less of these is better; "-n" may follow.
@@ -25,6 +26,13 @@ LOWER = (
 )
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
+
+# What is not said of two candidates, whatever the numbers are.
+NOT_SAID = (
+    "Better in both BLEU-n and Self-BLEU-n is not closer to real text, as other text "
+    "can be better in both than real text; a CND of 0 means equal n-grams, not equal "
+    "texts."
+)
 
 
 def lower_is_better(metric: str) -> bool:
@@ -63,6 +71,7 @@ class Comparison(Record):
             interval; NaN where one of them has none.
         dependent: those of the two that depend on the references, see `Report`.
         paired: whether sentences of one row were left out together.
+        fixed: whether the intervals are for these references, not over samples of them.
         level: coverage probability of each interval.
     """
 
@@ -72,6 +81,7 @@ class Comparison(Record):
     difference: Estimate
     dependent: tuple[str, ...]
     paired: bool
+    fixed: bool
     level: float
 
     def better(self, metric: str) -> str | None:
@@ -87,43 +97,63 @@ class Comparison(Record):
         less = self.other if low > 0 else self.one
         return less if lower_is_better(metric) else more
 
+    def closer(self, quality: str, diversity: str) -> str | None:
+        """Name the candidate that is closer to real text, by a compatible pair.
+
+        It has more of CR-n + NRR-n / 2, beyond the interval: of minus half of CND-n,
+        but for what both share; if `fixed`, it is closer to these references. If one is
+        better in both metrics then it is in the sum, whose error is at most the sum of
+        theirs, so that this test finds more.
+
+        Raises:
+            KeyError: the report has no such n.
+            ValueError: another pair, of which no sum is known to be a divergence.
+        """
+        kinds = [name.rpartition("-")[::2] for name in (quality, diversity)]
+        if [kind for kind, _ in kinds] != ["CR", "NRR"] or kinds[0][1] != kinds[1][1]:
+            raise ValueError(
+                f"{quality} with {diversity} cannot tell which is closer: text may beat"
+                " real text in both; take a compatible pair, CR-n with NRR-n of one n"
+            )
+        return self.better(f"CND-{kinds[0][1]}")
+
     def sentences(self, n: int) -> tuple[str, str]:
         """Say what may be said of the two by n-grams of order n: by CND, and by BLEU.
 
-        CND decides which is closer, since it is a divergence. BLEU and Self-BLEU do
-        not, even where they agree: other text can beat real text in both. Closer to
-        real text is said over samples of candidates and references, better in BLEU over
-        samples of candidates, for these references.
+        CR and NRR tell which is closer, see `closer`. BLEU and Self-BLEU do not, even
+        where they agree. Closer to real text is said over samples of candidates and
+        references, better in BLEU over samples of candidates, for these references.
         """
         return self._closer(n), self._by_bleu(n)
 
     def _closer(self, n: int) -> str:
-        closer = self.better(f"CND-{n}")
+        closer = self.closer(f"CR-{n}", f"NRR-{n}")
         low, high = self._ends(f"CND-{n}")
+        real = "these references" if self.fixed else "real text"
+        over = "samples of candidates" + " and references" * (not self.fixed)
         between = (
-            f"{self.level:.0%} interval of the difference in CND-{n}, over samples of "
-            "candidates and references,"
+            f"{self.level:.0%} interval of the difference in CND-{n}, over {over},"
         )
         if self.dependent:
             verb = "are" if len(self.dependent) > 1 else "is"
             return (
-                f"Which is closer to real text in {n}-grams is not told: "
+                f"Which is closer to {real} in {n}-grams is not told: "
                 f"{' and '.join(self.dependent)} {verb} not independent of the "
                 "references."
             )
         if not low <= high:
             return (
-                f"Which is closer to real text in {n}-grams is not told: too few of "
+                f"Which is closer to {real} in {n}-grams is not told: too few of "
                 "them are repeated or shared."
             )
         if closer is None:
             return (
-                f"Neither is shown to be closer to real text in {n}-grams: the "
+                f"Neither is shown to be closer to {real} in {n}-grams: the "
                 f"{between} {low:.3g} to {high:.3g}, contains 0."
             )
         ends = sorted((abs(low), abs(high)))
         return (
-            f"{closer} is closer to real text in {n}-grams: the {between} is "
+            f"{closer} is closer to {real} in {n}-grams: the {between} is "
             f"{ends[0]:.3g} to {ends[1]:.3g}. {self._where(n)}"
         )
 
@@ -132,7 +162,8 @@ class Comparison(Record):
         if quality and quality == diversity:
             return (
                 f"{quality} is better in both BLEU-{n}, with these references, and "
-                f"Self-BLEU-{n}, which does not mean closer to real text."
+                f"Self-BLEU-{n}, which does not mean closer to real text: other text "
+                "can be better in both than real text."
             )
         if quality and diversity:
             return (
@@ -163,17 +194,28 @@ class Comparison(Record):
 
 
 def compare(
-    report: Any, one: str, other: str, *, paired: bool = False, level: float = LEVEL
+    report: Any,
+    one: str,
+    other: str,
+    *,
+    paired: bool = False,
+    fixed: bool = False,
+    level: float = LEVEL,
 ) -> Comparison:
     r"""Compare two candidates of a report, metric by metric.
 
     The variance of a difference is the sum of the candidates' jackknife variances and
     of that of the difference over the references, which both share, with Welch and
     Satterthwaite's degrees of freedom. So the interval is over samples of candidates
-    and references; that of BLEU is over candidates, for these references. Where row i
-    of both files answers the same input, the samples are not independent: `paired`
-    leaves out the same rows of both and takes the variance of the differences, which
-    can be much smaller.
+    and references; that of BLEU is over candidates, for these references. With `fixed`
+    all are: then "closer" is to these references, and other ones may say otherwise.
+    Where row i of both files answers the same input, the samples are not independent:
+    `paired` leaves out the same rows of both and takes the variance of the differences,
+    which can be much smaller.
+
+    CND is quadratic in each sample and linear in their product, of which the jackknife
+    counts all but the linear part twice: its interval covers more than it says, up to
+    1.4 times too wide, where two candidates are about equally close.
 
     Each interval holds at its own level. "Better in both" of two metrics needs no
     correction, since it is said only where both intervals exclude 0.
@@ -195,7 +237,8 @@ def compare(
     known = ~(np.isnan(left_out[0]).any(axis=0) | np.isnan(left_out[1]).any(axis=0))
     samples = [left_out[0] - left_out[1]] if paired else left_out
     real = [report.real_left_out[name] for name in (one, other)]
-    samples = [*samples, *[real[0] - real[1]] * (len(real[0]) > 1)]
+    if len(real[0]) > 1 and not fixed:
+        samples = [*samples, real[0] - real[1]]
     variance, degrees = summed_variance(*(x[:, known] for x in samples))
     ends = np.array([score.low for score in scores])[:, known]
     variance[np.isnan(ends).any(axis=0)] = np.nan
@@ -203,4 +246,57 @@ def compare(
     difference = interval_of(value, variance, degrees, level)
     metrics = tuple(compress(report.metrics, known))
     dependent = tuple(name for name in (one, other) if name in report.dependent)
-    return Comparison(one, other, metrics, difference, dependent, paired, level)
+    return Comparison(one, other, metrics, difference, dependent, paired, fixed, level)
+
+
+def conclusions(report: Any) -> tuple[str, str, str]:
+    """Say in words who is closer, what may not be said, and what is missing or leaked.
+
+    Candidates stand in one group, "a or b", unless each of those before is shown to be
+    closer than each of those behind. Dependent ones do not take part.
+    """
+    return printable(_closest(report)), NOT_SAID, printable(_lacking(report))
+
+
+def _closest(report: Any) -> str:
+    names = [name for name in report if name not in report.dependent]
+    if len(names) < 2:
+        return (
+            "Nothing is said to be closer to real text: there are no two candidates "
+            "that are independent of the references; put held-out real text beside one."
+        )
+    pairs = {pair: compare(report, *pair) for pair in permutations(names, 2)}
+    found: dict[str, list[str]] = {}
+    for n in (name[4:] for name in report.metrics if name.startswith("CND-")):
+        value = {name: report[name][f"CND-{n}"].value for name in names}
+        ranked = sorted(names, key=lambda name: np.nan_to_num(value[name], nan=np.inf))
+        closer = {x: pairs[x].closer(f"CR-{n}", f"NRR-{n}") == x[0] for x in pairs}
+        apart = [
+            i
+            for i in range(1, len(ranked))
+            if all(map(closer.get, product(ranked[:i], ranked[i:])))
+        ]
+        ends = pairwise([0, *apart, len(ranked)])
+        groups = (sorted(ranked[i:j], key=names.index) for i, j in ends)
+        first, *rest = map(" or ".join, groups)
+        said = f"{first} is closer to real text than {', then '.join(rest)}"
+        said = said if rest else "none is shown to be closer to real text"
+        found.setdefault(said, []).append(n)
+    told = (f"{said} in {'-, '.join(orders)}-grams" for said, orders in found.items())
+    return (
+        f"By CND, a constant less 2 CR + NRR: {'; '.join(told)} ({LEVEL:.0%} intervals "
+        "over candidates and references)."
+    )
+
+
+def _lacking(report: Any) -> str:
+    missing = {name: sum(np.isnan(report.scores[name].low)) for name in report}
+    said = [
+        f"intervals of {x} of {len(report.metrics)} metrics of {name}"
+        for name, x in missing.items()
+        if x
+    ]
+    said += [f"{name} depends on the references" for name in report.dependent]
+    if not said:
+        return "Nothing is missing, and nothing is seen to have leaked."
+    return f"Missing or leaked: {'; '.join(said)}. The warnings say why."

@@ -71,13 +71,6 @@ RANGES = {
 }
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
-PAIRS = (
-    "CR and NRR are divergence-compatible: no text has more of both than text with "
-    "the real n-gram frequencies, and CND, their divergence, is 0 only there. It sees "
-    "n-grams only: CND of 0 does not mean equal texts.",
-    "BLEU and Self-BLEU are not: other text can be better in both than real text. "
-    "Better in both does not mean closer to the references' distribution.",
-)
 
 
 class TextSize(Record):
@@ -377,7 +370,6 @@ def reported(
             *warn_of_copies(plan.copied, dependent, SURE),
             *warnings,
         ),
-        pairs=PAIRS,
         methods=plan.methods + more * bool(drawn),
     )
 

@@ -13,13 +13,12 @@ from jaxtyping import Float
 
 from qdtheory.text.comparison import (
     LOWER,
-    Comparison,
     Named,
     compare,
+    conclusions,
     lower_is_better,
     of_references,
 )
-from qdtheory.text.defaults import LEVEL
 from qdtheory.text.tables import (
     BEST,
     Cell,
@@ -79,7 +78,6 @@ class Report(Record):
         num_empty_references: number of empty sentences of the references.
         warnings: comparisons that are not valid, and texts that seem to be something
             else, such as lines in quotes.
-        pairs: which pairs of quality and diversity are divergence-compatible.
         methods: how the numbers were computed, in one line for a paper.
         left_out: by candidate name, the metrics without each group of its sentences,
             shape (groups, metrics). Samples of one size have the same rows in a group.
@@ -95,7 +93,6 @@ class Report(Record):
     num_references: int
     num_empty_references: int
     warnings: tuple[str, ...]
-    pairs: tuple[str, ...]
     methods: str
     left_out: dict[str, Float[np.ndarray, "groups metrics"]]
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
@@ -111,29 +108,22 @@ class Report(Record):
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
 
-    def compare(
-        self, one: str, other: str, *, paired: bool = False, level: float = LEVEL
-    ) -> Comparison:
-        """Compare two candidates; see `qdtheory.text.comparison.compare`.
-
-        If `paired`, row i of both belongs together; each interval has level `level`.
-
-        Raises:
-            KeyError, ValueError: see there.
-        """
-        return compare(self, one, other, paired=paired, level=level)
+    compare = compare
+    conclusions = property(conclusions)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)
 
     def to_text(self, width: int = 80) -> str:
-        """Lay out the table of all metrics for a terminal, with legend and warnings.
+        """Lay out the table for a terminal, with legend, warnings and conclusions.
 
         Lines have `width` characters. Candidates that do not fit side by side go in
         blocks; no number is cut.
         """
         table = plain_table(self.metrics, self.cells(), width)
-        return "\n".join([table, "", fill(self.legend(), width), *self.warnings])
+        said = "", *(fill(text, width) for text in self.conclusions)
+        legend = fill(self.legend(), width)
+        return "\n".join([table, "", legend, *self.warnings, *said])
 
     def to_markdown(self) -> str:
         """Lay out the table in Markdown, with the best values in bold."""
@@ -166,7 +156,9 @@ class Report(Record):
         )
         lines = [f"<li>{escape(line)}</li>" for line in (real, *sizes)]
         said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
-        said += [f"<p>{escape(text)}</p>" for text in (self.legend(), *self.pairs)]
+        said += [
+            f"<p>{escape(text)}</p>" for text in (self.legend(), *self.conclusions)
+        ]
         return "\n".join(
             [
                 "<!DOCTYPE html>",
@@ -209,7 +201,7 @@ class Report(Record):
         return pd.DataFrame(self._rows(), columns=list(COLUMNS))
 
     def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+        return "\n\n".join([self.to_markdown(), *self.conclusions])
 
     def _rows(self) -> list[tuple]:
         return [
@@ -262,7 +254,7 @@ class Report(Record):
             "candidates": candidates,
             "dependent": list(self.dependent),
             "warnings": list(self.warnings),
-            "pairs": list(self.pairs),
+            "conclusions": list(self.conclusions),
             "methods": self.methods,
         }
 

@@ -54,7 +54,7 @@ def test_json_holds_the_numbers_of_the_library(folder, empty):
     for entry in (one, two):
         assert entry["metrics"] == plain(expected[entry["file"]])
         assert list(entry["metrics"]) == list(expected.metrics)
-    for key in ("methods", "pairs", "warnings"):
+    for key in ("methods", "conclusions", "warnings"):
         assert shown[key] == plain(getattr(expected, key))
 
 

@@ -73,8 +73,9 @@ def hand_made(**intervals):
         for name, numbers in intervals.items()
     }
     sizes = dict.fromkeys(scores, 9)
+    rests = {name: np.array([x.low, x.high]) for name, x in scores.items()}
     return lambda metric: Report(
-        (metric,), scores, sizes, sizes, 9, 0, ("careful",), (), "so", {}, {}, ()
+        (metric,), scores, sizes, sizes, 9, 0, ("careful",), "so", rests, rests, ()
     )
 
 
@@ -102,7 +103,7 @@ def test_equal_values_are_best_together_and_one_alone_is_not_marked():
     assert marks(alone) == [""]
     assert "the best" not in alone.to_text()
     assert "the best" in report("CR-1").to_text()
-    assert report("CR-1").to_text().endswith("\ncareful")
+    assert "\ncareful\n" in report("CR-1").to_text()
 
 
 def test_what_has_no_interval_is_neither_best_nor_like_the_best():
@@ -150,7 +151,18 @@ def test_the_table_has_candidates_side_by_side(found):
     assert [line.split()[0] for line in lines[1:15]] == list(found.metrics)
     assert str(found) == found.to_text(80)
     assert len(repr(found).splitlines()) == 1
-    assert found._repr_markdown_() == found.to_markdown()
+
+
+def test_a_report_closes_with_who_is_closer_what_may_not_be_said_and_what_lacks(found):
+    """In a terminal, a notebook, JSON and on the page, see there."""
+    who, not_said, lacking = found.conclusions
+    assert who.startswith("By CND, a constant less 2 CR + NRR: ")
+    assert "Better in both BLEU-n and Self-BLEU-n is not closer" in not_said
+    assert lacking.startswith("Missing or leaked: intervals of ")
+    for wide in (str(found), found.to_text(40), found._repr_markdown_()):
+        assert " ".join(wide.split()).endswith(" ".join(found.conclusions))
+    assert json.loads(found.to_json())["conclusions"] == [*found.conclusions]
+    assert found._repr_markdown_().startswith(found.to_markdown())
 
 
 def test_markdown_and_latex_can_be_pasted():
@@ -211,12 +223,16 @@ def test_the_page_has_the_cells_of_the_table(found, page):
 
 def test_the_page_says_what_the_report_says_and_shows_what_looks_like_markup(found):
     name = "<script>alert(1)</script>&"
-    tables = found.scores, found.sizes, found.empty
-    scores, sizes, empty = ({name: x["model"], "half": x["half"]} for x in tables)
-    renamed = replace(found, scores=scores, sizes=sizes, empty=empty)
+    tables = {
+        table: {name: entries["model"], "half": entries["half"]}
+        for table in ("scores", "sizes", "empty", "left_out", "real_left_out")
+        for entries in [getattr(found, table)]
+    }
+    renamed = replace(found, **tables)
     page = replace(renamed, warnings=("two < three",)).to_html()
     words = " ".join(Reader(page).words)
-    for said in ("two < three", found.legend(), found.methods, *found.pairs):
+    assert name in renamed.conclusions[2]
+    for said in ("two < three", found.legend(), found.methods, *renamed.conclusions):
         assert said in words
     assert "References: 60 sentences, 0 empty" in words
     assert "half: 30 sentences, 0 empty" in words

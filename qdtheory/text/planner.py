@@ -1,0 +1,81 @@
+"""How many sentences an evaluation needs, reckoned from a pilot."""
+
+from typing import Any
+
+import numpy as np
+
+from qdtheory.world.records import Record
+
+# The means of these do not change with the number of sentences.
+PLANNED = "BLEU-", "CR-", "NRR-", "CND-", "distinct_"
+
+
+class SampleSize(Record):
+    """Sentences of each candidate, with references in the pilot's proportion.
+
+    Attributes:
+        apart: to tell the two apart, if they differ as in the pilot.
+        low: the same, if they differ by as much as the difference's interval allows.
+        high: if by as little; infinity where it holds 0.
+        within: for an interval of each that is as short as was asked for.
+    """
+
+    apart: float
+    low: float
+    high: float
+    within: float
+
+
+def plan(
+    report: Any,
+    one: str,
+    other: str,
+    power: float = 0.8,
+    within: float = 0.1,
+    **how: Any,
+) -> dict[str, SampleSize]:
+    """Reckon how many sentences tell two candidates apart, from a report of some.
+
+    Errors are taken to fall as one over the root of the number. Those of CND fall
+    faster at first: above the pilot's size fewer will do, below it more are needed.
+    `low` and `high` show the pilot's error. Metrics that change with size are left out.
+
+    Args:
+        report: of `evaluate`, of a pilot in which both have as many sentences.
+        one: name of a candidate.
+        other: name of another.
+        power: chance that the interval of the difference shall leave out 0.
+        within: half the interval of each candidate over its value, at most.
+        how: `paired`, `fixed` and `level`, as in `compare`.
+
+    Raises:
+        KeyError, ValueError: see `compare`; sizes differ; not between 0 and 1.
+
+    Example:
+        >>> from qdtheory.text import evaluate
+        >>> some = {"a": ["a b", "b c", "c d"] * 40, "b": ["a b", "b a", "b b"] * 40}
+        >>> plan(evaluate(some, some["a"][::-1], 1), "a", "b")["CND-1"].apart < 120
+        True
+    """
+    from scipy.special import ndtri  # late: slow to import
+
+    for name, x in (("power", power), ("within", within)):
+        if not 0 < x < 1:
+            raise ValueError(f"{name}: expected a number between 0 and 1, got {x}")
+    compared = report.compare(one, other, **how)
+    size, more = report.sizes[one], report.sizes[other]
+    if size != more:
+        raise ValueError(f"expected samples of one size, got {size:,} and {more:,}")
+    d, found = compared.difference, {}
+    rows = zip(compared.metrics, abs(d.value), d.high - d.value, d.standard_error)
+    for metric, gap, margin, error in rows:
+        if not metric.startswith(PLANNED) or np.isnan(margin):
+            continue
+        gaps = np.maximum([gap, gap + margin, gap - margin], 0)
+        needed = np.maximum(margin + ndtri(power) * error, 0)
+        scores = [report[name][metric] for name in (one, other)]
+        with np.errstate(all="ignore"):  # no difference, or a value of 0
+            share = max(np.divide(x.high - x.low, 2 * abs(x.value)) for x in scores)
+            factors = [*(needed / gaps), share / within]
+        found[metric] = SampleSize(*np.ceil(size * np.square(factors)).tolist())
+    return found
