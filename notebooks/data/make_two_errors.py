@@ -45,7 +45,7 @@ def shuffled() -> text.Corpus:
 
 
 def scores(lot: text.Corpus, real: text.Corpus) -> list[float]:
-    """Every metric of a lot, in the order of NAMES; more is better, of Self-BLEU too."""
+    """Every metric of a lot, in the order of NAMES; Self-BLEU is with a minus."""
     bleu = text.bleu_scores(lot, real, 4).mean(axis=0).tolist()
     own = (-text.self_bleu(lot, 4)).tolist()
     found = []
