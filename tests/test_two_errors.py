@@ -47,13 +47,13 @@ class Bleu:
         for words, n in product(references, self.largest):
             most = self.largest[n]
             for gram, count in ngrams(words, n).items():
-                most[gram] = max(most[gram], count)
+                most[gram] = max(most.get(gram, 0), count)
 
     def __call__(self, words, order):
         hits = []
         for n in range(1, order + 1):
             most = self.largest[n]
-            found = sum(min(c, most[g]) for g, c in ngrams(words, n).items())
+            found = sum(min(c, most.get(g, 0)) for g, c in ngrams(words, n).items())
             hits.append((found or 0.1) / max(1, len(words) - n + 1))
             if n == 1 and not found:
                 return 0.0
@@ -79,7 +79,7 @@ def longest_common(a, b):
         places[word] |= 1 << i
     row = 0
     for word in b:
-        x = row | places[word]
+        x = row | places.get(word, 0)
         row = x & ~(x - ((row << 1) | 1))
     return row.bit_count()
 
