@@ -1,7 +1,7 @@
 """Draw static/lots.svg, the first page's first picture: `python docs/lots_picture.py`.
 
-120 lots of real sentences under two pairs of metrics, from two_errors.csv. Each lot is a
-dot at its quality and diversity, in standard deviations from the mean.
+120 lots of real sentences under two pairs of metrics, from two_errors.csv. Each lot is
+a dot at its quality and diversity, in standard deviations from the mean.
 """
 
 import sys
@@ -75,7 +75,7 @@ def panels():
         *("coverage rate", "minus repetition"),
     )
     yield panel(
-        *(lots("BLEU-2", "Self-BLEU-2"), "BLEU and Self-BLEU: a ball"),
+        *(lots("BLEU-2", "Self-BLEU-2"), "BLEU and Self-BLEU: a cloud"),
         *("BLEU-2", "minus Self-BLEU-2"),
     )
 
