@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import exp, prod, sqrt
 
 import jax
@@ -65,7 +65,8 @@ class Bleu:
 def rates(lot, real, n):
     """Coverage rate, and minus the repetition rate of n-grams of different texts."""
     each = [ngrams(words, n) for words in lot]
-    ours, theirs = sum(each, Counter()), sum((ngrams(x, n) for x in real), Counter())
+    ours = Counter(chain.from_iterable(x.elements() for x in each))
+    theirs = Counter(chain.from_iterable(ngrams(x, n).elements() for x in real))
     total, own = ours.total(), sum(x.total() ** 2 for x in each)
     same = sum(c * c for c in ours.values())
     same -= sum(c * c for x in each for c in x.values())
