@@ -124,7 +124,7 @@ def panels():
 
 def svg(drawn, ground="", **attributes):
     """A picture of that many panels, side by side, each an `svg` of its own."""
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
+    drawn, size = list(drawn), f'viewBox="0 0 {WIDTH} {HEIGHT}"'
     inner = "\n".join(
         f'<svg class="panel" x="{i * WIDTH}" width="{WIDTH}" height="{HEIGHT}" {size}>'
         f"\n{one}\n</svg>"

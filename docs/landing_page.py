@@ -1,4 +1,4 @@
-"""What docs/index.md takes from elsewhere: the picture's panels, and how to cite."""
+"""What docs/index.md takes from elsewhere: the pictures' panels, and how to cite."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs/static/frontier.svg"
+PICTURES = {name: ROOT / f"docs/static/{name}.svg" for name in ("lots", "frontier")}
 CITATION = ROOT / "CITATION.cff"
 
 
-def picture():
-    """The panels of static/frontier.svg, which take their colours from the page."""
-    drawn = PICTURE.read_text("utf-8")
+def picture(name):
+    """The panels of static/NAME.svg, which take their colours from the page."""
+    drawn = PICTURES[name].read_text("utf-8")
     said = re.search(r'aria-label="([^"]+)"', drawn)[1]
     panels = re.findall(r'<svg class="panel".*?</svg>', drawn, re.DOTALL)
     body = "\n".join(panels)
@@ -46,11 +46,12 @@ def citation():
 
 
 def fill(app, document, source):
-    """Put both in the places of their comments."""
+    """Put all in the places of their comments."""
     if document == "docs/index":
-        source[0] = source[0].replace("<!-- picture -->", picture())
+        for name, path in PICTURES.items():
+            source[0] = source[0].replace(f"<!-- {name} -->", picture(name))
+            app.env.note_dependency(path)
         source[0] = source[0].replace("<!-- cite -->", citation())
-        app.env.note_dependency(PICTURE)
         app.env.note_dependency(CITATION)
 
 
