@@ -410,9 +410,9 @@ def _correlation(lots: Float[np.ndarray, "lots 2"]) -> Estimate:
     signs = np.sign(lots[:, None] - lots).prod(axis=2)
     agreed, told = signs.sum(axis=1), np.abs(signs).sum(axis=1)
     left_out = (agreed.sum() - 2 * agreed) / (told.sum() - 2 * told).clip(1)
-    tau = np.append(left_out, agreed.sum() / told.sum())
-    *others, value = np.sin(np.pi / 2 * tau)
-    variance, degrees = jackknife_variance(np.array(others))
+    others = np.sin(np.pi / 2 * left_out)
+    value = math.sin(math.pi / 2 * agreed.sum() / max(told.sum(), 1))
+    variance, degrees = jackknife_variance(others)
     return interval_of(value, variance, degrees, bounds=(-1, 1))
 
 

@@ -93,6 +93,10 @@ def test_a_judge_beside_repetition_is_beaten():
     assert q @ q < P @ P - 0.01
 
 
+def test_lots_that_are_all_equal_have_no_correlation():
+    assert module._correlation(np.ones((9, 2))).value == 0
+
+
 def test_few_lots_do_not_blur_errors_that_cancel():
     """As do those that have a text which repeats much, by the usual estimate."""
     x = np.random.default_rng(6).normal(size=(60, 2)) * [1, 0.05]
