@@ -517,9 +517,7 @@ class Sampled:
 
 
 def expected_share(
-    weights: Float[ArrayLike, " texts"],
-    q: Float[ArrayLike, " texts"],
-    num_rivals: int,
+    weights: Float[ArrayLike, " texts"], q: Float[ArrayLike, " texts"], num_rivals: int
 ) -> Float[Array, " texts"]:
     r"""Mean of $w_i / (w_i + w_{j_1} + \dots + w_{j_c})$ over rivals drawn from q.
 

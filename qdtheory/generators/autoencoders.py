@@ -384,10 +384,7 @@ class Autoencoder(Record):
         return jax.nn.log_softmax(logits) @ counts.T
 
     def next_token_logits(
-        self,
-        space: TextSpace,
-        codes: Float[Array, "codes dim"],
-        masked: bool = False,
+        self, space: TextSpace, codes: Float[Array, "codes dim"], masked: bool = False
     ) -> Float[Array, "codes prefixes vocab"]:
         """Logits of the next token after each prefix, in the order of `PrefixTable`.
 

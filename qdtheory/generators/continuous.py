@@ -21,11 +21,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import Coupling, optimal_transport
 from qdtheory.world.distributions import check_distribution, check_positive
-from qdtheory.world.language_models import (
-    LSTMLanguageModel,
-    log_next_token,
-    lstm_step,
-)
+from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.world.numbers import STATIC
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace

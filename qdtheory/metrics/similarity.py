@@ -277,9 +277,7 @@ def _matrix_log_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def von_neumann_entropy(
-    rho: Float[ArrayLike, "features features"],
-) -> Float[Array, ""]:
+def von_neumann_entropy(rho: Float[ArrayLike, "features features"]) -> Float[Array, ""]:
     r"""Entropy of a density matrix, $-\mathrm{tr}\,\rho \log \rho$, in nats."""
     return entr(jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)).sum()
 

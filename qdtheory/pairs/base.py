@@ -17,11 +17,7 @@ from qdtheory.formulas.posed import (
     given_scores,
     total_diversity,
 )
-from qdtheory.formulas.scalar_functions import (
-    ScalarFunction,
-    evaluate,
-    scalar_function,
-)
+from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_function
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC
 

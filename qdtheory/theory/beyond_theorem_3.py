@@ -20,13 +20,7 @@ from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.formulas.signs import (
-    find_peak,
-    find_sign,
-    is_zero,
-    number_sign,
-    sign_of,
-)
+from qdtheory.formulas.signs import find_peak, find_sign, is_zero, number_sign, sign_of
 from qdtheory.theory.theorem_3 import EXACT_POINTS, GRID, Functions
 
 NUM_SAMPLES = 64

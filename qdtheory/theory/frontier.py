@@ -175,9 +175,7 @@ def pareto_optimum(
 
 
 def pareto_frontier(
-    pair: Pair,
-    p: Float[ArrayLike, " texts"],
-    num_points: int = 200,
+    pair: Pair, p: Float[ArrayLike, " texts"], num_points: int = 200
 ) -> ParetoFrontier:
     r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
 

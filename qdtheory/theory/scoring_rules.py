@@ -66,9 +66,7 @@ class _MinusGradient:
 
 
 def bregman_divergence(
-    diversity: Diversity,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    diversity: Diversity, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
 ) -> Float[Array, ""]:
     r"""Bregman divergence of -V, $V(P) - V(Q) + \nabla V(P) \cdot (Q - P)$.
 

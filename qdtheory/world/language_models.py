@@ -271,11 +271,7 @@ class LSTMLanguageModel(Record):
         return _log_probability(self, jnp.asarray(tokens), temperature)
 
     def sample(
-        self,
-        key: PRNGKeyArray,
-        num_texts: int,
-        length: int,
-        temperature: Number = 1.0,
+        self, key: PRNGKeyArray, num_texts: int, length: int, temperature: Number = 1.0
     ) -> Int[Array, "texts length"]:
         """Draw independent texts.
 

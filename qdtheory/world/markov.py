@@ -20,10 +20,7 @@ from qdtheory.world.spaces import TextSpace
 
 
 def markov_projection(
-    space: TextSpace,
-    q: Float[ArrayLike, " texts"],
-    order: int,
-    alpha: Number = 0.0,
+    space: TextSpace, q: Float[ArrayLike, " texts"], order: int, alpha: Number = 0.0
 ) -> Float[Array, " texts"]:
     r"""Maximum-likelihood Markov model of order k, as a distribution over the texts.
 

@@ -36,11 +36,7 @@ CLOSED = 1e-11
 
 
 def within(
-    *,
-    low: int | float,
-    high: int | float = np.inf,
-    ends: str = "[]",
-    **numbers: Any,
+    *, low: int | float, high: int | float = np.inf, ends: str = "[]", **numbers: Any
 ) -> None:
     """Raise unless numbers lie in a range: `within(share=share, low=0, high=1)`.
 
