@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.world.numbers import PerText, Scalar
 
 # A scalar of a distribution.
 Functional = Callable[[Any], Array]
@@ -43,18 +44,14 @@ def given_scores(scores: ArrayLike | Sequence[int | float]) -> np.ndarray:
 
 
 @jax.jit
-def expected_score(
-    q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def expected_score(q: PerText, scores: PerText) -> Scalar:
     r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q."""
     q = jnp.asarray(q)
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
 @partial(jax.jit, static_argnums=0)
-def total_diversity(
-    g: ScalarFunction, q: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def total_diversity(g: ScalarFunction, q: PerText) -> Scalar:
     r"""Separable diversity of a distribution, $\sum_i g(q_i)$."""
     return jax.vmap(g)(q).sum()
 
@@ -113,17 +110,17 @@ class Posed:
             )
         return diversity
 
-    def quality(self, q: Float[ArrayLike, " texts"]) -> float:
+    def quality(self, q: PerText) -> float:
         """U(Q; P) of a model."""
         if self.form.quality is None:
             return float(expected_score(q, self.scores))
         return float(self.form.quality(q, self.p))
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> float:
+    def diversity(self, q: PerText) -> float:
         """V(Q) of a model."""
         return float(self.form.diversity(q))
 
-    def gain(self, q: Float[ArrayLike, " texts"]) -> float:
+    def gain(self, q: PerText) -> float:
         """U(Q; P) - U(P; P) by the scores; minus infinity if V(Q) < V(P)."""
         if not self.diversity(q) >= self.real_diversity:
             return -np.inf

@@ -14,19 +14,16 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_distributions,
     check_positive,
     check_vector,
 )
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import Number, PerText, Scalar, TextArray, within
 from qdtheory.world.records import Record
 
 
-def kl_optimum(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: Number
-) -> Float[Array, " texts"]:
+def kl_optimum(q0: PerText, rewards: PerText, beta: Number) -> TextArray:
     r"""The maximiser of $E_Q r - \beta\,KL(Q \Vert Q_0)$: $Q \propto Q_0 e^{r/\beta}$.
 
     A reward $r + a \log Q_0$, from judges who like what is typical, gives
@@ -57,9 +54,7 @@ def kl_optimum(
     return jax.nn.softmax(_log(q0) + rewards / beta)
 
 
-def diversity_price(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: Number
-) -> Float[Array, ""]:
+def diversity_price(q0: PerText, rewards: PerText, beta: Number) -> Scalar:
     r"""Nats of entropy that one more unit of reward costs, along `kl_optimum`.
 
     $-\frac{d\,SE}{d\,E[r]} = \frac{Cov_Q(\log Q, r)}{Var_Q(r)} = \frac1\beta +
@@ -92,7 +87,7 @@ def diversity_price(
 
 
 def forward_kl_optimum(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: float
+    q0: PerText, rewards: PerText, beta: float
 ) -> Float[np.ndarray, " texts"]:
     r"""The maximiser of $E_Q r - \beta\,KL(Q_0 \Vert Q)$.
 
@@ -136,9 +131,7 @@ def forward_kl_optimum(
     return found / found.sum()
 
 
-def best_of_n(
-    q0: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"], n: int
-) -> Float[np.ndarray, " texts"]:
+def best_of_n(q0: PerText, scores: PerText, n: int) -> Float[np.ndarray, " texts"]:
     r"""The distribution of the best of n texts: $\sum_{ties} Q = F^n - F_<^n$.
 
     F is the chance that a text scores as much or less, $F_<$ less. Texts that tie
@@ -180,7 +173,7 @@ def best_of_n(
     return found / found.sum()
 
 
-def bradley_terry(rewards: Float[ArrayLike, " texts"]) -> Float[Array, "texts texts"]:
+def bradley_terry(rewards: PerText) -> Float[Array, "texts texts"]:
     r"""How often text i is preferred to j: $1 / (1 + e^{r_j - r_i})$.
 
     Args:
@@ -201,11 +194,8 @@ def bradley_terry(rewards: Float[ArrayLike, " texts"]) -> Float[Array, "texts te
 
 
 def dpo_loss(
-    q: Float[ArrayLike, " texts"],
-    q0: Float[ArrayLike, " texts"],
-    preferences: Float[ArrayLike, "texts texts"],
-    beta: Number,
-) -> Float[Array, ""]:
+    q: PerText, q0: PerText, preferences: Float[ArrayLike, "texts texts"], beta: Number
+) -> Scalar:
     r"""The expected loss of direct preference optimisation, on pairs drawn from $Q_0$.
 
     $-2 \sum_{ij} Q_{0i} Q_{0j}\,P_{ij} \log \sigma(h_i - h_j)$ with
@@ -240,10 +230,8 @@ def dpo_loss(
 
 
 def dpo_optimum(
-    q0: Float[ArrayLike, " texts"],
-    preferences: Float[ArrayLike, "texts texts"],
-    beta: float,
-) -> Float[Array, " texts"]:
+    q0: PerText, preferences: Float[ArrayLike, "texts texts"], beta: float
+) -> TextArray:
     """The minimiser of `dpo_loss`: `kl_optimum` of the rewards that fit best.
 
     Preferences of the form `bradley_terry` give back their rewards, up to a constant.
@@ -275,7 +263,7 @@ def dpo_optimum(
 
 
 def fitted_rewards(
-    q0: Float[ArrayLike, " texts"], preferences: Float[ArrayLike, "texts texts"]
+    q0: PerText, preferences: Float[ArrayLike, "texts texts"]
 ) -> Float[np.ndarray, " texts"]:
     r"""The rewards whose Bradley-Terry model fits preferences best, on pairs of $Q_0$.
 
@@ -342,8 +330,8 @@ class SelfTraining(Record):
 
 
 def self_training(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     num_texts: int,
     num_generations: int,
     real_share: float = 0.0,

@@ -21,12 +21,11 @@ from qdtheory.metrics.bleu import bleu_table, text_bleu
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_distributions,
     check_finite,
 )
-from qdtheory.world.numbers import EPS, NOISE, TINY
+from qdtheory.world.numbers import EPS, NOISE, TINY, Number, PerText, Scalar
 from qdtheory.world.spaces import TextSpace
 
 
@@ -240,7 +239,7 @@ def features_of(
 
 
 def density_matrix(
-    q: Float[ArrayLike, " texts"], features: Float[ArrayLike, "texts features"]
+    q: PerText, features: Float[ArrayLike, "texts features"]
 ) -> Float[Array, "features features"]:
     r"""Return $\rho_Q = \sum_i Q_i \phi_i \phi_i'$, of trace 1."""
     features = jnp.asarray(features)
@@ -277,7 +276,7 @@ def _matrix_log_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def von_neumann_entropy(rho: Float[ArrayLike, "features features"]) -> Float[Array, ""]:
+def von_neumann_entropy(rho: Float[ArrayLike, "features features"]) -> Scalar:
     r"""Entropy of a density matrix, $-\mathrm{tr}\,\rho \log \rho$, in nats."""
     return entr(jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)).sum()
 
@@ -290,10 +289,8 @@ def _von_neumann_entropy_jvp(primals, tangents):
 
 
 def vendi_score(
-    q: Float[ArrayLike, " texts"],
-    kernel: Float[ArrayLike, "texts texts"],
-    order: Number = 1,
-) -> Float[Array, ""]:
+    q: PerText, kernel: Float[ArrayLike, "texts texts"], order: Number = 1
+) -> Scalar:
     r"""Vendi score of a model, the effective number of its different texts.
 
     Estimated by `qd.text.vendi_score`.
@@ -334,10 +331,8 @@ def vendi_score(
 
 
 def quantum_relative_entropy(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    kernel: Float[ArrayLike, "texts texts"],
-) -> Float[Array, ""]:
+    q: PerText, p: PerText, kernel: Float[ArrayLike, "texts texts"]
+) -> Scalar:
     r"""Divergence of the log of Vendi, $\mathrm{tr}\,\rho_Q (\log\rho_Q - \log\rho_P)$.
 
     It is 0 iff $\rho_Q = \rho_P$, which implies Q = P only if the squared similarity is

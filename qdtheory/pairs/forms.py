@@ -30,7 +30,7 @@ from qdtheory.pairs.kernel import KernelPair, VendiPair
 from qdtheory.pairs.named import single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, PerText
 
 # Compiled, so that the pairs' own checks see no values.
 _text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
@@ -133,7 +133,7 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
+def pose(pair: Pair | Form, p: PerText) -> Posed:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import jax
 import numpy as np
-from jaxtyping import ArrayLike, Float, PRNGKeyArray
+from jaxtyping import ArrayLike, PRNGKeyArray
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.pairs.base import Pair
@@ -33,13 +33,13 @@ from qdtheory.qdisc.seal import seal
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import MARGIN
+from qdtheory.world.numbers import MARGIN, PerText
 from qdtheory.world.spaces import TextSpace
 
 
 def quality_discrepancy(
     pair: Pair,
-    p: Float[ArrayLike, " texts"],
+    p: PerText,
     *,
     method: Literal["exact"] | Method | None = None,
     num_starts: int = NUM_STARTS,
@@ -95,8 +95,8 @@ def quality_discrepancy(
 
 def certify(
     pair: Pair,
-    p: Float[ArrayLike, " texts"],
-    found: Discrepancy | Float[ArrayLike, " texts"] | None = None,
+    p: PerText,
+    found: Discrepancy | PerText | None = None,
     *,
     tolerance: float | None = None,
     max_steps: int | None = None,
@@ -272,9 +272,7 @@ def _is_same(a: Any, b: Any) -> bool:
     return all(map(np.array_equal, leaves, others))
 
 
-def cubic_bound(
-    pair: BleuPair, p: Float[ArrayLike, " texts"], certificate: CubicCertificate
-) -> float:
+def cubic_bound(pair: BleuPair, p: PerText, certificate: CubicCertificate) -> float:
     """Upper bound on QDisc from a certificate of any origin.
 
     Args:

@@ -34,7 +34,15 @@ from qdtheory.solvers.interior_point import Program, Tangent, follow_path, tange
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import CERTIFIED, CLOSED, EPS, NOISE
+from qdtheory.world.numbers import (
+    CERTIFIED,
+    CLOSED,
+    EPS,
+    NOISE,
+    PerText,
+    Scalar,
+    TextArray,
+)
 from qdtheory.world.records import Record
 
 ROOT = "A root in the multiplier that all conditions share"
@@ -47,7 +55,7 @@ FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 class ScoredPair(Pair, Protocol):
     """A pair with quality linear in Q, hence with a score for each text."""
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         """Return the score of each text given the real `p`."""
         ...
 
@@ -57,7 +65,7 @@ def conditional_quality(
     q: Float[ArrayLike, "conditions texts"],
     p: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Average quality $\sum_c P(c)\, U(Q(\cdot|c); P(\cdot|c))$.
 
     Args:
@@ -94,7 +102,7 @@ def average_diversity(
     pair: Pair,
     q: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Average diversity $\sum_c P(c)\, V(Q(\cdot|c))$, as in Pairwise-BLEU.
 
     Args:
@@ -127,7 +135,7 @@ def pooled_diversity(
     pair: Pair,
     q: Float[ArrayLike, "conditions texts"],
     weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Pooled diversity $V(\sum_c P(c)\, Q(\cdot|c))$, as in Distinct-n of all texts.
 
     Args:
@@ -172,7 +180,7 @@ class Prices(Record):
 
     w: float | None = None
     conditions: Float[Array, " conditions"] | None = None
-    texts: Float[Array, " texts"] | None = None
+    texts: TextArray | None = None
 
 
 def average_discrepancy(

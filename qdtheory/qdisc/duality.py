@@ -31,7 +31,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Float
 
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
@@ -43,7 +43,7 @@ from qdtheory.formulas.scalar_functions import (
 from qdtheory.formulas.trees import ball
 from qdtheory.qdisc.convex import chord_height, slope_table, values_of
 from qdtheory.solvers.boxes import Box
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, PerText
 
 FLAT = 1e-14
 NARROWEST = Fraction(1, 2**60)
@@ -91,12 +91,12 @@ def tangent_bound(
 
 def dual_bound(
     g: ScalarFunction,
-    scores: Float[ArrayLike, " texts"],
+    scores: PerText,
     least: float,
     price: float,
     level: float,
-    low: Float[ArrayLike, " texts"] | float = 0.0,
-    high: Float[ArrayLike, " texts"] | float = 1.0,
+    low: PerText | float = 0.0,
+    high: PerText | float = 1.0,
 ) -> float:
     r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 

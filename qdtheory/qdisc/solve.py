@@ -17,7 +17,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.posed import Functional, Posed, expected_score
@@ -54,7 +54,7 @@ from qdtheory.theory.frontier import (
     score_gaps,
     weight_of,
 )
-from qdtheory.world.numbers import CONTRADICTION, NOISE, TIGHTEST
+from qdtheory.world.numbers import CONTRADICTION, NOISE, TIGHTEST, TextArray
 
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
@@ -95,13 +95,13 @@ class Discrepancy(Bounds):
 
     drate: float | None = field(init=False)
     quality_range: float
-    most_diverse: Float[Array, " texts"]
+    most_diverse: TextArray
     dominated_in: Literal["quality", "diversity"] | None
     num_starts: int | None = None
     num_agreeing: int | None = None
     converged: bool | None = None
     pair: Pair | None = field(default=None, repr=False)
-    p: Float[Array, " texts"] | None = field(default=None, repr=False)
+    p: TextArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         known = 0 < self.quality_range < np.inf

@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import check_smooth, is_strictly_concave
@@ -68,6 +68,7 @@ from qdtheory.theory.theorem_3 import (
     read_functions,
 )
 from qdtheory.world.distributions import check_interior, check_positive, require_x64
+from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
@@ -152,7 +153,7 @@ VENDI = Verdict(
 
 def check_compatibility(
     pair: Pair,
-    p: Float[ArrayLike, " texts"] | None = None,
+    p: PerText | None = None,
     *,
     num_texts: int | None = None,
     stated: str | None = None,
@@ -260,7 +261,7 @@ def check_compatibility(
 def check(
     quality: Any,
     diversity: Any = None,
-    p: Float[ArrayLike, " texts"] | None = None,
+    p: PerText | None = None,
     *,
     num_texts: int | None = None,
     stated: str | None = None,

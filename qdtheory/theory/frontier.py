@@ -32,8 +32,17 @@ from qdtheory.solvers.regularized_argmax import (
     solver,
 )
 from qdtheory.solvers.search import search_frontier
-from qdtheory.world.distributions import Number, check_distribution
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import (
+    EPS,
+    LEAST_PROBABILITY,
+    STATIC,
+    TINY,
+    Number,
+    PerText,
+    Scalar,
+    TextArray,
+)
 from qdtheory.world.records import Record
 
 # The largest weight below 0, where the frontier continues after a jump.
@@ -114,7 +123,7 @@ class FrontierSlopes(Record):
 
 
 def pareto_optimum(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
+    pair: SeparablePair | LinearPair, p: PerText, w: Number
 ) -> ParetoOptimum:
     r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
 
@@ -174,9 +183,7 @@ def pareto_optimum(
     )
 
 
-def pareto_frontier(
-    pair: Pair, p: Float[ArrayLike, " texts"], num_points: int = 200
-) -> ParetoFrontier:
+def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFrontier:
     r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
 
     It starts at w = 0 and ends at w = B, or at $w = -\infty$ if B is infinite. If some
@@ -241,9 +248,7 @@ def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
     return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
-def saturation_weight(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def saturation_weight(pair: SeparablePair | LinearPair, p: PerText) -> Scalar:
     r"""B of Theorem 2, the weight below which the optimum is constant.
 
     $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$, where M is the number of modes
@@ -282,7 +287,7 @@ def saturation_weight(
 
 
 def frontier_slopes(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
+    pair: SeparablePair | LinearPair, p: PerText, w: Number
 ) -> FrontierSlopes:
     r"""Derivatives of U, V and b along the frontier.
 
@@ -330,10 +335,8 @@ def _slopes(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array, A
 
 
 def kkt_residual(
-    pair: SeparablePair | LinearPair,
-    p: Float[ArrayLike, " texts"],
-    optimum: ParetoOptimum,
-) -> Float[Array, ""]:
+    pair: SeparablePair | LinearPair, p: PerText, optimum: ParetoOptimum
+) -> Scalar:
     r"""Largest violation of the KKT conditions at a point of weight w.
 
     The maximum of $|g'(Q_i) - w \phi_i - b|$ on the support,
@@ -437,8 +440,8 @@ def weight_of(alpha: float) -> float:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
 def maximise(
-    g: ScalarFunction, scores: Float[ArrayLike, " texts"], w: Float[ArrayLike, ""]
-) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
+    g: ScalarFunction, scores: PerText, w: Float[ArrayLike, ""]
+) -> tuple[TextArray, Scalar]:
     r"""The Pareto-optimum of weight w for given scores, without input checks.
 
     Scores computed inside a user's compiled function may differ by a rounding error
@@ -471,7 +474,7 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
 
 
 @jax.jit
-def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+def score_gaps(scores: PerText) -> TextArray:
     """Gap from the greatest score to each score; 0 for differences due to rounding."""
     scores = jnp.asarray(scores)
     best = scores.argmax()
@@ -540,9 +543,7 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def saturation_weight_of(
-    g: ScalarFunction, scores: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def saturation_weight_of(g: ScalarFunction, scores: PerText) -> Scalar:
     """B of `saturation_weight` for given scores, without input checks."""
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()

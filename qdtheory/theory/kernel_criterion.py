@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.metrics.similarity import check_kernel
 from qdtheory.theory.dominance import Witness
 from qdtheory.world.distributions import check_interior, require_x64
-from qdtheory.world.numbers import EPS, NOISE
+from qdtheory.world.numbers import EPS, NOISE, PerText, TextArray
 from qdtheory.world.records import Record
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.
@@ -46,7 +46,7 @@ class KernelCriterion(Record):
     level: float | None
     greatest: float
     all_dominated: bool
-    direction: Float[Array, " texts"] | None
+    direction: TextArray | None
     witness: Witness | None
     reason: str
 
@@ -172,7 +172,7 @@ def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
 
 
 def dominating_model(
-    kernel: Float[ArrayLike, "texts texts"], p: Float[ArrayLike, " texts"]
+    kernel: Float[ArrayLike, "texts texts"], p: PerText
 ) -> Witness | None:
     """Find a model near P that beats P in both metrics of a kernel.
 

@@ -1,9 +1,17 @@
-"""Constants of 64-bit arithmetic, tolerances of seals, field options, a range check."""
+"""Types of numbers, constants of 64-bit arithmetic, tolerances, a range check."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Float, Real
+
+# A real number, possibly traced.
+Number: TypeAlias = int | float | Real[Array, ""]
+# One number a text, such as a distribution or scores: as given, and as computed.
+PerText: TypeAlias = Float[ArrayLike, " texts"]
+TextArray: TypeAlias = Float[Array, " texts"]
+Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
 
