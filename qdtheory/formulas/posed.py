@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.scalar_functions import ScalarFunction
-from qdtheory.world.numbers import PerText, Scalar
+from qdtheory.world.numbers import PerText, Scalar, TextVector
 
 # A scalar of a distribution.
 Functional = Callable[[Any], Array]
@@ -61,7 +61,7 @@ class Posed:
     """The problem that a pair's form poses at one real distribution, checked before."""
 
     form: Any
-    p: Float[np.ndarray, " texts"]
+    p: TextVector
 
     @property
     def g(self) -> Any:
@@ -69,7 +69,7 @@ class Posed:
         return self.form.g
 
     @cached_property
-    def scores(self) -> Float[np.ndarray, " texts"]:
+    def scores(self) -> TextVector:
         """Score of each text, finite or minus infinity; U(P) is checked to be finite.
 
         Not computed in the functions that use them: compiled together, a product and a

@@ -19,7 +19,15 @@ from qdtheory.world.distributions import (
     check_positive,
     check_vector,
 )
-from qdtheory.world.numbers import Number, PerText, Scalar, TextArray, within
+from qdtheory.world.numbers import (
+    Number,
+    PerText,
+    Scalar,
+    TextArray,
+    TextMatrix,
+    TextVector,
+    within,
+)
 from qdtheory.world.records import Record
 
 
@@ -86,9 +94,7 @@ def diversity_price(q0: PerText, rewards: PerText, beta: Number) -> Scalar:
     return 1 / beta + (q * above) @ log_q0 / ((q * above) @ above)
 
 
-def forward_kl_optimum(
-    q0: PerText, rewards: PerText, beta: float
-) -> Float[np.ndarray, " texts"]:
+def forward_kl_optimum(q0: PerText, rewards: PerText, beta: float) -> TextVector:
     r"""The maximiser of $E_Q r - \beta\,KL(Q_0 \Vert Q)$.
 
     $Q = \beta Q_0/(\Lambda - r)$, where $\Lambda > \max r$ makes the sum 1. Every text
@@ -131,7 +137,7 @@ def forward_kl_optimum(
     return found / found.sum()
 
 
-def best_of_n(q0: PerText, scores: PerText, n: int) -> Float[np.ndarray, " texts"]:
+def best_of_n(q0: PerText, scores: PerText, n: int) -> TextVector:
     r"""The distribution of the best of n texts: $\sum_{ties} Q = F^n - F_<^n$.
 
     F is the chance that a text scores as much or less, $F_<$ less. Texts that tie
@@ -193,9 +199,7 @@ def bradley_terry(rewards: PerText) -> Float[Array, "texts texts"]:
     return jax.nn.sigmoid(rewards[:, None] - rewards)
 
 
-def dpo_loss(
-    q: PerText, q0: PerText, preferences: Float[ArrayLike, "texts texts"], beta: Number
-) -> Scalar:
+def dpo_loss(q: PerText, q0: PerText, preferences: TextMatrix, beta: Number) -> Scalar:
     r"""The expected loss of direct preference optimisation, on pairs drawn from $Q_0$.
 
     $-2 \sum_{ij} Q_{0i} Q_{0j}\,P_{ij} \log \sigma(h_i - h_j)$ with
@@ -229,9 +233,7 @@ def dpo_loss(
     return 2 * q0 @ loss @ q0
 
 
-def dpo_optimum(
-    q0: PerText, preferences: Float[ArrayLike, "texts texts"], beta: float
-) -> TextArray:
+def dpo_optimum(q0: PerText, preferences: TextMatrix, beta: float) -> TextArray:
     """The minimiser of `dpo_loss`: `kl_optimum` of the rewards that fit best.
 
     Preferences of the form `bradley_terry` give back their rewards, up to a constant.
@@ -262,9 +264,7 @@ def dpo_optimum(
     return kl_optimum(q0, fitted_rewards(q0, preferences), beta)
 
 
-def fitted_rewards(
-    q0: PerText, preferences: Float[ArrayLike, "texts texts"]
-) -> Float[np.ndarray, " texts"]:
+def fitted_rewards(q0: PerText, preferences: TextMatrix) -> TextVector:
     r"""The rewards whose Bradley-Terry model fits preferences best, on pairs of $Q_0$.
 
     They minimise the logistic loss $-\sum Q_{0i} Q_{0j} P_{ij} \log \sigma(r_i - r_j)$.

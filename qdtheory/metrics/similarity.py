@@ -25,7 +25,7 @@ from qdtheory.world.distributions import (
     check_distributions,
     check_finite,
 )
-from qdtheory.world.numbers import EPS, NOISE, TINY, Number, PerText, Scalar
+from qdtheory.world.numbers import EPS, NOISE, TINY, Number, PerText, Scalar, TextMatrix
 from qdtheory.world.spaces import TextSpace
 
 
@@ -215,9 +215,7 @@ def _edits(space: TextSpace) -> np.ndarray:
 # --- Vendi --------------------------------------------------------------------------
 
 
-def features_of(
-    kernel: Float[ArrayLike, "texts texts"],
-) -> Float[np.ndarray, "texts features"]:
+def features_of(kernel: TextMatrix) -> Float[np.ndarray, "texts features"]:
     """Features of texts, unit vectors whose inner products are a similarity."""
     kernel = np.asarray(kernel, dtype=float)
     check_kernel(kernel)
@@ -288,9 +286,7 @@ def _von_neumann_entropy_jvp(primals, tangents):
     return von_neumann_entropy(rho), (slope * tangents[0]).sum()
 
 
-def vendi_score(
-    q: PerText, kernel: Float[ArrayLike, "texts texts"], order: Number = 1
-) -> Scalar:
+def vendi_score(q: PerText, kernel: TextMatrix, order: Number = 1) -> Scalar:
     r"""Vendi score of a model, the effective number of its different texts.
 
     Estimated by `qd.text.vendi_score`.
@@ -330,9 +326,7 @@ def vendi_score(
     return (values**order).sum() ** (1 / (1 - order))
 
 
-def quantum_relative_entropy(
-    q: PerText, p: PerText, kernel: Float[ArrayLike, "texts texts"]
-) -> Scalar:
+def quantum_relative_entropy(q: PerText, p: PerText, kernel: TextMatrix) -> Scalar:
     r"""Divergence of the log of Vendi, $\mathrm{tr}\,\rho_Q (\log\rho_Q - \log\rho_P)$.
 
     It is 0 iff $\rho_Q = \rho_P$, which implies Q = P only if the squared similarity is

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -165,6 +165,10 @@ def _name_of(f: ScalarFunction, g: ScalarFunction) -> str:
     if isinstance(f, Expression) or isinstance(g, Expression):
         return "f = {}, g = {}".format(*names)
     return "-".join(names)
+
+
+# Pairs with a score for each text and a diversity that sums g(Q_i).
+SummedPair: TypeAlias = SeparablePair | LinearPair
 
 
 @jax.tree_util.register_dataclass

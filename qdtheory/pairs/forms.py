@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.posed import Posed, total_diversity
 from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
@@ -30,7 +30,7 @@ from qdtheory.pairs.kernel import KernelPair, VendiPair
 from qdtheory.pairs.named import single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS, PerText
+from qdtheory.world.numbers import EPS, PerText, TextVector
 
 # Compiled, so that the pairs' own checks see no values.
 _text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
@@ -151,7 +151,7 @@ def pose(pair: Pair | Form, p: PerText) -> Posed:
     return Posed(form, p)
 
 
-def require_traceable_form(form: Form, p: Float[np.ndarray, " texts"]) -> None:
+def require_traceable_form(form: Form, p: TextVector) -> None:
     """Raise unless JAX can trace the functions of a user, tried at a distribution."""
     # Other forms are of the library's own functions, or were checked when made.
     if type(form) is Form:
@@ -173,12 +173,12 @@ def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
     return kernel, error + EPS * float(np.abs(kernel).max())
 
 
-def _kernel_error(kernel: ArrayLike, p: Float[np.ndarray, " texts"]) -> float:
+def _kernel_error(kernel: ArrayLike, p: TextVector) -> float:
     sizes = np.abs(np.asarray(kernel)) @ p
     return (p.size + 2) * EPS * float(sizes.max())
 
 
-def bleu_error(table: BleuTable, p: Float[np.ndarray, " texts"], r: float) -> float:
+def bleu_error(table: BleuTable, p: TextVector, r: float) -> float:
     """Error of a text's expected BLEU, in its probabilities, powers and sum."""
     sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
     roundings = r * (p.size + 2) + table.num_sets + 4

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.metrics.similarity import (
     check_kernel,
@@ -16,7 +16,7 @@ from qdtheory.metrics.similarity import (
 )
 from qdtheory.pairs.base import ConcavePair, Frozen, is_concrete, set_fields
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, TextMatrix
 
 
 @jax.tree_util.register_dataclass
@@ -70,9 +70,7 @@ class KernelPair:
         return -q @ jnp.asarray(self.kernel) @ q
 
 
-def squared_mmd(
-    kernel: Float[ArrayLike, "texts texts"], q: PerText, p: PerText
-) -> Scalar:
+def squared_mmd(kernel: TextMatrix, q: PerText, p: PerText) -> Scalar:
     r"""Squared maximum mean discrepancy, $(Q - P)'K(Q - P)$.
 
     Twice the gap $\Psi(P) - \Psi(Q)$ of the kernel pair, with $\Psi = U + V / 2$.
@@ -142,9 +140,7 @@ class VendiPair:
     features: Frozen
     name: str
 
-    def __init__(
-        self, kernel: Float[ArrayLike, "texts texts"], name: str = "Vendi"
-    ) -> None:
+    def __init__(self, kernel: TextMatrix, name: str = "Vendi") -> None:
         set_fields(self, features=Frozen(features_of(kernel)), name=name)
 
     def text_quality(self, p: PerText) -> TextArray:

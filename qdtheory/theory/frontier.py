@@ -25,7 +25,7 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import LinearPair, Pair, SeparablePair
+from qdtheory.pairs.base import Pair, SummedPair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
     require_concave,
@@ -122,9 +122,7 @@ class FrontierSlopes(Record):
     b: Float[Array, "*batch"]
 
 
-def pareto_optimum(
-    pair: SeparablePair | LinearPair, p: PerText, w: Number
-) -> ParetoOptimum:
+def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
     r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
 
     In closed form for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one
@@ -248,7 +246,7 @@ def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
     return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
-def saturation_weight(pair: SeparablePair | LinearPair, p: PerText) -> Scalar:
+def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
     r"""B of Theorem 2, the weight below which the optimum is constant.
 
     $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$, where M is the number of modes
@@ -286,9 +284,7 @@ def saturation_weight(pair: SeparablePair | LinearPair, p: PerText) -> Scalar:
     return saturation_weight_of(pair.g, scores)
 
 
-def frontier_slopes(
-    pair: SeparablePair | LinearPair, p: PerText, w: Number
-) -> FrontierSlopes:
+def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
     r"""Derivatives of U, V and b along the frontier.
 
     Let $\bar\phi$ be the mean of the scores on the support with weights
@@ -334,9 +330,7 @@ def _slopes(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array, A
     return expected_score(q_slope, scores), diversity, b_slope
 
 
-def kkt_residual(
-    pair: SeparablePair | LinearPair, p: PerText, optimum: ParetoOptimum
-) -> Scalar:
+def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar:
     r"""Largest violation of the KKT conditions at a point of weight w.
 
     The maximum of $|g'(Q_i) - w \phi_i - b|$ on the support,
@@ -375,11 +369,11 @@ def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -
 
 
 # --- The solver --------------------------------------------------------------------
-def _has_scores_and_g(pair: Pair) -> TypeGuard[SeparablePair | LinearPair]:
+def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
     return hasattr(pair, "text_quality") and hasattr(pair, "g")
 
 
-def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
+def _scores(pair: SummedPair, p: ArrayLike) -> Array:
     if not _has_scores_and_g(pair):
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "

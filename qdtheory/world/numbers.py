@@ -8,9 +8,12 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 # A real number, possibly traced.
 Number: TypeAlias = int | float | Real[Array, ""]
-# One number a text, such as a distribution or scores: as given, and as computed.
+# One number a text, such as a distribution or scores: given, of JAX, and of NumPy.
 PerText: TypeAlias = Float[ArrayLike, " texts"]
 TextArray: TypeAlias = Float[Array, " texts"]
+TextVector: TypeAlias = Float[np.ndarray, " texts"]
+# One for each two texts, such as a kernel or preferences.
+TextMatrix: TypeAlias = Float[ArrayLike, "texts texts"]
 Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
