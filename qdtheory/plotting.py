@@ -14,6 +14,7 @@ from jaxtyping import ArrayLike, Float
 
 from qdtheory.pairs.base import Pair
 from qdtheory.theory.frontier import ParetoFrontier
+from qdtheory.world.numbers import PerText
 from qdtheory.world.packages import required
 
 with required("plotting", "plot"):
@@ -78,7 +79,7 @@ def plot_model(
 
 def plot_plane(
     pair: Pair,
-    p: Float[ArrayLike, " texts"],
+    p: PerText,
     frontier: ParetoFrontier,
     *,
     width: float | None = None,
@@ -115,7 +116,7 @@ def plot_plane(
 
 
 def plot_sorted_probabilities(
-    p: Float[ArrayLike, " texts"], *, ax: Axes | None = None, **kwargs: Any
+    p: PerText, *, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
     """Draw the log-probabilities of a distribution in descending order.
 

@@ -10,14 +10,8 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, option
-from qdtheory.commands.outputs import (
-    check_output,
-    fail,
-    require_figures,
-    with_options,
-    write,
-    write_figure,
-)
+from qdtheory.commands.merge import check_outputs
+from qdtheory.commands.outputs import fail, with_options, write, write_figure
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.files import shown
@@ -74,11 +68,7 @@ def doctor(
 
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
-    for name, path in (("--witness", witness), ("--plot", plot)):
-        if path is not None:
-            check_output(path, texts, option=name)
-    if plot is not None:
-        require_figures(plot)
+    check_outputs({"--witness": witness, "--plot": plot}, texts)
     metrics = [inputs.load_function(x) if ":" in x else x for x in (quality, diversity)]
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     real = inputs.read_text(texts, field=field, column=column, **settings)
@@ -86,23 +76,16 @@ def doctor(
 
     calls = calls or NUM_CALLS
     with ExitStack() as stack:
-        answers: Any = None
+        kept: Any = None
         if cache is not None:
             try:
-                answers = stack.enter_context(shelve.open(str(cache)))
+                kept = stack.enter_context(shelve.open(str(cache)))
             except dbm.error as error:
                 fail(f"--cache: {shown(cache)}: {error}; name another file")
         step = stack.enter_context(progress(calls))
         try:
             found = diagnose(
-                metrics[0],
-                metrics[1],
-                real,
-                lot=lot,
-                calls=calls,
-                alpha=alpha,
-                cache=answers,
-                step=step,
+                *metrics, real, lot=lot, calls=calls, alpha=alpha, cache=kept, step=step
             )
         except ValueError as error:
             said = with_options(str(error))

@@ -35,7 +35,7 @@ def evaluate(
         list[str],
         typer.Argument(
             help="Generated text: files with a sentence a line, or folders; "
-            "- is standard input.",
+            "- is standard input."
         ),
     ],
     references: Annotated[str, option("Real text, one sentence a line.", "FILE")],

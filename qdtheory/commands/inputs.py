@@ -55,8 +55,7 @@ ScoresFile = Annotated[
     ),
 ]
 RealFile = Annotated[
-    Path | None,
-    option("The real P: one probability a line, or .npy.", "FILE", "--p"),
+    Path | None, option("The real P: one probability a line, or .npy.", "FILE", "--p")
 ]
 AsJson = Annotated[bool, flag("--json", "Print JSON.")]
 MANY = 10**9
@@ -299,10 +298,7 @@ def _function_pair(quality: str, diversity: str, real, num_texts: int | None) ->
 
     size = _tested_at("functions", real, num_texts)
     trial = np.full(size, 1 / size) if real is None else real
-    functions = (
-        _traceable(quality, trial, trial),
-        _traceable(diversity, trial),
-    )
+    functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))
     return FunctionPair(*functions, f"{quality} and {diversity}")
 
 

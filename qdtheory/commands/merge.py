@@ -89,7 +89,7 @@ def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
         check_output(path, *inputs, option=option)
     if len({os.path.realpath(path) for path in given.values()}) < len(given):
         fail(f"{' and '.join(given)} name one file; give each its own")
-    if len(given) > ("--output" in given):
+    if given.keys() & {"--plot", "--html"}:
         require_figures(given.get("--plot"))
 
 

@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.course import answers
-from qdtheory.course.grading import (
-    Grader,
-    as_distribution,
-    as_formula,
-    function,
-    number,
-    statement,
-    witness,
-)
+from qdtheory.course import answers, grading
 
 # What is said of each exercise, in the order of the notebooks.
 EXERCISES: dict[str, dict[str, Any]] = tomllib.loads(
@@ -37,26 +28,28 @@ BUILTINS = {"__import__": __import__, "int": int, "len": len, "map": map}
 BUILTINS |= {"range": range, "tuple": tuple}
 
 
-def grader(exercise: str, mistake: dict[str, Any] | None = None) -> Grader:
+def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grader:
     """Grade an exercise, or recognise one of its mistakes as if it were the answer."""
     entry = EXERCISES[exercise]
     asked = mistake or entry
     if "statement" in asked:
-        return statement(exercise, *asked["statement"])
+        return grading.statement(exercise, *asked["statement"])
     if "number" in asked:
         # A wrong number is recognised from its first digits.
         tolerance = asked.get("tolerance", 1e-4 if mistake else 1e-9)
-        return number(float(np.asarray(evaluated(asked["number"]))), tolerance)
+        return grading.number(float(np.asarray(evaluated(asked["number"]))), tolerance)
     if "function" in asked:
         cases = evaluated(asked.get("cases", entry["cases"]))
-        return function(
+        return grading.function(
             evaluated(asked["function"]), cases, asked.get("tolerance", 1e-9)
         )
     if "formula" in asked:
-        x, wrong = np.array([0.2, 0.5, 0.9]), as_formula(asked["formula"])
-        return witness(lambda answer: np.allclose(as_formula(answer)(x), wrong(x)), "")
+        x, wrong = np.array([0.2, 0.5, 0.9]), grading.as_formula(asked["formula"])
+        return grading.witness(
+            lambda answer: np.allclose(grading.as_formula(answer)(x), wrong(x)), ""
+        )
     test, sizes = evaluated(asked["witness"]), asked.get("sizes")
-    return witness(
+    return grading.witness(
         lambda answer: test(*as_distributions(answer, sizes)), asked["requirement"]
     )
 
@@ -64,11 +57,11 @@ def grader(exercise: str, mistake: dict[str, Any] | None = None) -> Grader:
 def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
     """Convert an answer to the probability vectors that it consists of."""
     if isinstance(sizes, int):
-        return (as_distribution(answer, sizes),)
+        return (grading.as_distribution(answer, sizes),)
     if sizes is None:
         return (answer,)
     pairs = zip(answer, sizes, strict=True)
-    return tuple(as_distribution(part, size) for part, size in pairs)
+    return tuple(grading.as_distribution(part, size) for part, size in pairs)
 
 
 def evaluated(text: str | float | int) -> Any:

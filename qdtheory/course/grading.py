@@ -79,9 +79,7 @@ def number(expected: float, tolerance: float) -> Grader:
 
 
 def function(
-    reference: Callable[..., ArrayLike],
-    cases: Sequence[tuple],
-    tolerance: float,
+    reference: Callable[..., ArrayLike], cases: Sequence[tuple], tolerance: float
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 

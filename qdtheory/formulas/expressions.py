@@ -42,13 +42,7 @@ HABITS = {
     r"\bpi\b": "pi is 3.141592653589793",
     r"\be\b": "e is exp(1)",
 }
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.USub: "minus",
-}
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "minus"}
 # At most two digits of exponent: 1e999999999 as a fraction would exhaust memory.
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d\d?)?", re.ASCII)
 MAX_CHARACTERS = 200

@@ -12,9 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.world.numbers import PerText, Scalar, TextVector
 
 # A scalar of a distribution.
 Functional = Callable[[Any], Array]
@@ -43,18 +44,14 @@ def given_scores(scores: ArrayLike | Sequence[int | float]) -> np.ndarray:
 
 
 @jax.jit
-def expected_score(
-    q: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def expected_score(q: PerText, scores: PerText) -> Scalar:
     r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q."""
     q = jnp.asarray(q)
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
 @partial(jax.jit, static_argnums=0)
-def total_diversity(
-    g: ScalarFunction, q: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def total_diversity(g: ScalarFunction, q: PerText) -> Scalar:
     r"""Separable diversity of a distribution, $\sum_i g(q_i)$."""
     return jax.vmap(g)(q).sum()
 
@@ -64,7 +61,7 @@ class Posed:
     """The problem that a pair's form poses at one real distribution, checked before."""
 
     form: Any
-    p: Float[np.ndarray, " texts"]
+    p: TextVector
 
     @property
     def g(self) -> Any:
@@ -72,7 +69,7 @@ class Posed:
         return self.form.g
 
     @cached_property
-    def scores(self) -> Float[np.ndarray, " texts"]:
+    def scores(self) -> TextVector:
         """Score of each text, finite or minus infinity; U(P) is checked to be finite.
 
         Not computed in the functions that use them: compiled together, a product and a
@@ -113,17 +110,17 @@ class Posed:
             )
         return diversity
 
-    def quality(self, q: Float[ArrayLike, " texts"]) -> float:
+    def quality(self, q: PerText) -> float:
         """U(Q; P) of a model."""
         if self.form.quality is None:
             return float(expected_score(q, self.scores))
         return float(self.form.quality(q, self.p))
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> float:
+    def diversity(self, q: PerText) -> float:
         """V(Q) of a model."""
         return float(self.form.diversity(q))
 
-    def gain(self, q: Float[ArrayLike, " texts"]) -> float:
+    def gain(self, q: PerText) -> float:
         """U(Q; P) - U(P; P) by the scores; minus infinity if V(Q) < V(P)."""
         if not self.diversity(q) >= self.real_diversity:
             return -np.inf

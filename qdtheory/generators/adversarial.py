@@ -29,7 +29,7 @@ from qdtheory.generators.models import (
 from qdtheory.generators.training import Objective, Step
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import LSTMLanguageModel, prefix_states
-from qdtheory.world.numbers import STATIC, within
+from qdtheory.world.numbers import STATIC, PerText, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -375,7 +375,7 @@ class LeakyLSTM(Record):
         )
         return cls(generator, discriminator, weights, biases, variant)
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, for texts of one length over the model's words."""
         check_tokens(space, "a LeakyLSTM", self.generator.num_words)
         own, leaked = (
@@ -516,11 +516,7 @@ class Sampled:
         return ascent, (key, inner)
 
 
-def expected_share(
-    weights: Float[ArrayLike, " texts"],
-    q: Float[ArrayLike, " texts"],
-    num_rivals: int,
-) -> Float[Array, " texts"]:
+def expected_share(weights: PerText, q: PerText, num_rivals: int) -> TextArray:
     r"""Mean of $w_i / (w_i + w_{j_1} + \dots + w_{j_c})$ over rivals drawn from q.
 
     Since $1/S = \int_0^\infty e^{-sS}\,ds$, it is

@@ -14,19 +14,24 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_distributions,
     check_positive,
     check_vector,
 )
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import (
+    Number,
+    PerText,
+    Scalar,
+    TextArray,
+    TextMatrix,
+    TextVector,
+    within,
+)
 from qdtheory.world.records import Record
 
 
-def kl_optimum(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: Number
-) -> Float[Array, " texts"]:
+def kl_optimum(q0: PerText, rewards: PerText, beta: Number) -> TextArray:
     r"""The maximiser of $E_Q r - \beta\,KL(Q \Vert Q_0)$: $Q \propto Q_0 e^{r/\beta}$.
 
     A reward $r + a \log Q_0$, from judges who like what is typical, gives
@@ -57,9 +62,7 @@ def kl_optimum(
     return jax.nn.softmax(_log(q0) + rewards / beta)
 
 
-def diversity_price(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: Number
-) -> Float[Array, ""]:
+def diversity_price(q0: PerText, rewards: PerText, beta: Number) -> Scalar:
     r"""Nats of entropy that one more unit of reward costs, along `kl_optimum`.
 
     $-\frac{d\,SE}{d\,E[r]} = \frac{Cov_Q(\log Q, r)}{Var_Q(r)} = \frac1\beta +
@@ -91,9 +94,7 @@ def diversity_price(
     return 1 / beta + (q * above) @ log_q0 / ((q * above) @ above)
 
 
-def forward_kl_optimum(
-    q0: Float[ArrayLike, " texts"], rewards: Float[ArrayLike, " texts"], beta: float
-) -> Float[np.ndarray, " texts"]:
+def forward_kl_optimum(q0: PerText, rewards: PerText, beta: float) -> TextVector:
     r"""The maximiser of $E_Q r - \beta\,KL(Q_0 \Vert Q)$.
 
     $Q = \beta Q_0/(\Lambda - r)$, where $\Lambda > \max r$ makes the sum 1. Every text
@@ -136,9 +137,7 @@ def forward_kl_optimum(
     return found / found.sum()
 
 
-def best_of_n(
-    q0: Float[ArrayLike, " texts"], scores: Float[ArrayLike, " texts"], n: int
-) -> Float[np.ndarray, " texts"]:
+def best_of_n(q0: PerText, scores: PerText, n: int) -> TextVector:
     r"""The distribution of the best of n texts: $\sum_{ties} Q = F^n - F_<^n$.
 
     F is the chance that a text scores as much or less, $F_<$ less. Texts that tie
@@ -180,7 +179,7 @@ def best_of_n(
     return found / found.sum()
 
 
-def bradley_terry(rewards: Float[ArrayLike, " texts"]) -> Float[Array, "texts texts"]:
+def bradley_terry(rewards: PerText) -> Float[Array, "texts texts"]:
     r"""How often text i is preferred to j: $1 / (1 + e^{r_j - r_i})$.
 
     Args:
@@ -200,12 +199,7 @@ def bradley_terry(rewards: Float[ArrayLike, " texts"]) -> Float[Array, "texts te
     return jax.nn.sigmoid(rewards[:, None] - rewards)
 
 
-def dpo_loss(
-    q: Float[ArrayLike, " texts"],
-    q0: Float[ArrayLike, " texts"],
-    preferences: Float[ArrayLike, "texts texts"],
-    beta: Number,
-) -> Float[Array, ""]:
+def dpo_loss(q: PerText, q0: PerText, preferences: TextMatrix, beta: Number) -> Scalar:
     r"""The expected loss of direct preference optimisation, on pairs drawn from $Q_0$.
 
     $-2 \sum_{ij} Q_{0i} Q_{0j}\,P_{ij} \log \sigma(h_i - h_j)$ with
@@ -239,11 +233,7 @@ def dpo_loss(
     return 2 * q0 @ loss @ q0
 
 
-def dpo_optimum(
-    q0: Float[ArrayLike, " texts"],
-    preferences: Float[ArrayLike, "texts texts"],
-    beta: float,
-) -> Float[Array, " texts"]:
+def dpo_optimum(q0: PerText, preferences: TextMatrix, beta: float) -> TextArray:
     """The minimiser of `dpo_loss`: `kl_optimum` of the rewards that fit best.
 
     Preferences of the form `bradley_terry` give back their rewards, up to a constant.
@@ -274,9 +264,7 @@ def dpo_optimum(
     return kl_optimum(q0, fitted_rewards(q0, preferences), beta)
 
 
-def fitted_rewards(
-    q0: Float[ArrayLike, " texts"], preferences: Float[ArrayLike, "texts texts"]
-) -> Float[np.ndarray, " texts"]:
+def fitted_rewards(q0: PerText, preferences: TextMatrix) -> TextVector:
     r"""The rewards whose Bradley-Terry model fits preferences best, on pairs of $Q_0$.
 
     They minimise the logistic loss $-\sum Q_{0i} Q_{0j} P_{ij} \log \sigma(r_i - r_j)$.
@@ -342,8 +330,8 @@ class SelfTraining(Record):
 
 
 def self_training(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     num_texts: int,
     num_generations: int,
     real_share: float = 0.0,

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, PRNGKeyArray
 
 from qdtheory.generators.autoencoders import (
     Autoencoder,
@@ -20,7 +20,7 @@ from qdtheory.generators.autoencoders import (
 )
 from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import sorted_plan
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import PerText, Scalar, within
 from qdtheory.world.spaces import TextSpace
 
 # Deviation of the noise that a discriminator sees codes without noise through.
@@ -80,12 +80,8 @@ class Elbo(Objective):
         return jax.grad(self.value)(model, space, p, risen), state + 1
 
     def value(
-        self,
-        model: Autoencoder,
-        space: TextSpace,
-        p: Float[ArrayLike, " texts"],
-        risen: ArrayLike = 1.0,
-    ) -> Float[Array, ""]:
+        self, model: Autoencoder, space: TextSpace, p: PerText, risen: ArrayLike = 1.0
+    ) -> Scalar:
         """The objective, in nats per text.
 
         Args:

@@ -31,8 +31,8 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from qdtheory.generators.models import num_prefixes, refuse, text_log_probabilities
-from qdtheory.world.distributions import Number, check_distribution
-from qdtheory.world.numbers import STATIC, within
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import STATIC, Number, PerText, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -305,7 +305,7 @@ class Autoencoder(Record):
         moved = Perceptron.random(keys[2], dim, dim)
         return cls(codes, log_sigma, decoder, moved if learned_prior else None, grid)
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, one for each code, as a sum over the nodes."""
         log_decoded = self.log_decoded(space, self.prior_codes())
         return jnp.asarray(self.grid.weights) @ jnp.exp(log_decoded)
@@ -384,10 +384,7 @@ class Autoencoder(Record):
         return jax.nn.log_softmax(logits) @ counts.T
 
     def next_token_logits(
-        self,
-        space: TextSpace,
-        codes: Float[Array, "codes dim"],
-        masked: bool = False,
+        self, space: TextSpace, codes: Float[Array, "codes dim"], masked: bool = False
     ) -> Float[Array, "codes prefixes vocab"]:
         """Logits of the next token after each prefix, in the order of `PrefixTable`.
 
@@ -441,9 +438,7 @@ class LatentReport(Record):
     gap: Float[Array, "*models"]
 
 
-def latent_report(
-    model: Autoencoder, space: TextSpace, p: Float[ArrayLike, " texts"]
-) -> LatentReport:
+def latent_report(model: Autoencoder, space: TextSpace, p: PerText) -> LatentReport:
     """Compute the ELBO and its parts, on a grid that two refinements do not move.
 
     Args:

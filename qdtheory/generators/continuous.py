@@ -21,12 +21,8 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import Coupling, optimal_transport
 from qdtheory.world.distributions import check_distribution, check_positive
-from qdtheory.world.language_models import (
-    LSTMLanguageModel,
-    log_next_token,
-    lstm_step,
-)
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
+from qdtheory.world.numbers import STATIC, PerText, TextArray
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -38,14 +34,14 @@ class ContinuousGenerator:
         """Return the token probabilities at each position, for each latent point."""
         raise NotImplementedError
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text by argmax at each position, a multiple of 1 / K."""
         atoms = self.atoms(space)
         places = space.vocab_size ** jnp.arange(space.max_length)[::-1]
         texts = (atoms.argmax(axis=-1) * places).sum(axis=-1)
         return jnp.zeros(space.num_texts).at[texts].add(1 / len(atoms))
 
-    def soft_probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def soft_probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text if each token is drawn from its row instead.
 
         Args:
@@ -242,7 +238,7 @@ class ContinuousWGAN(Objective):
 
 
 def transport_to_texts(
-    model: ContinuousGenerator, space: TextSpace, p: Float[ArrayLike, " texts"]
+    model: ContinuousGenerator, space: TextSpace, p: PerText
 ) -> Coupling:
     r"""The cheapest plan between a model's atoms and the one-hot texts of P.
 

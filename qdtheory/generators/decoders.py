@@ -19,7 +19,7 @@ from jaxtyping import ArrayLike, Bool, Float
 from qdtheory.generators.alignment import best_of_n
 from qdtheory.generators.models import Model, check_model
 from qdtheory.world.distributions import check_positive
-from qdtheory.world.numbers import EPS, within
+from qdtheory.world.numbers import EPS, PerText, within
 from qdtheory.world.spaces import TextSpace
 
 Laws = Float[np.ndarray, "*prefixes vocab"]
@@ -318,7 +318,7 @@ class BestOf:
     """
 
     n: int
-    scores: Float[ArrayLike, " texts"]
+    scores: PerText
 
 
 Decoder = TokenDecoder | Beam | BestOf

@@ -17,8 +17,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.generators.decoders import TokenDecoder
 from qdtheory.generators.models import check_tokens
-from qdtheory.world.distributions import Number, check_positive
-from qdtheory.world.numbers import within
+from qdtheory.world.distributions import check_positive
+from qdtheory.world.numbers import Number, Scalar, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -41,7 +41,7 @@ class MarkovModel(Record):
     initial: Float[ArrayLike, "*models vocab"]
     transitions: Float[ArrayLike, "*models vocab vocab"]
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text; texts have one length and the model's tokens."""
         initial, transitions = _checked(self)
         check_tokens(space, "a Markov model", initial.size)
@@ -140,7 +140,7 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
 
 def tempered_markov_metrics(
     p: MarkovModel, beta: Number, length: int
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
+) -> tuple[Scalar, Scalar]:
     r"""LL and SE of $P^\beta / Z_\beta$ over whole texts: the LL-SE frontier of P.
 
     $\log Z_\beta = \log \sum_x P(x)^\beta$ is a product of matrices, LL its derivative

@@ -18,6 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.world.distributions import check_distribution, check_vector
+from qdtheory.world.numbers import PerText, TextArray
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -26,7 +27,7 @@ from qdtheory.world.spaces import TextSpace
 class Model(Protocol):
     """A pytree of parameters that gives every text of a space a probability."""
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Return the probability of every text, shape (num_texts,)."""
         ...
 
@@ -47,7 +48,7 @@ class LogitTable(Record):
     logits: Float[ArrayLike, "*models texts"]  # several models under jax.vmap
 
     @classmethod
-    def of(cls, q: Float[ArrayLike, " texts"]) -> "LogitTable":
+    def of(cls, q: PerText) -> "LogitTable":
         """Build the model of a given distribution.
 
         Args:
@@ -61,7 +62,7 @@ class LogitTable(Record):
         """
         return cls(_logarithm(check_distribution(q, "q")))
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, of which there are as many as logits."""
         logits = check_vector(self.logits, "logits")
         if logits.size != space.num_texts:
@@ -92,7 +93,7 @@ class PrefixTable(Record):
     logits: Float[ArrayLike, "*models prefixes vocab"]
 
     @classmethod
-    def of(cls, q: Float[ArrayLike, " texts"], space: TextSpace) -> "PrefixTable":
+    def of(cls, q: PerText, space: TextSpace) -> "PrefixTable":
         """Build the model of a given distribution.
 
         Args:
@@ -114,7 +115,7 @@ class PrefixTable(Record):
         table = jnp.concatenate(rows)
         return cls(_logarithm(table / table.sum(axis=1, keepdims=True)))
 
-    def probabilities(self, space: TextSpace) -> Float[Array, " texts"]:
+    def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text; texts have one length and the table's prefixes."""
         logits = jnp.asarray(self.logits, float)
         expected = sum(num_prefixes(space)), space.vocab_size
@@ -164,9 +165,7 @@ def text_log_probabilities(
     return log_prefix
 
 
-def policy_gradient(
-    model: Model, space: TextSpace, rewards: Float[ArrayLike, " texts"]
-) -> Any:
+def policy_gradient(model: Model, space: TextSpace, rewards: PerText) -> Any:
     r"""The gradient of the expected reward, $\nabla_\theta \sum_x R(x)\,Q_\theta(x)$.
 
     Args:
@@ -208,7 +207,7 @@ def token_policy_gradient(
     model: Model,
     space: TextSpace,
     rewards: Float[ArrayLike, "texts ..."],
-    roll_out: Float[ArrayLike, " texts"] | None = None,
+    roll_out: PerText | None = None,
 ) -> Any:
     r"""SeqGAN's form, $\sum_t E[Q^\pi(x_{\le t}) \nabla \log q(x_t \mid x_{<t})]$.
 
@@ -274,9 +273,7 @@ def _token_policy_gradient(model: Model, space: TextSpace, rewards: Array) -> An
 
 
 def completion_values(
-    space: TextSpace,
-    rewards: Float[ArrayLike, "texts ..."],
-    roll_out: Float[ArrayLike, " texts"],
+    space: TextSpace, rewards: Float[ArrayLike, "texts ..."], roll_out: PerText
 ) -> Float[Array, "texts max_length"]:
     """The mean reward of the completions of each text's prefixes.
 
@@ -306,7 +303,7 @@ def completion_values(
 
 
 def prefix_distribution(
-    space: TextSpace, q: Float[ArrayLike, " texts"]
+    space: TextSpace, q: PerText
 ) -> Float[Array, "texts max_length"]:
     """The probability of each text's first token, first two, and so on.
 

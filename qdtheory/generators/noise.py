@@ -26,7 +26,7 @@ from scipy.stats import binom
 
 from qdtheory.generators.models import Model
 from qdtheory.world.distributions import check_distribution, check_positive
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import PerText, TextArray, within
 from qdtheory.world.spaces import TextSpace
 
 # Batches that `expectation` lists at most.
@@ -44,13 +44,13 @@ class Optimizer(Protocol):
 
 
 def constant_reward_drift(
-    q: Float[ArrayLike, " texts"],
+    q: PerText,
     learning_rate: float,
     batch_size: int,
     mean: float = 1.0,
     variance: float = 0.0,
     num_steps: int = 1,
-) -> Float[Array, " texts"]:
+) -> TextArray:
     r"""Drift of Q under SGD, one logit a text, with rewards that ignore the text.
 
     $\mathrm{E}[\Delta Q_i] =
@@ -162,11 +162,8 @@ def fisher_drift(
 
 
 def adam_drift(
-    q: Float[ArrayLike, " texts"],
-    learning_rate: float,
-    batch_size: int,
-    reward: float = 1.0,
-) -> Float[Array, " texts"]:
+    q: PerText, learning_rate: float, batch_size: int, reward: float = 1.0
+) -> TextArray:
     r"""Drift of the logits in Adam's first step with a constant reward.
 
     The first step has the sign of the gradient, which is that of $r (c_i - B Q_i)$ with
@@ -270,7 +267,7 @@ def policy_update(
 
 def expectation(
     function: Callable[[Array, Array], Any],
-    q: Float[ArrayLike, " texts"],
+    q: PerText,
     batch_size: int,
     rewards: Float[ArrayLike, " values"] | None = None,
     reward_probabilities: Float[ArrayLike, " values"] | None = None,

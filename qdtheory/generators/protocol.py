@@ -13,9 +13,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from qdtheory.world.distributions import check_distributions, check_positive, sample
+from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
 
 # A run with given settings and a seed: the values of its metrics, by name.
@@ -167,11 +168,7 @@ def random_search(
 
 
 def of_samples(
-    metrics: Metrics,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    num_samples: int,
-    seed: int,
+    metrics: Metrics, q: PerText, p: PerText, num_samples: int, seed: int
 ) -> Mapping[str, float]:
     """Metrics as an experiment sees them: of the frequencies of texts drawn.
 

@@ -10,13 +10,14 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, Float, Int
 
 from qdtheory.generators.autoencoders import Autoencoder, refuse_nan
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.metrics.similarity import bleu_of_pairs
 from qdtheory.world.distributions import check_distribution, check_positive
+from qdtheory.world.numbers import PerText, Scalar, TextArray
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -34,8 +35,8 @@ class Reconstruction(Record):
         rouge: paired ROUGE-1 to ROUGE-max_order, the recall of n-grams.
     """
 
-    nll: Float[Array, ""]
-    accuracy: Float[Array, ""]
+    nll: Scalar
+    accuracy: Scalar
     bleu: Float[Array, " orders"]
     rouge: Float[Array, " orders"]
 
@@ -43,7 +44,7 @@ class Reconstruction(Record):
 def reconstruct(
     model: Autoencoder,
     space: TextSpace,
-    p: Float[ArrayLike, " texts"],
+    p: PerText,
     decoding: Decoding = "greedy",
     max_order: int = 3,
     smoothing: Smoothing = None,
@@ -121,7 +122,7 @@ def greedy_texts(
 
 def greedy_distribution(
     model: Autoencoder, space: TextSpace
-) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
+) -> tuple[TextArray, Scalar]:
     """The distribution of texts decoded greedily from the prior, as Cífka et al. do.
 
     It is a step function of the code, so that the grid has an error: the mass of the

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.scipy.special import xlogy
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.scalar_functions import ScalarFunction
@@ -31,6 +31,7 @@ from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import PerText, Scalar, TextArray
 from qdtheory.world.records import Record
 
 # Values of D at which rewards given as code are tried, close to both ends.
@@ -102,9 +103,7 @@ REWARDS: dict[str, Reward] = {
 }
 
 
-def optimal_discriminator(
-    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, " texts"]:
+def optimal_discriminator(q: PerText, p: PerText) -> TextArray:
     r"""The probability that a text is real, $D^* = P / (P + Q)$, for equal shares.
 
     Args:
@@ -130,9 +129,7 @@ def optimal_discriminator(
     return p / (p + q)
 
 
-def reward_objective(
-    reward: Reward, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
     r"""The objective that a step ascends, $-\sum_i P_i\,\varphi(Q_i / P_i)$.
 
     Args:
@@ -161,9 +158,7 @@ def reward_objective(
     return -(p * reward.phi(q / p)).sum()
 
 
-def optimal_rewards(
-    reward: Reward, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, " texts"]:
+def optimal_rewards(reward: Reward, q: PerText, p: PerText) -> TextArray:
     r"""The reward of each text at the optimal discriminator, $\rho(P / (P + Q))$.
 
     Computed as $-\varphi'(Q / P)$ where φ has a formula of its own: $1 - D$ would lose
@@ -391,9 +386,7 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
     )
 
 
-def check_positive_everywhere(
-    p: Float[ArrayLike, " texts"], size: int | None = None
-) -> Array:
+def check_positive_everywhere(p: PerText, size: int | None = None) -> Array:
     """Check a real distribution that must have no zeros."""
     p = check_distribution(p, "p", size)
     refuse(
@@ -404,9 +397,7 @@ def check_positive_everywhere(
     return p
 
 
-def check_rewarded(
-    reward: Reward, p: Float[ArrayLike, " texts"], name: str = "p"
-) -> Array:
+def check_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
     """Check a distribution, without zeros if the reward is infinite at D = 0."""
     p = check_distribution(p, name)
     if not isinstance(p, Tracer) and np.asarray(p).min() == 0:

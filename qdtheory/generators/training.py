@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, Float, Int
 
 from qdtheory.generators.models import LogitTable, Model, check_model
 from qdtheory.generators.rewards import (
@@ -34,13 +34,8 @@ from qdtheory.metrics.divergences import (
     jensen_shannon_divergence,
 )
 from qdtheory.metrics.ngrams import cnd, coverage_rate, negative_repetition_rate
-from qdtheory.world.distributions import (
-    Number,
-    check_distribution,
-    check_positive,
-    entropy,
-)
-from qdtheory.world.numbers import within
+from qdtheory.world.distributions import check_distribution, check_positive, entropy
+from qdtheory.world.numbers import Number, PerText, within
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
@@ -110,10 +105,10 @@ def train(
     objective: Reward | str | Rewards | Objective,
     model: Model,
     space: TextSpace,
-    p: Float[ArrayLike, " texts"],
+    p: PerText,
     num_steps: int,
     *,
-    training: Float[ArrayLike, " texts"] | None = None,
+    training: PerText | None = None,
     optimizer: str = "adam",
     learning_rate: Number = 0.01,
     discriminator_steps: int = 1,

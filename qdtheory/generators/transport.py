@@ -20,7 +20,7 @@ from scipy import sparse
 from qdtheory.generators.adversarial import Adversarial
 from qdtheory.generators.models import Model, prefix_distribution, refuse
 from qdtheory.world.distributions import check_distribution, check_distributions
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import PerText, Scalar, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -129,11 +129,8 @@ def sorted_plan(
 
 
 def wasserstein_distance(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    space: TextSpace,
-    ground: str = "hamming",
-) -> Float[Array, ""]:
+    q: PerText, p: PerText, space: TextSpace, ground: str = "hamming"
+) -> Scalar:
     r"""The least mean distance between a text of Q and one of P, over all couplings.
 
     Args:
@@ -172,12 +169,12 @@ def wasserstein_distance(
 
 
 def wasserstein_critic(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     space: TextSpace,
     ground: str = "hamming",
     penalty: float | None = None,
-) -> Float[Array, " texts"]:
+) -> TextArray:
     r"""The critic of a WGAN: f with $\mathrm{E}_P f - \mathrm{E}_Q f = W_1(Q, P)$.
 
     With a gradient penalty $\lambda$ it maximises $\mathrm{E}_P f - \mathrm{E}_Q f -

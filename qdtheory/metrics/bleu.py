@@ -35,8 +35,8 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.metrics.ngrams import ngram_matrix
-from qdtheory.world.distributions import Number, check_distributions, check_positive
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.distributions import check_distributions, check_positive
+from qdtheory.world.numbers import STATIC, Number, PerText, TextArray
 from qdtheory.world.records import Estimate
 from qdtheory.world.spaces import TextSpace
 
@@ -49,8 +49,8 @@ _counts = lru_cache(maxsize=8)(ngram_matrix)
 
 def expected_bleu(
     space: TextSpace,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     max_order: int = 4,
     num_references: Number = 2,
     smoothing: Smoothing = None,
@@ -100,7 +100,7 @@ def expected_bleu(
 
 def expected_self_bleu(
     space: TextSpace,
-    q: Float[ArrayLike, " texts"],
+    q: PerText,
     max_order: int = 4,
     num_references: Number = 2,
     smoothing: Smoothing = None,
@@ -156,9 +156,7 @@ class BleuTable:
 
 
 @jax.jit
-def text_bleu(
-    table: BleuTable, p: Float[ArrayLike, " texts"], num_references: Number
-) -> Float[Array, " texts"]:
+def text_bleu(table: BleuTable, p: PerText, num_references: Number) -> TextArray:
     """Expected BLEU of each text as candidate against references drawn from `p`."""
     p, sets = jnp.asarray(p), jnp.asarray(table.sets)
     if table.dense is not None:
@@ -417,8 +415,8 @@ def _clipped_matches(texts: np.ndarray, others: np.ndarray, n: int) -> np.ndarra
 
 def expected_corpus_bleu(
     space: TextSpace,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     max_order: int = 4,
     num_references: int = 2,
     num_candidates: int = 2,

@@ -12,17 +12,15 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.divergences import kl_divergence
-from qdtheory.world.distributions import Number, check_distributions, check_vector
-from qdtheory.world.numbers import within
+from qdtheory.world.distributions import check_distributions, check_vector
+from qdtheory.world.numbers import Number, PerText, Scalar, within
 
 # The package's first and last mixture are this far from the ends.
 MAUVE_MARGIN = 1e-6
 
 
 def divergence_frontier(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    lambdas: Float[ArrayLike, " points"],
+    q: PerText, p: PerText, lambdas: Float[ArrayLike, " points"]
 ) -> Float[Array, "points 2"]:
     r"""Divergence frontier: $(KL(Q \Vert R), KL(P \Vert R))$ along mixtures R.
 
@@ -64,9 +62,7 @@ def _points(q: Array, p: Array, lambdas: Array) -> Array:
     return jax.vmap(point)(lambdas)
 
 
-def frontier_integral(
-    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def frontier_integral(q: PerText, p: PerText) -> Scalar:
     r"""Frontier integral: the mean of the frontier's weighted divergences, doubled.
 
     $2 \int_0^1 [\lambda KL(Q \Vert R) + (1 - \lambda) KL(P \Vert R)] \, d\lambda
@@ -110,11 +106,8 @@ def frontier_integral(
 
 
 def mauve(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    scaling: Number = 5.0,
-    num_points: int = 25,
-) -> Float[Array, ""]:
+    q: PerText, p: PerText, scaling: Number = 5.0, num_points: int = 25
+) -> Scalar:
     r"""MAUVE: the area under the divergence frontier, scaled into the unit square.
 
     The curve is $(e^{-c\,KL(Q \Vert R)}, e^{-c\,KL(P \Vert R)})$ with the scaling c,
@@ -152,7 +145,7 @@ def mauve(
 
 
 def precision_recall_distributions(
-    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"], num_angles: int = 1001
+    q: PerText, p: PerText, num_angles: int = 1001
 ) -> Float[Array, "angles 2"]:
     r"""PRD: the attainable pairs of precision and recall of Q against P.
 

@@ -7,10 +7,10 @@ handled exactly: $0 \log 0 = 0$, and divergences may be infinite.
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array
 
-from qdtheory.world.distributions import Number, check_distributions
-from qdtheory.world.numbers import within
+from qdtheory.world.distributions import check_distributions
+from qdtheory.world.numbers import Number, PerText, Scalar, within
 
 
 def _log_ratio(a: Array, b: Array) -> Array:
@@ -45,9 +45,7 @@ def _sqrt(a: Array) -> Array:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, a, 1.0)), 0.0)
 
 
-def kl_divergence(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def kl_divergence(a: PerText, b: PerText) -> Scalar:
     r"""Kullback-Leibler divergence $KL(a \Vert b) = \sum_i a_i \log(a_i / b_i)$.
 
     Args:
@@ -75,9 +73,7 @@ def kl_divergence(
     return _kl_terms(a, b).sum()
 
 
-def jeffreys_divergence(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def jeffreys_divergence(a: PerText, b: PerText) -> Scalar:
     r"""Jeffreys divergence $KL(a \Vert b) + KL(b \Vert a)$.
 
     Args:
@@ -103,9 +99,7 @@ def jeffreys_divergence(
     return (_kl_terms(a, b) + _kl_terms(b, a)).sum()
 
 
-def renyi_divergence(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"], order: int | float
-) -> Float[Array, ""]:
+def renyi_divergence(a: PerText, b: PerText, order: int | float) -> Scalar:
     r"""Renyi divergence $\frac1{r - 1} \log \sum_i a_i^r b_i^{1 - r}$ of order r.
 
     Nondecreasing in the order; order 1/2 is twice the Bhattacharyya distance, and order
@@ -156,9 +150,7 @@ def _renyi(a: Array, b: Array, order: Number) -> Array:
     return jnp.where(near, jnp.log1p(excess), log_sum) / (order - 1)
 
 
-def cross_entropy(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def cross_entropy(a: PerText, b: PerText) -> Scalar:
     r"""Cross-entropy $H(a, b) = -\sum_i a_i \log b_i$; -LL(Q; P) = H(Q, P).
 
     Estimated by `qd.text.lm_score`, with a fitted model in place of `b`.
@@ -192,9 +184,7 @@ def _cross_entropy(a: Array, b: Array) -> Array:
     return -(a * jnp.log(jnp.where(unknown, 1.0, b))).sum()
 
 
-def jensen_shannon_divergence(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def jensen_shannon_divergence(a: PerText, b: PerText) -> Scalar:
     r"""Jensen-Shannon divergence $\frac12 KL(a \Vert m) + \frac12 KL(b \Vert m)$.
 
     Here $m = (a + b) / 2$.
@@ -220,9 +210,7 @@ def jensen_shannon_divergence(
     return (_kl_terms(a, m) + _kl_terms(b, m)).sum() / 2
 
 
-def total_variation(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def total_variation(a: PerText, b: PerText) -> Scalar:
     r"""Total variation distance $\frac12 \sum_i |a_i - b_i|$.
 
     Args:
@@ -244,9 +232,7 @@ def total_variation(
     return jnp.abs(a - b).sum() / 2
 
 
-def hellinger_distance(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def hellinger_distance(a: PerText, b: PerText) -> Scalar:
     r"""Hellinger distance $\sqrt{\frac12 \sum_i (\sqrt{a_i} - \sqrt{b_i})^2}$.
 
     Args:
@@ -273,9 +259,7 @@ def _squared_hellinger(a: Array, b: Array) -> Array:
     return ((_sqrt(a) - _sqrt(b)) ** 2).sum() / 2
 
 
-def bhattacharyya_distance(
-    a: Float[ArrayLike, " texts"], b: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def bhattacharyya_distance(a: PerText, b: PerText) -> Scalar:
     r"""Bhattacharyya distance $-\log \sum_i \sqrt{a_i b_i}$.
 
     Args:

@@ -11,19 +11,19 @@ the moments are close, nothing to invert where a covariance is singular.
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Real
+from jaxtyping import ArrayLike, Float, Real
 
 from qdtheory.world.distributions import check_distributions, check_finite
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, PerText, Scalar
 
 
 def frechet_distance(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
+    q: PerText,
+    p: PerText,
     features: Real[ArrayLike, "texts features"],
     *,
     squared: bool = False,
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Frechet distance of Q and P under a feature map of texts.
 
     $\sqrt{\Vert m_Q - m_P \Vert^2 + tr(C_Q + C_P - 2 (C_Q C_P)^{1/2})}$, with m and C

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Float, Shaped
+from jaxtyping import Array, Float, Shaped
 from numpy.typing import DTypeLike
 
 from qdtheory.metrics.since_2020 import chance_seen
@@ -18,13 +18,11 @@ from qdtheory.world.distributions import (
     check_distributions,
     check_positive,
 )
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import PerText, Scalar, within
 from qdtheory.world.spaces import TextSpace
 
 
-def coverage_rate(
-    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def coverage_rate(q: PerText, p: PerText) -> Scalar:
     r"""Coverage rate, a quality: $CR(Q; P) = \sum_i Q_i P_i$.
 
     The probability that a draw from Q equals a draw from P.
@@ -53,7 +51,7 @@ def coverage_rate(
     return jnp.vdot(*check_distributions(q=q, p=p))
 
 
-def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+def negative_repetition_rate(q: PerText) -> Scalar:
     r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
 
     Minus the probability that two draws from Q are equal; Simpson's index minus 1.
@@ -82,9 +80,7 @@ def negative_repetition_rate(q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
     return -jnp.vdot(q, q)
 
 
-def cnd(
-    q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def cnd(q: PerText, p: PerText) -> Scalar:
     r"""CR-NRR divergence: $CND(Q; P) = \sum_i (Q_i - P_i)^2$.
 
     Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Computed as
@@ -118,10 +114,7 @@ def cnd(
 
 
 def ms_jaccard(
-    space: TextSpace,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    max_order: int = 4,
+    space: TextSpace, q: PerText, p: PerText, max_order: int = 4
 ) -> Float[Array, " orders"]:
     r"""MS-Jaccard of two distributions, the limit of that of two corpora.
 
@@ -178,9 +171,7 @@ def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
     return jnp.minimum(c, d).sum() / jnp.maximum(c, d).sum()
 
 
-def expected_distinct(
-    space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
-) -> Float[Array, ""]:
+def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> Scalar:
     r"""Expected Distinct-n of m texts from q: distinct n-grams over all n-grams.
 
     For one length L it is $\sum_g [1 - (1 - T_g)^m] / (m (L - n + 1))$, where $T_g$ is
@@ -235,8 +226,8 @@ def expected_distinct(
 
 
 def expected_self_repetition(
-    space: TextSpace, q: Float[ArrayLike, " texts"], n: int, num_texts: int
-) -> Float[Array, ""]:
+    space: TextSpace, q: PerText, n: int, num_texts: int
+) -> Scalar:
     r"""Expected self-repetition score of m texts from q, in nats.
 
     The mean over texts of $\log(1 + \sum_{y} c(x, y))$, where y runs over the m - 1

@@ -21,12 +21,11 @@ from qdtheory.metrics.bleu import bleu_table, text_bleu
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_distributions,
     check_finite,
 )
-from qdtheory.world.numbers import EPS, NOISE, TINY
+from qdtheory.world.numbers import EPS, NOISE, TINY, Number, PerText, Scalar, TextMatrix
 from qdtheory.world.spaces import TextSpace
 
 
@@ -216,9 +215,7 @@ def _edits(space: TextSpace) -> np.ndarray:
 # --- Vendi --------------------------------------------------------------------------
 
 
-def features_of(
-    kernel: Float[ArrayLike, "texts texts"],
-) -> Float[np.ndarray, "texts features"]:
+def features_of(kernel: TextMatrix) -> Float[np.ndarray, "texts features"]:
     """Features of texts, unit vectors whose inner products are a similarity."""
     kernel = np.asarray(kernel, dtype=float)
     check_kernel(kernel)
@@ -240,7 +237,7 @@ def features_of(
 
 
 def density_matrix(
-    q: Float[ArrayLike, " texts"], features: Float[ArrayLike, "texts features"]
+    q: PerText, features: Float[ArrayLike, "texts features"]
 ) -> Float[Array, "features features"]:
     r"""Return $\rho_Q = \sum_i Q_i \phi_i \phi_i'$, of trace 1."""
     features = jnp.asarray(features)
@@ -277,9 +274,7 @@ def _matrix_log_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def von_neumann_entropy(
-    rho: Float[ArrayLike, "features features"],
-) -> Float[Array, ""]:
+def von_neumann_entropy(rho: Float[ArrayLike, "features features"]) -> Scalar:
     r"""Entropy of a density matrix, $-\mathrm{tr}\,\rho \log \rho$, in nats."""
     return entr(jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)).sum()
 
@@ -291,11 +286,7 @@ def _von_neumann_entropy_jvp(primals, tangents):
     return von_neumann_entropy(rho), (slope * tangents[0]).sum()
 
 
-def vendi_score(
-    q: Float[ArrayLike, " texts"],
-    kernel: Float[ArrayLike, "texts texts"],
-    order: Number = 1,
-) -> Float[Array, ""]:
+def vendi_score(q: PerText, kernel: TextMatrix, order: Number = 1) -> Scalar:
     r"""Vendi score of a model, the effective number of its different texts.
 
     Estimated by `qd.text.vendi_score`.
@@ -335,11 +326,7 @@ def vendi_score(
     return (values**order).sum() ** (1 / (1 - order))
 
 
-def quantum_relative_entropy(
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-    kernel: Float[ArrayLike, "texts texts"],
-) -> Float[Array, ""]:
+def quantum_relative_entropy(q: PerText, p: PerText, kernel: TextMatrix) -> Scalar:
     r"""Divergence of the log of Vendi, $\mathrm{tr}\,\rho_Q (\log\rho_Q - \log\rho_P)$.
 
     It is 0 iff $\rho_Q = \rho_P$, which implies Q = P only if the squared similarity is

@@ -18,12 +18,11 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_positive,
     check_vector,
 )
-from qdtheory.world.numbers import within
+from qdtheory.world.numbers import Number, PerText, Scalar, within
 from qdtheory.world.spaces import TextSpace
 
 # --- k draws ------------------------------------------------------------------------
@@ -37,7 +36,7 @@ def chance_seen(x: Float[ArrayLike, "..."], k: int) -> Float[Array, "..."]:
     return jnp.where(certain, 1.0, -jnp.expm1(unseen))
 
 
-def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Float[Array, ""]:
+def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Scalar:
     r"""Expected number of different outcomes in k draws, $\sum_i 1 - (1 - Q_i)^k$.
 
     A concave diversity; `qd.pairs.distinct_k_pair(k)` has its quality. For k = 2 it is
@@ -73,7 +72,7 @@ def utility_k(
     utilities: Float[ArrayLike, " classes"] | Sequence[Number],
     k: int,
     patience: Number = 0.8,
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Mean utility of k draws to a reader who wants each answer once.
 
     $\frac{1 - p}{1 - p^k} \sum_{i=1}^{k} p^{i-1} E[u_{c_i}; c_i \ne c_j, j < i]$, where
@@ -124,7 +123,7 @@ def patience_weights(k: int, patience: Number) -> Float[Array, " draws"]:
 
 def pass_at_k(
     successes: Float[ArrayLike, " problems"] | Sequence[Number], k: int
-) -> Float[Array, ""]:
+) -> Scalar:
     r"""Chance that one of k draws is right, $1 - (1 - s)^k$, averaged over problems.
 
     Estimated without bias by `qd.text.pass_at_k`.
@@ -199,9 +198,7 @@ def compression_table(
     return table
 
 
-def expected_compression(
-    space: TextSpace, q: Float[ArrayLike, " texts"], num_texts: int = 1
-) -> Float[Array, ""]:
+def expected_compression(space: TextSpace, q: PerText, num_texts: int = 1) -> Scalar:
     """Expected compression ratio of m texts from q; minus it is a diversity.
 
     A polynomial of degree m in q: for one text it is linear, and the most diverse model

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.posed import (
@@ -17,26 +17,20 @@ from qdtheory.formulas.posed import (
     given_scores,
     total_diversity,
 )
-from qdtheory.formulas.scalar_functions import (
-    ScalarFunction,
-    evaluate,
-    scalar_function,
-)
+from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_function
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
 
 
 @runtime_checkable
 class Pair(Protocol):
     """Any object with a quality U(Q; P) and a diversity V(Q); higher is better."""
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         """Return U(Q; P), the quality of the model `q` given the real `p`."""
         ...
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         """Return V(Q), the diversity of the model `q`."""
         ...
 
@@ -101,14 +95,12 @@ class LinearPair:
         read = scores if callable(scores) else Scores(given_scores(scores))
         set_fields(self, scores=read, g=scalar_function(g, "g"), name=name)
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         r"""Return the score $\phi_i(P)$ of each text, finite or $-\infty$."""
         p = check_distribution(p)
         return one_score_a_text(self.scores(p), p, "scores")
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i \phi_i(P)$, with $0 \cdot \infty = 0$.
 
         It is $-\infty$ if q puts mass on a text of score $-\infty$.
@@ -116,7 +108,7 @@ class LinearPair:
         scores = self.text_quality(p)
         return expected_score(check_distribution(q, "q", scores.size), scores)
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         r"""$V(Q) = \sum_i g(Q_i)$."""
         return total_diversity(self.g, check_distribution(q, "q"))
 
@@ -159,7 +151,7 @@ class SeparablePair:
         f, g = scalar_function(f, "f"), scalar_function(g, "g")
         set_fields(self, f=f, g=g, name=name or _name_of(f, g))
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         """Return the score f(P_i) of each text; see `LinearPair.text_quality`."""
         return evaluate(self.f, check_distribution(p))
 
@@ -173,6 +165,10 @@ def _name_of(f: ScalarFunction, g: ScalarFunction) -> str:
     if isinstance(f, Expression) or isinstance(g, Expression):
         return "f = {}, g = {}".format(*names)
     return "-".join(names)
+
+
+# Pairs with a score for each text and a diversity that sums g(Q_i).
+SummedPair: TypeAlias = SeparablePair | LinearPair
 
 
 @jax.tree_util.register_dataclass
@@ -199,9 +195,7 @@ class ConcavePair:
     diversity: Functional = field(metadata=STATIC)
     name: str = field(default="linear-concave", metadata=STATIC)
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
 
         It is $-\infty$ if q puts mass on a text of score $-\infty$.
@@ -253,7 +247,7 @@ class Frozen:
 class Scores(Frozen):
     """Scores that are the same for every P."""
 
-    def __call__(self, p: Float[ArrayLike, " texts"]) -> Array:
+    def __call__(self, p: PerText) -> Array:
         """Return the scores, whatever `p` is."""
         return jnp.asarray(self.values)
 

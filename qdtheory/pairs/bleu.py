@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.metrics.bleu import bleu_table, check_references, text_bleu
 from qdtheory.metrics.bleu_formula import Smoothing
-from qdtheory.world.distributions import Number, check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import STATIC, Number, PerText, Scalar, TextArray
 from qdtheory.world.spaces import TextSpace
 
 
@@ -63,18 +62,16 @@ class BleuPair:
         """Display name, with the order of both metrics."""
         return f"BLEU-NSBLEU of order {self.max_order}"
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         """Expected BLEU of each text given the real `p`, shape (num_texts,)."""
         p = check_distribution(p, "p", self.space.num_texts)
         return text_bleu(self.table, p, self.num_references)
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         """Expected BLEU of the model `q` given the real `p`."""
         return check_distribution(q, "q", self.space.num_texts) @ self.text_quality(p)
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         """Minus the expected Self-BLEU of the model `q`."""
         q = check_distribution(q, "q", self.space.num_texts)
         return -q @ text_bleu(self.table, q, self.num_self_references)

@@ -12,25 +12,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.posed import Posed, total_diversity
 from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu import BleuTable, text_bleu
-from qdtheory.pairs.base import (
-    ConcavePair,
-    LinearPair,
-    Pair,
-    SeparablePair,
-    one_score_a_text,
-)
+from qdtheory.pairs import base
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair, VendiPair
 from qdtheory.pairs.named import single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, PerText, TextVector
 
 # Compiled, so that the pairs' own checks see no values.
 _text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
@@ -87,13 +81,13 @@ def form_of(pair: Any) -> Form:
     """Tell the form of a pair."""
     compiled = _compiled(pair)
     match pair:
-        case SeparablePair(f=f, g=g):
+        case base.SeparablePair(f=f, g=g):
             scores = partial(_evaluated, f)
             return Separable(pair, scores, None, partial(total_diversity, g), f, g)
-        case LinearPair(g=g):
+        case base.LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             return Separable(pair, scores, None, partial(total_diversity, g), g=g)
-        case ConcavePair() | VendiPair():
+        case base.ConcavePair() | VendiPair():
             form = Vendi if isinstance(pair, VendiPair) else Concave
             scores = _one_a_text(pair.text_quality, "text_quality")
             return form(pair, scores, None, pair.diversity)
@@ -119,7 +113,7 @@ def bleu_form(pair: BleuPair) -> Bleu:
     return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
-def _compiled(pair: Pair) -> tuple[Callable, ...]:
+def _compiled(pair: base.Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
 
@@ -130,10 +124,10 @@ def _evaluated(f: ScalarFunction, p: ArrayLike) -> Array:
 
 def _one_a_text(scores: Callable, name: str) -> Callable:
     """The scores of a user, once there is seen to be one a text."""
-    return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
+    return lambda p: base.one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
+def pose(pair: base.Pair | Form, p: PerText) -> Posed:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
@@ -151,7 +145,7 @@ def pose(pair: Pair | Form, p: Float[ArrayLike, " texts"]) -> Posed:
     return Posed(form, p)
 
 
-def require_traceable_form(form: Form, p: Float[np.ndarray, " texts"]) -> None:
+def require_traceable_form(form: Form, p: TextVector) -> None:
     """Raise unless JAX can trace the functions of a user, tried at a distribution."""
     # Other forms are of the library's own functions, or were checked when made.
     if type(form) is Form:
@@ -173,12 +167,12 @@ def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
     return kernel, error + EPS * float(np.abs(kernel).max())
 
 
-def _kernel_error(kernel: ArrayLike, p: Float[np.ndarray, " texts"]) -> float:
+def _kernel_error(kernel: ArrayLike, p: TextVector) -> float:
     sizes = np.abs(np.asarray(kernel)) @ p
     return (p.size + 2) * EPS * float(sizes.max())
 
 
-def bleu_error(table: BleuTable, p: Float[np.ndarray, " texts"], r: float) -> float:
+def bleu_error(table: BleuTable, p: TextVector, r: float) -> float:
     """Error of a text's expected BLEU, in its probabilities, powers and sum."""
     sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
     roundings = r * (p.size + 2) + table.num_sets + 4

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.metrics.similarity import (
     check_kernel,
@@ -16,7 +16,7 @@ from qdtheory.metrics.similarity import (
 )
 from qdtheory.pairs.base import ConcavePair, Frozen, is_concrete, set_fields
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, TextMatrix
 
 
 @jax.tree_util.register_dataclass
@@ -55,28 +55,22 @@ class KernelPair:
         if is_concrete(self.kernel):
             check_kernel(self.kernel)
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         """Return the expected similarity K p of each text to a real text."""
         kernel = jnp.asarray(self.kernel)
         return kernel @ check_distribution(p, "p", len(kernel))
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         """Expected similarity Q'KP of a model text and a real text."""
         return check_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         """Minus the expected similarity Q'KQ of two model texts."""
         q = check_distribution(q, "q", len(self.kernel))
         return -q @ jnp.asarray(self.kernel) @ q
 
 
-def squared_mmd(
-    kernel: Float[ArrayLike, "texts texts"],
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-) -> Float[Array, ""]:
+def squared_mmd(kernel: TextMatrix, q: PerText, p: PerText) -> Scalar:
     r"""Squared maximum mean discrepancy, $(Q - P)'K(Q - P)$.
 
     Twice the gap $\Psi(P) - \Psi(Q)$ of the kernel pair, with $\Psi = U + V / 2$.
@@ -146,19 +140,17 @@ class VendiPair:
     features: Frozen
     name: str
 
-    def __init__(
-        self, kernel: Float[ArrayLike, "texts texts"], name: str = "Vendi"
-    ) -> None:
+    def __init__(self, kernel: TextMatrix, name: str = "Vendi") -> None:
         set_fields(self, features=Frozen(features_of(kernel)), name=name)
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         r"""Return the scores $\phi_i' \log(\rho_P)\, \phi_i$ of the texts."""
         phi, rho = self._matrices(p, "p")
         return ((phi @ matrix_log(rho)) * phi).sum(axis=1)
 
     quality = ConcavePair.quality
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         r"""Return the log of the Vendi score, $-\mathrm{tr}\,\rho_Q \log \rho_Q$."""
         return von_neumann_entropy(self._matrices(q, "q")[1])
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.pairs.base import SeparablePair, is_concrete, set_fields
 from qdtheory.pairs.named import CR_NRR
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
 from qdtheory.world.spaces import TextSpace, pool_to_distribution
 
 
@@ -82,7 +82,7 @@ class PooledPair:
         number = f"{self.num_outcomes} " if self.of == "classes" else ""
         return f"{self.pair.name} on {number}{self.of}"
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         r"""Return the score of each text, the mean of $f(P_g)$ over what it holds.
 
         Raises:
@@ -97,13 +97,11 @@ class PooledPair:
         scores = self.pair.text_quality(self._distribution(p, "p"))
         return scores[self.map].mean(axis=1)
 
-    def quality(
-        self, q: Float[ArrayLike, " texts"], p: Float[ArrayLike, " texts"]
-    ) -> Float[Array, ""]:
+    def quality(self, q: PerText, p: PerText) -> Scalar:
         """Quality of what `q` holds given what `p` holds."""
         return self.pair.quality(self._distribution(q, "q"), self._distribution(p, "p"))
 
-    def diversity(self, q: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+    def diversity(self, q: PerText) -> Scalar:
         """Diversity of what `q` holds."""
         return self.pair.diversity(self._distribution(q, "q"))
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.qdisc.seal import Status, seal
-from qdtheory.world.numbers import CONTRADICTION, EPS
+from qdtheory.world.numbers import CONTRADICTION, EPS, TextVector
 from qdtheory.world.records import Record
 
 # Penalty per unit of constraint violation in a linear program whose scores have range
@@ -90,7 +90,7 @@ def sealed_bounds(
 class UnitScores:
     """Scores rescaled to [0, 1], which removes their unit and additive constants."""
 
-    scores: Float[np.ndarray, " texts"]  # (u - min u) / unit
+    scores: TextVector  # (u - min u) / unit
     quality: float  # U(P) on that scale
     unit: float  # the range of the scores u
     rounding: float  # error bound of a gain, on that scale
@@ -102,9 +102,7 @@ class UnitScores:
 
 
 def in_units(
-    scores: Float[np.ndarray, " texts"],
-    p: Float[np.ndarray, " texts"],
-    error: float = 0.0,
+    scores: TextVector, p: TextVector, error: float = 0.0
 ) -> UnitScores | None:
     """Rescale scores, each off by `error` at most; None if they are equal up to it."""
     low, unit = float(scores.min()), float(np.ptp(scores))
@@ -117,6 +115,6 @@ def in_units(
     return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
 
 
-def constant_gain(scores: Float[np.ndarray, " texts"], error: float = 0.0) -> float:
+def constant_gain(scores: TextVector, error: float = 0.0) -> float:
     """Upper bound on the gain that rounding alone gives if all scores are equal."""
     return scores.size * EPS * float(np.abs(scores).max()) + 2 * error

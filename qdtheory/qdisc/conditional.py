@@ -14,7 +14,7 @@ $\pi_{cx} = P(c)\, Q(x|c)$ and $r_{cx}$ the quality of text x under condition c.
 
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import LinearPair, Pair, SeparablePair
+from qdtheory.pairs.base import Pair, SummedPair
 from qdtheory.pairs.forms import form_of
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
@@ -34,8 +34,20 @@ from qdtheory.solvers.interior_point import Program, Tangent, follow_path, tange
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import CERTIFIED, CLOSED, EPS, NOISE
+from qdtheory.world.numbers import (
+    CERTIFIED,
+    CLOSED,
+    EPS,
+    NOISE,
+    PerText,
+    Scalar,
+    TextArray,
+)
 from qdtheory.world.records import Record
+
+# A distribution over texts in each row, one a condition, and P(c) of these.
+Conditional: TypeAlias = Float[ArrayLike, "conditions texts"]
+Weights: TypeAlias = Float[ArrayLike, " conditions"]
 
 ROOT = "A root in the multiplier that all conditions share"
 PATH = "A convex problem, solved by an interior-point method"
@@ -47,17 +59,14 @@ FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 class ScoredPair(Pair, Protocol):
     """A pair with quality linear in Q, hence with a score for each text."""
 
-    def text_quality(self, p: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+    def text_quality(self, p: PerText) -> TextArray:
         """Return the score of each text given the real `p`."""
         ...
 
 
 def conditional_quality(
-    pair: ScoredPair,
-    q: Float[ArrayLike, "conditions texts"],
-    p: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+    pair: ScoredPair, q: Conditional, p: Conditional, weights: Weights
+) -> Scalar:
     r"""Average quality $\sum_c P(c)\, U(Q(\cdot|c); P(\cdot|c))$.
 
     Args:
@@ -90,11 +99,7 @@ def conditional_quality(
     return weights @ jnp.stack([expected_score(*rows) for rows in zip(q, scores)])
 
 
-def average_diversity(
-    pair: Pair,
-    q: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+def average_diversity(pair: Pair, q: Conditional, weights: Weights) -> Scalar:
     r"""Average diversity $\sum_c P(c)\, V(Q(\cdot|c))$, as in Pairwise-BLEU.
 
     Args:
@@ -123,11 +128,7 @@ def average_diversity(
     return weights @ jnp.stack([pair.diversity(row) for row in q])
 
 
-def pooled_diversity(
-    pair: Pair,
-    q: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Float[Array, ""]:
+def pooled_diversity(pair: Pair, q: Conditional, weights: Weights) -> Scalar:
     r"""Pooled diversity $V(\sum_c P(c)\, Q(\cdot|c))$, as in Distinct-n of all texts.
 
     Args:
@@ -172,14 +173,10 @@ class Prices(Record):
 
     w: float | None = None
     conditions: Float[Array, " conditions"] | None = None
-    texts: Float[Array, " texts"] | None = None
+    texts: TextArray | None = None
 
 
-def average_discrepancy(
-    pair: SeparablePair | LinearPair,
-    p: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Bounds:
+def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bounds:
     r"""Exact QDisc under average diversity, by root-finding in the multiplier w.
 
     U + V / |w| is a sum over the conditions with equal weights P(c) in both terms, so
@@ -246,11 +243,7 @@ def average_discrepancy(
     return _bounds(q, upper, p, weights, scores, reason, Prices(w=w))
 
 
-def pooled_discrepancy(
-    pair: SeparablePair | LinearPair,
-    p: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Bounds:
+def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bounds:
     r"""QDisc under pooled diversity, a convex problem, with a lower and an upper bound.
 
     The iterates of the interior-point method are as diverse as P, so their gains are
@@ -314,11 +307,7 @@ def pooled_discrepancy(
     return _bounds(best, upper, p, weights, scores, reason, Prices(w=-1 / price))
 
 
-def transport_bound(
-    pair: ScoredPair,
-    p: Float[ArrayLike, "conditions texts"],
-    weights: Float[ArrayLike, " conditions"],
-) -> Bounds:
+def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bounds:
     r"""Maximum gain in quality at the pooled distribution of P, by a linear program.
 
     A lower bound on QDisc under every pooled diversity, which is unchanged. Maximise

@@ -31,7 +31,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike, Float
 
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
@@ -43,7 +42,7 @@ from qdtheory.formulas.scalar_functions import (
 from qdtheory.formulas.trees import ball
 from qdtheory.qdisc.convex import chord_height, slope_table, values_of
 from qdtheory.solvers.boxes import Box
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, PerText, TextVector
 
 FLAT = 1e-14
 NARROWEST = Fraction(1, 2**60)
@@ -68,10 +67,7 @@ def rounding(num_terms: int, error: float = EPS) -> float:
 
 
 def tangent_bound(
-    g: ScalarFunction,
-    scores: Float[np.ndarray, " texts"],
-    price: float,
-    points: Float[np.ndarray, " texts"],
+    g: ScalarFunction, scores: TextVector, price: float, points: TextVector
 ) -> float:
     r"""Upper bound on $u \cdot Q + \eta \sum_i g(Q_i)$ for concave g, rounded up.
 
@@ -91,12 +87,12 @@ def tangent_bound(
 
 def dual_bound(
     g: ScalarFunction,
-    scores: Float[ArrayLike, " texts"],
+    scores: PerText,
     least: float,
     price: float,
     level: float,
-    low: Float[ArrayLike, " texts"] | float = 0.0,
-    high: Float[ArrayLike, " texts"] | float = 1.0,
+    low: PerText | float = 0.0,
+    high: PerText | float = 1.0,
 ) -> float:
     r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 
@@ -322,7 +318,7 @@ def ends_of(enclosed: Any) -> tuple[float, float]:
 def concave_convex_bound(
     g: ScalarFunction,
     inflection: float,
-    scores: Float[np.ndarray, " texts"],
+    scores: TextVector,
     least: float,
     enough: float,
     found: tuple[float, float] | None = None,

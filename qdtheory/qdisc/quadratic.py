@@ -17,13 +17,7 @@ from typing import Any
 import numpy as np
 
 from qdtheory.formulas.posed import Posed
-from qdtheory.qdisc.bounds import (
-    Bounds,
-    constant_gain,
-    in_units,
-    require_few_texts,
-    sealed_bounds,
-)
+from qdtheory.qdisc import bounds
 from qdtheory.solvers.boxes import climb_from
 from qdtheory.world.numbers import EPS
 from qdtheory.world.packages import required
@@ -36,15 +30,15 @@ MAX_TEXTS = 128
 
 def relaxed_bounds(
     posed: Posed, quadratic: tuple[np.ndarray, float], start: np.ndarray
-) -> Bounds:
+) -> bounds.Bounds:
     """Bound QDisc for V = -Q'KQ, given K and the error bound of an entry."""
-    require_few_texts(posed, MAX_TEXTS)
+    bounds.require_few_texts(posed, MAX_TEXTS)
     p, scores = posed.p, posed.scores
     error = posed.score_error
-    units = in_units(scores, p, error)
+    units = bounds.in_units(scores, p, error)
     if units is None:
-        upper = constant_gain(scores, error)
-        return sealed_bounds(posed, p, upper, METHOD)
+        upper = bounds.constant_gain(scores, error)
+        return bounds.sealed_bounds(posed, p, upper, METHOD)
     kernel, budget, rounding = _unit_kernel(*quadratic, p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
 
@@ -61,7 +55,7 @@ def relaxed_bounds(
     ]
     q = max([p, start, *climbed], key=posed.gain)
     upper = units.gain(upper)
-    return sealed_bounds(posed, q, upper, METHOD, steps=steps)
+    return bounds.sealed_bounds(posed, q, upper, METHOD, steps=steps)
 
 
 def _unit_kernel(

@@ -27,13 +27,7 @@ import numpy as np
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.metrics.ngrams import ngram_matrix
-from qdtheory.qdisc.bounds import (
-    PENALTY,
-    Bounds,
-    constant_gain,
-    in_units,
-    sealed_bounds,
-)
+from qdtheory.qdisc import bounds
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS, TINY
 from qdtheory.world.spaces import TextSpace
@@ -48,12 +42,12 @@ def tail_bounds(
     start: np.ndarray,
     tolerance: float = 1e-6,
     max_steps: int = 1000,
-) -> Bounds:
+) -> bounds.Bounds:
     """Bound QDisc of BLEU-1 of (n, k) references, on texts of one length."""
     scores, error = posed.scores, posed.score_error
-    if in_units(scores, posed.p, error) is None:
-        upper = constant_gain(scores, error)
-        return sealed_bounds(posed, posed.p, upper, METHOD)
+    if bounds.in_units(scores, posed.p, error) is None:
+        upper = bounds.constant_gain(scores, error)
+        return bounds.sealed_bounds(posed, posed.p, upper, METHOD)
     problem, kind = _tails(space, *references, posed.p)
     quality = float(problem.weights @ problem.real)
     seen = np.zeros(len(problem.vertices), bool)
@@ -82,7 +76,7 @@ def tail_bounds(
         bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
     upper = problem.unit * (bound - quality + problem.rounding)
-    return sealed_bounds(posed, best, upper, METHOD, steps=splits)
+    return bounds.sealed_bounds(posed, best, upper, METHOD, steps=splits)
 
 
 @dataclass(frozen=True)
@@ -241,7 +235,7 @@ def _relaxation(
     rows[2 * m + 1 :, :n] = b[:, None] * vertices.T[index]
     rows[2 * m + 1 + np.arange(index.size), n + index] = -1
     solution = linprog(
-        np.concatenate([-vertices @ weights, np.zeros(m), [PENALTY]]),
+        np.concatenate([-vertices @ weights, np.zeros(m), [bounds.PENALTY]]),
         A_ub=rows,
         b_ub=np.concatenate([high, -low, [problem.budget], -a]),
         A_eq=np.repeat([[1.0, 0.0]], [n, m + 1], axis=1),

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from qdtheory.formulas.posed import Functional
 from qdtheory.solvers.interior_point import not_concave
 from qdtheory.solvers.mirror_ascent import BEST, UNBOUNDED, Problem, ascend
-from qdtheory.world.numbers import TINY
+from qdtheory.world.numbers import TINY, TextVector
 
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
 # on the boundary.
@@ -70,7 +70,7 @@ class Segments:
         high = self.steps[rows, np.minimum(i + 2, last)][:, None]
         return low + np.linspace(0, 1, last + 1) * (high - low)
 
-    def minus_plane(self, heights: Float[np.ndarray, " texts"]) -> np.ndarray:
+    def minus_plane(self, heights: TextVector) -> np.ndarray:
         """V minus a plane, given by the plane's heights at the single texts."""
         low, high = (models @ heights for models in (self.starts, self.ends))
         return self.values - low[:, None] - self.steps * (high - low)[:, None]
@@ -90,8 +90,8 @@ class Segments:
 def look_for_violations(
     diversity: Functional,
     texts: tuple[int, ...],
-    at: Float[np.ndarray, " texts"],
-    heights: Float[np.ndarray, " texts"],
+    at: TextVector,
+    heights: TextVector,
     models: Float[np.ndarray, "models texts"],
 ) -> int:
     """Raise at a violation of concavity or of one tangent; else count the looks."""

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Functional
-from qdtheory.world.numbers import CLOSED, EPS
+from qdtheory.world.numbers import CLOSED, EPS, TextVector
 
 MAX_STEPS = 300
 # Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
@@ -45,13 +45,13 @@ class Face:
     texts: tuple[int, ...]  # their indices, ascending
     size: int  # N, the total number of texts
 
-    def model(self, x: Float[np.ndarray, " some"]) -> Float[np.ndarray, " texts"]:
+    def model(self, x: Float[np.ndarray, " some"]) -> TextVector:
         """Embed a distribution over these texts into one over all texts."""
         q = np.zeros(self.size)
         q[list(self.texts)] = x
         return q
 
-    def value(self, q: Float[np.ndarray, " texts"]) -> float:
+    def value(self, q: TextVector) -> float:
         """V of a distribution over all texts."""
         return float(self.diversity(jnp.asarray(q)))
 
@@ -115,13 +115,13 @@ def tangent_at(
 class Optimum:
     """The best model found, with an upper bound."""
 
-    q: Float[np.ndarray, " texts"]
+    q: TextVector
     upper: float  # on the gain in quality of models with V(Q) >= V(P)
     price: float  # multiplier of diversity, in quality per unit of diversity
     tangent: Tangent | None  # that the bound uses; None if it uses none
 
 
-def face_of(diversity: Functional, scores: Float[np.ndarray, " texts"]) -> Face:
+def face_of(diversity: Functional, scores: TextVector) -> Face:
     """Face of the models of finite quality."""
     texts = np.flatnonzero(np.isfinite(scores)).tolist()
     return Face(diversity, tuple(texts), scores.size)
@@ -142,9 +142,7 @@ def most_diverse(face: Face) -> Tangent:
     return best
 
 
-def favoured(
-    face: Face, top: Tangent, scores: Float[np.ndarray, " texts"]
-) -> Float[np.ndarray, " texts"]:
+def favoured(face: Face, top: Tangent, scores: TextVector) -> TextVector:
     """Maximise quality among the maximisers of diversity.
 
     V is constant on the segment between two maximisers, so they have the same gradient
@@ -177,9 +175,7 @@ def favoured(
     return face.model(top.x)
 
 
-def best_model(
-    face: Face, gains: Float[np.ndarray, " texts"], p: Float[np.ndarray, " texts"]
-) -> Optimum:
+def best_model(face: Face, gains: TextVector, p: TextVector) -> Optimum:
     """Maximise quality subject to V(Q) >= V(P)."""
     some = list(face.texts)
     gains, real, top = gains[some], p[some], most_diverse(face)

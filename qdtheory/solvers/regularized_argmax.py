@@ -24,16 +24,14 @@ from qdtheory.formulas.scalar_functions import (
     limits_at_zero,
     order_of,
 )
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, NOISE, TextArray
 
 MAX_STEPS = 100
 # (w, guess) -> (q, guess for the next weight)
 Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
-def solver(
-    g: ScalarFunction, gaps: Float[Array, " texts"]
-) -> tuple[Solver, Float[Array, " texts"]]:
+def solver(g: ScalarFunction, gaps: TextArray) -> tuple[Solver, TextArray]:
     """Build a function (w, guess) -> (q, next guess) for one g and its gaps, any w < 0.
 
     Only the root-finder uses guesses; they are smooth in w: extrapolate them.
@@ -106,7 +104,7 @@ def _positive_part(gaps: Array, last: Array, r: Array, t: Array) -> Array:
 
 
 def order_two_moments(
-    scores: Float[Array, " texts"], w: Float[Array, " points"]
+    scores: TextArray, w: Float[Array, " points"]
 ) -> tuple[Array, Array, Array, Array]:
     r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
 

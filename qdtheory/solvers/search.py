@@ -35,7 +35,7 @@ from qdtheory.solvers.mirror_ascent import (
 )
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS, STATIC
+from qdtheory.world.numbers import EPS, STATIC, PerText
 from qdtheory.world.records import Record
 
 # Relative difference below which gains agree.
@@ -342,9 +342,7 @@ def _iterates(
     return jax.vmap(descend)(jnp.array(LEARNING_RATES))
 
 
-def penalty_curve(
-    pair: Pair, p: Float[ArrayLike, " texts"]
-) -> Float[Array, "rates steps"]:
+def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
     """Gain in quality along the iterates of the paper's method.
 
     Returns:
@@ -370,7 +368,7 @@ def penalty_curve(
 # --- The frontier --------------------------------------------------------------------
 def search_frontier(
     pair: Pair,
-    p: Float[ArrayLike, " texts"],
+    p: PerText,
     num_points: int,
     *,
     num_starts: int = NUM_STARTS,

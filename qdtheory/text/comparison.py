@@ -6,11 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qdtheory.text.defaults import LEVEL, REQUESTED
-from qdtheory.text.intervals import (
-    check_level,
-    interval_of,
-    summed_variance,
-)
+from qdtheory.text.intervals import check_level, interval_of, summed_variance
 from qdtheory.text.tables import printable
 from qdtheory.world.records import Estimate, Record
 

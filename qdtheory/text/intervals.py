@@ -123,17 +123,13 @@ def random_groups(
     return rng.permutation(np.arange(size) % num_groups)
 
 
-def jackknife_variance(
-    left_out: Float[np.ndarray, "groups ..."],
-) -> tuple[Any, int]:
+def jackknife_variance(left_out: Float[np.ndarray, "groups ..."]) -> tuple[Any, int]:
     """Variance of a metric from its values without each group, and its degrees."""
     degrees = len(left_out) - 1
     return degrees * left_out.var(axis=0), degrees
 
 
-def summed_variance(
-    *left_out: Float[np.ndarray, "_ ..."],
-) -> tuple[Any, Any]:
+def summed_variance(*left_out: Float[np.ndarray, "_ ..."]) -> tuple[Any, Any]:
     """Add the variances of independent samples, with Welch and Satterthwaite's degrees.
 
     Example:

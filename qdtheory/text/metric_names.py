@@ -82,7 +82,4 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
             f"{side}: expected one of {there}, or a function; got {name}, {lack}"
         )
     whole, each = known[metric.name], EACH.get(metric.name)
-    return (
-        lambda *sides: whole(*sides, n),
-        each and (lambda *sides: each(*sides, n)),
-    )
+    return (lambda *sides: whole(*sides, n), each and (lambda *sides: each(*sides, n)))

@@ -62,9 +62,7 @@ class NumberedText(NamedTuple):
 
 
 def number_texts(
-    candidates: Mapping[str, Corpus],
-    references: Corpus,
-    num_groups: int = NUM_GROUPS,
+    candidates: Mapping[str, Corpus], references: Corpus, num_groups: int = NUM_GROUPS
 ) -> dict[str, NumberedText]:
     """Number the words and the sentences of all texts together."""
     if not 1 <= num_groups <= MAX_GROUPS:
@@ -82,11 +80,7 @@ def number_texts(
 
 
 def _numbered(
-    corpus: Corpus,
-    ids: np.ndarray,
-    first: int,
-    num_groups: int,
-    num_ids: int,
+    corpus: Corpus, ids: np.ndarray, first: int, num_groups: int, num_ids: int
 ) -> NumberedText:
     groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")

@@ -80,10 +80,7 @@ def opened(
 
 
 def sentences(
-    lines: Iterable[str],
-    path: str,
-    field: str | None = None,
-    column: str | None = None,
+    lines: Iterable[str], path: str, field: str | None = None, column: str | None = None
 ) -> Iterator[str]:
     """Read the sentences of a file, one a line or one a record."""
     rest = iter(lines)

@@ -16,18 +16,12 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.formulas.signs import (
-    find_peak,
-    find_sign,
-    is_zero,
-    number_sign,
-    sign_of,
-)
+from qdtheory.formulas.signs import find_peak, find_sign, is_zero, number_sign, sign_of
 from qdtheory.theory.theorem_3 import EXACT_POINTS, GRID, Functions
+from qdtheory.world.numbers import TextVector
 
 NUM_SAMPLES = 64
 # Total number of probabilities drawn, so that many texts do not take minutes.
@@ -151,7 +145,7 @@ def _holds(h: Any, x: Any, value: int, *, strict: bool = False) -> bool:
 
 
 # --- P at which a pair is likely to be beaten, if it is at all ------------------------
-def random_points(num_texts: int) -> Iterator[Float[np.ndarray, " texts"]]:
+def random_points(num_texts: int) -> Iterator[TextVector]:
     """Draw up to 64 interior P, from nearly uniform to peaked."""
     rng = np.random.default_rng(0)
     num_samples = np.clip(MAX_DRAWN // num_texts, 1, NUM_SAMPLES)
@@ -160,9 +154,7 @@ def random_points(num_texts: int) -> Iterator[Float[np.ndarray, " texts"]]:
         yield draw / draw.sum()
 
 
-def likely_points(
-    functions: Functions, num_texts: int
-) -> Iterator[Float[np.ndarray, " texts"]]:
+def likely_points(functions: Functions, num_texts: int) -> Iterator[TextVector]:
     """Generate interior P for a separable pair that no theorem shows compatible.
 
     First those with a text where f decreases or g is convex on the grid, then random

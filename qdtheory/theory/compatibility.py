@@ -14,27 +14,17 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import check_smooth, is_strictly_concave
 from qdtheory.formulas.tracing import require_values
+from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import (
-    Bleu,
-    Concave,
-    Form,
-    Kernel,
-    Pooled,
-    Separable,
-    Vendi,
-    form_of,
-    quadratic_form,
-    require_traceable_form,
-)
 from qdtheory.pairs.named import given_pair
 from qdtheory.pairs.pooled import PooledPair
+from qdtheory.theory import optimality, theorem_3
 from qdtheory.theory.beyond_theorem_3 import (
     keeps_order_with_one_text,
     likely_points,
@@ -48,26 +38,8 @@ from qdtheory.theory.kernel_criterion import (
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.theory.optimality import (
-    Concavity,
-    Metrics,
-    concave_as_stated,
-    examine,
-    metrics_of,
-    metrics_of_formulas,
-)
-from qdtheory.theory.theorem_3 import (
-    GRID,
-    Fit,
-    Functions,
-    Proof,
-    fit_theorem_3,
-    increases,
-    open_hypotheses,
-    prove_theorem_3,
-    read_functions,
-)
 from qdtheory.world.distributions import check_interior, check_positive, require_x64
+from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
@@ -75,7 +47,7 @@ MATCHED_SIZES = [4, 16]
 STATEMENTS = ("matched", "concave")
 NO_DEVIATION = "No deviation found"
 BEATEN = "By Theorem 3 some P is beaten, too narrowly to be shown in float64"
-AT_POINTS = f"at {GRID.size} points"
+AT_POINTS = f"at {theorem_3.GRID.size} points"
 BY_INTERVALS = "proved by interval arithmetic"
 THEOREM = (
     "Theorem 3: every interior P is Pareto-optimal, for any number of texts, as "
@@ -152,7 +124,7 @@ VENDI = Verdict(
 
 def check_compatibility(
     pair: Pair,
-    p: Float[ArrayLike, " texts"] | None = None,
+    p: PerText | None = None,
     *,
     num_texts: int | None = None,
     stated: str | None = None,
@@ -223,27 +195,27 @@ def check_compatibility(
         check_positive(num_texts=num_texts)
     if stated is not None and stated not in STATEMENTS:
         raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
-    form = form_of(pair)
+    form = forms.form_of(pair)
     if form.num_texts is not None:
         if num_texts not in (None, form.num_texts):
             raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
         num_texts = form.num_texts
     match form:
-        case Separable(f=f, g=g) if f is not None:
-            functions = read_functions(f, g)
+        case forms.Separable(f=f, g=g) if f is not None:
+            functions = theorem_3.read_functions(f, g)
             return _check_separable(functions, p, num_texts, stated)
-        case Kernel(pair=of_kernel):
+        case forms.Kernel(pair=of_kernel):
             return _check_kernel(of_kernel.kernel, p)
-        case Vendi():
+        case forms.Vendi():
             return VENDI
-        case Pooled(pair=pooled) if pooled.one_length and pooled.map.shape[1] == 1:
-            return _check_classes(pooled, p, stated)
-        case Pooled(pair=pooled) if pooled.one_length:
-            number = pooled.num_outcomes
-            verdict = check_compatibility(pooled.pair, num_texts=number, stated=stated)
+        case forms.Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
+            return _check_classes(pool, p, stated)
+        case forms.Pooled(pair=pool) if pool.one_length:
+            size = pool.num_outcomes
+            verdict = check_compatibility(pool.pair, num_texts=size, stated=stated)
             if verdict.compatible:  # if not, no text may have what the witness needs
-                return replace(verdict, reason=f"On the {pooled.of}: {verdict.reason}")
-        case Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
+                return replace(verdict, reason=f"On the {pool.of}: {verdict.reason}")
+        case forms.Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
             return verdict
     if num_texts is None:
         raise ValueError(
@@ -251,16 +223,16 @@ def check_compatibility(
             "pass p or num_texts"
         )
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
-    require_traceable_form(form, trial)
+    forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
-    metrics = metrics_of(pair.quality, pair.diversity, concave)
+    metrics = optimality.metrics_of(pair.quality, pair.diversity, concave)
     return _check_at_points(metrics, p, random_points(num_texts))
 
 
 def check(
     quality: Any,
     diversity: Any = None,
-    p: Float[ArrayLike, " texts"] | None = None,
+    p: PerText | None = None,
     *,
     num_texts: int | None = None,
     stated: str | None = None,
@@ -301,25 +273,25 @@ def check(
     return check_compatibility(pair, p, num_texts=num_texts, stated=stated)
 
 
-def _stated(stated: str | None) -> Concavity | None:
+def _stated(stated: str | None) -> optimality.Concavity | None:
     return (lambda _: "stated by the caller") if stated == "concave" else None
 
 
-def _concavity(form: Form) -> Concavity | None:
+def _concavity(form: forms.Form) -> optimality.Concavity | None:
     """Why U is linear and V concave in the model, by the form of a pair."""
     match form:
-        case Pooled(pair=PooledPair(one_length=True, pair=inner)):
-            return _concavity(form_of(inner))
-        case Concave():
-            return partial(concave_as_stated, form.diversity)
-        case Separable(g=g) if is_strictly_concave(g):
+        case forms.Pooled(pair=PooledPair(one_length=True, pair=inner)):
+            return _concavity(forms.form_of(inner))
+        case forms.Concave():
+            return partial(optimality.concave_as_stated, form.diversity)
+        case forms.Separable(g=g) if is_strictly_concave(g):
             return lambda _: "g'' < 0 is proved"
     return None
 
 
 # --- Separable pairs: Theorem 3 -----------------------------------------------------
 def _check_separable(
-    functions: Functions,
+    functions: theorem_3.Functions,
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
@@ -338,7 +310,7 @@ def _check_separable(
 
 
 def _check_formulas(
-    functions: Functions,
+    functions: theorem_3.Functions,
     f: Expression,
     g: Expression,
     p: np.ndarray | None,
@@ -346,16 +318,16 @@ def _check_formulas(
 ) -> Verdict:
     """Try to prove compatibility for every P, then search for a witness."""
     rough = [why for h, name in ((f, "f"), (g, "g")) if (why := check_smooth(h, name))]
-    proof = prove_theorem_3(f, g)
+    proof = theorem_3.prove_theorem_3(f, g)
     if not rough and (verdict := _by_proofs(f, g, proof, num_texts)) is not None:
         return verdict
-    failures = [*rough, *open_hypotheses(f, g, proof)]
+    failures = [*rough, *theorem_3.open_hypotheses(f, g, proof)]
     sizes = [num_texts] if num_texts else [4] if proof is None else MATCHED_SIZES
     if p is not None:  # Theorem 3 is the same over any four texts or more
         sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_at_points(
-        metrics_of_formulas(f, g),
+        optimality.metrics_of_formulas(f, g),
         p,
         chain(*(likely_points(functions, size) for size in sizes)),
         BEATEN if beaten else NO_DEVIATION,
@@ -364,13 +336,13 @@ def _check_formulas(
 
 
 def _check_code(
-    functions: Functions,
+    functions: theorem_3.Functions,
     p: np.ndarray | None,
     num_texts: int | None,
     stated: str | None,
 ) -> Verdict:
     """Check functions given as code: find a witness, unless the fit holds."""
-    fit = fit_theorem_3(functions.f, functions.g, functions.x)
+    fit = theorem_3.fit_theorem_3(functions.f, functions.g, functions.x)
     if fit.violation is None:
         return _fitted(fit, stated == "matched")
     least = functions.trusted
@@ -382,9 +354,9 @@ def _check_code(
         )
     concave = _stated(stated)
     if functions.formulas is not None:
-        metrics = metrics_of_formulas(*functions.formulas, concave)
+        metrics = optimality.metrics_of_formulas(*functions.formulas, concave)
     else:
-        metrics = metrics_of(*functions.metrics, concave)
+        metrics = optimality.metrics_of(*functions.metrics, concave)
     likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
     verdict = _check_at_points(metrics, p, likely)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
@@ -402,10 +374,10 @@ def _explained(verdict: Verdict, why: str, num_texts: int | None) -> Verdict:
 
 
 def _by_proofs(
-    f: Expression, g: Expression, proof: Proof | None, num_texts: int | None
+    f: Expression, g: Expression, proof: theorem_3.Proof | None, num_texts: int | None
 ) -> Verdict | None:
     """Prove compatibility for every P by one of four theorems; f and g are smooth."""
-    if proof is not None and increases(f).value == 1:
+    if proof is not None and theorem_3.increases(f).value == 1:
         return _proved(proof)
     if num_texts == 2 and orders_two_texts(f, g):
         return Verdict(
@@ -435,7 +407,7 @@ def _by_proofs(
     return None
 
 
-def _proved(proof: Proof) -> Verdict:
+def _proved(proof: theorem_3.Proof) -> Verdict:
     return Verdict(
         True,
         THEOREM.format("proved symbolically", BY_INTERVALS),
@@ -448,7 +420,7 @@ def _proved(proof: Proof) -> Verdict:
     )
 
 
-def _fitted(fit: Fit, stated: bool) -> Verdict:
+def _fitted(fit: theorem_3.Fit, stated: bool) -> Verdict:
     """Verdict for code that fits at all points: proved only if the caller states it."""
     known = f"to a relative {fit.residual:.1e} {AT_POINTS}"
     if stated:
@@ -536,7 +508,7 @@ def _classified(pair: BleuPair, p: np.ndarray | None) -> Verdict | None:
             alpha=2 / (2 + k),
             psi=f"({2 / (2 + k):.6g}) U + ({k / (2 + k):.6g}) V",
         )
-    return _check_kernel(quadratic_form(pair)[0], p) if r == k == 1 else None
+    return _check_kernel(forms.quadratic_form(pair)[0], p) if r == k == 1 else None
 
 
 def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
@@ -598,14 +570,14 @@ def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
 # --- Any pair: the optimality conditions at some P ---------------------------------
 @np.errstate(all="ignore")  # formulas may overflow
 def _check_at_points(
-    metrics: Metrics,
+    metrics: optimality.Metrics,
     p: np.ndarray | None,
     likely: Iterable[np.ndarray],
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
     """Apply the optimality conditions at P, then at likely P up to a witness."""
     if p is not None:
-        found = examine(metrics, p)
+        found = optimality.examine(metrics, p)
         reason = f"{found.text} at the given P."
         if found.witness is not None:
             return Verdict(False, reason, residual=found.gap, witness=found.witness)
@@ -628,7 +600,7 @@ def _check_at_points(
     for p in likely:
         if metrics.exact and not np.isfinite(metrics.gradients(p)).all():
             continue  # floats overflow here, although the formulas are defined
-        found = examine(metrics, p)
+        found = optimality.examine(metrics, p)
         if found.witness is not None:
             reason = f"{found.text} at a P of {p.size} texts."
             return Verdict(False, reason, residual=found.gap, witness=found.witness)

@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Real
+from jaxtyping import Array, ArrayLike, Bool, Real
 
 from qdtheory.world.distributions import require_x64
+from qdtheory.world.numbers import TextArray
 from qdtheory.world.records import Record
 
 
@@ -22,8 +23,8 @@ class Witness(Record):
         diversity_gain: V(Q) - V(P), positive.
     """
 
-    p: Float[Array, " texts"]
-    q: Float[Array, " texts"]
+    p: TextArray
+    q: TextArray
     quality_gain: float
     diversity_gain: float
 

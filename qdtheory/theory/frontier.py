@@ -25,15 +25,24 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import LinearPair, Pair, SeparablePair
+from qdtheory.pairs.base import Pair, SummedPair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
     require_concave,
     solver,
 )
 from qdtheory.solvers.search import search_frontier
-from qdtheory.world.distributions import Number, check_distribution
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, STATIC, TINY
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import (
+    EPS,
+    LEAST_PROBABILITY,
+    STATIC,
+    TINY,
+    Number,
+    PerText,
+    Scalar,
+    TextArray,
+)
 from qdtheory.world.records import Record
 
 # The largest weight below 0, where the frontier continues after a jump.
@@ -113,9 +122,7 @@ class FrontierSlopes(Record):
     b: Float[Array, "*batch"]
 
 
-def pareto_optimum(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
-) -> ParetoOptimum:
+def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
     r"""The Pareto-optimum of weight w: $Q_i = g'^{-1}(\min(g'(0), w \phi_i + b))$.
 
     In closed form for the Shannon entropy (softmax) and Tsallis orders 1.5 and 2 (one
@@ -174,11 +181,7 @@ def pareto_optimum(
     )
 
 
-def pareto_frontier(
-    pair: Pair,
-    p: Float[ArrayLike, " texts"],
-    num_points: int = 200,
-) -> ParetoFrontier:
+def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFrontier:
     r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
 
     It starts at w = 0 and ends at w = B, or at $w = -\infty$ if B is infinite. If some
@@ -243,9 +246,7 @@ def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
     return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
-def saturation_weight(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
     r"""B of Theorem 2, the weight below which the optimum is constant.
 
     $B = [g'(1/M) - g'(0)] / [\phi_{(1)} - \phi_{(2)}]$, where M is the number of modes
@@ -283,9 +284,7 @@ def saturation_weight(
     return saturation_weight_of(pair.g, scores)
 
 
-def frontier_slopes(
-    pair: SeparablePair | LinearPair, p: Float[ArrayLike, " texts"], w: Number
-) -> FrontierSlopes:
+def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
     r"""Derivatives of U, V and b along the frontier.
 
     Let $\bar\phi$ be the mean of the scores on the support with weights
@@ -331,11 +330,7 @@ def _slopes(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array, A
     return expected_score(q_slope, scores), diversity, b_slope
 
 
-def kkt_residual(
-    pair: SeparablePair | LinearPair,
-    p: Float[ArrayLike, " texts"],
-    optimum: ParetoOptimum,
-) -> Float[Array, ""]:
+def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar:
     r"""Largest violation of the KKT conditions at a point of weight w.
 
     The maximum of $|g'(Q_i) - w \phi_i - b|$ on the support,
@@ -374,11 +369,11 @@ def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -
 
 
 # --- The solver --------------------------------------------------------------------
-def _has_scores_and_g(pair: Pair) -> TypeGuard[SeparablePair | LinearPair]:
+def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
     return hasattr(pair, "text_quality") and hasattr(pair, "g")
 
 
-def _scores(pair: SeparablePair | LinearPair, p: ArrayLike) -> Array:
+def _scores(pair: SummedPair, p: ArrayLike) -> Array:
     if not _has_scores_and_g(pair):
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
@@ -439,8 +434,8 @@ def weight_of(alpha: float) -> float:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
 def maximise(
-    g: ScalarFunction, scores: Float[ArrayLike, " texts"], w: Float[ArrayLike, ""]
-) -> tuple[Float[Array, " texts"], Float[Array, ""]]:
+    g: ScalarFunction, scores: PerText, w: Float[ArrayLike, ""]
+) -> tuple[TextArray, Scalar]:
     r"""The Pareto-optimum of weight w for given scores, without input checks.
 
     Scores computed inside a user's compiled function may differ by a rounding error
@@ -473,7 +468,7 @@ def _implicit(g, q, w, scores, scores_dot, w_dot):
 
 
 @jax.jit
-def score_gaps(scores: Float[ArrayLike, " texts"]) -> Float[Array, " texts"]:
+def score_gaps(scores: PerText) -> TextArray:
     """Gap from the greatest score to each score; 0 for differences due to rounding."""
     scores = jnp.asarray(scores)
     best = scores.argmax()
@@ -542,9 +537,7 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def saturation_weight_of(
-    g: ScalarFunction, scores: Float[ArrayLike, " texts"]
-) -> Float[Array, ""]:
+def saturation_weight_of(g: ScalarFunction, scores: PerText) -> Scalar:
     """B of `saturation_weight` for given scores, without input checks."""
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()

@@ -24,7 +24,7 @@ from qdtheory.solvers.interior_point import (
     require_semidefinite,
 )
 from qdtheory.world.distributions import require_x64
-from qdtheory.world.numbers import CLOSED, EPS
+from qdtheory.world.numbers import CLOSED, EPS, PerText
 from qdtheory.world.records import Record
 
 
@@ -47,7 +47,7 @@ class ImpliedTruths(Record):
 
 
 def implied_truths(
-    scores: Float[ArrayLike, " texts"] | Sequence[int | float],
+    scores: PerText | Sequence[int | float],
     diversity: Functional | str,
     prices: Float[ArrayLike, " prices"] | Sequence[int | float],
 ) -> ImpliedTruths:

@@ -9,12 +9,19 @@ more, always; with one, a cone condition decides (`kernel_criterion`).
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from qdtheory.metrics.similarity import check_kernel
 from qdtheory.theory.dominance import Witness
 from qdtheory.world.distributions import check_interior, require_x64
-from qdtheory.world.numbers import EPS, NOISE
+from qdtheory.world.numbers import (
+    EPS,
+    NOISE,
+    PerText,
+    TextArray,
+    TextMatrix,
+    TextVector,
+)
 from qdtheory.world.records import Record
 
 # Largest kernel whose characteristic polynomial is computed in rational arithmetic.
@@ -46,12 +53,12 @@ class KernelCriterion(Record):
     level: float | None
     greatest: float
     all_dominated: bool
-    direction: Float[Array, " texts"] | None
+    direction: TextArray | None
     witness: Witness | None
     reason: str
 
 
-def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion:
+def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
     r"""Decide for all interior P whether some Q beats P in both metrics of a kernel.
 
     Some interior P is dominated iff there is a zero-sum d with $d'Kd < 0$ for which Kd
@@ -115,9 +122,7 @@ def kernel_criterion(kernel: Float[ArrayLike, "texts texts"]) -> KernelCriterion
     )
 
 
-def centred_eigenvalues(
-    matrix: Float[np.ndarray, "texts texts"],
-) -> Float[np.ndarray, " texts"]:
+def centred_eigenvalues(matrix: Float[np.ndarray, "texts texts"]) -> TextVector:
     """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones."""
     centred = matrix - matrix.mean(axis=0)
     centred = centred - centred.mean(axis=1, keepdims=True)
@@ -171,9 +176,7 @@ def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
     return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
 
 
-def dominating_model(
-    kernel: Float[ArrayLike, "texts texts"], p: Float[ArrayLike, " texts"]
-) -> Witness | None:
+def dominating_model(kernel: TextMatrix, p: PerText) -> Witness | None:
     """Find a model near P that beats P in both metrics of a kernel.
 
     Steps along a zero-sum d orthogonal to Kp with d'Kd < 0, scaled so that rare texts
@@ -286,9 +289,7 @@ def _positive_point(excess: np.ndarray) -> np.ndarray:
 
 
 # --- Exact arithmetic, where rounding leaves the criterion undecided ---------
-def rounding_doubt(
-    kernel: Float[ArrayLike, "texts texts"], found: KernelCriterion
-) -> str | None:
+def rounding_doubt(kernel: TextMatrix, found: KernelCriterion) -> str | None:
     """Why a kernel found compatible is so up to rounding only."""
     kernel = np.asarray(kernel)
     noise = _rounding_of(kernel)
@@ -323,7 +324,7 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
 
 def least_direction(
     matrix: Float[np.ndarray, "texts texts"], normals: Float[np.ndarray, "rows texts"]
-) -> Float[np.ndarray, " texts"]:
+) -> TextVector:
     """Minimise $d'Md$ over unit vectors d orthogonal to given vectors.
 
     Eigenvectors from LAPACK are not unique: the sign, and the direction in the

@@ -15,14 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from flint import ctx
 from jax.extend.core import jaxprs_in_params
-from jaxtyping import Float
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.formulas.trees import PRECISION, ball
 from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, TextVector
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
 ANTIPARALLEL_TOLERANCE = 1e-18
@@ -200,7 +199,7 @@ def _measured(
     return 16 * np.min(missed, axis=0)
 
 
-def examine(metrics: Metrics, p: Float[np.ndarray, " texts"]) -> Finding:
+def examine(metrics: Metrics, p: TextVector) -> Finding:
     """Apply the first-order condition at one positive P, then the second-order one."""
     gradients = metrics.gradients(p)
     for name, gradient in zip(metrics.names, gradients, strict=True):

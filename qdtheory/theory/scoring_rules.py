@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.posed import expected_score
 from qdtheory.pairs.base import ConcavePair
 from qdtheory.world.distributions import check_distribution, check_interior
+from qdtheory.world.numbers import PerText, Scalar
 
 Diversity = Callable[[ArrayLike], Array]
 
@@ -65,11 +66,7 @@ class _MinusGradient:
         return -jax.grad(self.diversity)(check_distribution(p))
 
 
-def bregman_divergence(
-    diversity: Diversity,
-    q: Float[ArrayLike, " texts"],
-    p: Float[ArrayLike, " texts"],
-) -> Float[Array, ""]:
+def bregman_divergence(diversity: Diversity, q: PerText, p: PerText) -> Scalar:
     r"""Bregman divergence of -V, $V(P) - V(Q) + \nabla V(P) \cdot (Q - P)$.
 
     The gap $\Psi(P) - \Psi(Q)$ of `compatible_quality(diversity)` with
@@ -106,7 +103,7 @@ def bregman_divergence(
     return value - diversity(q) + expected_score(q - p, slope)
 
 
-def local_discrepancy(pair: ConcavePair, p: Float[ArrayLike, " texts"]) -> float:
+def local_discrepancy(pair: ConcavePair, p: PerText) -> float:
     r"""QDisc to leading order if the quality is close to the compatible one.
 
     With $|x|$ the norm of the zero-sum part of x in the metric $(-\nabla^2 V)^{-1}$,

@@ -16,19 +16,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from qdtheory.formulas import signs
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.scalar_functions import ScalarFunction, formula_of, jet_of
 from qdtheory.formulas.shape import SMOOTH, find_hole
-from qdtheory.formulas.signs import (
-    Sign,
-    find_sign,
-    is_zero,
-    num_terms,
-    number_sign,
-    sign_of,
-)
 from qdtheory.world.numbers import NOISE
 
 # Points of (0, 1) with step 1/1000, refined towards 0 down to one millionth.
@@ -67,8 +60,8 @@ class Functions:
         """The metric in which all models are equal, for code up to rounding."""
         f, g = self.f, self.g
         if self.formulas is not None and self.smooth:
-            flat = is_zero(self.formulas[0].derivatives()[1])
-            linear = is_zero(self.formulas[1].derivatives()[2])
+            flat = signs.is_zero(self.formulas[0].derivatives()[1])
+            linear = signs.is_zero(self.formulas[1].derivatives()[2])
         else:
             flat = not f.slope.any() and _is_constant(f.value, f.value)
             line = self.x * g.slope
@@ -201,13 +194,13 @@ def refute_theorem_3(f: Expression, g: Expression) -> str | None:
     derivatives = f.derivatives()[1], g.derivatives()[2]
     rows = [[h.subs(variable(), t) for h in derivatives] for t in EXACT_POINTS]
     for t, (slope, curvature) in zip(EXACT_POINTS, rows, strict=True):
-        if number_sign(slope) == -1:
+        if signs.number_sign(slope) == -1:
             return f"f falls at x = {t}"
-        if number_sign(curvature) == 1:
+        if signs.number_sign(curvature) == 1:
             return f"g is convex at x = {t}"
     (start, *others), (first, *rest) = EXACT_POINTS, rows
     for t, (slope, curvature) in zip(others, rest, strict=True):
-        if number_sign(curvature * first[0] - first[1] * slope) in (1, -1):
+        if signs.number_sign(curvature * first[0] - first[1] * slope) in (1, -1):
             return f"g''/f' differs between x = {start} and x = {t}"
     return None
 
@@ -227,12 +220,12 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     x, (quality, slope, _) = variable(), f.derivatives()
     diversity, marginal, curvature = g.derivatives()
     for t in map(sympy.Rational, ("1/2", "1/3", "2/7")):
-        if number_sign(slope.subs(x, t)):
+        if signs.number_sign(slope.subs(x, t)):
             break
     else:
         return None
     w0 = _exact((curvature / slope).subs(x, t))
-    if number_sign(w0) != -1 or not is_zero(curvature - w0 * slope):
+    if signs.number_sign(w0) != -1 or not signs.is_zero(curvature - w0 * slope):
         return None
     b0 = _exact((marginal - w0 * quality).subs(x, t))
     alpha = _exact(-w0 / (1 - w0))
@@ -240,9 +233,9 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
     return Proof(w0, b0, alpha, _exact(1 / (1 - w0)), divergence)
 
 
-def increases(f: Expression) -> Sign:
+def increases(f: Expression) -> signs.Sign:
     """Prove that f increases strictly on (0, 1), or falls: the sign of its slope."""
-    return sign_of(f.derivatives()[1], variable())
+    return signs.sign_of(f.derivatives()[1], variable())
 
 
 def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
@@ -257,7 +250,7 @@ def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterat
     if rise.value in (-1, 0):
         yield "f does not increase, by interval arithmetic"
     elif rise.value is None:
-        fall = find_sign(f.derivatives()[1], variable(), -1)
+        fall = signs.find_sign(f.derivatives()[1], variable(), -1)
         if fall is not None:
             yield f"f falls at x = {float(fall):.6g}, by interval arithmetic"
         elif rise.point is not None:
@@ -272,7 +265,7 @@ def _exact(number: Any) -> Any:
     # Beyond these sizes a fraction could fill the memory.
     if digits.is_Float and 1 < abs(digits) * HUGE < HUGE**2:
         simple = sympy.Rational(Fraction(str(digits)).limit_denominator(10**6))
-        if is_zero(number - simple):
+        if signs.is_zero(number - simple):
             return simple
     return sympy.expand_log(number)
 
@@ -281,13 +274,13 @@ def _divergence(x: Any, f: Any, antiderivative: Any, alpha: Any) -> str:
     r"""Write $\Psi(P) - \Psi(Q)$ as text, as one explicit term if that is short."""
     import sympy
 
-    if num_terms(antiderivative) <= MAX_READABLE:
+    if signs.num_terms(antiderivative) <= MAX_READABLE:
         antiderivative = sympy.expand(antiderivative)
     q, p, ratio = sympy.symbols("Q_i P_i R", positive=True)
     bregman = (
         antiderivative.subs(x, q) - antiderivative.subs(x, p) - f.subs(x, p) * (q - p)
     ) * alpha
-    if num_terms(bregman) <= 2 * MAX_READABLE:
+    if signs.num_terms(bregman) <= 2 * MAX_READABLE:
         term = sympy.expand(bregman)
         coefficients = term.as_coefficients_dict()
         if coefficients[q] == -coefficients[p]:  # sum_i Q_i - P_i = 0

@@ -18,14 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.scipy.special import entr
-from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, Real
+from jaxtyping import Array, ArrayLike, Int, PRNGKeyArray, Real
 
-from qdtheory.world.numbers import EPS, within
+from qdtheory.world.numbers import EPS, Number, PerText, Scalar, TextArray, within
 
 jax.config.update("jax_enable_x64", True)
-
-# A real number, possibly traced.
-Number = int | float | Real[Array, ""]
 
 
 def require_x64() -> None:
@@ -148,9 +145,7 @@ def check_finite(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} must be finite, got {values[*bad[0]]} at {where}")
 
 
-def normalize(
-    weights: Real[ArrayLike, " texts"] | Sequence[Number],
-) -> Float[Array, " texts"]:
+def normalize(weights: Real[ArrayLike, " texts"] | Sequence[Number]) -> TextArray:
     r"""Divide nonnegative weights, such as counts, by their sum.
 
     Args:
@@ -189,7 +184,7 @@ def _divided_by_sum(weights: Array) -> Array:
     return weights / weights.sum()
 
 
-def temper(p: Float[ArrayLike, " texts"], beta: Number) -> Float[Array, " texts"]:
+def temper(p: PerText, beta: Number) -> TextArray:
     r"""Temper a distribution over whole texts: $Q_i \propto P_i^\beta$.
 
     These are the Pareto-optima of the pair LL-SE, with $w = -\beta$; $1/\beta$ is a
@@ -225,9 +220,7 @@ def _tempered(p: Array, beta: Number) -> Array:
     return jax.nn.softmax(jnp.where(support, beta * log_p, -jnp.inf))
 
 
-def mix(
-    p: Float[ArrayLike, " texts"], q: Float[ArrayLike, " texts"], epsilon: Number
-) -> Float[Array, " texts"]:
+def mix(p: PerText, q: PerText, epsilon: Number) -> TextArray:
     r"""Mix two distributions: $(1 - \varepsilon) p + \varepsilon q$.
 
     Args:
@@ -251,7 +244,7 @@ def mix(
     return (1 - epsilon) * p + epsilon * q
 
 
-def entropy(p: Float[ArrayLike, " texts"]) -> Float[Array, ""]:
+def entropy(p: PerText) -> Scalar:
     r"""Shannon entropy $-\sum_i p_i \log p_i$, in nats.
 
     Args:
@@ -275,9 +268,7 @@ def _entropy(p: Array) -> Array:
     return entr(p).sum()
 
 
-def sample(
-    key: PRNGKeyArray, p: Float[ArrayLike, " texts"], num_samples: int
-) -> Int[Array, " samples"]:
+def sample(key: PRNGKeyArray, p: PerText, num_samples: int) -> Int[Array, " samples"]:
     """Draw independent indices of texts by inverting the cumulative distribution.
 
     Args:

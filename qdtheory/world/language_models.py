@@ -16,13 +16,12 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
 from qdtheory.world.distributions import (
-    Number,
     check_distribution,
     check_positive,
     fingerprint,
     require_x64,
 )
-from qdtheory.world.numbers import STATIC, within
+from qdtheory.world.numbers import STATIC, Number, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -198,7 +197,7 @@ class LSTMLanguageModel(Record):
         space: TextSpace,
         temperature: Number = 1.0,
         length_probabilities: Float[ArrayLike, " lengths"] | None = None,
-    ) -> Float[Array, " texts"]:
+    ) -> TextArray:
         """Compute the exact probability of every text in one pass over the prefix tree.
 
         Each prefix is processed once: (N - 1) / (|V| - 1) steps for N texts of one
@@ -248,7 +247,7 @@ class LSTMLanguageModel(Record):
 
     def log_probability(
         self, tokens: Int[ArrayLike, "texts length"], temperature: Number = 1.0
-    ) -> Float[Array, " texts"]:
+    ) -> TextArray:
         """Log-probability of texts, in nats.
 
         Args:
@@ -271,11 +270,7 @@ class LSTMLanguageModel(Record):
         return _log_probability(self, jnp.asarray(tokens), temperature)
 
     def sample(
-        self,
-        key: PRNGKeyArray,
-        num_texts: int,
-        length: int,
-        temperature: Number = 1.0,
+        self, key: PRNGKeyArray, num_texts: int, length: int, temperature: Number = 1.0
     ) -> Int[Array, "texts length"]:
         """Draw independent texts.
 
@@ -334,7 +329,7 @@ _SEQGAN_NAMES = (
 
 def oracle(
     space: TextSpace, seed: int, sigma: float = 1.0, size: int = 32
-) -> Float[Array, " texts"]:
+) -> TextArray:
     """Draw a real distribution: that of a random LSTM over the texts of a space.
 
     Args:

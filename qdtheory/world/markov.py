@@ -12,19 +12,16 @@ from functools import lru_cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
-from qdtheory.world.distributions import Number, check_vector, normalize
-from qdtheory.world.numbers import within
+from qdtheory.world.distributions import check_vector, normalize
+from qdtheory.world.numbers import Number, PerText, TextArray, within
 from qdtheory.world.spaces import TextSpace
 
 
 def markov_projection(
-    space: TextSpace,
-    q: Float[ArrayLike, " texts"],
-    order: int,
-    alpha: Number = 0.0,
-) -> Float[Array, " texts"]:
+    space: TextSpace, q: PerText, order: int, alpha: Number = 0.0
+) -> TextArray:
     r"""Maximum-likelihood Markov model of order k, as a distribution over the texts.
 
     It minimises $KL(Q \Vert \cdot)$ over the models that draw each token given the k

@@ -1,9 +1,20 @@
-"""Constants of 64-bit arithmetic, tolerances of seals, field options, a range check."""
+"""Types of numbers, constants of 64-bit arithmetic, tolerances, a range check."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Float, Real
+
+# A real number, possibly traced.
+Number: TypeAlias = int | float | Real[Array, ""]
+# One number a text, such as a distribution or scores: given, of JAX, and of NumPy.
+PerText: TypeAlias = Float[ArrayLike, " texts"]
+TextArray: TypeAlias = Float[Array, " texts"]
+TextVector: TypeAlias = Float[np.ndarray, " texts"]
+# One for each two texts, such as a kernel or preferences.
+TextMatrix: TypeAlias = Float[ArrayLike, "texts texts"]
+Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
 
@@ -36,11 +47,7 @@ CLOSED = 1e-11
 
 
 def within(
-    *,
-    low: int | float,
-    high: int | float = np.inf,
-    ends: str = "[]",
-    **numbers: Any,
+    *, low: int | float, high: int | float = np.inf, ends: str = "[]", **numbers: Any
 ) -> None:
     """Raise unless numbers lie in a range: `within(share=share, low=0, high=1)`.
 

@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import PerText
 
 # Larger tables are refused: the exact wing is for spaces that can be enumerated.
 MAX_GIB = 2.0
@@ -186,9 +187,7 @@ class TextSpace:
             )
         return _ngrams(self, n)
 
-    def ngram_counts(
-        self, q: Float[ArrayLike, " texts"], n: int
-    ) -> Float[Array, " ngrams"]:
+    def ngram_counts(self, q: PerText, n: int) -> Float[Array, " ngrams"]:
         r"""Expected number of each n-gram in one text: $\sum_x Q(x)\, count_x(g)$.
 
         The linear map from texts to n-grams. For one length L the counts sum to
@@ -213,9 +212,7 @@ class TextSpace:
         q = check_distribution(q, "q", self.num_texts)
         return pool_counts(self.ngrams(n), q, self.vocab_size**n)
 
-    def ngram_distribution(
-        self, q: Float[ArrayLike, " texts"], n: int
-    ) -> Float[Array, " ngrams"]:
+    def ngram_distribution(self, q: PerText, n: int) -> Float[Array, " ngrams"]:
         r"""The n-gram distribution $Q_g$: expected counts divided by their total.
 
         $Q_g(g) = \sum_x Q(x)\,count_x(g) \,/\, \sum_x Q(x)\,(|x| - n + 1)_+$.
@@ -247,9 +244,7 @@ class TextSpace:
 
 @partial(jax.jit, static_argnums=2)
 def pool_counts(
-    ngrams: Int[ArrayLike, "texts positions"],
-    q: Float[ArrayLike, " texts"],
-    num_ngrams: int,
+    ngrams: Int[ArrayLike, "texts positions"], q: PerText, num_ngrams: int
 ) -> Float[Array, " ngrams"]:
     """Compute expected counts from an n-gram table; see `TextSpace.ngram_counts`.
 
@@ -261,9 +256,7 @@ def pool_counts(
 
 
 def pool_to_distribution(
-    ngrams: Int[ArrayLike, "texts positions"],
-    q: Float[ArrayLike, " texts"],
-    num_ngrams: int,
+    ngrams: Int[ArrayLike, "texts positions"], q: PerText, num_ngrams: int
 ) -> Float[Array, " ngrams"]:
     """Divide expected counts by their total; see `TextSpace.ngram_distribution`."""
     counts = pool_counts(ngrams, q, num_ngrams)
