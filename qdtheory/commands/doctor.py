@@ -69,7 +69,7 @@ def doctor(
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
     check_outputs({"--witness": witness, "--plot": plot}, texts)
-    q, d = (inputs.load_function(x) if ":" in x else x for x in (quality, diversity))
+    u, v = (inputs.load_function(x) if ":" in x else x for x in (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     real = inputs.read_text(texts, field=field, column=column, **settings)
     from qdtheory.text.doctor import doctor as diagnose
@@ -85,7 +85,7 @@ def doctor(
         step = stack.enter_context(progress(calls))
         try:
             found = diagnose(
-                q, d, real, lot=lot, calls=calls, alpha=alpha, cache=kept, step=step
+                u, v, real, lot=lot, calls=calls, alpha=alpha, cache=kept, step=step
             )
         except ValueError as error:
             said = with_options(str(error))

@@ -22,6 +22,7 @@ from qdtheory.commands.outputs import (
     write,
 )
 from qdtheory.solvers.progress import progress
+from qdtheory.world.packages import required
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
 VERDICT = re.compile(rf"^{EXERCISE} (not attempted|not yet|right)", re.MULTILINE)
@@ -69,7 +70,8 @@ def grade(
     if output is not None:
         check_output(output, *map(str, paths))
     if run:
-        _require_nbclient()
+        with told(ImportError), required("--run", "book"):
+            import_module("nbclient")
     with progress(len(paths)) as step:
         rows = asyncio.run(_rows(paths, run, step))
     failed = [row for row in rows if row["error"]]
@@ -120,13 +122,6 @@ def _read(path: Path) -> dict[str, Any]:
         wanted = "expected a notebook, a file that JupyterLab saved as .ipynb"
         raise Ungraded(f"cannot be read: {wanted}")
     return book
-
-
-def _require_nbclient() -> None:
-    from qdtheory.world.packages import required
-
-    with told(ImportError), required("--run", "book"):
-        import_module("nbclient")
 
 
 async def _executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
