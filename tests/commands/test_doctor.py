@@ -93,6 +93,10 @@ def test_kept_answers_make_the_same_command_short(lines):
         ("--witness: real.txt is a file that is read", ["--witness", "real.txt"]),
         ("--witness: real.txt has none", ["--witness", "witness.txt"]),
         ("--plot: lots.txt: expected a name that ends in", ["--plot", "lots.txt"]),
+        (
+            "give each its own",
+            ["real.txt", *NAMED, "--plot", "lots.png", "--witness", "lots.png"],
+        ),
         ("--cache: few.txt: ", ["--cache", "few.txt"]),
         ("own_metrics has no function lost", ["--quality", "own_metrics:lost"]),
         (
