@@ -2,9 +2,9 @@
 
 Names, brackets and spaces in code have the colour of text, so they need no element of
 their own: these were a sixth of all pages. Nor does a page show how its source is
-indented. The theme brings two thousand icons, of
-which the pages show some twenty, maps for debugging its scripts, and words in other
-languages.
+indented. A picture that stands on two pages is one file. The theme brings two thousand
+icons, of which the pages show some twenty, maps for debugging its scripts, and words in
+other languages.
 """
 
 import re
@@ -58,12 +58,30 @@ def without_indentation(page):
     return "".join(parts)
 
 
+def equal_pictures(folder):
+    """Names of pictures that are there under another name too, and that name."""
+    names, twins = {}, {}
+    # Those that MyST-NB names by their content come last, and stay.
+    for path in sorted(folder.iterdir(), key=lambda path: len(path.stem)):
+        content = path.read_bytes().rstrip()  # MyST-NB ends an SVG without a newline
+        if content in names:
+            twins[names[content]] = path.name
+        names[content] = path.name
+    return twins
+
+
 def prune(app, exception):
-    """Remove what only the theme's authors, or other sites, need."""
+    """Remove what only the theme's authors, or other sites, need, and second copies."""
     if exception or app.builder.format != "html":
         return
+    twins = equal_pictures(Path(app.outdir, "_images"))
     for path in Path(app.outdir).rglob("*.html"):
-        path.write_text(without_indentation(path.read_text("utf-8")), "utf-8")
+        page = without_indentation(path.read_text("utf-8"))
+        for twin, kept in twins.items():
+            page = page.replace(f"_images/{twin}", f"_images/{kept}")
+        path.write_text(page, "utf-8")
+    for twin in twins:
+        Path(app.outdir, "_images", twin).unlink()
     static = Path(app.outdir, "_static")
     for path in static.rglob("*.map"):
         path.unlink()

@@ -66,6 +66,7 @@ def test_the_site_is_light(site):
     assert (site / "_static/search_texts.js").stat().st_size < 2e6
     assert (site / "_static/social.png").stat().st_size < 100e3
     assert [path for path in files if path.suffix in (".map", ".po", ".mo")] == []
+    assert light_pages.equal_pictures(site / "_images") == {}
 
 
 def test_the_icons_that_pages_show_are_left():
@@ -99,7 +100,8 @@ def test_a_part_says_in_five_sentences_what_one_will_know(part):
 
 def test_a_part_shows_its_best_figure_and_its_lectures(site):
     text = (site / "docs/parts/frontier.html").read_text()
-    assert re.search(r'<img alt="[^"]+" class="cover" src="[^"]+"', text)
+    (source,) = re.findall(r'<img alt="[^"]+" class="cover" src="([^"]+)"', text)
+    assert (site / "docs/parts" / source).exists()
     for name in parts_page.lectures("frontier"):
         assert f'{name}.html"' in text
     assert (site / "notebooks/03_pareto_frontier.html").exists()  # links stay
