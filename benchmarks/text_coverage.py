@@ -216,10 +216,8 @@ def closer(size: int, many: int, runs: int) -> dict[tuple, tuple[float, ...]]:
             for n in (1, 2):
                 metric = f"CND-{n}"
                 one, other = (MEANS[name][metric] for name in pair)
-                i, (d, given) = (
-                    ways[0].metrics.index(metric),
-                    (x.difference for x in ways),
-                )
+                i = ways[0].metrics.index(metric)
+                d, given = (x.difference for x in ways)
                 hits = [x.low[i] <= one - other <= x.high[i] for x in (d, given)]
                 row = *hits, d.standard_error[i], d.value[i] - one + other
                 told.setdefault((n, pair), []).append(row)

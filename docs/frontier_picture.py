@@ -63,11 +63,32 @@ def text(x, y, words, **attributes):
     return f'<text x="{x:.0f}" y="{y:.0f}"{more}>{words}</text>'
 
 
+def labelled(shown, title, quality, diversity):
+    """What a plane shows, with its title and the names of both sides."""
+    middle = (LEFT + RIGHT) / 2
+    return "\n".join(
+        [
+            '<g font-family="system-ui, sans-serif" font-size="14"'
+            ' fill="currentColor">',
+            *shown,
+            text(
+                *(middle, 20, title),
+                **{"text_anchor": "middle", "font_weight": "600", "font_size": 16},
+            ),
+            text(middle, 290, f"quality: {quality} →", text_anchor="middle"),
+            text(
+                *(-(TOP + BOTTOM) / 2, 18, f"diversity: {diversity} →"),
+                **{"text_anchor": "middle", "transform": "rotate(-90)"},
+            ),
+            "</g>",
+        ]
+    )
+
+
 def panel(line, real, reach, title, quality, diversity, said):
     """One plane: the frontier, the real distribution, and what is better in both."""
     (u, v), (du, dv) = real, reach
-    middle = (LEFT + RIGHT) / 2
-    x0, y0 = middle, (TOP + BOTTOM) / 2
+    x0, y0 = (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2
 
     def across(x):
         return x0 + (x - u) / du * (RIGHT - LEFT) / 2
@@ -79,9 +100,7 @@ def panel(line, real, reach, title, quality, diversity, said):
     y = np.interp(x, *line)
     seen = (y > v - dv) & (y < v + dv) & (x >= line[0][0]) & (x <= line[0][-1])
     x, y = x[seen], y[seen]
-    shown = [
-        '<g font-family="system-ui, sans-serif" font-size="14" fill="currentColor">'
-    ]
+    shown = []
     better = (x >= u - 1e-12) & (y > v)
     if y[better].max(initial=v) > v + dv / 50:
         edge = path(across(x[better]), up(y[better]))
@@ -98,15 +117,8 @@ def panel(line, real, reach, title, quality, diversity, said):
         f'<path d="{star(x0, y0)}"/>',
         text(x0 - 14, y0 + 28, "the real distribution", text_anchor="end"),
         text(*said, "the best models", style=f"fill: {BLUE}"),
-        text(middle, 20, title, text_anchor="middle", font_weight="600", font_size=16),
-        text(middle, 290, f"quality: {quality} →", text_anchor="middle"),
-        text(
-            *(-(TOP + BOTTOM) / 2, 18, f"diversity: {diversity} →"),
-            **{"text_anchor": "middle", "transform": "rotate(-90)"},
-        ),
-        "</g>",
     ]
-    return "\n".join(shown)
+    return labelled(shown, title, quality, diversity)
 
 
 def panels():

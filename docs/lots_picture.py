@@ -8,7 +8,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from frontier_picture import BOTTOM, LEFT, ORANGE, RIGHT, STATIC, TOP, svg, text
+from frontier_picture import (
+    BOTTOM,
+    LEFT,
+    ORANGE,
+    RIGHT,
+    STATIC,
+    TOP,
+    labelled,
+    svg,
+    text,
+)
 
 DATA = Path(__file__).parents[1] / "notebooks/data"
 PICTURE = STATIC / "lots.svg"
@@ -45,7 +55,6 @@ def panel(dots, title, quality, diversity):
     axes = f"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"
     middle = f"M{x0} {TOP}V{BOTTOM}M{LEFT} {y0}H{RIGHT}"
     shown = [
-        '<g font-family="system-ui, sans-serif" font-size="14" fill="currentColor">',
         f'<path d="{axes}" fill="none" stroke="currentColor" opacity=".5"/>',
         f'<path d="{middle}" fill="none" stroke="currentColor" opacity=".4"'
         ' stroke-dasharray="4 4"/>',
@@ -57,15 +66,8 @@ def panel(dots, title, quality, diversity):
         ),
         text(RIGHT - 4, TOP + 14, "lucky in both", text_anchor="end"),
         text(LEFT + 10, BOTTOM - 12, f"correlation {rho}"),
-        text(x0, 20, title, text_anchor="middle", font_weight="600", font_size=16),
-        text(x0, 290, f"quality: {quality} →", text_anchor="middle"),
-        text(
-            *(-(TOP + BOTTOM) / 2, 18, f"diversity: {diversity} →"),
-            **{"text_anchor": "middle", "transform": "rotate(-90)"},
-        ),
-        "</g>",
     ]
-    return "\n".join(shown)
+    return labelled(shown, title, quality, diversity)
 
 
 def panels():
