@@ -1,6 +1,6 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
-from itertools import compress, pairwise, permutations, product
+from itertools import combinations, compress, pairwise, product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -261,16 +261,18 @@ def _closest(report: Any) -> str:
             "Nothing is said to be closer to real text: there are no two candidates "
             "that are independent of the references; put held-out real text beside one."
         )
-    pairs = {pair: compare(report, *pair) for pair in permutations(names, 2)}
+    pairs = {frozenset(x): compare(report, *x) for x in combinations(names, 2)}
     found: dict[str, list[str]] = {}
     for n in (name[4:] for name in report.metrics if name.startswith("CND-")):
         value = {name: report[name][f"CND-{n}"].value for name in names}
         ranked = sorted(names, key=lambda name: np.nan_to_num(value[name], nan=np.inf))
-        closer = {x: pairs[x].closer(f"CR-{n}", f"NRR-{n}") == x[0] for x in pairs}
+        closer = {x: y.closer(f"CR-{n}", f"NRR-{n}") for x, y in pairs.items()}
         apart = [
             i
             for i in range(1, len(ranked))
-            if all(map(closer.get, product(ranked[:i], ranked[i:])))
+            if all(
+                closer[frozenset(x)] == x[0] for x in product(ranked[:i], ranked[i:])
+            )
         ]
         ends = pairwise([0, *apart, len(ranked)])
         groups = (sorted(ranked[i:j], key=names.index) for i, j in ends)
