@@ -247,10 +247,10 @@ def real():
 def frontiers(k):
     """LL by SE and CR by repetition, of an oracle, as curves."""
     p = real()[k]
-    q = powers(p[None], np.geomspace(40, 0.3, 500))
+    q = powers(p[None], np.geomspace(40, 0.3, 300))
     ll = PchipInterpolator(entr(q).sum(1), q @ np.log(p))
     # The optimum of CR is the projection of a multiple of P.
-    slopes, m = np.geomspace(0.3, 3e4, 1500)[:, None], np.arange(1, 513)
+    slopes, m = np.geomspace(0.3, 3e4, 500)[:, None], np.arange(1, 513)
     tau = ((slopes * np.sort(p)[::-1].cumsum() - 1) / m).max(axis=1, keepdims=True)
     best = np.maximum(slopes * p - tau, 0)
     x, first = np.unique((best**2).sum(1), return_index=True)
@@ -324,10 +324,11 @@ def test_temperatures_lose_least_in_the_blurred_world_too():
         whole = rows[rows.kept.isna()].set_index("sampler").q50.sort_values()
         assert set(whole.index[:2]) == {"temperature", "EDT"}
         assert whole.iloc[2] > 3 * whole.iloc[1]
-        assert len(whole) == len(load("make_samplers").samplers()) == 18
+        assert len(whole) == 18
 
 
 def test_edt_is_a_temperature_that_follows_the_entropy():
+    assert set(TABLE.sampler) == set(load("make_samplers").samplers())
     edt = load("make_samplers").Edt(0.7, 0.5)
     for law in np.random.default_rng(0).dirichlet(np.ones(5), 20):
         t = 0.7 * exp(log(0.8) * 0.5 / entr(law).sum())
