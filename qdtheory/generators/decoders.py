@@ -6,7 +6,7 @@ is left. Their order, ties and thresholds are those of Hugging Face transformers
 (generation/logits_process.py), in float64: equal probabilities share one fate except
 under `TopP`, which breaks ties by a sort. Several decoders are a tuple, applied in its
 order, each to what the one before left; transformers' order is Temperature, TopK, TopP,
-MinP, Typical, Epsilon, Eta.
+MinP, Typical, Epsilon, Eta. `TopH`, `PLess` and `MinK` are those of their papers.
 """
 
 from collections.abc import Sequence
@@ -78,17 +78,18 @@ class Greedy:
 
 
 class _Truncation:
-    """Keeps some tokens in proportion; all have a share of [0, 1] but for `TopK`."""
+    """Keeps some tokens in proportion; `TopK` and `MinK` have no share of [0, 1]."""
 
     min_tokens_to_keep: int
-    ends: ClassVar[str] = "[]"  # which ends of [0, 1] the share may take
+    ends: ClassVar[str] = "[]"  # which ends of [0, high] the share may take
+    high: ClassVar[float] = 1
 
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
             if name in ("k", "min_tokens_to_keep"):
                 check_positive(**{name: number})
-            else:
-                within(**{name: number}, low=0, high=1, ends=self.ends)
+            elif not isinstance(number, bool):
+                within(**{name: number}, low=0, high=self.high, ends=self.ends)
 
     def __call__(self, laws: Laws) -> Laws:
         """Return the truncated distributions, one a row."""
@@ -271,6 +272,115 @@ class Eta(Epsilon):
     def _threshold(self, laws: Laws) -> Laws | float:
         flat = np.sqrt(self.cutoff) * np.exp(-_entropy(laws))
         return np.minimum(self.cutoff, flat)
+
+
+@dataclass(frozen=True)
+class TopH(_Truncation):
+    r"""The most probable tokens, while the entropy of what is left is bounded.
+
+    Tokens stay, from the most probable on, while $H(q) \le \alpha H(p)$, where q is
+    the law p of the next token on those kept, normalised. H(q) rises with each of them.
+
+    Args:
+        share: alpha, in (0, 1]; at 1 all tokens stay.
+        min_tokens_to_keep: so many of the most probable stay; of equal ones the first.
+        normalised: False for the rule in transformers, which puts the sum of
+            $-p \log p$ over the kept tokens in the place of H(q).
+
+    References:
+        Baghaei Potraghloo et al. 2025, Algorithm 1; transformers, TopHLogitsWarper,
+        which also looks at no more than 100 tokens.
+
+    Claims: N24.25.
+
+    Example:
+        >>> TopH(0.6)(np.array([0.5, 0.25, 0.125, 0.125])).round(3).tolist()
+        [0.667, 0.333, 0.0, 0.0]
+    """
+
+    share: int | float
+    min_tokens_to_keep: int = 1
+    normalised: bool = True
+    ends: ClassVar[str] = "(]"
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        order = np.argsort(-laws, axis=-1, kind="stable")
+        ranked = _sorted(laws, order)
+        mass = ranked.cumsum(axis=-1) if self.normalised else 1.0
+        entropy = _terms(ranked).cumsum(axis=-1) / mass + np.log(mass)
+        return self._unsorted(entropy <= self.share * entropy[..., -1:], order)
+
+
+@dataclass(frozen=True)
+class PLess(_Truncation):
+    r"""Tokens at least as probable as two draws are to be equal, $\sum_i p_i^2$.
+
+    There is no dial; the most probable token always stays.
+
+    Args:
+        min_tokens_to_keep: so many of the most probable stay, and what ties with them.
+        norm: True for p-less-norm with its lower threshold,
+            $(V \sum_i p_i^2 - 1) / (V - 1)$ for a vocabulary of V tokens.
+
+    References:
+        Tan et al. 2026, p-less and p-less-norm.
+
+    Claims: N24.26.
+
+    Example:
+        >>> PLess()(np.array([0.4, 0.35, 0.15, 0.1])).round(3).tolist()
+        [0.533, 0.467, 0.0, 0.0]
+    """
+
+    min_tokens_to_keep: int = 1
+    norm: bool = False
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        least = (laws**2).sum(axis=-1, keepdims=True)
+        if self.norm:
+            least = (least * laws.shape[-1] - 1) / max(laws.shape[-1] - 1, 1)
+        return (laws >= least) | (laws >= _kth_greatest(laws, self.min_tokens_to_keep))
+
+
+@dataclass(frozen=True)
+class MinK(_Truncation):
+    r"""The tokens before the steepest fall of the sorted logits, and what ties.
+
+    With the logits $l_1 \ge \dots \ge l_V$ the first k stay, where k is the i of the
+    greatest $(l_i - l_{i+1}) / i$, or $\lfloor \tau / (l_1 - l_V) \rfloor$ if that is
+    more, for laws that are nearly flat. Tokens of probability 0 do not count.
+
+    Args:
+        tau: at least 0; at 0 a temperature does not change which tokens stay.
+        min_tokens_to_keep: replaces a smaller k.
+
+    References:
+        Ding et al. 2026; the default is theirs.
+
+    Claims: N24.27.
+
+    Example:
+        >>> MinK()(np.array([0.4, 0.4, 0.1, 0.1])).tolist()
+        [0.5, 0.5, 0.0, 0.0]
+    """
+
+    tau: int | float = 3.0
+    min_tokens_to_keep: int = 1
+    high: ClassVar[float] = np.inf
+
+    def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
+        """Return which tokens stay."""
+        ranked = -np.sort(-laws, axis=-1)
+        least = np.where(ranked > 0, ranked, 1).min(axis=-1, keepdims=True)
+        falls = -np.diff(np.log(np.maximum(ranked, least)), append=np.log(least))
+        steps = np.arange(1, laws.shape[-1] + 1)
+        cliff = (falls / steps).argmax(axis=-1, keepdims=True) + 1
+        range_ = np.maximum(falls.sum(axis=-1, keepdims=True), 1e-200)
+        k = np.maximum(cliff, np.floor(self.tau / range_))
+        k = np.clip(k, self.min_tokens_to_keep, laws.shape[-1]).astype(int)
+        return laws >= _sorted(ranked, k - 1)
 
 
 @dataclass(frozen=True)
@@ -520,5 +630,9 @@ def _surprise(laws: Laws) -> Laws:
 
 def _entropy(laws: Laws) -> Laws:
     """In nats, shape (..., 1)."""
-    terms = laws * np.where(laws > 0, _surprise(laws), 0)
-    return terms.sum(axis=-1, keepdims=True)
+    return _terms(laws).sum(axis=-1, keepdims=True)
+
+
+def _terms(laws: Laws) -> Laws:
+    """Of the entropy, $-p log p$."""
+    return laws * np.where(laws > 0, _surprise(laws), 0)

@@ -19,8 +19,11 @@ from qdtheory.generators import (
     Epsilon,
     Eta,
     Greedy,
+    MinK,
     MinP,
+    PLess,
     Temperature,
+    TopH,
     TopK,
     TopP,
     Typical,
@@ -31,6 +34,7 @@ from qdtheory.generators import (
 )
 
 TRUNCATIONS = TopK(2), TopP(0.7), MinP(0.3), Typical(0.6), Epsilon(0.2), Eta(0.3)
+TRUNCATIONS += TopH(0.6), TopH(0.6, normalised=False), PLess(), MinK()
 UNIT = 64  # of the counts below, so that floats hold every sum exactly
 
 
@@ -91,6 +95,44 @@ def typical(counts, mass, keep):
     return kept, min((b - a for a, b in pairwise(finite)), default=1)
 
 
+def top_h(counts, share, keep, normalised):
+    """The kept tokens, and how far the closest entropy is from the bound."""
+    order = sorted(range(len(counts)), key=lambda i: -counts[i])
+    bound, kept, away = share * entropy(counts), 0, 1.0
+    for k in range(1, len(counts) + 1):
+        some = [counts[i] for i in order[:k]]
+        scale = UNIT / sum(some) if normalised else 1
+        rest = bound - entropy([scale * c for c in some])
+        away = min(away, abs(rest))
+        kept += rest >= 0 and kept == k - 1
+    return set(order[: max(kept, keep)]), away
+
+
+def p_less(counts, keep, norm):
+    """In whole numbers, over the common denominator UNIT^2 or (V - 1) UNIT^2."""
+    size, squares = len(counts), sum(c * c for c in counts)
+    apart = [UNIT * c - squares for c in counts]
+    if norm:
+        apart = [(size - 1) * UNIT * c - size * squares + UNIT**2 for c in counts]
+    least = sorted(counts, reverse=True)[min(keep, size) - 1]
+    kept = {i for i in range(size) if apart[i] >= 0 or counts[i] >= least}
+    return kept, min(map(abs, apart)) if norm else 1
+
+
+def min_k(counts, tau, keep):
+    """The kept tokens, and the lead of the steepest fall, or of the number."""
+    logs = sorted((log(c) for c in counts if c), reverse=True)
+    falls = [(a - b) / i for i, (a, b) in enumerate(pairwise(logs), start=1)]
+    ranked, reach = sorted(falls, reverse=True), logs[0] - logs[-1]
+    cliff = falls.index(ranked[0]) + 1 if reach else 1
+    least = tau / reach if reach else len(counts) + 0.5
+    margin = min([ranked[0] - x for x in ranked[1:]] or [1]) if reach else 1
+    k = min(max(cliff, int(least), keep), len(counts))
+    smallest = sorted(counts, reverse=True)[k - 1]
+    kept = {i for i, c in enumerate(counts) if c >= smallest}
+    return kept, min(margin, abs(least - round(least)))
+
+
 @cache
 def counted_laws():
     """10,000 laws of 2 to 8 tokens, by size; half with zeros and few values."""
@@ -102,7 +144,7 @@ def counted_laws():
             counts = np.full(size, UNIT // size)
             counts[-1] += UNIT - counts.sum()
             for i, j in rng.integers(size, size=(size // 2, 2)):
-                moved = int(counts[i]) // 2
+                moved = int(counts[i]) // 2 if i != j else 0
                 counts[i], counts[j] = counts[i] - moved, counts[j] + moved
         laws.setdefault(size, []).append(rng.permutation(counts))
     return {size: rng.permutation(rows) for size, rows in laws.items()}
@@ -122,6 +164,12 @@ def rules(k, mass, eighths, cutoff, keep):
     yield Epsilon(share, keep), lambda c: (at_least(c, share, keep)[0], 1)
     yield Eta(share, keep), eta
     yield Typical(mass / UNIT, keep), lambda c: typical(c, mass, keep)
+    yield TopH(mass / UNIT, keep), lambda c: top_h(c, mass / UNIT, keep, True)
+    code = TopH(mass / UNIT, keep, normalised=False)
+    yield code, lambda c: top_h(c, mass / UNIT, keep, False)
+    yield PLess(keep), lambda c: p_less(c, keep, False)
+    yield PLess(keep, norm=True), lambda c: p_less(c, keep, True)
+    yield MinK(k, keep), lambda c: min_k(c, k, keep)
 
 
 @pytest.mark.claim("N24.3")
@@ -144,9 +192,60 @@ def test_truncations_keep_what_a_direct_implementation_keeps():
                     expected = np.array(expected) / sum(expected)
                     assert np.abs(law - expected).max() <= 1e-15, (decoder, counts)
     assert tied > 3000
-    assert clear > 59_000
+    assert clear > 95_000
     # Of equal tokens the rules above keep all or none, but for top-p: the last stay.
     assert TopP(0.5)(np.full(4, 0.25)).tolist() == [0, 0, 0.5, 0.5]
+
+
+@pytest.mark.claim("N24.25")
+def test_top_h_bounds_the_entropy_and_the_code_of_its_authors_does_not():
+    rng = np.random.default_rng(25)
+    for size, share in product((2, 5, 30), (0.2, 0.6, 0.95)):
+        for law in rng.dirichlet(np.full(size, rng.choice([0.3, 1, 8])), 60):
+            kept = TopH(share)(law)
+            assert entr(kept).sum() <= share * entr(law).sum() + 1e-12
+            # One more token would break it, so nothing is left to add.
+            ranked = sorted(law, reverse=True)
+            more = np.array(ranked[: np.count_nonzero(kept) + 1])
+            assert entr(more / more.sum()).sum() > share * entr(law).sum()
+    # The code keeps a share of n equal tokens, the paper a power of n.
+    for n in (10, 50, 100):
+        law = np.full(n, 1 / n)
+        code = np.count_nonzero(TopH(0.455, normalised=False)(law))
+        assert code == int(0.455 * n)
+        assert np.count_nonzero(TopH(0.455)(law)) == int(n**0.455)
+        assert log(code) > 0.455 * log(n)
+    assert TopH(1)(law).tolist() == TopH(1.0, normalised=False)(law).tolist()
+
+
+@pytest.mark.claim("N24.26")
+def test_p_less_keeps_at_most_the_effective_number_and_always_one():
+    rng = np.random.default_rng(26)
+    for size in (1, 2, 6, 40):
+        for law in rng.dirichlet(np.full(size, rng.choice([0.2, 1, 20])), 100):
+            squares = sum(x * x for x in law.tolist())
+            kept, wider = PLess()(law) > 0, PLess(norm=True)(law) > 0
+            assert 1 <= kept.sum() <= 1 / squares + 1e-9
+            assert set(np.flatnonzero(kept)) <= set(np.flatnonzero(wider))
+            share = min(squares / max(law), 1.0)
+            np.testing.assert_allclose(PLess()(law), MinP(share)(law), atol=1e-15)
+        flat = np.full(size, 1 / size)  # the sum of squares is rounded
+        np.testing.assert_allclose(PLess()(flat), flat, atol=1e-15)
+        np.testing.assert_allclose(PLess(norm=True)(flat), flat, atol=1e-15)
+
+
+@pytest.mark.claim("N24.27")
+def test_only_the_cliff_of_min_k_is_free_of_the_temperature():
+    rng = np.random.default_rng(27)
+    for law in rng.dirichlet(np.full(12, 1.0), 200):
+        t = Temperature(float(np.exp(rng.normal())))
+        np.testing.assert_allclose(MinK(0)(t(law)), t(MinK(0)(law)), atol=1e-13)
+    # Logits 1, 0, -1: the first fall is steepest, and a range of 2 asks for tau / 2.
+    law = softmax([1.0, 0.0, -1.0])
+    numbers = [np.count_nonzero(MinK(4.5)(Temperature(t)(law))) for t in (0.5, 1, 2)]
+    assert numbers == [1, 2, 3]
+    assert MinK(0)(np.array([0.5, 0.5, 0.0])).tolist() == [0.5, 0.5, 0]
+    assert MinK()(np.array([1.0])).tolist() == [1]
 
 
 def test_temperature_and_greedy():
@@ -417,6 +516,10 @@ def test_bad_input():
         ("mass must lie in [0, 1], got 1.1", TopP, 1.1),
         ("share must lie in [0, 1], got -0.1", MinP, -0.1),
         ("mass must lie in (0, 1), got 1.0", Typical, 1.0),
+        ("share must lie in (0, 1], got 0", TopH, 0),
+        ("min_tokens_to_keep must be at least 1, got 0", PLess, 0),
+        ("tau must be finite and at least 0, got -1", MinK, -1),
+        ("tau must be finite and at least 0, got inf", MinK, np.inf),
         ("cutoff must lie in (0, 1), got 0", Epsilon, 0),
         ("cutoff must lie in (0, 1), got 1", Eta, 1),
         ("width must be at least 1, got 0", Beam, 0),
