@@ -72,7 +72,9 @@ def halves(kernel: np.ndarray, x: np.ndarray, z: np.ndarray) -> list[np.ndarray]
     found = []
     to_z, each = kernel[x, z], kernel[x[:, :, None], x[:, None]]
     for k in GENERATIONS:
-        within = each[:, :k, :k].sum(axis=(1, 2)) - each[:, :k, :k].trace(axis1=1, axis2=2)
+        within = each[:, :k, :k].sum(axis=(1, 2)) - each[:, :k, :k].trace(
+            axis1=1, axis2=2
+        )
         found.append([to_z[:, :k].mean(axis=1), within / (k * (k - 1))])
     return found
 
