@@ -19,7 +19,7 @@ import qdtheory as qd
 TABLE = frame("prompt_test.csv").set_index(
     ["world", "question", "prompts", "generations"]
 )
-SHARE = TABLE["named"] / TABLE["runs"]
+SHARE = (TABLE["named"] / TABLE["runs"]).sort_index()
 
 
 def fractions(rng, size):
