@@ -4,16 +4,17 @@
 
 The sentences are IMDB's, all of each review, if 5 to 20 tokens long, each once. 20,000
 of them make features by latent semantic analysis (LSA), the next 2,000 are the pilot,
-the rest lots of 2,000 references and 6,000 others. A ball is around one of n references,
-with its k-th nearest of the n - 1 others on its edge. The balls around the pilot, in
-parts of n, say how much of a hub a sentence is: z is the number of balls that hold it,
-standardised and at most 1. A tilt t keeps a sentence with the chance exp(t (z - 1)).
+the rest lots of 2,000 references and 6,000 others. A ball is around one of n
+references, with its k-th nearest of the n - 1 others on its edge. The balls around the
+pilot, in parts of n, say how much of a hub a sentence is: z is the number of balls that
+hold it, standardised and at most 1. A tilt t keeps a sentence with the chance
+exp(t (z - 1)).
 
 Density and coverage are those of n sentences that are kept, on average over the choice
 among all that are (Hurlbert's formula, as for distinct_k); smaller n split the
 references. Of n = 2,000, k = 5 also recall, of the first 2,000 kept. Means over lots,
-their standard errors, and those of the gains over tilt 0 of the same lots. Some four
-minutes of CPU time, more than half of it for MiniLM.
+their standard errors, and those of the gains over tilt 0 of the same lots. Three
+minutes of CPU time, most of it for MiniLM.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def squared_radii(points: np.ndarray, neighbours: tuple[int, ...]) -> np.ndarray:
-    """Squared distances of each point to its k-th nearest other, a column for each k."""
+    """Squared distances of each point to its k-th nearest other, a column a k."""
     apart = squared_distances(points, points)
     np.fill_diagonal(apart, -1)
     return np.partition(apart, neighbours, axis=1)[:, list(neighbours)]
