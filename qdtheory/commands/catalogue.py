@@ -46,7 +46,7 @@ def metrics(
     print(metric.beside)
     for title in list(facts)[2:]:
         shown = facts[title]
-        if title not in ("status", "verdict", "beside") and shown:
+        if title not in ("status", "verdict", "beside", "shown_by") and shown:
             shown = shown if isinstance(shown, str) else ", ".join(shown)
             print(f"  {title.replace('_', ' '):11}  {shown}")
 

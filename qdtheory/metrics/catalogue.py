@@ -24,7 +24,7 @@ class Metric:
     verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
     itself; "none" where the question does not arise. The verdict begins with it and
     says when and why. The functions are dotted names below `qdtheory`, the exact one
-    first.
+    first; `shown_by` has claims that their docstrings do not name.
     """
 
     name: str
@@ -38,11 +38,12 @@ class Metric:
     beside: str
     functions: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
+    shown_by: tuple[str, ...] = ()
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The claims that the docstrings of its functions name."""
-        claims: dict[str, None] = {}
+        """Its own claims, then those that the docstrings of its functions name."""
+        claims: dict[str, None] = dict.fromkeys(self.shown_by)
         for path in self.functions:
             module, _, name = path.rpartition(".")
             function = getattr(importlib.import_module(f"qdtheory.{module}"), name)

@@ -27,7 +27,7 @@ def test_functions_exist_and_claims_have_the_form_of_claims(metric):
         module, _, name = path.rpartition(".")
         assert callable(getattr(importlib.import_module(f"qdtheory.{module}"), name))
     assert all("." in claim for claim in metric.claims)
-    assert metric.functions or metric.status == "none"
+    assert metric.functions or metric.shown_by
 
 
 def test_kinds_and_statuses_are_those_of_the_enumerations():
@@ -87,6 +87,20 @@ def edits(*size):
     return qd.KernelPair(qd.metrics.edit_kernel(qd.TextSpace(*size)))
 
 
+def coverage(num_draws=5):
+    """Of balls around texts that are one token off, given real texts."""
+    apart = (SMALL.tokens[:, None] != SMALL.tokens).sum(axis=2)
+    balls = jnp.asarray(apart[:6] <= 1, float)
+    return lambda q: (1 - (1 - balls @ q) ** num_draws).mean()
+
+
+def cosines(size=8):
+    """Similarities of random embeddings, of full rank."""
+    rows = np.random.default_rng(3).normal(size=(size, size + 1))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
 VENDI = qd.VendiPair(qd.metrics.lcs_kernel(SMALL))
 # Pairs of each metric with the partner that the table names, compatible for every P.
 COMPATIBLE = {
@@ -110,9 +124,20 @@ COMPATIBLE = {
     "Vendi": [VENDI],
     "Vendi of order 2": [qd.KernelPair(qd.metrics.lcs_kernel(SMALL) ** 2)],
     "semantic entropy": [qd.PooledPair(qd.LL_SE, CLASSES)],
+    "Div_pair": [qd.KernelPair(cosines())],
 }
 # Concave metrics with minus their gradient: compatible by the supporting plane.
-CONCAVE = {"Distinct-n": distinct([2]), "n-gram diversity": distinct([1, 2, 3])}
+CONCAVE = {
+    "Distinct-n": distinct([2]),
+    "n-gram diversity": distinct([1, 2, 3]),
+    "EAD": qd.compatible_quality(
+        # Ten texts have twenty pairs of words, of four that there are.
+        lambda q: (
+            20 * qd.metrics.expected_distinct(SMALL, q, 2, 10) / (4 - 4 * 0.75**20)
+        )
+    ),
+    "coverage": qd.compatible_quality(coverage()),
+}
 # Pairs that some P refutes, and how many texts a random P has where one is needed.
 BEATEN = {
     "exact match": [qd.pairs.distinct_k_pair(5, 3)],
@@ -147,7 +172,13 @@ def test_what_is_called_compatible_is_so_for_every_p(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["Distinct-n", pytest.param("n-gram diversity", marks=pytest.mark.slow)]
+    "name",
+    [
+        "Distinct-n",
+        "EAD",
+        "coverage",
+        pytest.param("n-gram diversity", marks=pytest.mark.slow),
+    ],
 )
 def test_no_model_beats_p_in_a_concave_metric_and_its_slope(name):
     pair = CONCAVE[name]
@@ -195,6 +226,19 @@ def test_both_halves_of_bleu_name_the_same_settings():
 BIGRAMS = np.asarray(qd.metrics.ngram_matrix(SMALL, 2)) / 2
 KERNEL = qd.metrics.lcs_kernel(SMALL)
 FEATURES = SMALL.tokens.astype(float)
+APART = np.linalg.norm(FEATURES[:, None] - FEATURES, axis=2)
+
+
+def brier_lm(q, p):
+    """The geometric mean of the parts for one to three tokens."""
+    product_ = 1.0
+    for n in (1, 2, 3):
+        first = FEATURES[:, :n] @ 2 ** np.arange(n)
+        same = (first[:, None] == first).astype(float)
+        product_ *= 2 * q @ same @ p - q @ same @ q
+    return max(product_, 0) ** (1 / 3)
+
+
 # Each metric that is a divergence by itself, negated where it is greatest at Q = P.
 DIVERGENCES = {
     "CND": lambda q, p: qd.cnd(BIGRAMS @ q, BIGRAMS @ p),
@@ -210,6 +254,8 @@ DIVERGENCES = {
     "MS-Jaccard": lambda q, p: -qd.ms_jaccard(SMALL, q, p, 2)[-1],
     "Frechet distance": lambda q, p: qd.metrics.frechet_distance(q, p, FEATURES),
     "MAUVE": lambda q, p: -qd.metrics.mauve(q, p),
+    "BrierLM": lambda q, p: -brier_lm(q, p),
+    "energy score": lambda q, p: q @ APART @ p - q @ APART @ q / 2,
     "precision and recall": lambda q, p: (
         -qd.metrics.prd_f_scores(qd.metrics.precision_recall_distributions(q, p)).min()
     ),
