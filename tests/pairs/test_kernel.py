@@ -1,6 +1,5 @@
 """Pairs of a similarity, against BLEU, n-grams and what their divergences must be."""
 
-from fractions import Fraction
 from itertools import chain, pairwise, product
 
 import jax
@@ -151,30 +150,6 @@ def test_coverage_and_repetition_of_sentences_are_halves_of_a_fair_energy_score(
     assert np.mean(scores) == pytest.approx(0.5 - cr - nrr / 2, abs=1e-12)
     cnd = 2 * np.mean(scores) - 1 - of_real
     assert cnd == pytest.approx(qd.text.cnd(ours, real, 2), abs=1e-12)
-
-
-@pytest.mark.claim("N16.33")
-def test_brier_lm_is_a_mean_of_fair_scores_and_no_score_where_they_are_negative():
-    texts = list(product("ab", repeat=4))
-    q, p = np.random.default_rng(5).dirichlet(np.ones(16), 2)
-    for n in (1, 2, 3, 4):
-        mean = sum(
-            q[i] * q[j] * p[k] * ((x == z) + (y == z) - (x == y))
-            for (i, x), (j, y), (k, z) in product(
-                list(enumerate(text[:n] for text in texts)), repeat=3
-            )
-        )
-        of_q, of_p = (law.reshape(2**n, -1).sum(axis=1) for law in (q, p))
-        half = float(qd.CR_NRR.quality(of_q, of_p) + qd.CR_NRR.diversity(of_q) / 2)
-        assert mean == pytest.approx(2 * half, abs=1e-12)
-        assert mean < of_p @ of_p
-    # A model of one text where all 4^4 are equally likely, and the uniform model.
-    one, uniform = Fraction(1), Fraction(1)
-    for n in (1, 2, 3, 4):
-        one *= Fraction(2, 4**n) - 1
-        uniform *= Fraction(1, 4**n)
-    assert float(uniform) ** 0.25 == pytest.approx(0.03125)
-    assert float(one) ** 0.25 == pytest.approx(0.8053, abs=5e-5)
 
 
 def test_equals_coverage_and_repetition_of_ngrams():
