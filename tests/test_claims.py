@@ -168,7 +168,8 @@ def test_the_claims_cell_asserts(source):
 
 
 @pytest.mark.parametrize(
-    "page", ["errata", "what_to_report", "which_decoder", "teaching", "summary"]
+    "page",
+    ["errata", "what_to_report", "which_decoder", "teaching", "summary", "questions"],
 )
 def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(page):
     text = (TESTS.parent / f"docs/{page}.md").read_text()

@@ -93,7 +93,7 @@ def squared_mmd(kernel: TextMatrix, q: PerText, p: PerText) -> Scalar:
     References:
         Gretton et al. 2012, lemma 4.
 
-    Claims: N16.13.
+    Claims: N16.13, N16.29.
 
     Example:
         >>> import numpy as np

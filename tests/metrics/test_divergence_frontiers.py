@@ -36,6 +36,12 @@ def pairs(draw):
 # -- values of others ----------------------------------------------------------------
 
 
+def area(curve):
+    """What mauve-text makes of its curve."""
+    x, y = curve[np.lexsort((-curve[:, 1], curve[:, 0]))].T
+    return mauve_text.compute_area_under_curve(x, y)
+
+
 @given(pairs())
 @few_examples
 def test_agree_with_mauve_text(qp):
@@ -46,12 +52,26 @@ def test_agree_with_mauve_text(qp):
     points = np.exp(-5 * frontier(q, p, 1 - weights))
     # 1 - weights has ten digits at its least.
     np.testing.assert_allclose(points, curve[1:-1], rtol=1e-9)
-    x, y = curve[np.lexsort((-curve[:, 1], curve[:, 0]))].T
-    area = mauve_text.compute_area_under_curve(x, y)
-    assert float(mauve(q, p)) == pytest.approx(area, rel=1e-12)
+    assert float(mauve(q, p)) == pytest.approx(area(curve), rel=1e-12)
     # It leaves out terms of probabilities closer than 1e-8.
     expected = mauve_text.get_fronter_integral(p, q)
     assert float(integral(q, p)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.claim("N13.24")
+@pytest.mark.parametrize(("size", "least", "most"), [(500, 0.3, 0.6), (5000, 0, 0.3)])
+def test_small_samples_of_a_sharper_model_are_often_ahead(size, least, most):
+    rng = np.random.default_rng(size)
+    p = rng.dirichlet(np.ones(80))
+    q = p**1.1 / (p**1.1).sum()
+    weights = np.linspace(1e-6, 1 - 1e-6, 25)
+    curve = mauve_text.get_divergence_curve_for_multinomials
+    ahead = []
+    for _ in range(100):
+        of_q, of_p, others = (rng.multinomial(size, x) / size for x in (q, p, p))
+        scores = [area(curve(others, ours, weights, 5)) for ours in (of_q, of_p)]
+        ahead.append(scores[0] > scores[1])
+    assert least <= np.mean(ahead) <= most
 
 
 def test_agrees_with_mauve_text_from_features_on():

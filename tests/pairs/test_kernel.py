@@ -1,9 +1,12 @@
 """Pairs of a similarity, against BLEU, n-grams and what their divergences must be."""
 
+from itertools import chain, pairwise, product
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scoringrules
 from refusals import refused
 
 import qdtheory as qd
@@ -38,6 +41,115 @@ def test_gap_is_half_the_squared_mean_discrepancy():
     assert psi(p) - psi(q) == pytest.approx(discrepancy**2 / 2, rel=1e-12)
     squared = qd.pairs.squared_mmd(pair.kernel, q, p)
     assert float(squared) == pytest.approx(discrepancy**2, rel=1e-12)
+
+
+# --- kernel scores, against the package scoringrules ---------------------------------
+
+POINTS = np.random.default_rng(0).normal(size=(7, 3))
+APART = np.linalg.norm(POINTS[:, None] - POINTS, axis=2)
+
+
+def psi(kernel, q, p):
+    pair = qd.KernelPair(kernel)
+    return float(pair.quality(q, p) + pair.diversity(q) / 2)
+
+
+@pytest.mark.claim("N16.29")
+@pytest.mark.parametrize(
+    ("theirs", "points", "kernel", "unit"),
+    [
+        (scoringrules.es_ensemble, POINTS, -APART, 1),
+        (scoringrules.gksmv_ensemble, POINTS, np.exp(-(APART**2) / 2), 1),
+        # Two different texts are the root of 2 apart.
+        (scoringrules.es_ensemble, np.eye(7), np.eye(7), 2**0.5),
+    ],
+    ids=["energy score", "Gaussian kernel score", "exact match"],
+)
+def test_a_kernel_score_is_quality_and_half_of_diversity(theirs, points, kernel, unit):
+    for q, p in np.random.default_rng(1).dirichlet(np.ones(7), (20, 2)):
+        of_q, of_p = (
+            p @ [theirs(z, points, ens_w=law) / unit for z in points] for law in (q, p)
+        )
+        constant = p @ np.diag(kernel) / 2
+        assert of_q == pytest.approx(constant - psi(kernel, q, p), abs=1e-12)
+        half = float(qd.pairs.squared_mmd(kernel, q, p)) / 2
+        assert of_q - of_p == pytest.approx(half, abs=1e-12)
+        assert of_q > of_p
+
+
+@pytest.mark.claim("N16.30")
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize(
+    ("theirs", "kernel"),
+    [
+        (scoringrules.es_ensemble, -APART),
+        (scoringrules.gksmv_ensemble, np.exp(-(APART**2) / 2)),
+    ],
+    ids=["energy score", "Gaussian kernel score"],
+)
+def test_the_fair_score_is_that_of_the_law(theirs, kernel, size):
+    q, p = np.random.default_rng(2).dirichlet(np.ones(7), 2)
+    samples = np.array(list(product(range(7), repeat=size)))
+    chance = q[samples].prod(axis=1)
+    fair, plain = (
+        sum(
+            weight
+            * chance
+            @ theirs(np.tile(z, (len(samples), 1)), POINTS[samples], **how)
+            for weight, z in zip(p, POINTS, strict=True)
+        )
+        for how in ({"estimator": "fair"}, {"estimator": "nrg"})
+    )
+    law = p @ np.diag(kernel) / 2 - psi(kernel, q, p)
+    spread = q @ np.diag(kernel) - q @ kernel @ q
+    assert fair == pytest.approx(law, abs=1e-12)
+    assert plain == pytest.approx(law + spread / (2 * size), abs=1e-12)
+
+
+@pytest.mark.claim("N16.31")
+def test_crps_and_brier_score_are_kernel_scores():
+    rng = np.random.default_rng(3)
+    for q, p in rng.dirichlet(np.ones(4), (20, 2)):
+        numbers = np.sort(rng.normal(size=4))
+        line = -np.abs(numbers[:, None] - numbers)
+        crps = p @ [
+            scoringrules.crps_ensemble(z, numbers, ens_w=q, estimator="nrg")
+            for z in numbers
+        ]
+        assert crps == pytest.approx(-psi(line, q, p), abs=1e-12)
+        # Ranks 0 to 3: the ranked probability score is the CRPS of whole numbers.
+        ranks = -np.abs(np.arange(4)[:, None] - np.arange(4.0))
+        ranked = p @ scoringrules.rps_score(np.eye(4), np.tile(q, (4, 1)), onehot=True)
+        assert ranked == pytest.approx(-psi(ranks, q, p), abs=1e-12)
+        # A sum of the scores of four events, each of which is or is not.
+        brier = p @ scoringrules.brier_score(np.eye(4), np.tile(q, (4, 1))).sum(axis=1)
+        assert brier / 2 == pytest.approx(0.5 - psi(np.eye(4), q, p), abs=1e-12)
+        event = np.array([1.0, 0.0, 1.0, 0.0])
+        alike = (event[:, None] == event).astype(float)
+        once = p @ scoringrules.brier_score(event, np.full(4, q @ event))
+        assert once == pytest.approx(0.5 - psi(alike, q, p), abs=1e-12)
+
+
+@pytest.mark.claim("N16.32")
+def test_coverage_and_repetition_of_sentences_are_halves_of_a_fair_energy_score():
+    """One n-gram of each sentence is drawn; all draws are listed."""
+    rng = np.random.default_rng(4)
+    ours, real = rng.integers(3, size=(2, 3, 3)).astype(str).tolist()
+    number = {pair: k for k, pair in enumerate(product("012", repeat=2))}
+    drawn, observed = (
+        [[np.eye(9)[number[pair]] for pair in pairwise(s)] for s in x]
+        for x in (ours, real)
+    )
+    scores = [
+        scoringrules.es_ensemble(z, np.array(members), estimator="fair") / 2**0.5
+        for members in product(*drawn)
+        for z in chain(*observed)
+    ]
+    cr = qd.text.coverage_rate(ours, real, 2)
+    nrr, of_real = (qd.text.negative_repetition_rate(x, 2) for x in (ours, real))
+    assert np.mean(scores) == pytest.approx(0.5 - cr - nrr / 2, abs=1e-12)
+    cnd = 2 * np.mean(scores) - 1 - of_real
+    assert cnd == pytest.approx(qd.text.cnd(ours, real, 2), abs=1e-12)
 
 
 def test_equals_coverage_and_repetition_of_ngrams():
