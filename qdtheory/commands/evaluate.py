@@ -1,6 +1,5 @@
 """The command evaluate: metrics of generated text against real text."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
 from qdtheory.commands.merge import check_outputs, form_of, show
 from qdtheory.commands.outputs import fail, line_of, told, with_options
+from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import (
     DRAWS,
@@ -31,6 +31,7 @@ LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
 
 
 def evaluate(
+    context: typer.Context,
     candidates: Annotated[
         list[str],
         typer.Argument(
@@ -38,7 +39,9 @@ def evaluate(
             "- is standard input."
         ),
     ],
-    references: Annotated[str, option("Real text, one sentence a line.", "FILE")],
+    references: Annotated[
+        str | None, option("Real text, one sentence a line.", "FILE")
+    ] = None,
     max_order: Annotated[
         int, option("Highest order n of n-grams.", min=1, max=100)
     ] = MAX_ORDER,
@@ -103,6 +106,25 @@ def evaluate(
     scheduler: Annotated[
         str | None, option("Count on this Dask cluster.", "ADDRESS")
     ] = None,
+    prompts: Annotated[
+        bool,
+        flag(
+            "--prompts",
+            "Several outputs a prompt: JSON Lines of prompt, outputs and references.",
+        ),
+    ] = False,
+    kernel: Annotated[
+        list[str] | None,
+        option(
+            "With --prompts: exact match, 1-grams, 2-grams, ..., MiniLM, or your own "
+            "kernel(texts, others) of two lists of strings.",
+            "NAME or MODULE:FUNCTION",
+        ),
+    ] = None,
+    fields: Annotated[
+        str | None,
+        option("With --prompts: names of the three fields.", "PROMPT,OUTPUTS,REFS"),
+    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -116,11 +138,21 @@ def evaluate(
     Hugging Face is one sample. An empty line is a text that the model wrote: it
     has BLEU 0.
 
+    With --prompts each line of JSON is a prompt with several outputs and one or
+    more references: fair kernel scores, and t-tests over prompts.
+
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
+
+    Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
     from qdtheory.text.evaluation import planned
 
-    _refuse_repeated(candidates, references)
+    if prompts:
+        return evaluate_prompts(context)
+    inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
+    if references is None:
+        fail("Missing option '--references'; see qdtheory evaluate --help")
+    inputs.refuse_repeated(candidates, references)
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
     check_outputs(outputs, references, *candidates)
@@ -172,15 +204,6 @@ def evaluate(
 
 
 # --- Reading ------------------------------------------------------------------------
-
-
-def _refuse_repeated(candidates: list[str], references: str) -> None:
-    files = [*map(os.path.normpath, candidates)]
-    for path, file in zip(candidates, files):
-        if files.count(file) > 1:
-            fail(f"{shown(path)}: given more than once")
-    if "-" in candidates and references == "-":
-        fail("-: standard input can be read once; give the references as a file")
 
 
 def _read(

@@ -1,6 +1,7 @@
 """Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,6 +83,16 @@ TokenizerOption = Annotated[
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 
+def refuse_repeated(candidates: list[str], references: str | None) -> None:
+    """Fail if a file is given twice."""
+    files = [*map(os.path.normpath, candidates)]
+    for path, file in zip(candidates, files):
+        if files.count(file) > 1:
+            fail(f"{shown(path)}: given more than once")
+    if "-" in candidates and references == "-":
+        fail("-: standard input can be read once; give the references as a file")
+
+
 def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
     """One sample, stored on disk or in memory; - is standard input."""
     from qdtheory.text.corpus import read_corpus, stored_corpus
@@ -118,7 +129,7 @@ HtmlOption = Annotated[
 ]
 
 
-def refuse_idle(why: str, **options: int | float | None) -> None:
+def refuse_idle(why: str, **options: Any) -> None:
     """Fail if an option is given that would do nothing."""
     for name, value in options.items():
         if value is not None:

@@ -52,14 +52,21 @@ def kernel_name(kernel: Kernel) -> str:
 def grams(
     kernel: Kernel,
     prompts: Sequence[list[str]],
-    names: Sequence[str],
+    places: Sequence[str],
     tokenizer: Tokenizer = "whitespace",
     lowercase: bool = False,
 ) -> Iterator[Gram]:
-    """Compute the similarities of all texts of a prompt, prompt by prompt."""
+    """Compute the similarities of all texts of a prompt, told by its place."""
     if callable(kernel):
-        for texts, name in zip(prompts, names):
-            yield _checked(kernel(texts, texts), texts, name, kernel_name(kernel))
+        for texts, place in zip(prompts, places):
+            where = f"{place}kernel {kernel_name(kernel)}"
+            try:
+                answer = kernel(texts, texts)
+            except Exception as error:
+                raise ValueError(
+                    f"{where} raised {type(error).__name__}: {error}"
+                ) from error
+            yield _checked(answer, texts, where)
         return
     if kernel == MINILM:
         features: Iterator[Any] = _embedded(prompts)
@@ -106,14 +113,13 @@ def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts
     yield from np.split(rows, np.cumsum([*map(len, prompts)])[:-1])
 
 
-def _checked(answer: Any, texts: list[str], prompt: str, name: str) -> Gram:
+def _checked(answer: Any, texts: list[str], where: str) -> Gram:
     """Raise unless a user's similarities have a feature map, as far as these tell."""
     try:
         gram = np.asarray(answer, float)
     except (TypeError, ValueError):
         gram = np.full((), np.nan)
     size = len(texts)
-    where = f"prompt {prompt}: kernel {name}" if prompt else f"kernel {name}"
     if gram.shape != (size, size) or not np.isfinite(gram).all():
         raise ValueError(
             f"{where}: expected {size} x {size} finite numbers for two lists of {size} "

@@ -101,7 +101,7 @@ class Report(Record):
     def __getitem__(self, name: str) -> "Named[Estimate]":
         """Return the intervals of one candidate, by metric."""
         scores = Named("candidate", self.scores)[name]
-        rows = np.transpose(_numbers(scores)).tolist()
+        rows = np.transpose(numbers_of(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
         return Named("metric", zip(self.metrics, intervals, strict=True))
 
@@ -159,20 +159,13 @@ class Report(Record):
         said += [
             f"<p>{escape(text)}</p>" for text in (self.legend(), *self.conclusions)
         ]
-        return "\n".join(
-            [
-                "<!DOCTYPE html>",
-                "<html lang='en'><head><meta charset='utf-8'>",
-                "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-                f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
-                f"<h1>{TITLE}</h1>",
-                _figure(self),
-                f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
-                *said,
-                f"<ul>{''.join(lines)}</ul>",
-                f"<p>{escape(self.methods)}</p>",
-                "</main></body></html>",
-            ]
+        return page(
+            TITLE,
+            _figure(self),
+            f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
+            *said,
+            f"<ul>{''.join(lines)}</ul>",
+            f"<p>{escape(self.methods)}</p>",
         )
 
     def plot(self, n: int | None = None) -> Any:
@@ -205,7 +198,7 @@ class Report(Record):
 
     def _rows(self) -> list[tuple]:
         return [
-            (name, metric, *_numbers(interval))
+            (name, metric, *numbers_of(interval))
             for name in self
             for metric, interval in self[name].items()
         ]
@@ -259,7 +252,23 @@ class Report(Record):
         }
 
 
-def _numbers(interval: Estimate) -> list:
+def page(title: str, *parts: str) -> str:
+    """One page that needs no other file."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            "<html lang='en'><head><meta charset='utf-8'>",
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+            f"<title>{title}</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{title}</h1>",
+            *parts,
+            "</main></body></html>",
+        ]
+    )
+
+
+def numbers_of(interval: Estimate) -> list:
+    """Value, ends and standard error, in the order of `KEYS`."""
     return [getattr(interval, key) for key in KEYS]
 
 
@@ -279,15 +288,15 @@ def _marked(
             return BEST
         return ALIKE if i.low <= best.high and best.low <= i.high else ""
 
-    return [(_shown(i), mark(i, no)) for i, no in zip(intervals, out)]
+    return [(with_margin(i), mark(i, no)) for i, no in zip(intervals, out)]
 
 
-def _shown(interval: Estimate) -> str:
+def with_margin(interval: Estimate) -> str:
     """A value and half its interval, to a digit of this, or two if the first is 1.
 
     An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
     """
-    value, low, high, _ = _numbers(interval)
+    value, low, high, _ = numbers_of(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
     if math.isnan(low):
         return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
