@@ -35,8 +35,8 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
         real = given["references"] and _file(given["references"])
-        settings["prompts"], *texts = read_prompts(files, real, fields)
-        found = evaluate_prompts(*texts, kernels or KERNELS, **settings)
+        settings["prompts"], outputs, real = read_prompts(files, real, fields)
+        found = evaluate_prompts(outputs, real, kernels or KERNELS, **settings)
     laid_out = getattr(found, f"to_{form}", found.__str__)
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
 

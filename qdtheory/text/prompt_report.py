@@ -199,12 +199,13 @@ class PromptReport(Record):
 
         That of the outputs for given prompts changes with their number.
         """
-        sides = [(*self.spreads[name][row], self.num_outputs[name]) for name in names]
-        fewest, variances = int(min(k.min() for *_, k in sides)), {}
+        spreads = [self.spreads[name][row] for name in names]
+        numbers = [self.num_outputs[name] for name in names]
+        fewest, variances = int(np.min(numbers)), {}
         if fewest >= LEAST:
-            between = max(found - sum(_noise(*side).mean() for side in sides), 0)
+            between = max(found - sum(map(_noise, spreads, numbers)), 0)
             for k in OUTPUTS:
-                within = sum(_noise(*spread, k).mean() for *spread, _ in sides)
+                within = sum(_noise(spread, k) for spread in spreads)
                 variances[k] = float(between + max(within, 0))
         return dict(sorted({**variances, fewest: found}.items()))
 
@@ -303,9 +304,10 @@ def moments(gram: Float[np.ndarray, "texts texts"], k: int) -> tuple[float, ...]
     return quality, diversity, 2 * quality + diversity, first, second
 
 
-def _noise(first: Any, second: Any, k: Any) -> Float[np.ndarray, " prompts"]:
-    """Variance of the score of k outputs, for a given prompt and its references."""
-    return (4 * (k - 2) * first + 2 * second) / (k * (k - 1))
+def _noise(spread: Any, k: Any) -> float:
+    """Mean variance of the score of k outputs, for given prompts and references."""
+    first, second = spread
+    return np.mean((4 * (k - 2) * first + 2 * second) / (k * (k - 1)))
 
 
 def _told(size: SampleSize | None) -> str:
