@@ -14,6 +14,7 @@ from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
 from qdtheory.commands.merge import check_outputs, form_of, show
 from qdtheory.commands.outputs import fail, line_of, told, with_options
+from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import (
     DRAWS,
@@ -28,9 +29,13 @@ from qdtheory.text.files import shown
 
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
+KERNELS = (
+    "exact match, 1-grams, 2-grams, ..., MiniLM or your MODULE:FUNCTION of two lists"
+)
 
 
 def evaluate(
+    context: typer.Context,
     candidates: Annotated[
         list[str],
         typer.Argument(
@@ -38,7 +43,9 @@ def evaluate(
             "- is standard input."
         ),
     ],
-    references: Annotated[str, option("Real text, one sentence a line.", "FILE")],
+    references: Annotated[
+        str | None, option("Real text, one sentence a line.", "FILE")
+    ] = None,
     max_order: Annotated[
         int, option("Highest order n of n-grams.", min=1, max=100)
     ] = MAX_ORDER,
@@ -103,6 +110,15 @@ def evaluate(
     scheduler: Annotated[
         str | None, option("Count on this Dask cluster.", "ADDRESS")
     ] = None,
+    prompts: Annotated[
+        bool, flag("--prompts", "Several outputs for each prompt, see above.")
+    ] = False,
+    kernel: Annotated[
+        list[str] | None, option(f"With --prompts: {KERNELS}.", "NAME")
+    ] = None,
+    fields: Annotated[
+        str | None, option("With --prompts: names of the three fields.", "NAMES")
+    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -116,14 +132,25 @@ def evaluate(
     Hugging Face is one sample. An empty line is a text that the model wrote: it
     has BLEU 0.
 
+    With --prompts each line is a JSON object of prompt, outputs and references:
+    at least two samples of the model and one human answer, in lists. Fair kernel
+    scores of candidates with the same prompts, and t-tests over prompts.
+
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
+
+    Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
     from qdtheory.text.evaluation import planned
 
     _refuse_repeated(candidates, references)
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
-    check_outputs(outputs, references, *candidates)
+    check_outputs(outputs, *candidates, *filter(None, [references]))
+    if prompts:
+        return evaluate_prompts(context, form)
+    inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
+    if references is None:
+        fail("Missing option '--references'; see qdtheory evaluate --help")
     if part is not None and (output is None or memory or form or plot or html):
         fail(
             "--part: writes a part to --output FILE, and takes no --memory, --format, "
@@ -174,7 +201,7 @@ def evaluate(
 # --- Reading ------------------------------------------------------------------------
 
 
-def _refuse_repeated(candidates: list[str], references: str) -> None:
+def _refuse_repeated(candidates: list[str], references: str | None) -> None:
     files = [*map(os.path.normpath, candidates)]
     for path, file in zip(candidates, files):
         if files.count(file) > 1:

@@ -118,7 +118,7 @@ HtmlOption = Annotated[
 ]
 
 
-def refuse_idle(why: str, **options: int | float | None) -> None:
+def refuse_idle(why: str, **options: Any) -> None:
     """Fail if an option is given that would do nothing."""
     for name, value in options.items():
         if value is not None:

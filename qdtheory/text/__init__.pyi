@@ -72,6 +72,15 @@ from .paired import (
 )
 from .planner import SampleSize as SampleSize, plan as plan
 from .preprocessing import imdb as imdb, prepare as prepare
+from .prompt_report import (
+    PromptComparison as PromptComparison,
+    PromptReport as PromptReport,
+)
+from .prompts import (
+    KernelScore as KernelScore,
+    evaluate_prompts as evaluate_prompts,
+    kernel_score as kernel_score,
+)
 from .repetition import (
     compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,

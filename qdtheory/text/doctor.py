@@ -25,7 +25,7 @@ from qdtheory.text import containers
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
-from qdtheory.text.intervals import interval_of, jackknife_variance
+from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
 from qdtheory.text.metric_names import Side, named_metric
 from qdtheory.world.records import Estimate
 
@@ -420,6 +420,4 @@ def _means(values: Float[np.ndarray, "blocks 2"], level: float) -> list[Estimate
     """The means over blocks of both, with Student's intervals."""
     if len(values) < LEAST_BLOCKS:
         return [Estimate(math.nan, math.nan, math.nan, math.nan)] * 2
-    means, variances = values.mean(axis=0), values.var(axis=0, ddof=1) / len(values)
-    degrees = len(values) - 1
-    return [interval_of(*x, degrees, level) for x in zip(means, variances)]
+    return [mean_interval(x, level) for x in values.T]

@@ -175,6 +175,20 @@ def interval_of(
     return Estimate(value, low, high, error)
 
 
+def mean_interval(
+    values: Float[np.ndarray, " draws"], level: float = LEVEL
+) -> Estimate:
+    """Student's interval for the mean of independent draws, two at least.
+
+    Example:
+        >>> found = mean_interval(np.array([1.0, 2.0, 3.0]))
+        >>> print(f"{found.low:.2f} to {found.high:.2f}")
+        -0.48 to 4.48
+    """
+    variance, degrees = values.var(ddof=1) / len(values), len(values) - 1
+    return interval_of(values.mean(), variance, degrees, level)
+
+
 def bootstrap_interval(
     metric: Callable[..., Any],
     *corpora: Texts,

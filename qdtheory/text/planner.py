@@ -11,19 +11,20 @@ PLANNED = "BLEU-", "CR-", "NRR-", "CND-", "distinct_"
 
 
 class SampleSize(Record):
-    """Sentences of each candidate, with references in the pilot's proportion.
+    """Sentences of each candidate, references in the pilot's proportion; or prompts.
 
     Attributes:
         apart: to tell the two apart, if they differ as in the pilot.
         low: the same, if they differ by as much as the difference's interval allows.
         high: if by as little; infinity where it holds 0.
-        within: for an interval of each that is as short as was asked for.
+        within: for an interval of each that is as short as was asked for; not of
+            prompts.
     """
 
     apart: float
     low: float
     high: float
-    within: float
+    within: float | None = None
 
 
 def plan(

@@ -136,6 +136,12 @@ def _record(line: str) -> Any:
 
 
 def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
+    for where, record in records(lines, path):
+        yield _string(record, field, where, "field")
+
+
+def records(lines: Iterable[str], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the objects of JSON Lines, one a line, and where each stands."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -146,7 +152,7 @@ def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
                 f"{where}: expected a JSON object on each line, got "
                 f"{line.strip():.40}{hint}"
             )
-        yield _string(record, field, where, "field")
+        yield where, record
 
 
 def _cells(header: str, lines: Iterable[str], path: str, column: str) -> Iterator[str]:
@@ -163,11 +169,16 @@ def _cells(header: str, lines: Iterable[str], path: str, column: str) -> Iterato
         ) from None
 
 
-def _string(record: dict, name: str, where: str, what: str) -> str:
+def cell(record: dict, name: str, where: str, what: str) -> Any:
+    """Look up what a record has under a name."""
     if name not in record:
         there = ", ".join(shown(str(key)) for key in record) or "none"
         raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
-    if not isinstance(record[name], str):
+    return record[name]
+
+
+def _string(record: dict, name: str, where: str, what: str) -> str:
+    if not isinstance(cell(record, name, where, what), str):
         raise ValueError(
             f"{where}: {what} {name!r}: expected a string, got {record[name]!r:.40}"
         )

@@ -13,7 +13,7 @@ import pytest
 
 from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
-from qdtheory.text.report import COLUMNS, Report, _shown
+from qdtheory.text.report import COLUMNS, Report, with_margin
 from qdtheory.world.records import Estimate
 
 
@@ -141,8 +141,8 @@ def test_what_has_no_interval_is_neither_best_nor_like_the_best():
         ((np.nan, np.nan, np.nan), "? ±?"),
     ],
 )
-def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
-    assert _shown(Estimate(*map(float, numbers), 0.1)) == shown
+def test_numbers_arewith_margin_to_a_digit_of_their_interval(numbers, shown):
+    assert with_margin(Estimate(*map(float, numbers), 0.1)) == shown
 
 
 def test_the_table_has_candidates_side_by_side(found):

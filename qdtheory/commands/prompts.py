@@ -1,0 +1,45 @@
+"""What `qdtheory evaluate --prompts` does: several answers a prompt."""
+
+import sys
+from typing import Any
+
+import typer
+
+from qdtheory.commands import inputs
+from qdtheory.commands.outputs import fail, told, write
+from qdtheory.solvers.progress import progress
+
+OWN = "candidates", "references", "prompts", "kernel", "fields"
+SHARED = "tokenizer", "lowercase", "form", "as_json", "output"
+
+
+def evaluate_prompts(context: typer.Context, form: str | None) -> None:
+    """Evaluate files of prompts with the options that were given."""
+    given = context.params
+    for name in given.keys() - {*OWN, *SHARED}:
+        source = context.get_parameter_source(name)
+        if source and source.name != "DEFAULT":
+            inputs.refuse_idle("with --prompts", **{name: 1})
+    asked = given["kernel"] or []
+    kernels = [inputs.load_function(x) if ":" in x else x for x in asked]
+    from qdtheory.text.prompt_files import FIELDS, read_prompts
+    from qdtheory.text.prompts import KERNELS, evaluate_prompts
+
+    fields = given["fields"].split(",") if given["fields"] else FIELDS
+    if len(fields) != len(FIELDS):
+        fail(f"--fields: expected three names, such as {','.join(FIELDS)}")
+    settings: Any = {name: given[name] for name in SHARED[:2]}
+    files = [*map(_file, given["candidates"])]
+    with (
+        told(OSError, TypeError, ValueError, ImportError),
+        progress(len(files) * len(kernels or KERNELS)) as settings["step"],
+    ):
+        real = given["references"] and _file(given["references"])
+        settings["prompts"], outputs, real = read_prompts(files, real, fields)
+        found = evaluate_prompts(outputs, real, kernels or KERNELS, **settings)
+    laid_out = getattr(found, f"to_{form}", found.__str__)
+    write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
+
+
+def _file(path: str) -> Any:
+    return sys.stdin.buffer if path == "-" else path

@@ -1,0 +1,120 @@
+"""Similarities of the answers to one prompt, by a kernel: one matrix a prompt.
+
+A kernel has a feature map: of n-grams their shares of a text's n-grams, of exact match
+the text itself. Then the squared distance of two laws' mean features is a divergence,
+twice the mean similarity across less both within. What is similar by a recursion or a
+maximum, as ROUGE-L, edit distance and BLEU, has no such map: some weights of texts that
+sum to 0 have a negative square, and real text moved along them scores above real text.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from qdtheory.text.containers import Tokenizer, splitter
+
+Kernel: TypeAlias = str | Callable[[list[str], list[str]], Any]
+Gram: TypeAlias = Float[np.ndarray, "texts texts"]
+
+EXACT, MINILM = "exact match", "MiniLM"
+INDEFINITE = re.compile(r"(rouge|bleu|edit|levenshtein)", re.I)
+# Parts of the largest similarity that are rounding, also in 32 bits.
+ROUNDING = 1e-6
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """Name a kernel; raise unless it is known, or a function.
+
+    Example:
+        >>> kernel_name("2-grams")
+        '2-grams'
+    """
+    if callable(kernel):
+        return getattr(kernel, "__name__", "kernel")
+    if kernel not in (EXACT, MINILM) and not _order(kernel):
+        bad = "is indefinite, so that a model can score above real text (notebook 18b)"
+        raise ValueError(
+            f"kernel: {kernel} {bad if INDEFINITE.match(kernel) else 'is not known'}; "
+            f"take {EXACT}, 1-grams, 2-grams, ..., {MINILM} or a function"
+        )
+    return kernel
+
+
+def grams(
+    kernel: Kernel,
+    prompts: Sequence[list[str]],
+    places: Sequence[str],
+    tokenizer: Tokenizer = "whitespace",
+    lowercase: bool = False,
+) -> Iterator[Gram]:
+    """Compute the similarities of all texts of a prompt, told by its place."""
+    name = kernel_name(kernel)
+    if callable(kernel):
+        for texts, place in zip(prompts, places):
+            yield _asked(kernel, texts, f"{place}kernel {name}")
+        return
+    if name == MINILM:
+        features = _embedded(prompts)
+    else:
+        split, n = splitter(tokenizer, lowercase), _order(name)
+        features = (_shares([*map(split, texts)], n) for texts in prompts)
+    for rows in features:
+        yield rows @ rows.T
+
+
+def _order(kernel: str) -> int:
+    found = re.fullmatch(r"([1-9][0-9]?)-grams", kernel)
+    return int(found[1]) if found else 0
+
+
+def _shares(texts: list[Any], n: int) -> Float[np.ndarray, "texts grams"]:
+    """Share of each n-gram in a text's; of all tokens together for n = 0.
+
+    A text of fewer than n tokens has none, and is like no text.
+    """
+    ids: dict[Any, int] = {}
+    listed = ([*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in texts)
+    rows = [[ids.setdefault(gram, len(ids)) for gram in text] for text in listed]
+    shares = np.zeros((len(texts), len(ids)))
+    for share, row in zip(shares, rows):
+        np.add.at(share, row, 1 / max(len(row), 1))
+    return shares
+
+
+def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts _"]]:
+    """Unit vectors of MiniLM; an empty text has none, and is like no text."""
+    from qdtheory.text.embeddings import NUM_FEATURES, embed  # late: imports JAX
+
+    flat = [text for texts in prompts for text in texts]
+    rows = np.zeros((len(flat), NUM_FEATURES))
+    rows[[bool(text.split()) for text in flat]] = embed(flat)
+    yield from np.split(rows, np.cumsum([*map(len, prompts)])[:-1])
+
+
+def _asked(kernel: Any, texts: list[str], where: str) -> Gram:
+    """Ask a user's kernel; raise unless it has a feature map, as far as these tell."""
+    try:
+        gram = np.asarray(kernel(texts, texts), float)
+    except Exception as error:
+        raise ValueError(f"{where} raised {type(error).__name__}: {error}") from error
+    size, rounding = len(texts), ROUNDING * np.abs(gram).max(initial=0)
+    good = gram.shape == (size, size) and np.isfinite(gram).all()
+    if not good or np.abs(gram - gram.T).max() > rounding:
+        raise ValueError(
+            f"{where}: expected {size} x {size} finite numbers, and K(x, y) = K(y, x), "
+            f"for two lists of the same {size} texts"
+        )
+    centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+    values, vectors = np.linalg.eigh(centred)
+    if values[0] < -size * rounding:
+        told = sorted(zip(vectors[:, 0], texts), key=lambda x: -abs(x[0]))
+        shown = (f"{weight:+.2f} {text!r:.40}" for weight, text in told)
+        raise ValueError(
+            f"{where} is indefinite, as ROUGE-L and edit distance are: weights that "
+            f"sum to 0 have a square of {values[0]:.3g}, and real text moved along "
+            f"them scores above real text: {', '.join(shown)}"
+        )
+    return (gram + gram.T) / 2

@@ -1,0 +1,313 @@
+"""What `evaluate_prompts` finds: fair kernel scores, tests, and how many prompts."""
+
+from collections.abc import Iterator
+from html import escape
+from itertools import chain, combinations
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from qdtheory.text import report as reports
+from qdtheory.text.comparison import Named
+from qdtheory.text.defaults import NUM_GROUPS
+from qdtheory.text.intervals import mean_interval
+from qdtheory.text.planner import SampleSize
+from qdtheory.text.tables import BEST, Cell, html_table, plain_table, printable
+from qdtheory.world.records import Estimate, Record, plain
+
+PARTS = (" quality", " diversity", " score")
+# Numbers of outputs in the plan, and the fewest from which others are reckoned.
+OUTPUTS, LEAST = (2, 4, 8, 16, 32), 4
+POWER = 0.8
+PLAN = (
+    f"Prompts that show a difference with probability {POWER}, by outputs a prompt: "
+    "one as here (as large, as small as the interval allows). Numbers of outputs other "
+    f"than here need {LEAST} or more here."
+)
+# Differences below such a part of the scores are rounding.
+EQUAL = 1e-12
+NOT_SAID = (
+    "Closer is by one kernel, and by the score: more quality, or more diversity, alone "
+    "does not tell. Intervals and tests take prompts as independent, and are too short "
+    "if some ask the same in other words; and the outputs for a prompt as independent "
+    "samples, which beams and revised answers are not. Each holds at its own level."
+)
+
+
+class PromptComparison(Record):
+    """Two candidates on the same prompts, by one kernel; made by `compare`.
+
+    Attributes:
+        one: name of the first candidate.
+        other: name of the second.
+        kernel: name of the kernel.
+        difference: the first's mean score less the second's, with Student's interval.
+        effect: the mean difference over its standard deviation between prompts.
+        p_value: of the paired t-test, two-sided.
+        num_prompts: number of prompts.
+        num_outputs: number of outputs that both have for each prompt, at least.
+        variances: variance of a prompt's difference, by the number of outputs of each
+            candidate; of fewer than four outputs only for their own number.
+        level: coverage probability of the interval.
+    """
+
+    one: str
+    other: str
+    kernel: str
+    difference: Estimate
+    effect: float
+    p_value: float
+    num_prompts: int
+    num_outputs: int
+    variances: dict[int, float]
+    level: float
+
+    @property
+    def closer(self) -> str | None:
+        """Name the candidate with the higher score, beyond the interval, or none."""
+        if self.difference.low > 0:
+            return self.one
+        return self.other if self.difference.high < 0 else None
+
+    def plan(self, power: float = POWER) -> dict[int, SampleSize]:
+        r"""Reckon how many prompts tell the two apart, by outputs of each a prompt.
+
+        $(z_{1 - \alpha/2} + z_{power})^2 / d^2 + z_{1 - \alpha/2}^2 / 2$ prompts for
+        the effect d with so many outputs, and as many references as here.
+
+        Args:
+            power: chance that the interval of the difference shall leave out 0.
+
+        Raises:
+            ValueError: not between 0 and 1.
+
+        References:
+            Guenther 1981, for the second term, which Student's t needs.
+        """
+        from scipy.special import ndtri  # late: slow to import
+
+        if not 0 < power < 1:
+            raise ValueError(f"power: expected a number between 0 and 1, got {power}")
+        d, z, found = self.difference, ndtri((1 + self.level) / 2), {}
+        gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
+        gaps = np.where(gaps > 0, gaps, np.nan)
+        for k, variance in self.variances.items():
+            needed = variance * ((z + ndtri(power)) / gaps) ** 2 + z**2 / 2
+            found[k] = SampleSize(*np.nan_to_num(np.ceil(needed), nan=np.inf).tolist())
+        return found
+
+    def __str__(self) -> str:
+        d, k = self.difference, self.num_outputs
+        if not d.standard_error:
+            return (
+                f"Nothing is told of {self.one} and {self.other} by {self.kernel}: for "
+                f"each prompt their scores differ by {d.value:.3g}."
+            )
+        who = f"Neither of {self.one} and {self.other} is shown to be closer"
+        if self.closer:
+            other = self.other if self.closer == self.one else self.one
+            who = f"{self.closer} is closer than {other}"
+        return (
+            f"{who} to what people write by {self.kernel}: difference {d.value:.3g}, "
+            f"{self.level:.0%} interval {d.low:.3g} to {d.high:.3g} over "
+            f"{self.num_prompts:,} prompts, p = {self.p_value:.2g}; about "
+            f"{self.plan()[k].apart:,.0f} prompts of {k} outputs show such a "
+            f"difference with probability {POWER}."
+        )
+
+
+class PromptReport(Record):
+    """Fair kernel scores of candidates over prompts; made by `evaluate_prompts`.
+
+    `report["model"]["2-grams score"]` is the mean over prompts, an `Estimate` with
+    Student's interval.
+
+    Attributes:
+        metrics: names of the scores and of their halves, "2-grams quality" and
+            "2-grams diversity"; higher is better.
+        scores: by candidate, each metric of each prompt.
+        spreads: by candidate, for each kernel both variances of Hoeffding's
+            decomposition for each prompt, see `moments`; NaN for fewer than 4 outputs.
+        num_outputs: by candidate, the number of outputs of each prompt.
+        kernels: their names.
+        prompts: the prompts, or their numbers.
+        level: coverage probability of the intervals.
+        methods: how the numbers were computed, in one line for a paper.
+    """
+
+    metrics: tuple[str, ...]
+    scores: dict[str, Float[np.ndarray, "metrics prompts"]]
+    spreads: dict[str, Float[np.ndarray, "kernels 2 prompts"]]
+    num_outputs: dict[str, Int[np.ndarray, " prompts"]]
+    kernels: tuple[str, ...]
+    prompts: tuple[Any, ...]
+    level: float
+    methods: str
+
+    def __getitem__(self, name: str) -> Named[Estimate]:
+        """Return the means over prompts of one candidate, by metric."""
+        values = Named("candidate", self.scores)[name]
+        means = (mean_interval(x, self.level) for x in values)
+        return Named("metric", zip(self.metrics, means))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def compare(self, one: str, other: str, kernel: str = "") -> PromptComparison:
+        """Test whether two candidates have equal scores: a paired t-test over prompts.
+
+        The mean difference is unbiased, with one reference and two outputs a prompt as
+        with more, for how much less the first's squared MMD from human answers is.
+
+        Args:
+            one: name of a candidate.
+            other: name of another.
+            kernel: name of the kernel; without one, the last of the report.
+
+        Raises:
+            KeyError: there is no such candidate or kernel.
+            ValueError: one candidate twice.
+        """
+        from scipy.special import stdtr  # late: slow to import
+
+        if one == other:
+            raise ValueError(f"expected two candidates, got {one!r} twice")
+        kernels, kernel = [*self.kernels], kernel or self.kernels[-1]
+        row = Named("kernel", zip(kernels, range(len(kernels))))[kernel]
+        sides = [Named("candidate", self.scores)[name] for name in (one, other)]
+        scores = np.array([side[len(PARTS) * row + 2] for side in sides])
+        values = scores[0] - scores[1]
+        values[np.abs(values) < EQUAL * np.abs(scores).max()] = 0
+        variance, size = float(values.var(ddof=1)), len(values)
+        with np.errstate(all="ignore"):  # the same for all prompts
+            effect = float(values.mean() / variance**0.5) if values.any() else 0.0
+        return PromptComparison(
+            *(one, other, kernel, mean_interval(values, self.level), effect),
+            p_value=float(2 * stdtr(size - 1, -abs(effect) * size**0.5)),
+            num_prompts=size,
+            num_outputs=int(min(self.num_outputs[x].min() for x in (one, other))),
+            variances=self._variances((one, other), row, variance),
+            level=self.level,
+        )
+
+    def _variances(self, names: Any, row: int, found: float) -> dict[int, float]:
+        """Variance of a prompt's difference by the number of outputs, from that found.
+
+        That of the outputs for given prompts changes with their number.
+        """
+        spreads = [self.spreads[name][row] for name in names]
+        numbers = [self.num_outputs[name] for name in names]
+        fewest = int(np.min(numbers))
+        if fewest < LEAST:
+            return {fewest: found}
+        between = max(found - sum(map(_noise, spreads, numbers)), 0)
+        asked = sorted({*OUTPUTS, fewest})
+        within = {k: sum(_noise(spread, k) for spread in spreads) for k in asked}
+        return {k: float(between + max(noise, 0)) for k, noise in within.items()}
+
+    @property
+    def comparisons(self) -> list[PromptComparison]:
+        """The tests of all pairs of candidates, by each kernel."""
+        pairs = combinations(self, 2)
+        return [
+            self.compare(*pair, kernel) for pair in pairs for kernel in self.kernels
+        ]
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """Say in words who is closer, and what is not said."""
+        few = f"With fewer than {NUM_GROUPS} prompts the intervals are rough."
+        rest = [few] * (len(self.prompts) < NUM_GROUPS) + [NOT_SAID]
+        return *map(str, self.comparisons), *rest
+
+    def cells(self) -> dict[str, list[Cell]]:
+        """Show each candidate's means, with a mark for the best score."""
+        means = {name: self[name] for name in self}
+        ranked = self.metrics[2 :: len(PARTS)] if len(means) > 1 else ()
+        best = {m: max(found[m].value for found in means.values()) for m in ranked}
+        return {
+            name: [
+                (reports.with_margin(x), BEST if x.value == best.get(metric) else "")
+                for metric, x in found.items()
+            ]
+            for name, found in means.items()
+        }
+
+    def legend(self, best: str = BEST) -> str:
+        """Say which way is better and what the marks, `best` among them, mean."""
+        marks = f"; {best}: the highest score" * (len(self.scores) > 1)
+        said = "Higher is better; score: 2 quality + diversity; ±: half the interval"
+        return f"{said}{marks}."
+
+    def __str__(self) -> str:
+        return self.to_text(get_terminal_size().columns)
+
+    def to_text(self, width: int = 80) -> str:
+        """Lay out table, conclusions and plans for a terminal."""
+        parts = [plain_table(self.metrics, self.cells(), width), self.legend()]
+        parts += self.conclusions
+        tests = [x for x in self.comparisons if x.difference.standard_error]
+        plans = {f"{x.one}, {x.other}: {x.kernel}": x.plan() for x in tests}
+        if plans:
+            columns = {
+                f"{k}": [(_told(plan.get(k)), "") for plan in plans.values()]
+                for k in sorted({*chain(*plans.values())})
+            }
+            parts += [PLAN, plain_table([*map(printable, plans)], columns, width)]
+        parts.append(self.methods)
+        return "\n\n".join(x if "\n" in x else fill(printable(x), width) for x in parts)
+
+    to_markdown, to_latex = reports.to_markdown, reports.to_latex
+    to_csv, to_frame = reports.to_csv, reports.to_frame
+
+    def _repr_html_(self) -> str:
+        said = self.legend(), *self.conclusions, self.methods
+        told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
+        return f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>{told}"
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "prompts": len(self.prompts),
+            "candidates": {name: plain(self[name]) for name in self},
+            "comparisons": plain(self.comparisons),
+            "conclusions": list(self.conclusions),
+            "methods": self.methods,
+        }
+
+
+def moments(gram: Float[np.ndarray, "texts texts"], k: int) -> tuple[float, ...]:
+    r"""Quality, diversity and score of k outputs, and both variances of the score's h.
+
+    The score is a U-statistic of $h(x, x') = a(x) + a(x') - K(x, x')$, where a is the
+    mean similarity to the references. Given these, $\zeta_1$ is the variance of h's
+    mean given x and $\zeta_2$ that of h: here without bias, from pairs, triples and
+    quadruples of different outputs, so that they are NaN for fewer than four.
+
+    References:
+        Hoeffding 1948.
+    """
+    own, near, pairs = gram[:k, :k], gram[:k, k:].mean(axis=1), k * (k - 1)
+    quality, diversity = near.mean(), (np.trace(own) - own.sum()) / pairs
+    first = second = np.nan
+    if k >= LEAST:
+        h = near[:, None] + near - own
+        np.fill_diagonal(h, 0)
+        rows, squares = h.sum(axis=1), (h**2).sum()
+        triples = rows @ rows - squares
+        quadruples = rows.sum() ** 2 - 4 * triples - 2 * squares
+        square = quadruples / (pairs * (k - 2) * (k - 3))
+        first, second = triples / (pairs * (k - 2)) - square, squares / pairs - square
+    return quality, diversity, 2 * quality + diversity, first, second
+
+
+def _noise(spread: Any, k: Any) -> float:
+    """Mean variance of the score of k outputs, for given prompts and references."""
+    first, second = spread
+    return np.mean((4 * (k - 2) * first + 2 * second) / (k * (k - 1)))
+
+
+def _told(size: SampleSize | None) -> str:
+    return f"{size.apart:,.0f} ({size.low:,.0f}, {size.high:,.0f})" if size else ""

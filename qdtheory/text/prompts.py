@@ -1,0 +1,179 @@
+"""Several answers a prompt against one or a few human answers: fair kernel scores.
+
+With one human answer a prompt, the compatible pairs that can be estimated without bias
+are kernel scores: the mean similarity to it, a quality, and minus the mean similarity
+of two answers of the model, a diversity, of one kernel, with weights 2 and 1. No answer
+is compared with itself, which makes the score fair: its mean does not depend on how
+many answers there are.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from qdtheory.text.containers import Tokenizer, described
+from qdtheory.text.defaults import LEVEL
+from qdtheory.text.intervals import check_level
+from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
+from qdtheory.text.prompt_report import PARTS, PromptReport, moments
+from qdtheory.world.packages import versions
+from qdtheory.world.records import Record
+
+KERNELS = ("exact match", "1-grams", "2-grams")
+
+
+class KernelScore(Record):
+    """Fair kernel score of one prompt and its halves; higher is better of all three.
+
+    Attributes:
+        quality: mean similarity of outputs and references.
+        diversity: minus the mean similarity of two outputs.
+        score: 2 quality + diversity.
+    """
+
+    quality: float
+    diversity: float
+    score: float
+
+
+def kernel_score(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    kernel: Kernel = "2-grams",
+    *,
+    tokenizer: Tokenizer = "whitespace",
+    lowercase: bool = False,
+) -> KernelScore:
+    r"""Fair kernel score of the outputs for one prompt; higher is better.
+
+    Quality is the mean of $K(x_i, z_j)$ over outputs x and references z, diversity
+    minus the mean of $K(x_i, x_j)$ over $i \ne j$, and the score is 2 quality +
+    diversity. For independent outputs of law Q and references of law P its expectation
+    is $\lVert P \rVert_K^2 - MMD_K^2(P, Q)$, so that P itself has the greatest.
+
+    Args:
+        outputs: at least two independent samples of the model.
+        references: at least one answer of a human.
+        kernel: "exact match" of all tokens; "1-grams", "2-grams", ..., the inner
+            product of relative frequencies, 0 for a text that has no n-grams; "MiniLM",
+            the cosine of `embed`, which splits for itself; or a function of two lists
+            of strings to their similarities, shape (len(a), len(b)), symmetric and
+            positive semidefinite for weights that sum to 0.
+        tokenizer: how strings are split, see `as_corpus`.
+        lowercase: lower-case strings before they are split.
+
+    Raises:
+        ModuleNotFoundError: the extra "embeddings" is missing, for MiniLM.
+        TypeError: not lists of strings.
+        ValueError: too few of them; an unknown kernel; or one that is not finite, not
+            symmetric, or indefinite, with the weights that show it.
+
+    References:
+        Dawid 2007; Gneiting and Raftery 2007 (kernel scores); Ferro 2014 (fair).
+
+    Example:
+        >>> kernel_score(["a b", "a c"], ["a b"], "1-grams")
+        KernelScore(quality=0.375, diversity=-0.25, score=0.5)
+    """
+    texts = [*checked(outputs, "outputs", 2), *checked(references, "references", 1)]
+    (gram,) = grams(kernel, [texts], [""], tokenizer, lowercase)
+    return KernelScore(*map(float, moments(gram, len(outputs))[:3]))
+
+
+def evaluate_prompts(
+    candidates: Mapping[str, Iterable[Any]] | Sequence[Any],
+    references: Iterable[Any],
+    kernels: Sequence[Kernel] = KERNELS,
+    *,
+    prompts: Sequence[Any] | None = None,
+    tokenizer: Tokenizer = "whitespace",
+    lowercase: bool = False,
+    level: float = LEVEL,
+    step: Callable[[str], None] = lambda text: None,
+) -> PromptReport:
+    """Score several outputs a prompt against its human answers, with tests.
+
+    Each prompt has one `kernel_score` a kernel; their means over prompts have Student's
+    intervals. `report.compare("one", "other")` is a paired t-test over prompts, whose
+    `plan()` says how many prompts of how many outputs tell the two apart.
+
+    Args:
+        candidates: by name, for each prompt a list of at least two outputs, which are
+            independent samples; or one such list of lists, called "outputs".
+        references: for each prompt, in the same order, a list of at least one answer.
+        kernels: names or functions, see `kernel_score`.
+        prompts: the prompts themselves, for messages; None: their numbers, from 0.
+        tokenizer: how strings are split, see `as_corpus`.
+        lowercase: lower-case strings before they are split.
+        level: coverage probability of the intervals.
+        step: called with a description before each kernel of each candidate.
+
+    Raises:
+        ModuleNotFoundError, TypeError: see `kernel_score`.
+        ValueError: see `kernel_score`; no candidate or kernel, one kernel twice, fewer
+            than two prompts, or another number of them in a candidate.
+
+    References:
+        Dawid 2007; Gneiting and Raftery 2007; Ferro 2014; Bounliphone et al. 2016
+        (which of two models is nearer in MMD).
+
+    Example:
+        >>> ours = [["a b", "a c"], ["b", "b c"], ["c d", "d"]]
+        >>> other = [["a a", "a a"], ["c", "c c"], ["c d", "d"]]
+        >>> real = [["a b"], ["b c"], ["d"]]
+        >>> found = evaluate_prompts({"ours": ours, "other": other}, real, ["1-grams"])
+        >>> round(found["ours"]["1-grams score"].value, 3)
+        0.667
+        >>> found.compare("ours", "other").closer is None
+        True
+    """
+    check_level(level)
+    names = (*map(kernel_name, kernels),)
+    if not names or len({*names}) < len(names):
+        raise ValueError(f"kernels: expected some, each once, got {names}")
+    if not isinstance(candidates, Mapping):
+        candidates = {"outputs": candidates}
+    ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
+    numbers = {name: len(x) for name, x in ours.items()}
+    if len(real) < 2 or {*numbers.values()} != {len(real)}:
+        raise ValueError(
+            "expected outputs of each candidate for all prompts that have references, "
+            f"2 at least: for {len(real)}, got {numbers}"
+        )
+    told = (*range(len(real)),) if prompts is None else (*prompts,)
+    places = [f"prompt {prompt!r:.60}: " for prompt in told]
+    real = [checked(x, f"{at}references", 1) for x, at in zip(real, places)]
+    scores, spreads, sizes = {}, {}, {}
+    for name, outputs in ours.items():
+        where = [f"{name}, {at}" for at in places]
+        outputs = [checked(x, f"{at}outputs", 2) for x, at in zip(outputs, where)]
+        texts, sizes[name] = [*map(add, outputs, real)], np.array([*map(len, outputs)])
+        found = []
+        for kernel, called in zip(kernels, names):
+            step(f"{called} of {name}")
+            each = grams(kernel, texts, where, tokenizer, lowercase)
+            found.append([*map(moments, each, sizes[name].tolist())])
+        rows = np.transpose(found, (0, 2, 1))
+        scores[name], spreads[name] = rows[:, :3].reshape(-1, len(real)), rows[:, 3:]
+    fewest = min(x.min() for x in sizes.values()), min(map(len, real))
+    methods = (
+        "Fair kernel scores (2 quality + diversity, no output compared with itself), "
+        f"{len(real):,} prompts of {fewest[0]} outputs and {fewest[1]} references or "
+        f"more; tokens by {described(tokenizer, lowercase)}; {level:.0%} Student "
+        f"intervals and paired t-tests over prompts; {versions()}"
+    )
+    metrics = (*(kernel + part for kernel in names for part in PARTS),)
+    return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)
+
+
+def checked(texts: Any, what: str, least: int) -> list[str]:
+    """Copy a list of at least so many strings, or raise."""
+    listed = isinstance(texts, Iterable) and not isinstance(texts, str)
+    found = [*texts] if listed else [None]
+    if not all(isinstance(text, str) for text in found):
+        raise TypeError(f"{what}: expected a list of strings, got {texts!r:.60}")
+    if len(found) < least:
+        raise ValueError(f"{what}: expected {least} or more, got {len(found)}")
+    return found
