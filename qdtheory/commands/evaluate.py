@@ -1,5 +1,6 @@
 """The command evaluate: metrics of generated text against real text."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,6 +29,9 @@ from qdtheory.text.files import shown
 
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
+KERNELS = (
+    "exact match, 1-grams, 2-grams, ..., MiniLM or your MODULE:FUNCTION of two lists"
+)
 
 
 def evaluate(
@@ -107,23 +111,13 @@ def evaluate(
         str | None, option("Count on this Dask cluster.", "ADDRESS")
     ] = None,
     prompts: Annotated[
-        bool,
-        flag(
-            "--prompts",
-            "Several outputs a prompt: JSON Lines of prompt, outputs and references.",
-        ),
+        bool, flag("--prompts", "Several outputs for each prompt, see above.")
     ] = False,
     kernel: Annotated[
-        list[str] | None,
-        option(
-            "With --prompts: exact match, 1-grams, 2-grams, ..., MiniLM, or your own "
-            "kernel(texts, others) of two lists of strings.",
-            "NAME or MODULE:FUNCTION",
-        ),
+        list[str] | None, option(f"With --prompts: {KERNELS}.", "NAME")
     ] = None,
     fields: Annotated[
-        str | None,
-        option("With --prompts: names of the three fields.", "PROMPT,OUTPUTS,REFS"),
+        str | None, option("With --prompts: names of the three fields.", "NAMES")
     ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -138,8 +132,9 @@ def evaluate(
     Hugging Face is one sample. An empty line is a text that the model wrote: it
     has BLEU 0.
 
-    With --prompts each line of JSON is a prompt with several outputs and one or
-    more references: fair kernel scores, and t-tests over prompts.
+    With --prompts each line is a JSON object of prompt, outputs and references:
+    at least two samples of the model and one human answer, in lists. Fair kernel
+    scores of candidates with the same prompts, and t-tests over prompts.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
 
@@ -147,15 +142,15 @@ def evaluate(
     """
     from qdtheory.text.evaluation import planned
 
+    _refuse_repeated(candidates, references)
+    form = form_of(form, as_json)
+    outputs = {"--output": output, "--plot": plot, "--html": html}
+    check_outputs(outputs, *candidates, *filter(None, [references]))
     if prompts:
-        return evaluate_prompts(context)
+        return evaluate_prompts(context, form)
     inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
-    inputs.refuse_repeated(candidates, references)
-    form = form_of(form, as_json)
-    outputs = {"--output": output, "--plot": plot, "--html": html}
-    check_outputs(outputs, references, *candidates)
     if part is not None and (output is None or memory or form or plot or html):
         fail(
             "--part: writes a part to --output FILE, and takes no --memory, --format, "
@@ -204,6 +199,15 @@ def evaluate(
 
 
 # --- Reading ------------------------------------------------------------------------
+
+
+def _refuse_repeated(candidates: list[str], references: str | None) -> None:
+    files = [*map(os.path.normpath, candidates)]
+    for path, file in zip(candidates, files):
+        if files.count(file) > 1:
+            fail(f"{shown(path)}: given more than once")
+    if "-" in candidates and references == "-":
+        fail("-: standard input can be read once; give the references as a file")
 
 
 def _read(

@@ -1,7 +1,6 @@
 """Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -81,16 +80,6 @@ TokenizerOption = Annotated[
     TokenizerName, option("Split sentences at white space, or as sacrebleu.")
 ]
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
-
-
-def refuse_repeated(candidates: list[str], references: str | None) -> None:
-    """Fail if a file is given twice."""
-    files = [*map(os.path.normpath, candidates)]
-    for path, file in zip(candidates, files):
-        if files.count(file) > 1:
-            fail(f"{shown(path)}: given more than once")
-    if "-" in candidates and references == "-":
-        fail("-: standard input can be read once; give the references as a file")
 
 
 def read_text(path: str, stored: bool = False, **settings: Any) -> Any:

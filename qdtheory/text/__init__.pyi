@@ -73,11 +73,11 @@ from .paired import (
 from .planner import SampleSize as SampleSize, plan as plan
 from .preprocessing import imdb as imdb, prepare as prepare
 from .prompt_report import (
-    KernelScore as KernelScore,
     PromptComparison as PromptComparison,
     PromptReport as PromptReport,
 )
 from .prompts import (
+    KernelScore as KernelScore,
     evaluate_prompts as evaluate_prompts,
     kernel_score as kernel_score,
 )

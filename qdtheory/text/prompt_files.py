@@ -1,7 +1,7 @@
 """Files of prompts: an object a line with a prompt, its outputs and its references."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from qdtheory.text.files import File, lines, name_of, streamed
@@ -12,23 +12,23 @@ FIELDS = ("prompt", "outputs", "references")
 
 
 def read_prompts(
-    candidates: Mapping[str, File],
+    files: Sequence[File],
     references: File | None = None,
     fields: Sequence[str] = FIELDS,
 ) -> tuple[list[str], dict[str, list[list[str]]], list[list[str]]]:
     """Read candidates' outputs and the references of the same prompts.
 
-    Prompts are matched by their text, and in the order of the first candidate.
+    Prompts are matched by their text, and in the order of the first file.
 
     Args:
-        candidates: JSON Lines by name, plain, gzip or zstd.
-        references: JSON Lines with prompts and references; None: those of the first
+        files: JSON Lines of each candidate, plain, gzip or zstd.
+        references: JSON Lines of prompts and references; None: those of the first
             candidate. Where another file has references too, they must be the same.
         fields: names of the fields of prompt, outputs and references.
 
     Returns:
-        The prompts, the outputs by candidate, and the references: for each prompt a
-        list of strings.
+        The prompts, the outputs by the file's name, and the references: for each prompt
+        a list of strings.
 
     Raises:
         OSError: a file cannot be opened.
@@ -37,36 +37,27 @@ def read_prompts(
     """
     question, answers, human = fields
 
-    def texts(record: Any, field: str, at: str, least: int) -> list[str]:
-        return checked(cell(record, field, at, "field"), f"{at}: {field}", least)
+    def listed(row: Any, field: str, at: str, least: int) -> list[str]:
+        return checked(cell(row, field, at, "field"), f"{at}: {field}", least)
 
-    real, source = {}, None
+    tables = {name_of(file): _by_prompt(file, question) for file in files}
+    source, rows = next(iter(tables.items()))
     if references is not None:
         source, rows = name_of(references), _by_prompt(references, question)
-        real = {key: texts(row, human, at, 1) for key, (at, row) in rows.items()}
-    found: dict[str, dict[str, list[str]]] = {}
-    for name, file in candidates.items():
-        rows = _by_prompt(file, question)
-        found[name] = {
-            key: texts(row, answers, at, 2) for key, (at, row) in rows.items()
-        }
-        given = {
-            key: texts(row, human, at, 1)
-            for key, (at, row) in rows.items()
-            if source is None or human in row
-        }
-        real = given if source is None else real
-        source = source or name_of(file)
-        _require_all(found[name], real, name_of(file), source)
-        _require_all(real, found[name], source, name_of(file))
-        for key, own in given.items():
-            if sorted(own) != sorted(real[key]):
-                raise ValueError(
-                    f"{rows[key][0]}: other {human} of {key!r:.60} than in {source}"
-                )
-    prompts = [*next(iter(found.values()))]
-    outputs = {name: [ours[key] for key in prompts] for name, ours in found.items()}
-    return prompts, outputs, [real[key] for key in prompts]
+    real = {key: listed(row, human, at, 1) for key, (at, row) in rows.items()}
+    for name, rows in tables.items():
+        _require_all(rows, real, name, source)
+        _require_all(real, rows, source, name)
+        for key, (at, row) in rows.items():
+            given = listed(row, human, at, 1) if human in row else real[key]
+            if sorted(given) != sorted(real[key]):
+                raise ValueError(f"{at}: other {human} of {key!r:.60} than in {source}")
+    prompts = [*next(iter(tables.values()))]
+    ours = {
+        name: [listed(rows[key][1], answers, rows[key][0], 2) for key in prompts]
+        for name, rows in tables.items()
+    }
+    return prompts, ours, [real[key] for key in prompts]
 
 
 def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -75,17 +66,12 @@ def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
     with streamed(file, bounded=True) as (_, held):
         for at, record in records(lines(held, name, bounded=True), name):
             prompt = cell(record, field, at, "field")
-            if prompt is None:
-                raise ValueError(f"{at}: {field}: expected a prompt, got null")
             key = prompt if isinstance(prompt, str) else json.dumps(prompt)
             if key in found:
                 raise ValueError(
-                    f"{at}: the prompt {key!r:.60} was there before, in "
-                    f"{found[key][0].rpartition(', ')[2]}; put all its outputs in one"
+                    f"{at}: prompt {key!r:.60} again, as in {found[key][0]}"
                 )
             found[key] = at, record
-    if len(found) < 2:
-        raise ValueError(f"{name}: expected at least 2 prompts, got {len(found)}")
     return found
 
 

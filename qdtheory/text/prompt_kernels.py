@@ -35,18 +35,13 @@ def kernel_name(kernel: Kernel) -> str:
     """
     if callable(kernel):
         return getattr(kernel, "__name__", "kernel")
-    if kernel in (EXACT, MINILM) or _order(kernel):
-        return kernel
-    known = f"{EXACT}, 1-grams, 2-grams, ..., {MINILM}"
-    if isinstance(kernel, str) and INDEFINITE.match(kernel):
+    if kernel not in (EXACT, MINILM) and not _order(kernel):
+        bad = "is indefinite, so that a model can score above real text (notebook 18b)"
         raise ValueError(
-            f"kernel: {kernel} is indefinite, so that a model can score above real "
-            f"text (notebook 18b); take one of {known}"
+            f"kernel: {kernel} {bad if INDEFINITE.match(kernel) else 'is not known'}; "
+            f"take {EXACT}, 1-grams, 2-grams, ..., {MINILM} or a function"
         )
-    raise ValueError(
-        f"kernel: expected one of {known}, or a function of two lists of strings, got "
-        f"{kernel!r}"
-    )
+    return kernel
 
 
 def grams(
@@ -57,88 +52,66 @@ def grams(
     lowercase: bool = False,
 ) -> Iterator[Gram]:
     """Compute the similarities of all texts of a prompt, told by its place."""
+    name = kernel_name(kernel)
     if callable(kernel):
         for texts, place in zip(prompts, places):
-            where = f"{place}kernel {kernel_name(kernel)}"
-            try:
-                answer = kernel(texts, texts)
-            except Exception as error:
-                raise ValueError(
-                    f"{where} raised {type(error).__name__}: {error}"
-                ) from error
-            yield _checked(answer, texts, where)
+            yield _asked(kernel, texts, f"{place}kernel {name}")
         return
-    if kernel == MINILM:
-        features: Iterator[Any] = _embedded(prompts)
+    if name == MINILM:
+        features = _embedded(prompts)
     else:
-        split = splitter(tokenizer, lowercase)
-        features = (_shares(texts, split, _order(kernel)) for texts in prompts)
+        split, n = splitter(tokenizer, lowercase), _order(name)
+        features = (_shares([*map(split, texts)], n) for texts in prompts)
     for rows in features:
         yield rows @ rows.T
 
 
 def _order(kernel: str) -> int:
-    found = re.fullmatch(r"([1-9][0-9]?)-grams", str(kernel))
+    found = re.fullmatch(r"([1-9][0-9]?)-grams", kernel)
     return int(found[1]) if found else 0
 
 
-def _shares(texts: list[str], split: Any, n: int) -> Float[np.ndarray, "texts grams"]:
+def _shares(texts: list[Any], n: int) -> Float[np.ndarray, "texts grams"]:
     """Share of each n-gram in a text's; of all tokens together for n = 0.
 
     A text of fewer than n tokens has none, and is like no text.
     """
-    tokens = map(split, texts)
-    if n:
-        listed = [[*zip(*(x[i:] for i in range(n)))] for x in tokens]
-    else:
-        listed = [[tuple(x)] for x in tokens]
-    corpus: Any = corpus_of(listed, None)  # of tuples as tokens
-    sizes, width = corpus.lengths, corpus.vocab_size
-    places = np.repeat(np.arange(len(texts)) * width, sizes) + corpus.tokens
-    counts = np.bincount(places, minlength=len(texts) * width)
-    return counts.reshape(len(texts), width) / sizes.clip(1)[:, None]
+    listed: Any = [[*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in texts]
+    corpus = corpus_of(listed, None)  # of n-grams as tokens
+    sizes, shape = corpus.lengths, (len(texts), corpus.vocab_size)
+    places = np.repeat(np.arange(len(texts)) * shape[1], sizes) + corpus.tokens
+    counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
+    return counts / sizes.clip(1)[:, None]
 
 
 def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts _"]]:
     """Unit vectors of MiniLM; an empty text has none, and is like no text."""
-    from qdtheory.text.embeddings import embed  # late: imports JAX
+    from qdtheory.text.embeddings import NUM_FEATURES, embed  # late: imports JAX
 
     flat = [text for texts in prompts for text in texts]
-    written = np.array([bool(text.split()) for text in flat])
-    different = dict.fromkeys(text for text, some in zip(flat, written) if some)
-    places = {text: row for row, text in enumerate(different)}
-    found = embed([*different]).astype(float) if different else np.zeros((0, 1))
-    rows = np.zeros((len(flat), found.shape[1]))
-    rows[written] = found[[places[x] for x, some in zip(flat, written) if some]]
+    rows = np.zeros((len(flat), NUM_FEATURES))
+    rows[[bool(text.split()) for text in flat]] = embed(flat)
     yield from np.split(rows, np.cumsum([*map(len, prompts)])[:-1])
 
 
-def _checked(answer: Any, texts: list[str], where: str) -> Gram:
-    """Raise unless a user's similarities have a feature map, as far as these tell."""
+def _asked(kernel: Any, texts: list[str], where: str) -> Gram:
+    """Ask a user's kernel; raise unless it has a feature map, as far as these tell."""
     try:
-        gram = np.asarray(answer, float)
-    except (TypeError, ValueError):
-        gram = np.full((), np.nan)
-    size = len(texts)
-    if gram.shape != (size, size) or not np.isfinite(gram).all():
+        gram = np.asarray(kernel(texts, texts), float)
+    except Exception as error:
+        raise ValueError(f"{where} raised {type(error).__name__}: {error}") from error
+    size, rounding = len(texts), ROUNDING * np.abs(gram).max(initial=0)
+    good = gram.shape == (size, size) and np.isfinite(gram).all()
+    if not good or np.abs(gram - gram.T).max() > rounding:
         raise ValueError(
-            f"{where}: expected {size} x {size} finite numbers for two lists of {size} "
-            f"texts, got {answer!r:.60}"
-        )
-    scale = ROUNDING * np.abs(gram).max()
-    apart = np.abs(gram - gram.T)
-    if apart.max() > scale:
-        i, j = np.unravel_index(apart.argmax(), apart.shape)
-        raise ValueError(
-            f"{where} is not symmetric: {gram[i, j]:.4g} of {texts[i]!r:.60} and "
-            f"{texts[j]!r:.60}, {gram[j, i]:.4g} the other way round"
+            f"{where}: expected {size} x {size} finite numbers, and K(x, y) = K(y, x), "
+            f"for two lists of the same {size} texts"
         )
     centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh(centred)
-    if values[0] < -size * scale:
-        weights = vectors[:, 0] * np.sign(vectors[np.abs(vectors[:, 0]).argmax(), 0])
-        order = np.argsort(-np.abs(weights), kind="stable")
-        shown = (f"{weights[i]:+.2f} {texts[i]!r:.40}" for i in order)
+    if values[0] < -size * rounding:
+        told = sorted(zip(vectors[:, 0], texts), key=lambda x: -abs(x[0]))
+        shown = (f"{weight:+.2f} {text!r:.40}" for weight, text in told)
         raise ValueError(
             f"{where} is indefinite, as ROUGE-L and edit distance are: weights that "
             f"sum to 0 have a square of {values[0]:.3g}, and real text moved along "

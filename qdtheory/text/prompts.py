@@ -8,18 +8,34 @@ many answers there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from qdtheory.text.containers import Tokenizer, described, splitter
+from qdtheory.text.containers import Tokenizer, described
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import check_level
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
-from qdtheory.text.prompt_report import KernelScore, PromptReport, moments
+from qdtheory.text.prompt_report import PARTS, PromptReport, moments
 from qdtheory.world.packages import versions
+from qdtheory.world.records import Record
 
 KERNELS = ("exact match", "1-grams", "2-grams")
+
+
+class KernelScore(Record):
+    """Fair kernel score of one prompt and its halves; higher is better of all three.
+
+    Attributes:
+        quality: mean similarity of outputs and references.
+        diversity: minus the mean similarity of two outputs.
+        score: 2 quality + diversity.
+    """
+
+    quality: float
+    diversity: float
+    score: float
 
 
 def kernel_score(
@@ -61,11 +77,9 @@ def kernel_score(
         >>> kernel_score(["a b", "a c"], ["a b"], "1-grams")
         KernelScore(quality=0.375, diversity=-0.25, score=0.5)
     """
-    kernel_name(kernel)
     texts = [*checked(outputs, "outputs", 2), *checked(references, "references", 1)]
     (gram,) = grams(kernel, [texts], [""], tokenizer, lowercase)
-    quality, diversity, *_ = moments(gram, len(outputs))
-    return KernelScore(quality, diversity, 2 * quality + diversity)
+    return KernelScore(*map(float, moments(gram, len(outputs))[:3]))
 
 
 def evaluate_prompts(
@@ -110,78 +124,56 @@ def evaluate_prompts(
         >>> other = [["a a", "a a"], ["c", "c c"], ["c d", "d"]]
         >>> real = [["a b"], ["b c"], ["d"]]
         >>> found = evaluate_prompts({"ours": ours, "other": other}, real, ["1-grams"])
-        >>> round(found["ours"]["1-grams"].score.value, 3)
+        >>> round(found["ours"]["1-grams score"].value, 3)
         0.667
         >>> found.compare("ours", "other").closer is None
         True
     """
     check_level(level)
-    splitter(tokenizer, lowercase)
-    names = [*map(kernel_name, kernels)]
+    names = (*map(kernel_name, kernels),)
     if not names or len({*names}) < len(names):
         raise ValueError(f"kernels: expected some, each once, got {names}")
     if not isinstance(candidates, Mapping):
         candidates = {"outputs": candidates}
-    if not candidates:
-        raise ValueError("expected at least one set of candidates, got none")
-    real = [*references]
-    told = (*range(len(real)),) if prompts is None else (*prompts,)
-    if len(real) < 2 or len(told) != len(real):
+    ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
+    numbers = {name: len(x) for name, x in ours.items()}
+    if len(real) < 2 or {*numbers.values()} != {len(real)}:
         raise ValueError(
-            f"expected references of at least 2 prompts, got {len(real)} for "
-            f"{len(told)} prompts"
+            "expected outputs of each candidate for all prompts that have references, "
+            f"2 at least: for {len(real)}, got {numbers}"
         )
+    told = (*range(len(real)),) if prompts is None else (*prompts,)
     places = [f"prompt {prompt!r:.60}: " for prompt in told]
     real = [checked(x, f"{at}references", 1) for x, at in zip(real, places)]
-    per_prompt: Any = {}
-    spreads: Any = {}
-    num_outputs = {}
-    for name, outputs in candidates.items():
-        ours, where = [*outputs], [f"{name}, {at}" for at in places]
-        if len(ours) != len(real):
-            raise ValueError(
-                f"{name}: expected outputs for {len(real)} prompts, as there are "
-                f"references, got {len(ours)}"
-            )
-        ours = [checked(x, f"{at}outputs", 2) for x, at in zip(ours, where)]
-        texts = [x + y for x, y in zip(ours, real)]
-        num_outputs[name] = np.array([*map(len, ours)])
-        per_prompt[name], spreads[name] = {}, {}
+    scores, spreads, sizes = {}, {}, {}
+    for name, outputs in ours.items():
+        where = [f"{name}, {at}" for at in places]
+        outputs = [checked(x, f"{at}outputs", 2) for x, at in zip(outputs, where)]
+        texts, sizes[name] = [*map(add, outputs, real)], np.array([*map(len, outputs)])
+        found = []
         for kernel, called in zip(kernels, names):
             step(f"{called} of {name}")
-            found = grams(kernel, texts, where, tokenizer, lowercase)
-            rows = [moments(gram, len(x)) for gram, x in zip(found, ours)]
-            quality, diversity, *variances = np.array(rows).T
-            scores = KernelScore(quality, diversity, 2 * quality + diversity)
-            per_prompt[name][called] = scores
-            spreads[name][called] = np.transpose(variances)
-    many = _range(np.concatenate([*num_outputs.values()]))
-    by = described(tokenizer, lowercase)
+            each = grams(kernel, texts, where, tokenizer, lowercase)
+            found.append([*map(moments, each, sizes[name].tolist())])
+        rows = np.transpose(found, (0, 2, 1))
+        scores[name], spreads[name] = rows[:, :3].reshape(-1, len(real)), rows[:, 3:]
+    fewest = min(x.min() for x in sizes.values()), min(map(len, real))
     methods = (
-        "Fair kernel scores (2 quality + diversity, no output compared with itself) "
-        f"by {', '.join(names)} of {len(real):,} prompts, outputs a prompt {many}, "
-        f"references {_range([*map(len, real)])}; tokens by {by}; "
-        f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
+        "Fair kernel scores (2 quality + diversity, no output compared with itself), "
+        f"{len(real):,} prompts of {fewest[0]} outputs and {fewest[1]} references or "
+        f"more; tokens by {described(tokenizer, lowercase)}; {level:.0%} Student "
+        f"intervals and paired t-tests over prompts; {versions()}"
     )
-    return PromptReport(
-        (*names,), told, per_prompt, spreads, num_outputs, level, methods
-    )
+    metrics = (*(kernel + part for kernel in names for part in PARTS),)
+    return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)
 
 
-def _range(numbers: Any) -> str:
-    few, many = min(numbers), max(numbers)
-    return f"{few}" if few == many else f"{few} to {many}"
-
-
-def checked(texts: Sequence[str], what: str, least: int) -> list[str]:
+def checked(texts: Any, what: str, least: int) -> list[str]:
     """Copy a list of at least so many strings, or raise."""
-    if isinstance(texts, str) or not hasattr(texts, "__iter__"):
-        raise TypeError(f"{what}: expected a list of strings, got {texts!r:.40}")
-    found = list(texts)
-    for text in found:
-        if not isinstance(text, str):
-            raise TypeError(f"{what}: expected a list of strings, got one {text!r:.40}")
+    listed = isinstance(texts, Iterable) and not isinstance(texts, str)
+    found = [*texts] if listed else [None]
+    if not all(isinstance(text, str) for text in found):
+        raise TypeError(f"{what}: expected a list of strings, got {texts!r:.60}")
     if len(found) < least:
-        wanted = "one" if least == 1 else f"{least}, of which pairs are compared"
-        raise ValueError(f"{what}: expected at least {wanted}, got {len(found)}")
+        raise ValueError(f"{what}: expected {least} or more, got {len(found)}")
     return found

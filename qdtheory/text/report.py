@@ -63,6 +63,45 @@ svg { max-width: 100%; height: auto; background: #fff }
 """
 
 
+def to_markdown(report: Any) -> str:
+    """Lay out the table in Markdown, with the best values in bold."""
+    table = markdown_table(report.metrics, report.cells())
+    return f"{table}\n\n{report.legend('Bold')}"
+
+
+def to_latex(report: Any) -> str:
+    """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
+    return f"% {report.legend('Bold')}\n{latex_table(report.metrics, report.cells())}"
+
+
+def to_csv(report: Any) -> str:
+    """Write a row for each metric of each candidate, below names of columns."""
+    return csv_table([COLUMNS, *_rows(report)])
+
+
+def to_frame(report: Any) -> Any:
+    """Make a data frame of pandas in long form, a row for each candidate's metric.
+
+    Its columns are candidate, metric, value, low, high and standard_error. A table
+    with candidates side by side is
+    `frame.pivot(index="metric", columns="candidate", values="value")`.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    with required("a data frame", extra=None):
+        import pandas as pd
+    return pd.DataFrame(_rows(report), columns=list(COLUMNS))
+
+
+def _rows(report: Any) -> list[tuple]:
+    return [
+        (name, metric, *_numbers(interval))
+        for name in report
+        for metric, interval in report[name].items()
+    ]
+
+
 class Report(Record):
     """Metrics of candidates against one set of references.
 
@@ -101,7 +140,7 @@ class Report(Record):
     def __getitem__(self, name: str) -> "Named[Estimate]":
         """Return the intervals of one candidate, by metric."""
         scores = Named("candidate", self.scores)[name]
-        rows = np.transpose(numbers_of(scores)).tolist()
+        rows = np.transpose(_numbers(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
         return Named("metric", zip(self.metrics, intervals, strict=True))
 
@@ -125,18 +164,7 @@ class Report(Record):
         legend = fill(self.legend(), width)
         return "\n".join([table, "", legend, *self.warnings, *said])
 
-    def to_markdown(self) -> str:
-        """Lay out the table in Markdown, with the best values in bold."""
-        table = markdown_table(self.metrics, self.cells())
-        return f"{table}\n\n{self.legend('Bold')}"
-
-    def to_latex(self) -> str:
-        """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
-        return f"% {self.legend('Bold')}\n{latex_table(self.metrics, self.cells())}"
-
-    def to_csv(self) -> str:
-        """Write a row for each metric of each candidate, below names of columns."""
-        return csv_table([COLUMNS, *self._rows()])
+    to_markdown, to_latex, to_csv = to_markdown, to_latex, to_csv
 
     def to_html(self) -> str:
         """Lay out planes, table and methods as one page that needs no other file.
@@ -159,13 +187,20 @@ class Report(Record):
         said += [
             f"<p>{escape(text)}</p>" for text in (self.legend(), *self.conclusions)
         ]
-        return page(
-            TITLE,
-            _figure(self),
-            f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
-            *said,
-            f"<ul>{''.join(lines)}</ul>",
-            f"<p>{escape(self.methods)}</p>",
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                "<html lang='en'><head><meta charset='utf-8'>",
+                "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+                f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
+                f"<h1>{TITLE}</h1>",
+                _figure(self),
+                f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
+                *said,
+                f"<ul>{''.join(lines)}</ul>",
+                f"<p>{escape(self.methods)}</p>",
+                "</main></body></html>",
+            ]
         )
 
     def plot(self, n: int | None = None) -> Any:
@@ -179,29 +214,10 @@ class Report(Record):
 
         return plot_report(self, n)
 
-    def to_frame(self) -> Any:
-        """Make a data frame of pandas in long form, a row for each candidate's metric.
-
-        Its columns are candidate, metric, value, low, high and standard_error. A table
-        with candidates side by side is
-        `frame.pivot(index="metric", columns="candidate", values="value")`.
-
-        Raises:
-            ModuleNotFoundError: pandas is not installed.
-        """
-        with required("a data frame", extra=None):
-            import pandas as pd
-        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
+    to_frame = to_frame
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join([self.to_markdown(), *self.conclusions])
-
-    def _rows(self) -> list[tuple]:
-        return [
-            (name, metric, *numbers_of(interval))
-            for name in self
-            for metric, interval in self[name].items()
-        ]
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's intervals, with a mark for the best and its like."""
@@ -252,22 +268,7 @@ class Report(Record):
         }
 
 
-def page(title: str, *parts: str) -> str:
-    """One page that needs no other file."""
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            "<html lang='en'><head><meta charset='utf-8'>",
-            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-            f"<title>{title}</title><style>{STYLE}</style></head><body><main>",
-            f"<h1>{title}</h1>",
-            *parts,
-            "</main></body></html>",
-        ]
-    )
-
-
-def numbers_of(interval: Estimate) -> list:
+def _numbers(interval: Estimate) -> list:
     """Value, ends and standard error, in the order of `KEYS`."""
     return [getattr(interval, key) for key in KEYS]
 
@@ -296,7 +297,7 @@ def with_margin(interval: Estimate) -> str:
 
     An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
     """
-    value, low, high, _ = numbers_of(interval)
+    value, low, high, _ = _numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
     if math.isnan(low):
         return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
