@@ -15,7 +15,8 @@ from qdtheory.text import kernel_score
 def output_and_references():
     async def score(state, target):
         output = state.output.completion
-        return Score(value=output, answer=output, metadata={"references": [*target]})
+        real = [text for text in target if text]  # a sample without a target has ""
+        return Score(value=output, answer=output, metadata={"references": real})
 
     return score
 
@@ -23,6 +24,8 @@ def output_and_references():
 @score_reducer
 def fair_kernel_score(kernel="2-grams"):
     def reduce(scores):
+        if len(scores) < 2:  # Inspect shows means while epochs are still missing
+            return Score.unscored(explanation="needs at least two epochs")
         outputs = [score.answer for score in scores]
         found = kernel_score(outputs, scores[0].metadata["references"], kernel)
         return Score(value=asdict(found))
@@ -32,6 +35,7 @@ def fair_kernel_score(kernel="2-grams"):
 
 @task
 def several_answers(k=8, kernel="2-grams"):
+    kernel_score([""] * k, [""], kernel)  # refuses a wrong k or kernel before any call
     return Task(
         dataset=json_dataset(
             str(Path(__file__).parent / "prompts/test.jsonl"),

@@ -1,6 +1,6 @@
 """Fair kernel score in lighteval: the metric asks for n outputs a prompt."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,8 @@ from lighteval.tasks.lighteval_task import LightevalTaskConfig
 from lighteval.tasks.requests import Doc, SamplingMethod
 
 from qdtheory.text import kernel_score
-from qdtheory.text.prompts import KernelScore
 
-NAMES = [field.name for field in fields(KernelScore)]
+NAMES = ["quality", "diversity", "score"]
 
 
 class FairKernelScore(SamplingMetric, SampleLevelComputation):

@@ -2,9 +2,8 @@
 
 import datasets
 import evaluate
-import numpy as np
 
-from qdtheory.text import kernel_score
+from qdtheory.text import evaluate_prompts
 
 DESCRIPTION = "Fair kernel score of several outputs a prompt, and its two halves."
 INPUTS = """
@@ -28,7 +27,5 @@ class FairKernelScore(evaluate.Metric):
         )
 
     def _compute(self, predictions, references, kernel="2-grams"):
-        pairs = zip(predictions, references)
-        found = [kernel_score(outputs, real, kernel) for outputs, real in pairs]
-        names = ("quality", "diversity", "score")
-        return {x: float(np.mean([getattr(s, x) for s in found])) for x in names}
+        found = evaluate_prompts(predictions, references, [kernel])["outputs"]
+        return {name.split()[-1]: float(mean.value) for name, mean in found.items()}
