@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.text.containers import Tokenizer, splitter
-from qdtheory.text.corpus import corpus_of
 
 Kernel: TypeAlias = str | Callable[[list[str], list[str]], Any]
 Gram: TypeAlias = Float[np.ndarray, "texts texts"]
@@ -76,12 +75,13 @@ def _shares(texts: list[Any], n: int) -> Float[np.ndarray, "texts grams"]:
 
     A text of fewer than n tokens has none, and is like no text.
     """
-    listed: Any = [[*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in texts]
-    corpus = corpus_of(listed, None)  # of n-grams as tokens
-    sizes, shape = corpus.lengths, (len(texts), corpus.vocab_size)
-    places = np.repeat(np.arange(len(texts)) * shape[1], sizes) + corpus.tokens
-    counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
-    return counts / sizes.clip(1)[:, None]
+    ids: dict[Any, int] = {}
+    listed = ([*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in texts)
+    rows = [[ids.setdefault(gram, len(ids)) for gram in text] for text in listed]
+    shares = np.zeros((len(texts), len(ids)))
+    for share, row in zip(shares, rows):
+        np.add.at(share, row, 1 / max(len(row), 1))
+    return shares
 
 
 def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts _"]]:

@@ -93,11 +93,10 @@ class PromptComparison(Record):
             raise ValueError(f"power: expected a number between 0 and 1, got {power}")
         d, z, found = self.difference, ndtri((1 + self.level) / 2), {}
         gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
-        with np.errstate(all="ignore"):  # no difference
-            factors = np.where(gaps > 0, ((z + ndtri(power)) / gaps) ** 2, np.inf)
+        gaps = np.where(gaps > 0, gaps, np.nan)
         for k, variance in self.variances.items():
-            needed = np.ceil(variance * factors + z**2 / 2)
-            found[k] = SampleSize(*np.where(gaps > 0, needed, np.inf).tolist())
+            needed = variance * ((z + ndtri(power)) / gaps) ** 2 + z**2 / 2
+            found[k] = SampleSize(*np.nan_to_num(np.ceil(needed), nan=np.inf).tolist())
         return found
 
     def __str__(self) -> str:
@@ -183,8 +182,8 @@ class PromptReport(Record):
         values = scores[0] - scores[1]
         values[np.abs(values) < EQUAL * np.abs(scores).max()] = 0
         variance, size = float(values.var(ddof=1)), len(values)
-        with np.errstate(all="ignore"):  # no difference, or the same for all prompts
-            effect = float(np.nan_to_num(values.mean() / variance**0.5, posinf=np.inf))
+        with np.errstate(all="ignore"):  # the same for all prompts
+            effect = float(values.mean() / variance**0.5) if values.any() else 0.0
         return PromptComparison(
             *(one, other, kernel, mean_interval(values, self.level), effect),
             p_value=float(2 * stdtr(size - 1, -abs(effect) * size**0.5)),
@@ -201,13 +200,13 @@ class PromptReport(Record):
         """
         spreads = [self.spreads[name][row] for name in names]
         numbers = [self.num_outputs[name] for name in names]
-        fewest, variances = int(np.min(numbers)), {}
-        if fewest >= LEAST:
-            between = max(found - sum(map(_noise, spreads, numbers)), 0)
-            for k in OUTPUTS:
-                within = sum(_noise(spread, k) for spread in spreads)
-                variances[k] = float(between + max(within, 0))
-        return dict(sorted({**variances, fewest: found}.items()))
+        fewest = int(np.min(numbers))
+        if fewest < LEAST:
+            return {fewest: found}
+        between = max(found - sum(map(_noise, spreads, numbers)), 0)
+        asked = sorted({*OUTPUTS, fewest})
+        within = {k: sum(_noise(spread, k) for spread in spreads) for k in asked}
+        return {k: float(between + max(noise, 0)) for k, noise in within.items()}
 
     @property
     def comparisons(self) -> list[PromptComparison]:

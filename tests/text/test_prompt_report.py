@@ -1,0 +1,226 @@
+"""Tests over prompts, their variance by numbers of outputs, and what is said."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from refusals import refused
+from scipy import stats
+
+from qdtheory import text
+from qdtheory.text.prompt_report import moments
+from qdtheory.world.records import Estimate
+
+WORLD = 64
+
+
+def world(num_prompts, rng):
+    """The laws of 64 answers to some prompts, most of them of a few answers."""
+    return rng.dirichlet(np.full(WORLD, 0.1), num_prompts)
+
+
+def sharper(laws, power=1.6):
+    laws = laws**power
+    return laws / laws.sum(axis=1, keepdims=True)
+
+
+def drawn(laws, number, rng):
+    """Answers to each prompt, as texts."""
+    cuts = laws.cumsum(axis=1)[:, None, :] / laws.sum(axis=1)[:, None, None]
+    answers = (rng.random((len(laws), number, 1)) > cuts).sum(axis=2)
+    return [[str(x) for x in row] for row in answers.tolist()]
+
+
+def trial(num_prompts, number, seed, power=1.6, kernels=("exact match",)):
+    """Candidates that draw from P and from P^power, against one answer of P."""
+    rng = np.random.default_rng(seed)
+    laws = world(num_prompts, rng)
+    ours, other = drawn(laws, number, rng), drawn(sharper(laws, power), number, rng)
+    return text.evaluate_prompts(
+        {"P": ours, "sharper": other}, drawn(laws, 1, rng), kernels
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    return trial(300, 8, 0, kernels=("exact match", "1-grams"))
+
+
+def test_the_test_is_a_paired_t_test(report):
+    found = report.compare("P", "sharper", "exact match")
+    one, other = (report.scores[name][2] for name in ("P", "sharper"))
+    expected = stats.ttest_rel(one, other)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    ends = expected.confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx([*ends])
+    assert found.effect == pytest.approx(expected.statistic / np.sqrt(300))
+    assert found.closer == "P"
+    turned = report.compare("sharper", "P", "exact match")
+    assert turned.closer == "P"
+    assert turned.difference.value == -found.difference.value
+    # The same scores, as exact match of one token is its relative frequency.
+    assert report.compare("P", "sharper").kernel == "1-grams"
+    assert report.compare("P", "sharper").p_value == pytest.approx(found.p_value)
+
+
+def test_equal_scores_tell_nothing():
+    outputs = [["a b c d", "a c b", "e"], ["b b a", "b", "a b"]]
+    backwards = [row[::-1] for row in outputs]  # other sums, but for rounding
+    report = text.evaluate_prompts({"a": outputs, "b": backwards}, [["a e"], ["b"]])
+    for test in report.comparisons:
+        assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
+        assert test.closer is None
+        assert np.isinf(test.plan()[3].apart)
+        assert str(test).startswith("Nothing is told of a and b by")
+    assert "by outputs a prompt" not in report.to_text()
+
+
+def test_variances_within_a_prompt_are_unbiased():
+    """Enumerated: zeta of Hoeffding, and with them the variance at other numbers."""
+    rng = np.random.default_rng(2)
+    features, p = rng.normal(size=(3, 2)), np.array([0.5, 0.3, 0.2])
+    gram, real = features @ features.T, [0, 2]
+    near = gram[:, real].mean(axis=1)
+    h = near[:, None] + near - gram
+    mean = p @ h @ p
+    zeta = np.array([p @ (h @ p) ** 2 - mean**2, p @ h**2 @ p - mean**2])
+
+    def over_samples(k):
+        samples = np.array([*product(range(3), repeat=k)])
+        rows = [moments(gram[np.ix_([*x, *real], [*x, *real])], k) for x in samples]
+        return p[samples].prod(axis=1), np.array(rows)
+
+    for k in (4, 5):
+        chances, found = over_samples(k)
+        assert chances @ found[:, 3:] == pytest.approx(zeta)
+        assert chances @ found[:, 2] == pytest.approx(mean)
+    for k in (2, 3, 4, 5):
+        chances, found = over_samples(k)
+        variance = chances @ found[:, 2] ** 2 - mean**2
+        expected = (4 * (k - 2) * zeta[0] + 2 * zeta[1]) / (k * (k - 1))
+        assert variance == pytest.approx(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")  # 160,000 calls, as below
+def test_variances_at_other_numbers_of_outputs_are_those_of_drawing_as_many():
+    found = trial(20_000, 6, 1).compare("P", "sharper")
+    assert [*found.variances] == [2, 4, 6, 8, 16, 32]
+    own = found.difference.standard_error**2 * 20_000
+    assert found.variances[6] == pytest.approx(own)
+    for k in (2, 4, 8):
+        again = trial(20_000, k, 2).compare("P", "sharper")
+        assert found.variances[k] == pytest.approx(again.variances[k], rel=0.1)
+
+
+def test_few_outputs_plan_for_their_own_number_only():
+    report = trial(100, 3, 0)
+    assert [*report.compare("P", "sharper").plan()] == [3]
+    said = " ".join(report.to_text().split())
+    assert "Numbers of outputs other than here need 4 or more here" in said
+    # Of unequal numbers all are reckoned, for the fewest too.
+    rng = np.random.default_rng(0)
+    laws = world(50, rng)
+    sides = {"a": drawn(laws, 9, rng), "b": drawn(laws, 5, rng)}
+    mixed = text.evaluate_prompts(sides, drawn(laws, 1, rng)).compare("a", "b")
+    assert [*mixed.plan()] == [2, 4, 5, 8, 16, 32]
+    assert mixed.num_outputs == 5
+    assert (np.diff([*mixed.variances.values()]) <= 0).all()
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+def test_a_plan_has_its_power_by_the_noncentral_t(power):
+    """And without one prompt in 50, it has less."""
+    for effect in (0.03, 0.2, 0.5, 1.0):
+        d = Estimate(effect, effect - 0.1, effect + 0.1, 0.05)
+        test = text.PromptComparison(
+            *("a", "b", "exact match", d, effect, 0.01, 100, 8, {8: 1.0}, 0.95)
+        )
+        size = test.plan(power)[8]
+
+        def chance(n, effect=effect):
+            critical = stats.t.ppf(0.975, n - 1)
+            return stats.nct.sf(critical, n - 1, effect * np.sqrt(n))
+
+        assert chance(size.apart) > power - 0.005
+        assert chance(min(size.apart - 1, size.apart * 0.98)) < power + 0.005
+        assert size.low <= size.apart <= size.high
+        assert np.isinf(size.high) == (effect < 0.1)
+    refused(("power: expected a number between 0 and 1", test.plan, 1.2))
+
+
+def test_who_is_closer_is_said_in_words(report):
+    closer, *_, not_said = report.conclusions
+    size = report.compare("P", "sharper", "exact match").plan()[8].apart
+    assert closer.startswith(
+        "P is closer than sharper to what people write by exact match: difference 0."
+    )
+    end = f"about {size:,.0f} prompts of 8 outputs show such a difference with "
+    assert closer.endswith(f"{end}probability 0.8.")
+    assert "beams" in not_said
+    few = trial(10, 4, 0)
+    assert few.conclusions[0].startswith("Neither of P and sharper is shown")
+    assert few.conclusions[1].startswith("With fewer than 20 prompts")
+
+
+def test_the_report_as_text_and_tables(report):
+    shown = report.to_text(80)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "P, sharper: exact match" in shown
+    row = next(x for x in shown.splitlines() if x.startswith("exact match score"))
+    assert row.count("*") == 1
+    assert "**" in report.to_markdown()
+    assert report.to_latex().startswith("% Higher is better")
+    header, first, *_ = report.to_csv().splitlines()
+    assert header == "candidate,metric,value,low,high,standard_error"
+    assert float(first.split(",")[2]) == report["P"]["exact match quality"].value
+    assert len(report.to_frame()) == 12
+    page = report._repr_html_()
+    assert page.count("<tr>") == 7
+    assert "P is closer than sharper" in page
+    told = report._plain()
+    assert told["candidates"]["P"]["1-grams score"]["value"] > 0
+    assert len(told["comparisons"]) == 2
+    strange = text.evaluate_prompts({"<b>": [["a", "b"]] * 2}, [["a"]] * 2)
+    assert "<b>" not in strange._repr_html_().replace("<b>1", "")
+    assert "*" not in strange.to_text()
+
+
+def test_unknown_names_are_told(report):
+    refused(("expected two candidates", report.compare, "P", "P"), error=ValueError)
+    refused(
+        ("no candidate is called 'Q'", report.compare, "P", "Q"),
+        ("no kernel is called 'MiniLM'", report.compare, "P", "sharper", "MiniLM"),
+        ("no candidate is called 'Q'", report.__getitem__, "Q"),
+        ("no metric is called", report["P"].__getitem__, "score"),
+        error=KeyError,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("num_prompts", "number"), [(100, 2), (300, 4), (100, 8)])
+def test_the_level_is_that_of_the_test(num_prompts, number):
+    """Two candidates of one law, 1,000 times: .05 has a deviation of .007."""
+    tests = (
+        trial(num_prompts, number, [5, num_prompts, seed], power=1)
+        for seed in range(1000)
+    )
+    told = np.mean([x.compare("P", "sharper").p_value < 0.05 for x in tests])
+    assert 0.03 <= told <= 0.07
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")
+def test_as_many_prompts_as_planned_have_the_power():
+    """A pilot's variances, with the true difference: .8 has a deviation of .028."""
+    laws = world(200_000, np.random.default_rng(0))
+    apart = ((sharper(laws) - laws) ** 2).sum(axis=1).mean()
+    pilot = trial(1000, 8, 6).compare("P", "sharper")
+    true = replace(pilot, difference=Estimate(apart, 0, apart, 0))
+    for k in (4, 8, 16):
+        size = int(true.plan()[k].apart)
+        tests = (trial(size, k, [7, k, seed]) for seed in range(200))
+        told = np.mean([x.compare("P", "sharper").closer == "P" for x in tests])
+        assert 0.7 < told < 0.9, (k, size, told)
