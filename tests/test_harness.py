@@ -1,6 +1,6 @@
-"""The files of docs/harness score as the library does, in the harness where there is one.
+"""The files of docs/harness score as the library does, each in its harness.
 
-Where it is not installed, a stand-in has as much of its documented interface as they use.
+Where one is not installed, a stand-in has as much of its interface as they use.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import math
 import shutil
 import sys
 from collections import Counter
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -35,8 +36,11 @@ OUTPUTS = [
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of installed harnesses
 
 
-def installed(package):
-    return importlib.util.find_spec(package) is not None
+INSTALLED = {
+    name
+    for name in ("evaluate", "inspect_ai", "lighteval")
+    if importlib.util.find_spec(name)
+}
 
 
 def load(monkeypatch, path, stand_in):
@@ -60,7 +64,7 @@ def with_references(tmp_path):
         (tmp_path / "prompts").mkdir(exist_ok=True)
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / "prompts/test.jsonl").write_text(lines)
-        return shutil.copy(FOLDER / name, tmp_path)
+        return Path(shutil.copy(FOLDER / name, tmp_path))
 
     return copy
 
@@ -150,7 +154,7 @@ def in_inspect(task, outputs, folder, **settings):
 
 
 def inspect_scores(monkeypatch, path, outputs, tmp_path, **settings):
-    real = installed("inspect_ai")
+    real = "inspect_ai" in INSTALLED
     module = load(monkeypatch, path, {} if real else INSPECT)
     task = module.several_answers(**settings)
     return in_inspect(task, outputs, tmp_path) if real else in_stand_in(task, outputs)
@@ -197,7 +201,7 @@ def lighteval_documents(config):
 
 
 def lighteval_scores(monkeypatch, path, outputs):
-    real = installed("lighteval")
+    real = "lighteval" in INSTALLED
     module = load(monkeypatch, path, {} if real else LIGHTEVAL)
     (config,) = module.TASKS_TABLE
     (metric,) = config.metrics
@@ -239,7 +243,7 @@ EVALUATE = {
 @pytest.fixture
 def evaluate(monkeypatch):
     """The package, or a stand-in that loads a folder."""
-    if installed("evaluate"):
+    if "evaluate" in INSTALLED:
         return pytest.importorskip("evaluate")
 
     def load_folder(path):
@@ -283,7 +287,7 @@ def test_inspect_refuses_bad_tasks(monkeypatch, with_references, tmp_path):
 
 def test_one_epoch_leaves_prompts_unscored(monkeypatch, with_references, tmp_path):
     path = with_references("inspect_scorer.py", REFERENCES)
-    real = installed("inspect_ai")
+    real = "inspect_ai" in INSTALLED
     task = load(monkeypatch, path, {} if real else INSPECT).several_answers(k=2)
     if real:
         found, _ = in_inspect(task, OUTPUTS, tmp_path, epochs=1)
