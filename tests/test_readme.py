@@ -116,6 +116,10 @@ def test_command(line, tmp_path, monkeypatch):
         Path(name).write_text("a model wrote this one\n" * 3 + "or not this one\n")
     words = np.random.default_rng(0).integers(20, size=(2_000, 4))
     np.savetxt("reviews.txt", words, "%d")
+    rows = [
+        {"prompt": f"{i}", "outputs": ["a", "b"], "references": ["a"]} for i in "ab"
+    ]
+    Path("outputs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     graded = {"output_type": "stream", "name": "stdout", "text": "03.1 right\n"}
     answers = {"cells": [{"cell_type": "code", "outputs": [graded]}]}
     Path("answers.ipynb").write_text(json.dumps(answers))
