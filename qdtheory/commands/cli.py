@@ -43,6 +43,8 @@ class Commands(TyperGroup):
 class Command(TyperCommand):
     """Takes an option once, unless it is a list, and looks up names for its help."""
 
+    context_class = typer.Context
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])

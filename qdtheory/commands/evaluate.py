@@ -29,9 +29,6 @@ from qdtheory.text.files import shown
 
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
-KERNELS = (
-    "exact match, 1-grams, 2-grams, ..., MiniLM or your MODULE:FUNCTION of two lists"
-)
 
 
 def evaluate(
@@ -114,7 +111,10 @@ def evaluate(
         bool, flag("--prompts", "Several outputs for each prompt, see above.")
     ] = False,
     kernel: Annotated[
-        list[str] | None, option(f"With --prompts: {KERNELS}.", "NAME")
+        list[str] | None,
+        option(
+            "With --prompts: exact match, 2-grams, MiniLM, MODULE:FUNCTION.", "NAME"
+        ),
     ] = None,
     fields: Annotated[
         str | None, option("With --prompts: names of the three fields.", "NAMES")

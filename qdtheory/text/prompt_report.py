@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from html import escape
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 
 from qdtheory.text import report as reports
 from qdtheory.text.comparison import Named
-from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.tables import BEST, Cell, html_table, plain_table, printable
@@ -23,9 +22,8 @@ PARTS = (" quality", " diversity", " score")
 OUTPUTS, LEAST = (2, 4, 8, 16, 32), 4
 POWER = 0.8
 PLAN = (
-    f"Prompts that show a difference with probability {POWER}, by outputs a prompt: "
-    "one as here (as large, as small as the interval allows). Numbers of outputs other "
-    f"than here need {LEAST} or more here."
+    "Prompts that show a difference as here (as large, as small as its interval) with "
+    f"probability {POWER}, by outputs a prompt; other numbers need {LEAST} of them now."
 )
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
@@ -76,16 +74,14 @@ class PromptComparison(Record):
         r"""Reckon how many prompts tell the two apart, by outputs of each a prompt.
 
         $(z_{1 - \alpha/2} + z_{power})^2 / d^2 + z_{1 - \alpha/2}^2 / 2$ prompts for
-        the effect d with so many outputs, and as many references as here.
+        the effect d with so many outputs, and as many references as here; the second
+        term is for Student's t.
 
         Args:
             power: chance that the interval of the difference shall leave out 0.
 
         Raises:
             ValueError: not between 0 and 1.
-
-        References:
-            Guenther 1981, for the second term, which Student's t needs.
         """
         from scipy.special import ndtri  # late: slow to import
 
@@ -211,17 +207,13 @@ class PromptReport(Record):
     @property
     def comparisons(self) -> list[PromptComparison]:
         """The tests of all pairs of candidates, by each kernel."""
-        pairs = combinations(self, 2)
-        return [
-            self.compare(*pair, kernel) for pair in pairs for kernel in self.kernels
-        ]
+        both = product(combinations(self, 2), self.kernels)
+        return [self.compare(*pair, kernel) for pair, kernel in both]
 
     @property
     def conclusions(self) -> tuple[str, ...]:
         """Say in words who is closer, and what is not said."""
-        few = f"With fewer than {NUM_GROUPS} prompts the intervals are rough."
-        rest = [few] * (len(self.prompts) < NUM_GROUPS) + [NOT_SAID]
-        return *map(str, self.comparisons), *rest
+        return *map(str, self.comparisons), NOT_SAID
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's means, with a mark for the best score."""

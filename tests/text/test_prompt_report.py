@@ -118,7 +118,7 @@ def test_few_outputs_plan_for_their_own_number_only():
     report = trial(100, 3, 0)
     assert [*report.compare("P", "sharper").plan()] == [3]
     said = " ".join(report.to_text().split())
-    assert "Numbers of outputs other than here need 4 or more here" in said
+    assert "other numbers need 4 of them now" in said
     # Of unequal numbers all are reckoned, for the fewest too.
     rng = np.random.default_rng(0)
     laws = world(50, rng)
@@ -159,9 +159,8 @@ def test_who_is_closer_is_said_in_words(report):
     end = f"about {size:,.0f} prompts of 8 outputs show such a difference with "
     assert closer.endswith(f"{end}probability 0.8.")
     assert "beams" in not_said
-    few = trial(10, 4, 0)
-    assert few.conclusions[0].startswith("Neither of P and sharper is shown")
-    assert few.conclusions[1].startswith("With fewer than 20 prompts")
+    few, _ = trial(10, 4, 0).conclusions
+    assert few.startswith("Neither of P and sharper is shown")
 
 
 def test_the_report_as_text_and_tables(report):
