@@ -17,10 +17,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from other_pythons import ROOT
 
 from qdtheory import text
 
+ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/harness"
 CARD = (FOLDER / "fair_kernel_score/README.md").read_text()
 PARTS = ("quality", "diversity", "score")
