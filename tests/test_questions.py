@@ -67,6 +67,14 @@ def texts(tmp_path_factory):
     for name, size in sizes.items():
         words = np.minimum(rng.geometric(0.06, (size, 5)), 60)
         np.savetxt(folder / f"{name}.txt", words, "w%d")
+    answers = rng.choice(["yes", "no", "perhaps not"], (20, 7)).tolist()
+    for name, drawn in (("model", slice(3)), ("other", slice(3, 6))):
+        lines = [
+            {"prompt": str(i), "outputs": x[drawn], "references": x[6:]}
+            for i, x in enumerate(answers)
+        ]
+        text = "\n".join(map(json.dumps, lines))
+        (folder / f"{name}.jsonl").write_text(text)
     return folder
 
 
@@ -122,6 +130,8 @@ def test_the_search_index_holds_the_questions(site):
         ("negative cnd", "why-is-my-cnd-negative"),
         ("mauve difference noise", "is-a-difference-in-mauve-noise"),
         ("deduplicate", "should-i-deduplicate-my-samples"),
+        ("density above 1", "can-density-be-above-1"),
+        ("error bars over prompts", "how-do-i-get-error-bars-over-prompts"),
     ],
 )
 def test_a_reader_finds_a_question_by_its_words(site, browser, words, section):
