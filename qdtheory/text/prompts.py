@@ -124,7 +124,7 @@ def evaluate_prompts(
         >>> other = [["a a", "a a"], ["c", "c c"], ["c d", "d"]]
         >>> real = [["a b"], ["b c"], ["d"]]
         >>> found = evaluate_prompts({"ours": ours, "other": other}, real, ["1-grams"])
-        >>> round(found["ours"]["1-grams score"].value, 3)
+        >>> print(f"{found['ours']['1-grams score'].value:.3f}")
         0.667
         >>> found.compare("ours", "other").closer is None
         True
