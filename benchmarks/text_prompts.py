@@ -6,7 +6,7 @@
   300 of them by loops over pairs of dictionaries, equal to 1e-12.
 * `level`: how often two candidates of one law are told apart at .05, in 1,000 runs.
 * `power`: how often the law P and P^1.6 are, with the number of prompts that is planned
-  for .8 from their true difference and a pilot's variances, in 200 runs.
+  for .8 from their true difference and a pilot's variances, in 400 runs.
 
 The world of `level` and `power` has 64 answers, each prompt a law of Dirichlet(.1), and
 one reference.
@@ -106,7 +106,7 @@ def power() -> None:
     plan = replace(pilot, difference=Estimate(apart, 0, apart, 0)).plan()
     for k in (2, 4, 8, 16):
         size = int(plan[k].apart)
-        tests = (trial(size, k, [3, k, seed], POWER_OF_P) for seed in range(200))
+        tests = (trial(size, k, [3, k, seed], POWER_OF_P) for seed in range(400))
         share = np.mean([test.closer == "P" for test in tests])
         print(f"power: {size} prompts of {k}: {share:.2f}")
 
