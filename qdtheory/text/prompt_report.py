@@ -23,7 +23,8 @@ OUTPUTS, LEAST = (2, 4, 8, 16, 32), 4
 POWER = 0.8
 PLAN = (
     "Prompts that show a difference as here (as large, as small as its interval) with "
-    f"probability {POWER}, by outputs a prompt; other numbers need {LEAST} of them now."
+    f"probability {POWER}, by outputs a prompt; with fewer than {LEAST} of them now, "
+    "for these alone."
 )
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12

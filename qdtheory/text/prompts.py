@@ -158,11 +158,13 @@ def evaluate_prompts(
         rows = np.transpose(found, (0, 2, 1))
         scores[name], spreads[name] = rows[:, :3].reshape(-1, len(real)), rows[:, 3:]
     fewest = min(x.min() for x in sizes.values()), min(map(len, real))
+    own = ", ".join(name for name, x in zip(names, kernels) if callable(x))
+    own = own and f"{own} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
-        f"{len(real):,} prompts of {fewest[0]} outputs and {fewest[1]} references or "
-        f"more; tokens by {described(tokenizer, lowercase)}; {level:.0%} Student "
-        f"intervals and paired t-tests over prompts; {versions()}"
+        f"{len(real):,} prompts of at least {fewest[0]} outputs and {fewest[1]} "
+        f"references; tokens by {described(tokenizer, lowercase)}; {own}{level:.0%} "
+        f"Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
     return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)

@@ -118,7 +118,7 @@ def test_few_outputs_plan_for_their_own_number_only():
     report = trial(100, 3, 0)
     assert [*report.compare("P", "sharper").plan()] == [3]
     said = " ".join(report.to_text().split())
-    assert "other numbers need 4 of them now" in said
+    assert "with fewer than 4 of them now, for these alone" in said
     # Of unequal numbers all are reckoned, for the fewest too.
     rng = np.random.default_rng(0)
     laws = world(50, rng)

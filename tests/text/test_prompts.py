@@ -118,11 +118,20 @@ def test_candidates_by_name_are_scored_on_their_own():
     both = text.evaluate_prompts({"a": ours, "b": other}, references)
     alone = text.evaluate_prompts(other, references)
     np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
-    assert "5 prompts of 2 outputs and 1 references or more" in both.methods
+    assert "5 prompts of at least 2 outputs and 1 references" in both.methods
+    assert "negative direction" not in both.methods
     assert both.kernels == KERNELS[:3]
     told = []
     text.evaluate_prompts({"a": ours}, references, ["1-grams"], step=told.append)
     assert told == ["1-grams of a"]
+
+
+def test_what_is_known_of_a_users_kernel_is_said():
+    def same(a, b):
+        return np.equal.outer(a, b)
+
+    report = text.evaluate_prompts([["a", "b"]] * 2, [["a"]] * 2, ["1-grams", same])
+    assert "; same has no negative direction seen within a prompt;" in report.methods
 
 
 @pytest.mark.usefixtures("as_a_user")
