@@ -92,7 +92,7 @@ class PromptComparison(Record):
         gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
         gaps = np.where(gaps > 0, gaps, np.nan)
         for k, variance in self.variances.items():
-            needed = variance * ((z + ndtri(power)) / gaps) ** 2 + z**2 / 2
+            needed = variance * (max(z + ndtri(power), 0) / gaps) ** 2 + z**2 / 2
             found[k] = SampleSize(*np.nan_to_num(np.ceil(needed), nan=np.inf).tolist())
         return found
 

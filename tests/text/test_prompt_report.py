@@ -178,6 +178,7 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
         assert chance(min(size.apart - 1, size.apart * 0.98)) < power + 0.005
         assert size.low <= size.apart <= size.high
         assert np.isinf(size.high) == (effect < 0.1)
+    assert test.plan(0.001)[8].apart <= test.plan(0.02)[8].apart  # chance alone
     refused(("power: expected a number between 0 and 1", test.plan, 1.2))
 
 
