@@ -164,9 +164,9 @@ def evaluate_prompts(
     own = own and f"{own} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
-        f"{len(real):,} prompts of at least {fewest[0]} outputs and {fewest[1]} "
-        f"references; tokens by {described(tokenizer, lowercase)}; {own}{level:.0%} "
-        f"Student intervals and paired t-tests over prompts; {versions()}"
+        f"{len(real):,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
+        f"n-grams and exact match of tokens by {described(tokenizer, lowercase)}; {own}"
+        f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
     return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)

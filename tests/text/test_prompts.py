@@ -118,7 +118,9 @@ def test_candidates_by_name_are_scored_on_their_own():
     both = text.evaluate_prompts({"a": ours, "b": other}, references)
     alone = text.evaluate_prompts(other, references)
     np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
-    assert "5 prompts of at least 2 outputs and 1 references" in both.methods
+    assert (
+        "5 prompts, 2+ outputs, 1+ references each; n-grams and exact" in both.methods
+    )
     assert "negative direction" not in both.methods
     assert both.kernels == KERNELS[:3]
     told = []
