@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 # A script beside tables.py, with problems that take no time.
 SCRIPT = '''"""Squares."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -28,7 +29,7 @@ def offset():
 
 def solve(problem):
     dies = Path(os.environ.get("DIES", "never"))
-    if dies.exists():
+    with contextlib.suppress(FileNotFoundError):  # only one of two workers dies
         dies.unlink()
         os.kill(os.getpid(), signal.SIGKILL)
     with Path(__file__).with_name("calls").open("a") as file:
