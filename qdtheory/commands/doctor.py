@@ -69,7 +69,7 @@ def doctor(
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
     check_outputs({"--witness": witness, "--plot": plot}, texts)
-    u, v = (inputs.load_function(x) if ":" in x else x for x in (quality, diversity))
+    u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     real = inputs.read_text(texts, field=field, column=column, **settings)
     from qdtheory.text.doctor import doctor as diagnose

@@ -140,8 +140,6 @@ def evaluate(
 
     Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
-    from qdtheory.text.evaluation import planned
-
     _refuse_repeated(candidates, references)
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
@@ -151,6 +149,8 @@ def evaluate(
     inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
+    from qdtheory.text.evaluation import planned
+
     if part is not None and (output is None or memory or form or plot or html):
         fail(
             "--part: writes a part to --output FILE, and takes no --memory, --format, "

@@ -314,6 +314,11 @@ def _traceable(name: str, *vectors) -> Callable:
     return function
 
 
+def named_or_loaded(metric: str) -> str | Callable:
+    """Load MODULE:FUNCTION; any other text is a name that the library knows."""
+    return load_function(metric) if ":" in metric else metric
+
+
 def load_function(name: str) -> Callable:
     """Load a user's function, MODULE:FUNCTION."""
     module, colon, attribute = name.partition(":")

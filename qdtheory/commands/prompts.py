@@ -20,8 +20,7 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
         source = context.get_parameter_source(name)
         if source and source.name != "DEFAULT":
             inputs.refuse_idle("with --prompts", **{name: 1})
-    asked = given["kernel"] or []
-    kernels = [inputs.load_function(x) if ":" in x else x for x in asked]
+    kernels = [*map(inputs.named_or_loaded, given["kernel"] or [])]
     from qdtheory.text.prompt_files import FIELDS, read_prompts
     from qdtheory.text.prompts import KERNELS, evaluate_prompts
 
