@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from qdtheory.text.files import File, lines, name_of, streamed
-from qdtheory.text.prompts import checked
+from qdtheory.text.prompts import checked, short
 from qdtheory.text.sources import cell, records
 
 FIELDS = ("prompt", "outputs", "references")
@@ -51,7 +51,7 @@ def read_prompts(
         for key, (at, row) in rows.items():
             given = listed(row, human, at, 1) if human in row else real[key]
             if sorted(given) != sorted(real[key]):
-                raise ValueError(f"{at}: other {human} of {key!r:.60} than in {source}")
+                raise ValueError(f"{at}: other {human} of {short(key)} than {source}")
     prompts = [*next(iter(tables.values()))]
     ours = {
         name: [listed(rows[key][1], answers, rows[key][0], 2) for key in prompts]
@@ -66,10 +66,12 @@ def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
     with streamed(file, bounded=True) as (_, held):
         for at, record in records(lines(held, name, bounded=True), name):
             prompt = cell(record, field, at, "field")
-            key = prompt if isinstance(prompt, str) else json.dumps(prompt)
+            key = prompt
+            if not isinstance(prompt, str):  # such as the messages of a chat
+                key = json.dumps(prompt, ensure_ascii=False, sort_keys=True)
             if key in found:
                 raise ValueError(
-                    f"{at}: prompt {key!r:.60} again, as in {found[key][0]}"
+                    f"{at}: prompt {short(key)} again, as in {found[key][0]}"
                 )
             found[key] = at, record
     return found
@@ -77,7 +79,7 @@ def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 def _require_all(ours: Any, others: Any, name: str, other: str) -> None:
     """Raise if a file lacks prompts of another; name some of them."""
-    lost = [repr(key)[:60] for key in others if key not in ours]
+    lost = [short(key) for key in others if key not in ours]
     if lost:
         more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""
         raise ValueError(

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.containers import Tokenizer, splitter
+from qdtheory.text.containers import Tokenizer, splitter, token_lists
 
 Kernel: TypeAlias = str | Callable[[list[str], list[str]], Any]
 Gram: TypeAlias = Float[np.ndarray, "texts texts"]
 
 EXACT, MINILM = "exact match", "MiniLM"
-INDEFINITE = re.compile(r"(rouge|bleu|edit|levenshtein)", re.I)
+# Not ROUGE-n, common n-grams over the sum of both numbers.
+INDEFINITE = re.compile(r"rouge(?!-?[0-9])|bleu(?!-?1$)|edit|levenshtein", re.I).search
 # Parts of the largest similarity that are rounding, also in 32 bits.
 ROUNDING = 1e-6
 
@@ -34,10 +35,10 @@ def kernel_name(kernel: Kernel) -> str:
     """
     if callable(kernel):
         return getattr(kernel, "__name__", "kernel")
-    if kernel not in (EXACT, MINILM) and not _order(kernel):
+    if kernel not in (EXACT, MINILM) and not _order(str(kernel)):
         bad = "is indefinite, so that a model can score above real text (notebook 18b)"
         raise ValueError(
-            f"kernel: {kernel} {bad if INDEFINITE.match(kernel) else 'is not known'}; "
+            f"kernel: {kernel} {bad if INDEFINITE(str(kernel)) else 'is not known'}; "
             f"take {EXACT}, 1-grams, 2-grams, ..., {MINILM} or a function"
         )
     return kernel
@@ -60,7 +61,7 @@ def grams(
         features = _embedded(prompts)
     else:
         split, n = splitter(tokenizer, lowercase), _order(name)
-        features = (_shares([*map(split, texts)], n) for texts in prompts)
+        features = (_shares([*token_lists(x, split)[1]], n) for x in prompts)
     for rows in features:
         yield rows @ rows.T
 
@@ -90,22 +91,24 @@ def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts
 
     flat = [text for texts in prompts for text in texts]
     rows = np.zeros((len(flat), NUM_FEATURES))
-    rows[[bool(text.split()) for text in flat]] = embed(flat)
+    if any(words := [bool(text.split()) for text in flat]):
+        rows[words] = embed(flat)
     yield from np.split(rows, np.cumsum([*map(len, prompts)])[:-1])
 
 
 def _asked(kernel: Any, texts: list[str], where: str) -> Gram:
     """Ask a user's kernel; raise unless it has a feature map, as far as these tell."""
     try:
-        gram = np.asarray(kernel(texts, texts), float)
+        gram = np.asarray(kernel([*texts], [*texts]), float)
     except Exception as error:
         raise ValueError(f"{where} raised {type(error).__name__}: {error}") from error
     size, rounding = len(texts), ROUNDING * np.abs(gram).max(initial=0)
     good = gram.shape == (size, size) and np.isfinite(gram).all()
-    if not good or np.abs(gram - gram.T).max() > rounding:
+    apart = np.abs(gram - gram.T).max() if good else np.nan
+    if not apart <= rounding:
         raise ValueError(
             f"{where}: expected {size} x {size} finite numbers, and K(x, y) = K(y, x), "
-            f"for two lists of the same {size} texts"
+            f"for two lists of the same texts; got {gram.shape}, up to {apart:g} apart"
         )
     centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh(centred)

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text import report as reports
 from qdtheory.text.comparison import Named
-from qdtheory.text.intervals import mean_interval
+from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.tables import BEST, Cell, html_table, plain_table, printable
 from qdtheory.world.records import Estimate, Record, plain
@@ -44,12 +44,12 @@ class PromptComparison(Record):
         other: name of the second.
         kernel: name of the kernel.
         difference: the first's mean score less the second's, with Student's interval.
-        effect: the mean difference over its standard deviation between prompts.
-        p_value: of the paired t-test, two-sided.
+        effect: mean difference over its deviation between prompts, NaN if only it is 0.
+        p_value: of the paired t-test, two-sided; NaN with the effect.
         num_prompts: number of prompts.
         num_outputs: number of outputs that both have for each prompt, at least.
         variances: variance of a prompt's difference, by the number of outputs of each
-            candidate; of fewer than four outputs only for their own number.
+            candidate; of fewer than four outputs only for their number, if all have it.
         level: coverage probability of the interval.
     """
 
@@ -67,9 +67,9 @@ class PromptComparison(Record):
     @property
     def closer(self) -> str | None:
         """Name the candidate with the higher score, beyond the interval, or none."""
-        if self.difference.low > 0:
-            return self.one
-        return self.other if self.difference.high < 0 else None
+        if not self.p_value < 1 - self.level:
+            return None
+        return self.one if self.difference.value > 0 else self.other
 
     def plan(self, power: float = POWER) -> dict[int, SampleSize]:
         r"""Reckon how many prompts tell the two apart, by outputs of each a prompt.
@@ -92,7 +92,7 @@ class PromptComparison(Record):
         gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
         gaps = np.where(gaps > 0, gaps, np.nan)
         for k, variance in self.variances.items():
-            needed = variance * ((z + ndtri(power)) / gaps) ** 2 + z**2 / 2
+            needed = variance * (max(z + ndtri(power), 0) / gaps) ** 2 + z**2 / 2
             found[k] = SampleSize(*np.nan_to_num(np.ceil(needed), nan=np.inf).tolist())
         return found
 
@@ -107,12 +107,16 @@ class PromptComparison(Record):
         if self.closer:
             other = self.other if self.closer == self.one else self.one
             who = f"{self.closer} is closer than {other}"
+        planned = ""
+        if k in self.variances and d.value:
+            planned = (
+                f"; about {self.plan()[k].apart:,.0f} prompts of {k} outputs show such "
+                f"a difference with probability {POWER}"
+            )
         return (
             f"{who} to what people write by {self.kernel}: difference {d.value:.3g}, "
             f"{self.level:.0%} interval {d.low:.3g} to {d.high:.3g} over "
-            f"{self.num_prompts:,} prompts, p = {self.p_value:.2g}; about "
-            f"{self.plan()[k].apart:,.0f} prompts of {k} outputs show such a "
-            f"difference with probability {POWER}."
+            f"{self.num_prompts:,} prompts, p = {self.p_value:.2g}{planned}."
         )
 
 
@@ -175,14 +179,15 @@ class PromptReport(Record):
         kernels, kernel = [*self.kernels], kernel or self.kernels[-1]
         row = Named("kernel", zip(kernels, range(len(kernels))))[kernel]
         sides = [Named("candidate", self.scores)[name] for name in (one, other)]
-        scores = np.array([side[len(PARTS) * row + 2] for side in sides])
-        values = scores[0] - scores[1]
-        values[np.abs(values) < EQUAL * np.abs(scores).max()] = 0
-        variance, size = float(values.var(ddof=1)), len(values)
-        with np.errstate(all="ignore"):  # the same for all prompts
-            effect = float(values.mean() / variance**0.5) if values.any() else 0.0
+        size = len(self.prompts)
+        parts = np.reshape(sides, (2, -1, len(PARTS), size))[:, row]
+        values, rounding = parts[0, 2] - parts[1, 2], EQUAL * np.abs(parts).max()
+        values[np.abs(values) <= rounding] = 0
+        mean, variance = values.mean(), values.var(ddof=1) * (np.ptp(values) > rounding)
+        effect = float(mean / variance**0.5) if variance else np.nan if mean else 0.0
+        found = interval_of(mean, variance / size, size - 1, self.level)
         return PromptComparison(
-            *(one, other, kernel, mean_interval(values, self.level), effect),
+            *(one, other, kernel, found, effect),
             p_value=float(2 * stdtr(size - 1, -abs(effect) * size**0.5)),
             num_prompts=size,
             num_outputs=int(min(self.num_outputs[x].min() for x in (one, other))),
@@ -199,7 +204,7 @@ class PromptReport(Record):
         numbers = [self.num_outputs[name] for name in names]
         fewest = int(np.min(numbers))
         if fewest < LEAST:
-            return {fewest: found}
+            return {fewest: found} if np.max(numbers) == fewest else {}
         between = max(found - sum(map(_noise, spreads, numbers)), 0)
         asked = sorted({*OUTPUTS, fewest})
         within = {k: sum(_noise(spread, k) for spread in spreads) for k in asked}
@@ -214,17 +219,17 @@ class PromptReport(Record):
     @property
     def conclusions(self) -> tuple[str, ...]:
         """Say in words who is closer, and what is not said."""
-        return *map(str, self.comparisons), NOT_SAID
+        return *map(printable, map(str, self.comparisons)), NOT_SAID
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's means, with a mark for the best score."""
         means = {name: self[name] for name in self}
         ranked = self.metrics[2 :: len(PARTS)] if len(means) > 1 else ()
-        best = {m: max(found[m].value for found in means.values()) for m in ranked}
+        best = {m: max(x[m].value for x in means.values()) - EQUAL for m in ranked}
         return {
             name: [
-                (reports.with_margin(x), BEST if x.value == best.get(metric) else "")
-                for metric, x in found.items()
+                (reports.with_margin(x), BEST if x.value >= best.get(m, np.inf) else "")
+                for m, x in found.items()
             ]
             for name, found in means.items()
         }
@@ -242,7 +247,7 @@ class PromptReport(Record):
         """Lay out table, conclusions and plans for a terminal."""
         parts = [plain_table(self.metrics, self.cells(), width), self.legend()]
         parts += self.conclusions
-        tests = [x for x in self.comparisons if x.difference.standard_error]
+        tests = [x for x in self.comparisons if x.variances and x.p_value < 1]
         plans = {f"{x.one}, {x.other}: {x.kernel}": x.plan() for x in tests}
         if plans:
             columns = {
@@ -262,10 +267,11 @@ class PromptReport(Record):
         return f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>{told}"
 
     def _plain(self) -> dict[str, Any]:
+        tests = self.comparisons
         return {
             "prompts": len(self.prompts),
             "candidates": {name: plain(self[name]) for name in self},
-            "comparisons": plain(self.comparisons),
+            "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
             "conclusions": list(self.conclusions),
             "methods": self.methods,
         }

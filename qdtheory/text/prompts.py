@@ -7,7 +7,7 @@ is compared with itself, which makes the score fair: its mean does not depend on
 many answers there are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import add
 from typing import Any
 
@@ -77,15 +77,16 @@ def kernel_score(
         >>> kernel_score(["a b", "a c"], ["a b"], "1-grams")
         KernelScore(quality=0.375, diversity=-0.25, score=0.5)
     """
-    texts = [*checked(outputs, "outputs", 2), *checked(references, "references", 1)]
+    ours = checked(outputs, "outputs", 2)
+    texts = [*ours, *checked(references, "references", 1)]
     (gram,) = grams(kernel, [texts], [""], tokenizer, lowercase)
-    return KernelScore(*map(float, moments(gram, len(outputs))[:3]))
+    return KernelScore(*map(float, moments(gram, len(ours))[:3]))
 
 
 def evaluate_prompts(
     candidates: Mapping[str, Iterable[Any]] | Sequence[Any],
     references: Iterable[Any],
-    kernels: Sequence[Kernel] = KERNELS,
+    kernels: Kernel | Sequence[Kernel] = KERNELS,
     *,
     prompts: Sequence[Any] | None = None,
     tokenizer: Tokenizer = "whitespace",
@@ -103,7 +104,7 @@ def evaluate_prompts(
         candidates: by name, for each prompt a list of at least two outputs, which are
             independent samples; or one such list of lists, called "outputs".
         references: for each prompt, in the same order, a list of at least one answer.
-        kernels: names or functions, see `kernel_score`.
+        kernels: names or functions, see `kernel_score`; or one alone.
         prompts: the prompts themselves, for messages; None: their numbers, from 0.
         tokenizer: how strings are split, see `as_corpus`.
         lowercase: lower-case strings before they are split.
@@ -113,7 +114,7 @@ def evaluate_prompts(
     Raises:
         ModuleNotFoundError, TypeError: see `kernel_score`.
         ValueError: see `kernel_score`; no candidate or kernel, one kernel twice, fewer
-            than two prompts, or another number of them in a candidate.
+            than two prompts, or another number in a candidate or `prompts`.
 
     References:
         Dawid 2007; Gneiting and Raftery 2007; Ferro 2014; Bounliphone et al. 2016
@@ -130,6 +131,7 @@ def evaluate_prompts(
         True
     """
     check_level(level)
+    kernels = [kernels] if isinstance(kernels, str) or callable(kernels) else kernels
     names = (*map(kernel_name, kernels),)
     if not names or len({*names}) < len(names):
         raise ValueError(f"kernels: expected some, each once, got {names}")
@@ -137,13 +139,13 @@ def evaluate_prompts(
         candidates = {"outputs": candidates}
     ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
     numbers = {name: len(x) for name, x in ours.items()}
-    if len(real) < 2 or {*numbers.values()} != {len(real)}:
-        raise ValueError(
-            "expected outputs of each candidate for all prompts that have references, "
-            f"2 at least: for {len(real)}, got {numbers}"
-        )
     told = (*range(len(real)),) if prompts is None else (*prompts,)
-    places = [f"prompt {prompt!r:.60}: " for prompt in told]
+    if len(real) < 2 or {*numbers.values()} | {len(told)} != {len(real)} or not numbers:
+        raise ValueError(
+            "expected two prompts or more, each with references and outputs of each "
+            f"candidate, got {len(told)}, references of {len(real)}, outputs {numbers}"
+        )
+    places = [f"prompt {short(prompt)}: " for prompt in told]
     real = [checked(x, f"{at}references", 1) for x, at in zip(real, places)]
     scores, spreads, sizes = {}, {}, {}
     for name, outputs in ours.items():
@@ -162,20 +164,27 @@ def evaluate_prompts(
     own = own and f"{own} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
-        f"{len(real):,} prompts of at least {fewest[0]} outputs and {fewest[1]} "
-        f"references; tokens by {described(tokenizer, lowercase)}; {own}{level:.0%} "
-        f"Student intervals and paired t-tests over prompts; {versions()}"
+        f"{len(real):,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
+        f"n-grams and exact match of tokens by {described(tokenizer, lowercase)}; {own}"
+        f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
     return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)
 
 
 def checked(texts: Any, what: str, least: int) -> list[str]:
-    """Copy a list of at least so many strings, or raise."""
-    listed = isinstance(texts, Iterable) and not isinstance(texts, str)
+    """Copy a list of at least so many strings, or raise; a set has none twice."""
+    listed = isinstance(texts, Iterable) and not isinstance(texts, str | Mapping | Set)
     found = [*texts] if listed else [None]
-    if not all(isinstance(text, str) for text in found):
-        raise TypeError(f"{what}: expected a list of strings, got {texts!r:.60}")
+    if bad := [text for text in found if not isinstance(text, str)]:
+        got = bad if listed else texts
+        raise TypeError(f"{what}: expected a list of strings, got {got!r:.60}")
     if len(found) < least:
         raise ValueError(f"{what}: expected {least} or more, got {len(found)}")
     return found
+
+
+def short(prompt: Any) -> str:
+    """Quote a prompt, and of a long one both ends, as many begin alike."""
+    said = repr(prompt)
+    return said if len(said) <= 60 else f"{said[:28]}...{said[-29:]}"

@@ -147,7 +147,7 @@ def records(lines: Iterable[str], path: str) -> Iterator[tuple[str, dict[str, An
             continue
         record, where = _record(line), f"{path}, line {number}"
         if not isinstance(record, dict):
-            hint = f"; {ONE_A_LINE}" if record is None else ""
+            hint = f"; {ONE_A_LINE}" * (not record or {*map(type, record)} == {dict})
             raise ValueError(
                 f"{where}: expected a JSON object on each line, got "
                 f"{line.strip():.40}{hint}"

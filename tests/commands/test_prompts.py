@@ -154,7 +154,9 @@ def test_bad_files_are_told_in_one_line(files):
     shown = "'Question 0?', 'Question 1?', 'Question 2?' and 2 more"
     assert said == f"far.jsonl: prompts of near.jsonl are missing: {shown}"
     Path("far.jsonl").write_text(json.dumps(rows[0]))
-    assert "2 at least: for 1, got" in refusal("evaluate", "far.jsonl", "--prompts")
+    assert "expected two prompts or more" in refusal(
+        "evaluate", "far.jsonl", "--prompts"
+    )
     Path("far.jsonl").write_text("a sentence\n")
     said = refusal("evaluate", "far.jsonl", "--prompts")
     assert said.startswith("far.jsonl, line 1: expected a JSON object on each line")

@@ -49,9 +49,13 @@ def test_references_in_a_file_of_their_own_and_other_names_of_fields():
     stream = io.BytesIO(lines(ours).encode())
     fields = "id", "samples", "gold"
     prompts, outputs, references = read_prompts([stream], "real.jsonl", fields)
-    assert prompts == [json.dumps(keys[1]), "7"]
+    assert prompts == [json.dumps(keys[1], sort_keys=True), "7"]
     assert [*outputs.values()] == [[["a", "b"]] * 2]
     assert references == [["1"], ["0"]]
+    turned = [{"content": "Why?", "role": "user"}]  # the same message
+    Path("other.jsonl").write_text(lines([ours[1], ours[0] | {"id": turned}]))
+    stream.seek(0)
+    assert len(read_prompts([stream, "other.jsonl"], "real.jsonl", fields)[1]) == 2
 
 
 def changed(**fields):
@@ -73,12 +77,17 @@ def test_what_is_bad_is_told_with_its_line():
     Path("broken.jsonl").write_text(lines(ROWS) + '{"prompt": "When?"')
     Path("plain.txt").write_text("a sentence\n")
     Path("empty.jsonl").write_text("")
+    Path("array.jsonl").write_text(json.dumps(ROWS))
+    system = "Answer the question in one short sentence, and be kind. " * 2
+    Path("long.jsonl").write_text(
+        lines(row | {"prompt": system + row["prompt"]} for row in ROWS)
+    )
     missing = "prompts of one.jsonl are missing: 'Why?', 'Who?'"
     refused(
         (f"{second}: outputs: expected 2 or more, got 1", read(outputs=["a"])),
         (f"{second}: outputs: expected 2 or more, got 0", read(outputs=[])),
         (f"{second}: references: expected 1 or more", read(references=[])),
-        (f"{second}: other references of 'How?' than in", read(references=["d"])),
+        (f"{second}: other references of 'How?' than one", read(references=["d"])),
         ("two.jsonl: prompts of one.jsonl are missing: 'How?'", read(prompt="Ho?")),
         (f"less.jsonl: {missing}", read("one.jsonl", "less.jsonl")),
         (
@@ -92,6 +101,8 @@ def test_what_is_bad_is_told_with_its_line():
         ("bare.jsonl, line 1: no field 'references'", read("bare.jsonl")),
         ("there are: prompt, outputs", read("bare.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
+        ("write one object a line (jq -c '.[]'", read("array.jsonl")),
+        ("be kind. Why?', 'Answer the question", read("long.jsonl", "one.jsonl")),
         ("plain.txt, line 1: expected a JSON object", read("plain.txt")),
         ("empty.jsonl: prompts of one.jsonl", read("one.jsonl", "empty.jsonl")),
     )

@@ -1,5 +1,6 @@
 """Kernels of texts: their features, MiniLM's, and those of users that are refused."""
 
+from collections import Counter
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -67,6 +68,31 @@ def test_texts_of_several_prompts_are_embedded_at_once(monkeypatch):
     one, other = grams("MiniLM", [["a b", "", "b c"], [" ", "a"]], ["", ""])
     np.testing.assert_array_equal(one, [[1, 0, 1], [0, 0, 0], [1, 0, 1]])
     np.testing.assert_array_equal(other, [[0, 0], [0, 1]])
+    monkeypatch.setattr(embeddings, "embed", None)
+    (none,) = grams("MiniLM", [["", " "]], [""])
+    np.testing.assert_array_equal(none, np.zeros((2, 2)))
+
+
+def test_a_kernel_may_change_its_lists():
+    def sorts(texts, others):
+        texts.sort()
+        others.sort()
+        return np.eye(len(texts))
+
+    both = text.evaluate_prompts([OURS] * 2, [REAL] * 2, [sorts, "1-grams"])
+    alone = text.evaluate_prompts([OURS] * 2, [REAL] * 2, "1-grams")
+    np.testing.assert_array_equal(both.scores["outputs"][3:], alone.scores["outputs"])
+
+
+def test_common_n_grams_over_the_sum_of_both_numbers_are_a_kernel():
+    """ROUGE-n, which is not among the refused: its smallest eigenvalue is 0 or more."""
+    rng = np.random.default_rng(0)
+    texts = [rng.choice(4, rng.integers(1, 8)).tolist() for _ in range(60)]
+    for n in (1, 2):
+        bags = [Counter(zip(*(x[i:] for i in range(n)))) for x in texts]
+        sums = [[max((x + y).total(), 1) for y in bags] for x in bags]
+        both = [[2 * (x & y).total() for y in bags] for x in bags]
+        assert np.linalg.eigvalsh(np.divide(both, sums)).min() > -1e-12
 
 
 def test_weights_of_an_indefinite_kernel_are_shown():
@@ -107,6 +133,9 @@ def test_kernels_that_are_none_are_refused():
         (expected.format("<lambda>"), score(lambda a, b: np.full((4, 4), np.inf))),
         ("kernel <lambda> raised KeyError: 'a'", score(lambda a, b: {}["a"])),
         ("kernel <lambda> raised ValueError", score(lambda a, b: "one")),
+        ("got (4,), up to nan apart", score(lambda a, b: np.ones(4))),
+        ("ROUGE-1 is not known", score("ROUGE-1")),
+        ("Self-BLEU is indefinite", score("Self-BLEU")),
         ("BLEU-2 is indefinite", score("BLEU-2")),
         ("ROUGE-L is indefinite", score("ROUGE-L")),
         ("edit is indefinite", score("edit")),

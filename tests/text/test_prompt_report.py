@@ -76,6 +76,32 @@ def test_equal_scores_tell_nothing():
     assert "by outputs a prompt" not in report.to_text()
 
 
+def test_one_difference_for_all_prompts_tells_nothing():
+    """Also one that only rounding varies: of 1/7 in different sums."""
+    real = [["a b c d e f g"], ["p q r s t u v"]] * 3
+    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * 6}
+    for kernel in ("exact match", "1-grams"):
+        report = text.evaluate_prompts(sides, real, kernel)
+        found = report.compare("a", "b")
+        assert found.difference.value > 0.1
+        assert np.isnan([found.p_value, found.effect]).all()
+        assert found.closer is None
+        assert report.conclusions[0].startswith("Nothing is told of a and b by")
+    # Scores that are 0 but for rounding.
+    halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
+    near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
+    assert near.compare("a", "b").p_value == 1
+
+
+def test_equal_scores_are_both_the_highest():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
+        sides = {"a": ours, "b": [row[::-1] for row in ours]}
+        cells = text.evaluate_prompts(sides, [["a b c"]] * 3, "1-grams").cells()
+        assert [row[2][1] for row in cells.values()] == ["*", "*"]
+
+
 def test_variances_within_a_prompt_are_unbiased():
     """Enumerated: zeta of Hoeffding, and with them the variance at other numbers."""
     rng = np.random.default_rng(2)
@@ -119,6 +145,11 @@ def test_few_outputs_plan_for_their_own_number_only():
     assert [*report.compare("P", "sharper").plan()] == [3]
     said = " ".join(report.to_text().split())
     assert "with fewer than 4 of them now, for these alone" in said
+    # Of unequal numbers, some of them fewer, none is.
+    sides = {"a": [["1", "2"], ["3"] * 9], "b": [["1", "3"], ["2", "3"]]}
+    uneven = text.evaluate_prompts(sides, [["1"], ["3"]], "exact match")
+    assert uneven.compare("a", "b").plan() == {}
+    assert "prompts of 2 outputs show" not in uneven.to_text()
     # Of unequal numbers all are reckoned, for the fewest too.
     rng = np.random.default_rng(0)
     laws = world(50, rng)
@@ -147,6 +178,7 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
         assert chance(min(size.apart - 1, size.apart * 0.98)) < power + 0.005
         assert size.low <= size.apart <= size.high
         assert np.isinf(size.high) == (effect < 0.1)
+    assert test.plan(0.001)[8].apart <= test.plan(0.02)[8].apart  # chance alone
     refused(("power: expected a number between 0 and 1", test.plan, 1.2))
 
 
@@ -181,6 +213,12 @@ def test_the_report_as_text_and_tables(report):
     told = report._plain()
     assert told["candidates"]["P"]["1-grams score"]["value"] > 0
     assert len(told["comparisons"]) == 2
+    plan = report.compare("P", "sharper", "exact match").plan()
+    assert told["comparisons"][0]["plan"]["8"]["apart"] == plan[8].apart
+    named = text.evaluate_prompts(
+        {"a\nb": [["a", "b"], ["a", "a"]], "c": [["a", "a"], ["b", "c"]]}, [["a"]] * 2
+    )
+    assert max(map(len, named.to_text(60).splitlines())) <= 60
     strange = text.evaluate_prompts({"<b>": [["a", "b"]] * 2}, [["a"]] * 2)
     assert "<b>" not in strange._repr_html_().replace("<b>1", "")
     assert "*" not in strange.to_text()

@@ -118,7 +118,9 @@ def test_candidates_by_name_are_scored_on_their_own():
     both = text.evaluate_prompts({"a": ours, "b": other}, references)
     alone = text.evaluate_prompts(other, references)
     np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
-    assert "5 prompts of at least 2 outputs and 1 references" in both.methods
+    assert (
+        "5 prompts, 2+ outputs, 1+ references each; n-grams and exact" in both.methods
+    )
     assert "negative direction" not in both.methods
     assert both.kernels == KERNELS[:3]
     told = []
@@ -135,17 +137,28 @@ def test_what_is_known_of_a_users_kernel_is_said():
 
 
 @pytest.mark.usefixtures("as_a_user")
+def test_one_kernel_alone_and_outputs_that_are_no_lists():
+    ours, real = prompts(0, [3, 2, 4]), prompts(1, [1] * 3)
+    found = text.evaluate_prompts(map(iter, ours), real, "2-grams")
+    assert found == text.evaluate_prompts(ours, real, ["2-grams"])
+    one = text.kernel_score(iter(ours[0]), (*real[0],))
+    assert one == text.kernel_score(ours[0], real[0])
+
+
+@pytest.mark.usefixtures("as_a_user")
 def test_what_is_bad_is_told():
     ours, real = [["a", "b"]] * 3, [["a"]] * 3
     evaluate, score = text.evaluate_prompts, text.kernel_score
-    few = "expected outputs of each candidate for all prompts that have references"
+    few = "expected two prompts or more, each with references and outputs of each"
     refused(
         ("outputs: expected 2 or more, got 1", score, ["a"], ["a"]),
         ("references: expected 1 or more, got 0", score, ["a", "b"], []),
         (few, evaluate, {"a": ours, "b": ours[:2]}, real),
-        ("got {'a': 3, 'b': 2}", evaluate, {"a": ours, "b": ours[:2]}, real),
+        ("outputs {'a': 3, 'b': 2}", evaluate, {"a": ours, "b": ours[:2]}, real),
         (few, evaluate, ours[:1], real[:1]),
         (few, evaluate, {}, real),
+        ("got 2, references of 3", lambda: evaluate(ours, real, prompts=["x", "y"])),
+        ("kernel: None is not known", score, ["a", "b"], ["a"], None),
         (
             "a, prompt 1: outputs: expected 2",
             evaluate,
@@ -164,6 +177,13 @@ def test_what_is_bad_is_told():
     refused(
         ("outputs: expected a list of strings, got 'a b'", score, "a b", ["a"]),
         ("outputs: expected a list of strings, got [1, 2]", score, [1, 2], ["a"]),
+        ("strings, got [None]", score, ["a" * 99, None, "b"], ["a"]),
+        ("expected a list of strings, got {'a'", score, {"a": 1, "b": 2}, ["a"]),
+        ("references: expected a list of strings, got {'a'}", score, ["b", "c"], {"a"}),
+        (
+            "expected a list of tokens, got generator",
+            lambda: score(["a", "b"], ["a"], tokenizer=lambda x: (c for c in x)),
+        ),
         ("references: expected a list of strings, got 7", score, ["a", "b"], 7),
         ("prompt 0: outputs: expected a list", evaluate, ["a b", "a", "c"], real),
         error=TypeError,
