@@ -7,7 +7,16 @@ sentence is split at white space, as mteval-v13a, or into characters.
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from importlib.metadata import version
 from itertools import chain, islice
 from numbers import Integral
 from os import PathLike
@@ -276,3 +285,19 @@ def described(tokenizer: Tokenizer, lowercase: bool = False) -> str:
     else:
         name = "white space" if tokenizer == "whitespace" else tokenizer
     return f"{name}, lower-cased" if lowercase else name
+
+
+def signature_of(tokenizers: Collection[str | None], **choices: object) -> str:
+    """Name each choice that changes a number, in one line as sacrebleu's.
+
+    Example:
+        >>> signature_of(["13a, lower-cased"], level=0.95).partition("|version:")[0]
+        'level:0.95|tok:13a|case:lower'
+    """
+    by = sorted({(x or "none").partition(", lower-cased") for x in tokenizers})
+    choices |= {
+        "tok": "+".join(name.replace(" ", "") for name, _, _ in by),
+        "case": "lower" if any(lowered for _, lowered, _ in by) else "mixed",
+        "version": version("qdtheory"),
+    }
+    return "|".join(f"{name}:{choice}" for name, choice in choices.items())

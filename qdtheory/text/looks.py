@@ -12,15 +12,19 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from operator import ne
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from qdtheory.text.containers import Token
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
@@ -47,6 +51,20 @@ JSON = (
     "are JSON strings, whose quotes count as text: decode them first, by "
     "jq -r . FILE > NEW or, in Python, json.loads"
 )
+# Names of arguments in other packages, and here, whichever a function has.
+ELSEWHERE = {
+    names: here
+    for words, here in {
+        "predictions preds hypotheses hyps generated outputs candidates": (
+            "candidates",
+            "outputs",
+        ),
+        "refs targets gold ground_truth real references": ("references", "texts"),
+        "a first model model_a": ("one",),
+        "b second baseline model_b": ("other",),
+    }.items()
+    for names in words.split()
+}
 _SPECIAL = re.compile(r"([][.*/^$\\])")  # in a script of sed
 
 
@@ -55,6 +73,22 @@ class TextWarning(UserWarning):
 
     `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
     """
+
+
+def named_here(function: Callable[P, T]) -> Callable[P, T]:
+    """Tell what an argument is called here if it has its name in other packages."""
+    own = signature(function).parameters
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        for name in options:
+            for here in ELSEWHERE.get(name, ()) if name not in own else ():
+                if here in own:
+                    said = f"{function.__name__}: {name} is called {here} here"
+                    raise TypeError(f"{said}: write {here}=... for {name}=...")
+        return function(*args, **options)
+
+    return call
 
 
 @contextmanager
