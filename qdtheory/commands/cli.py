@@ -18,6 +18,10 @@ from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.world.packages import versions
 
+NO_CANDIDATE = (
+    "an option of FILES or NAMES takes all words up to the next option, which leaves "
+    "no candidate: write the candidates first, or after -i"
+)
 # Typer names the class of its errors by this subclass only.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
@@ -67,10 +71,7 @@ class Command(TyperCommand):
             ctx.meta["one each"] = True
             values, _, order = self.make_parser(ctx).parse_args(args=[*args])
             if len(values["candidates"] or ()) > 1:
-                said = "an option of FILES or NAMES takes all words after it, which leaves no "
-                raise UsageError(
-                    f"{said}candidate: write these first, or after -i", ctx
-                )
+                raise UsageError(NO_CANDIDATE, ctx)
         for option in order:
             single = option.param_type_name == "option" and not option.multiple
             if single and order.count(option) > 1:

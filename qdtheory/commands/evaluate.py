@@ -27,6 +27,8 @@ from qdtheory.text.defaults import (
 )
 from qdtheory.text.files import shown
 
+# Options that need all texts at once; the first three are names in the library.
+AT_ONCE = "embeddings", "language-model", "paired", "add", "log-probabilities"
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
 
@@ -64,12 +66,8 @@ def evaluate(
     ] = "keep",
     field: inputs.FieldOption = None,
     column: inputs.ColumnOption = None,
-    reference_field: Annotated[
-        str | None, option("The same, if the references have another.", "NAME")
-    ] = None,
-    reference_column: Annotated[
-        str | None, option("The same, if the references have another.", "NAME")
-    ] = None,
+    reference_field: inputs.ReferencePlace = None,
+    reference_column: inputs.ReferencePlace = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     embeddings: Annotated[
@@ -169,7 +167,7 @@ def evaluate(
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
     from qdtheory.text.comparison import chosen
-    from qdtheory.text.evaluation import names_of, planned
+    from qdtheory.text.evaluation import KINDS, planned
 
     if part is not None:
         if output is None or memory or form or plot or html:
@@ -180,17 +178,14 @@ def evaluate(
         inputs.refuse_idle("with --part", metrics=metrics, compare=compare)
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
-    asked = {
-        "embeddings": embeddings,
-        "language-model": language_model,
-        "paired": paired,
-    }
-    extra = [name for name, wanted in asked.items() if wanted]
-    given = ["log-probabilities"] * (log_probabilities is not None)
-    for name in [*extra, *["add"] * bool(add), *given]:
+    wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
+    for name in wanted:
         if part or memory or scheduler:
             fail(f"--{name}: needs all texts at once, in memory")
-    extra += _requested(add or [])
+    for name in add or []:
+        if name not in REQUESTED:
+            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
+    extra = [*(x for x in wanted if x in AT_ONCE[:3]), *(add or [])]
     logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
@@ -212,8 +207,10 @@ def evaluate(
             empty=empty,
             draws=draws,
         )
-        if metrics and not extra and not logs:
-            chosen(names_of(plan), metrics)  # before an hour of counting
+        if metrics and not extra and not logs:  # before an hour of counting
+            kinds = *KINDS, f"distinct_{draws or DRAWS}"
+            orders = range(1, max_order + 1)
+            chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
         texts = plan, corpora, real
         if output is not None and numbers is not None:
             _write_part(*texts, name, numbers, output)
@@ -222,7 +219,7 @@ def evaluate(
             found = _counted_on_disk(*texts, name, size)
         else:
             found = _counted(*texts, extra, logs, scheduler)
-        show(found, plan, name, form, outputs, metrics, compare)
+    show(found, plan, name, form, outputs, metrics, compare)
 
 
 # --- Reading ------------------------------------------------------------------------
@@ -254,13 +251,6 @@ def _read(
     with told_later(), progress(1 + len(candidates)) as step:
         real = read(*references, **theirs)
         return {shown(path): read(path, **ours) for path in candidates}, real
-
-
-def _requested(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in REQUESTED:
-            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
-    return names
 
 
 def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:

@@ -71,15 +71,14 @@ SelfReferences = Annotated[
 
 FieldOption = Annotated[
     str | None,
-    option(
-        "JSON Lines: the field of the sentence, such as output or meta.output; . if "
-        "each line is a string.",
-        "NAME",
-    ),
+    option("JSON Lines: the field, also meta.text; . if lines are strings.", "NAME"),
 ]
 ColumnOption = Annotated[
     str | None,
     option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
+]
+ReferencePlace = Annotated[
+    str | None, option("The same, if the references have another.", "NAME")
 ]
 TokenizerOption = Annotated[
     TokenizerName, option("Split sentences at white space, or as sacrebleu.")

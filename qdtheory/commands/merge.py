@@ -23,7 +23,6 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.files import shown
 from qdtheory.text.tables import printable
 
 
@@ -74,14 +73,14 @@ def show(
     references: str,
     form: inputs.Format | None,
     outputs: dict[str, Path | None],
-    metrics: list[str] | None = None,
-    compare: tuple[str, str] | None = None,
+    metrics: list[str] | None,
+    compare: tuple[str, str] | None,
 ) -> None:
     """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
     with told(ValueError, of="--metrics: "):
         table = found.choose(*metrics) if metrics else found
-    compared = found.compare(*compare) if compare else None
+    compared = {"comparison": found.compare(*compare)} if compare else {}
     text = _laid_out(table, plan, references, form, compared)
     if form in ("csv", "markdown", "latex"):
         for warning in found.warnings:
@@ -105,32 +104,26 @@ def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
         require_figures(given.get("--plot"))
 
 
-def check_compared(compare: tuple[str, str] | None, names: Iterable[str], form) -> None:
-    """Fail early unless two of the candidates are to be compared."""
-    if compare is None:
-        return
-    there = dict.fromkeys(names)
+def check_compared(compare: Any, names: Iterable[str], form: Any) -> None:
+    """Fail early unless two of the candidates are to be compared, or none."""
+    there = [*names]
     if form in ("csv", "markdown", "latex"):
         inputs.refuse_idle(f"with --format {form}", compare=compare)
-    if not {*compare} <= {*there} or compare[0] == compare[1]:
-        said = f"expected two of the candidates {', '.join(there)}"
-        fail(f"--compare: {said}; got {' and '.join(map(shown, compare))}")
+    if compare and (compare[0] == compare[1] or not {*compare} <= {*there}):
+        fail(f"--compare: expected two of the candidates {', '.join(there)}")
 
 
-def _laid_out(
-    found, plan, references: str, form: inputs.Format | None, compared: Any
-) -> str:
+def _laid_out(found, plan, references: str, form: Any, compared: dict) -> str:
     match form:
         case "json":
-            more = {"comparison": compared} if compared else {}
-            return to_json(_contents(found, plan, references) | more)
+            return to_json(_contents(found, plan, references) | compared)
         case "csv":
             return found.to_csv()
         case "markdown":
             return _shortened(found).to_markdown()
         case "latex":
             return _shortened(found).to_latex()
-    return _text(found, plan, references, compared)
+    return _text(found, plan, references, *compared.values())
 
 
 def _contents(found, plan, references: str) -> dict[str, Any]:
@@ -168,7 +161,7 @@ def _shortened(found) -> Any:
     return replace(found, **changed, dependent=dependent)
 
 
-def _text(found, plan, references: str, compared: Any) -> str:
+def _text(found, plan, references: str, compared: Any = "") -> str:
     """The table between what it is of and what to know about it."""
     files = [("references", references, plan.references)]
     files += [("candidates", path, size) for path, size in plan.candidates.items()]
@@ -181,6 +174,6 @@ def _text(found, plan, references: str, compared: Any) -> str:
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
     width = get_terminal_size().columns
-    said = [fill(line, width) for line in str(compared or "").splitlines()]
+    said = [fill(line, width) for line in str(compared).splitlines()]
     notes = [*said, *few, found.methods, found.signature]
     return "\n".join([*heads, "", str(_shortened(found)), *notes])

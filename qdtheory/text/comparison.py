@@ -27,6 +27,8 @@ LOWER = (
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
 
+PARTS = "value", "low", "high", "standard_error"  # of an `Estimate`
+
 # What is not said of two candidates, whatever the numbers are.
 NOT_SAID = (
     "Better in both BLEU-n and Self-BLEU-n is not closer to real text, as other text "
@@ -58,8 +60,7 @@ class Named(dict[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         """Return the entry of a name."""
         if not isinstance(name, str):
-            kind = type(name).__name__
-            raise TypeError(f"expected the name of a {self.kind}, got a {kind}")
+            raise TypeError(f"expected the name of a {self.kind}, got {name!r:.40}")
         return super().__getitem__(name)
 
     def __missing__(self, name: str) -> Entry:
@@ -267,14 +268,18 @@ def choose(report: Any, *metrics: str) -> Any:
 
     Raises:
         ValueError: the report has no such metric.
+
+    Example:
+        >>> from qdtheory.text import evaluate
+        >>> texts = ["a b c", "a c", "b c a"] * 10
+        >>> evaluate(texts, texts, max_order=2).choose("self bleu", "CND-2").metrics
+        ('Self-BLEU-1', 'Self-BLEU-2', 'CND-2')
     """
     kept = chosen(report.metrics, metrics)
-
-    def some(x: Estimate) -> Estimate:
-        parts: Any = x.value, x.low, x.high, x.standard_error
-        return Estimate(*(part[kept] for part in parts), bias=None)
-
-    scores = {name: some(found) for name, found in report.scores.items()}
+    scores = {
+        name: Estimate(**{part: getattr(found, part)[kept] for part in PARTS})
+        for name, found in report.scores.items()
+    }
     rests = {
         name: {x: rest[:, kept] for x, rest in getattr(report, name).items()}
         for name in ("left_out", "real_left_out")
@@ -283,17 +288,15 @@ def choose(report: Any, *metrics: str) -> Any:
     return replace(report, metrics=names, scores=scores, **rests)
 
 
-def chosen(names: Sequence[str], metrics: Sequence[str]) -> np.ndarray:
+def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
     """Tell which names are chosen, or raise if one of the choices is none of them."""
-    kinds = [re.sub(r"-[0-9]+$", "", name) for name in names]
-    found = np.zeros(len(names), bool)
+    kinds = [re.sub("-[0-9]+$", "", name) for name in names]
+    called = [{_bare(name), _bare(kind)} for name, kind in zip(names, kinds)]
     for metric in metrics:
-        is_it = [_bare(metric) in (_bare(x), _bare(y)) for x, y in zip(names, kinds)]
-        if not any(is_it):
+        if not any(_bare(metric) in words for words in called):
             there = ", ".join(dict.fromkeys(kinds))
             raise ValueError(f"no metric is called {metric!r}; there are {there}")
-        found |= is_it
-    return found
+    return [bool(words & {*map(_bare, metrics)}) for words in called]
 
 
 def _bare(name: str) -> str:

@@ -7,15 +7,7 @@ sentence is split at white space, as mteval-v13a, or into characters.
 
 import re
 import string
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from importlib.metadata import version
 from itertools import chain, islice
 from numbers import Integral
@@ -287,17 +279,18 @@ def described(tokenizer: Tokenizer, lowercase: bool = False) -> str:
     return f"{name}, lower-cased" if lowercase else name
 
 
-def signature_of(tokenizers: Collection[str | None], **choices: object) -> str:
+def signature_of(choices: str, tokenizers: Iterable[str | None]) -> str:
     """Name each choice that changes a number, in one line as sacrebleu's.
 
     Example:
-        >>> signature_of(["13a, lower-cased"], level=0.95).partition("|version:")[0]
+        >>> signature_of("level:0.95", ["13a, lower-cased"]).partition("|version:")[0]
         'level:0.95|tok:13a|case:lower'
     """
-    by = sorted({(x or "none").partition(", lower-cased") for x in tokenizers})
-    choices |= {
-        "tok": "+".join(name.replace(" ", "") for name, _, _ in by),
-        "case": "lower" if any(lowered for _, lowered, _ in by) else "mixed",
-        "version": version("qdtheory"),
-    }
-    return "|".join(f"{name}:{choice}" for name, choice in choices.items())
+    names, cases = zip(
+        *((x or "none").partition(", lower-cased")[:2] for x in tokenizers)
+    )
+    by, case = (
+        "+".join(sorted(names)).replace(" ", ""),
+        "lower" if any(cases) else "mixed",
+    )
+    return f"{choices}|tok:{by}|case:{case}|version:{version('qdtheory')}"

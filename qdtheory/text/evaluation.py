@@ -69,6 +69,8 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
+# What a list of texts is called.
+ALONE = "candidates"
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
 
@@ -236,7 +238,7 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
             f"texts}}, or a list of paths, got one {type(candidates).__name__}"
         )
     if not isinstance(candidates, list | tuple) or not all(map(_is_there, candidates)):
-        return {"candidates": candidates}
+        return {ALONE: candidates}
     named = {name_of(path): path for path in candidates}
     if len(named) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
@@ -302,12 +304,9 @@ def planned(
         methods="",
         signature="",
     )
-    by = {x.tokenizer for x in (real, *corpora.values())}
-    said = {
-        "methods": _methods(plan, real.tokenizer),
-        "signature": _signature(plan, by),
-    }
-    return replace(plan, **said), corpora, real
+    methods = _methods(plan, real.tokenizer)
+    signature = _signature(plan, {x.tokenizer for x in (real, *corpora.values())})
+    return replace(plan, methods=methods, signature=signature), corpora, real
 
 
 def counted(
@@ -351,7 +350,10 @@ def reported(
         for n in orders
         if min(min(num_ngrams(x, n)) for x in totals.lengths.values()) >= draws
     ]
-    names = names_of(plan, drawn)
+    names = (
+        *(f"{kind}-{n}" for kind in KINDS for n in orders),
+        *(f"distinct_{draws}-{n}" for n in drawn),
+    )
     bounds = _bounds(plan, [(1, draws)] * len(drawn))
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
@@ -397,14 +399,6 @@ def reported(
     )
 
 
-def names_of(plan: Plan, drawn: Iterable[int] | None = None) -> tuple[str, ...]:
-    """Names of metrics, of distinct_k for some orders; of all that can be, if None."""
-    orders = range(1, plan.max_order + 1)
-    names = [f"{kind}-{n}" for kind in KINDS for n in orders]
-    drawn = orders if drawn is None else drawn
-    return (*names, *(f"distinct_{plan.draws or DRAWS}-{n}" for n in drawn))
-
-
 def _values(
     plan: Plan,
     totals: CorpusSums,
@@ -440,8 +434,11 @@ def _named(name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{name}: {error}" if name else str(error)) from None
+        said = f"{name}: {error}" if name else str(error)
+        if isinstance(error, ValueError):
+            raise ValueError(said) from None
+        hint = "; several candidates go by name, {'model': texts}"
+        raise TypeError(said + hint * (name == ALONE)) from None
 
 
 def every_metric(
@@ -492,17 +489,13 @@ def _methods(plan: Plan, tokenizer: str | None) -> str:
     return said
 
 
-def _signature(plan: Plan, tokenizers: Collection[str | None]) -> str:
+def _signature(plan: Plan, tokenizers: Iterable[str | None]) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
-    sizes = [size.sentences for size in plan.candidates.values()]
-    return signature_of(
-        tokenizers,
-        texts="-".join(map(str, sorted({min(sizes), max(sizes)}))),
-        refs=plan.references.sentences,
-        orders=f"1-{plan.max_order}",
-        smooth=plan.smoothing or "none",
-        est=plan.estimator,
-        empty=plan.empty,
-        draws=plan.draws or DRAWS,
-        level=plan.level,
+    sizes = sorted({size.sentences for size in plan.candidates.values()})
+    said = (
+        f"texts:{'-'.join(map(str, sizes[:: len(sizes) - 1 or 1]))}|"
+        f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
+        f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
+        f"draws:{plan.draws or DRAWS}|level:{plan.level}"
     )
+    return signature_of(said, tokenizers)

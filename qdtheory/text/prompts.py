@@ -176,14 +176,11 @@ def evaluate_prompts(
         f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
-    signature = signature_of(
-        [described(tokenizer, lowercase)],
-        prompts=len(real),
-        outputs=fewest[0],
-        refs=fewest[1],
-        kernels="+".join(sorted(names)),
-        level=level,
+    said = (
+        f"prompts:{len(real)}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
+        f"kernels:{'+'.join(sorted(names))}|level:{level}"
     )
+    signature = signature_of(said, [described(tokenizer, lowercase)])
     found = metrics, scores, spreads, sizes, names, told, level, methods, signature
     return PromptReport(*found)
 

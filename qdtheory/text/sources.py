@@ -93,8 +93,8 @@ def sentences(
     """Read the sentences of a file, one a line or one a record."""
     rest = iter(lines)
     first = [*islice(rest, SHOWN)]
-    written = [line for line in first if line.strip()]
-    quoted = written and None not in [_record(line, '"') for line in written]
+    strings = [_record(line, '"') for line in first if line.strip()]
+    quoted = strings and None not in strings and not _is_named_table(path)
     if field == "." and quoted:
         return _strings(chain(first, rest), path)
     if field is not None and any(map(_opens_record, first)):
