@@ -210,7 +210,8 @@ def evaluate(
         if metrics and not extra and not logs:  # before an hour of counting
             kinds = *KINDS, f"distinct_{draws or DRAWS}"
             orders = range(1, max_order + 1)
-            chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
+            with told(ValueError, of="--metrics: "):
+                chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
         texts = plan, corpora, real
         if output is not None and numbers is not None:
             _write_part(*texts, name, numbers, output)

@@ -41,8 +41,8 @@ class KernelScore(Record):
 
 @named_here
 def kernel_score(
-    outputs: Sequence[str],
-    references: Sequence[str],
+    outputs: Iterable[str],
+    references: Iterable[str],
     kernel: Kernel = "2-grams",
     *,
     tokenizer: Tokenizer = "whitespace",
@@ -87,7 +87,7 @@ def kernel_score(
 
 @named_here
 def evaluate_prompts(
-    candidates: Mapping[str, Iterable[Any]] | Sequence[Any],
+    candidates: Mapping[str, Iterable[Any]] | Iterable[Any],
     references: Iterable[Any],
     kernels: Kernel | Sequence[Kernel] = KERNELS,
     *,

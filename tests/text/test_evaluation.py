@@ -17,7 +17,6 @@ from scipy import stats
 
 from qdtheory.text import (
     as_corpus,
-    compare,
     doctor,
     evaluate,
     evaluate_prompts,
@@ -28,6 +27,7 @@ from qdtheory.text import (
     read_corpus,
 )
 from qdtheory.text import evaluation as module
+from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import KINDS, RANGES
 from qdtheory.text.intervals import random_groups
 
@@ -429,7 +429,7 @@ def test_names_that_arguments_have_in_other_packages_are_told():
                 ("outputs", "candidates", "one"),
                 ("references", "texts", "other"),
             )
-            own = next(x for x in choices[side] if x in parameters)
+            own = next((x for x in choices[side] if x in parameters), "")
             for name in names:
                 said = f"{function.__name__}: {name} is called {own} here: write {own}="
                 with pytest.raises(TypeError, match=said):

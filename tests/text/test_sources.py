@@ -98,7 +98,7 @@ def test_a_path_that_leads_nowhere_says_where_it_ends(field, said):
 def test_lists_of_outputs_are_sent_to_the_evaluation_of_prompts():
     lines = [json.dumps({"prompt": "a b", "outputs": ["a b", "c"]})] * 3
     for options in ({}, {"field": "outputs"}):
-        with pytest.raises(ValueError, match="line 1: .* prompt are for --prompts"):
+        with pytest.raises(ValueError, match=r"line 1: .* prompt are for --prompts"):
             [*sentences(lines, "f", **options)]
     assert [*sentences(lines, "f", field="prompt")] == ["a b"] * 3
 
@@ -115,10 +115,10 @@ def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path,
             read(path, **options)
     assert [*read(path, field=".")] == [*as_corpus(STRINGS * 9)]
     path.write_text(path.read_text() + '"a" b\n')
-    with pytest.raises(ValueError, match='line 38: expected a JSON string.*got "a" b'):
+    with pytest.raises(ValueError, match=r'line 38: expected a JSON string.*got "a" b'):
         read(path, field=".")
     path.write_text('"a b," he said\n"c d"\n')  # quotes of the text itself
-    assert [*read(path)][0] == ('"a', 'b,"', "he", "said")
+    assert next(iter(read(path))) == ('"a', 'b,"', "he", "said")
     assert [*read(path, field=".")] == [*read(path)]
     table = tmp_path / "f.csv"
     table.write_text('"text"\n"a b"\n"c"\n')
@@ -133,12 +133,14 @@ def test_several_files_are_one_sample(tmp_path, read):
     files = Files((plain, records, io.BytesIO(gzip.compress(b"d e\n"))))
     found = read(files, field="text")
     assert [*found] == [*as_corpus(["a b", "", "c", *TEXTS, "d e"])]
-    with pytest.raises(ValueError, match="b.jsonl, line 1: no field 'body'"):
+    with pytest.raises(ValueError, match=r"b\.jsonl, line 1: no field 'body'"):
         read(Files((plain, records)), field="body")
-    with pytest.raises(FileNotFoundError, match="lost.txt"):
+    with pytest.raises(FileNotFoundError, match=r"lost\.txt"):
         read(Files((plain, tmp_path / "lost.txt")))
     plain.write_text("\n")
-    with pytest.raises(ValueError, match="a.txt, .*a.txt, line 1: no line has a token"):
+    with pytest.raises(
+        ValueError, match=r"a\.txt, .*a\.txt, line 1: no line has a token"
+    ):
         read(Files((plain, plain)))
 
 
