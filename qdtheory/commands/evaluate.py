@@ -66,8 +66,9 @@ def evaluate(
     ] = "keep",
     field: inputs.FieldOption = None,
     column: inputs.ColumnOption = None,
-    reference_field: inputs.ReferencePlace = None,
-    reference_column: inputs.ReferencePlace = None,
+    reference_field: Annotated[
+        str | None, option("Field or column of the references, if another.", "NAME")
+    ] = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     embeddings: Annotated[
@@ -169,13 +170,12 @@ def evaluate(
     from qdtheory.text.comparison import chosen
     from qdtheory.text.evaluation import KINDS, planned
 
-    if part is not None:
-        if output is None or memory or form or plot or html:
-            fail(
-                "--part: writes a part to --output FILE, and takes no --memory, "
-                "--format, --plot or --html; give these to qdtheory merge"
-            )
-        inputs.refuse_idle("with --part", metrics=metrics, compare=compare)
+    for_merge = form or plot or html or metrics or compare
+    if part is not None and (output is None or memory or for_merge):
+        fail(
+            "--part: writes a part to --output FILE, and takes no --memory, --format, "
+            "--plot, --html, --metrics or --compare; give these to qdtheory merge"
+        )
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
     wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
@@ -190,12 +190,11 @@ def evaluate(
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
     check_compared(compare, map(shown, candidates), form)
-    settings = {"tokenizer": tokenizer, "lowercase": lowercase}
-    settings["stored"] = size is not None or numbers is not None
-    ours = {"field": field, "column": column}
-    theirs = {"field": reference_field, "column": reference_column}
-    theirs = theirs if any(theirs.values()) else ours
-    corpora, real = _read(*(candidates, references), settings | ours, settings | theirs)
+    ours: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "column": column}
+    ours |= {"field": field, "stored": size is not None or numbers is not None}
+    own = {"field": reference_field, "column": reference_field}
+    theirs = ours | own if reference_field else ours
+    corpora, real = _read(candidates, references, ours, theirs)
     name = ", ".join(map(shown, references))
     with _named_errors(corpora, name):
         plan, corpora, real = planned(
@@ -236,12 +235,7 @@ def _refuse_repeated(candidates: list[str], references: list[str]) -> None:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def _read(
-    candidates: list[str],
-    references: list[str],
-    ours: dict[str, Any],
-    theirs: dict[str, Any],
-) -> tuple[dict[str, Any], Any]:
+def _read(candidates: list[str], references: list[str], ours: Any, theirs: Any) -> Any:
     """The candidates by name, and the references."""
     from qdtheory.text.looks import told_later
 

@@ -77,9 +77,6 @@ ColumnOption = Annotated[
     str | None,
     option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
 ]
-ReferencePlace = Annotated[
-    str | None, option("The same, if the references have another.", "NAME")
-]
 TokenizerOption = Annotated[
     TokenizerName, option("Split sentences at white space, or as sacrebleu.")
 ]

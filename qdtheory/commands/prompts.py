@@ -38,7 +38,7 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
         real = _file(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
         found = evaluate_prompts(outputs, real, kernels or KERNELS, **settings)
-    laid_out = getattr(found, f"to_{form}", found.__str__)
+    laid_out = getattr(found, f"to_{form}", lambda: f"{found}\n\n{found.signature}")
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
 
 

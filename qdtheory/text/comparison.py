@@ -276,25 +276,24 @@ def choose(report: Any, *metrics: str) -> Any:
         ('Self-BLEU-1', 'Self-BLEU-2', 'CND-2')
     """
     kept = chosen(report.metrics, metrics)
-    scores = {
-        name: Estimate(**{part: getattr(found, part)[kept] for part in PARTS})
-        for name, found in report.scores.items()
-    }
-    rests = {
-        name: {x: rest[:, kept] for x, rest in getattr(report, name).items()}
-        for name in ("left_out", "real_left_out")
-    }
-    names = tuple(compress(report.metrics, kept))
-    return replace(report, metrics=names, scores=scores, **rests)
+
+    def some(table: Any) -> Any:
+        if isinstance(table, Estimate):
+            return Estimate(**{part: getattr(table, part)[kept] for part in PARTS})
+        return table[:, kept]
+
+    tables = "scores", "left_out", "real_left_out"
+    named = {x: {n: some(y) for n, y in getattr(report, x).items()} for x in tables}
+    return replace(report, metrics=(*compress(report.metrics, kept),), **named)
 
 
 def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
     """Tell which names are chosen, or raise if one of the choices is none of them."""
     kinds = [re.sub("-[0-9]+$", "", name) for name in names]
-    called = [{_bare(name), _bare(kind)} for name, kind in zip(names, kinds)]
+    called = [{*map(_bare, words)} for words in zip(names, kinds)]
+    there = ", ".join(dict.fromkeys(kinds))
     for metric in metrics:
-        if not any(_bare(metric) in words for words in called):
-            there = ", ".join(dict.fromkeys(kinds))
+        if _bare(metric) not in set().union(*called):
             raise ValueError(f"no metric is called {metric!r}; there are {there}")
     return [bool(words & {*map(_bare, metrics)}) for words in called]
 

@@ -125,7 +125,6 @@ def evaluate(
     field: str | None = None,
     column: str | None = None,
     reference_field: str | None = None,
-    reference_column: str | None = None,
     draws: int | None = None,
     memory: int | None = None,
     log_probabilities: Mapping[str, Sequence[Any]] | None = None,
@@ -169,8 +168,7 @@ def evaluate(
             by their name, such as "self-repetition".
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
-        reference_field: the field of the references, if they have another place.
-        reference_column: the same for their column.
+        reference_field: the field or column of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
         memory: bytes that counting may take; n-grams are counted in as many parts as
@@ -211,8 +209,7 @@ def evaluate(
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
     read, given = partial(_sample, reader, options), {}
-    apart = reference_field is not None or reference_column is not None
-    own = (reference_field, reference_column) if apart else (field, column)
+    own = (reference_field,) * 2 if reference_field else (field, column)
     with _named("" if is_file(references) else "references"):
         real = read(*own, references)
     for name, texts in _by_name(candidates).items():

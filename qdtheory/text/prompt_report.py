@@ -257,11 +257,8 @@ class PromptReport(Record):
                 for k in sorted({*chain(*plans.values())})
             }
             parts += [PLAN, plain_table([*map(printable, plans)], columns, width)]
-        parts += [self.methods, self.signature]
-        whole = *(x for x in parts if "\n" in x), self.signature  # is pasted
-        return "\n\n".join(
-            x if x in whole else fill(printable(x), width) for x in parts
-        )
+        parts.append(self.methods)
+        return "\n\n".join(x if "\n" in x else fill(printable(x), width) for x in parts)
 
     to_markdown, to_latex = reports.to_markdown, reports.to_latex
     to_csv, to_frame = reports.to_csv, reports.to_frame

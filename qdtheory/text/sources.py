@@ -62,7 +62,7 @@ def opened(
             each = (opened(file, field, column, bounded) for file in source)
             yield chain.from_iterable([*map(stack.enter_context, each)])
         return
-    if field is not None and column is not None:
+    if None not in (field, column) and field != column:
         raise ValueError(
             "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
         )

@@ -395,9 +395,8 @@ def test_two_candidates_are_compared():
     assert refusal(*BOTH, "--compare", "a.txt", "b.txt", "--format", "csv") == idle
     assert "requires 2 arguments" in refusal(*BOTH, "--compare", "a.txt")
     part = "--part", "1/2", "--out", "x"
-    for option in (["--compare", "a.txt", "b.txt"], ["--metrics", "CND"]):
-        said = f"{option[0]} has no effect with --part; leave it out"
-        assert refusal(*BOTH, *part, *option) == said
+    said = refusal(*BOTH, *part, "--compare", "a.txt", "b.txt")
+    assert said.endswith("--metrics or --compare; give these to qdtheory merge")
 
 
 @pytest.mark.usefixtures("texts")
@@ -423,10 +422,9 @@ def test_the_sides_have_fields_of_their_own():
     plain_files = evaluated("t.txt", references="u.txt")
     fields = "--field", "meta.gen", "--reference-field", "target"
     assert evaluated("both.jsonl", *fields, references="both.jsonl") == plain_files
-    columns = "--column", "gen", "--reference-column", "target"
+    columns = "--column", "gen", "--reference-field", "target"
     assert evaluated("both.csv", *columns, references="both.csv") == plain_files
-    mixed = "--field", "meta.gen", "--reference-column", "target"
-    assert evaluated("both.jsonl", *mixed, references="both.csv") == plain_files
+    assert evaluated("both.jsonl", *fields, references="both.csv") == plain_files
     found = evaluated("strings.jsonl", "--field", ".", references="u.txt")
     assert found == plain_files
     said = refusal("evaluate", "strings.jsonl", "--references", "u.txt")

@@ -253,10 +253,10 @@ def test_candidates_and_references_may_lie_in_other_fields_and_columns(files):
     pd.DataFrame({"output": STRINGS, "target": REAL_STRINGS}).to_csv(table, index=False)
     ours, theirs = {"field": "meta.output"}, {"reference_field": "target"}
     assert evaluate({"x": path}, path, 2, **ours, **theirs) == whole
-    columns = {"column": "output", "reference_column": "target"}
-    assert evaluate({"x": table}, table, 2, **columns) == whole
-    mixed = ours | {"reference_column": "target"}
-    assert evaluate({"x": path}, table, 2, **mixed) == whole
+    assert evaluate({"x": table}, table, 2, column="output", **theirs) == whole
+    assert evaluate({"x": path}, table, 2, **ours, **theirs) == whole
+    parquet = files / "real.parquet"
+    assert evaluate({"x": path}, parquet, 2, **ours, reference_field="text").scores
 
 
 # -- the signature ---------------------------------------------------------------------
@@ -284,7 +284,6 @@ SAME = {
     "field": "text",
     "column": "text",
     "reference_field": "text",
-    "reference_column": None,
 }
 
 

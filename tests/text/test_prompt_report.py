@@ -197,9 +197,7 @@ def test_who_is_closer_is_said_in_words(report):
 
 def test_the_report_as_text_and_tables(report):
     shown = report.to_text(80)
-    *lines, last = shown.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert last == report.signature  # whole, to be pasted
+    assert max(map(len, shown.splitlines())) <= 80
     assert "P, sharper: exact match" in shown
     row = next(x for x in shown.splitlines() if x.startswith("exact match score"))
     assert row.count("*") == 1
