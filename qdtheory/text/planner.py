@@ -66,7 +66,7 @@ def plan(
     for name, x in (("power", power), ("within", within)):
         if not 0 < x < 1:
             raise ValueError(f"{name}: expected a number between 0 and 1, got {x}")
-    compared = compare(report, one, other, **how)
+    compared: Any = compare(report, one, other, **how)
     size, more = report.sizes[one], report.sizes[other]
     if size != more:
         raise ValueError(f"expected samples of one size, got {size:,} and {more:,}")
