@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -173,7 +171,5 @@ def _text(found, plan, references: str, compared: Any = "") -> str:
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    width = get_terminal_size().columns
-    said = [fill(line, width) for line in str(compared).splitlines()]
-    notes = [*said, *few, found.methods, found.signature]
+    notes = [*str(compared).splitlines(), *few, found.methods, found.signature]
     return "\n".join([*heads, "", str(_shortened(found)), *notes])

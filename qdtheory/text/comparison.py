@@ -292,6 +292,7 @@ def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
     kinds = [re.sub("-[0-9]+$", "", name) for name in names]
     called = [{*map(_bare, words)} for words in zip(names, kinds)]
     there = ", ".join(dict.fromkeys(kinds))
+    metrics = [part for metric in metrics for part in metric.split(",")]
     for metric in metrics:
         if _bare(metric) not in set().union(*called):
             raise ValueError(f"no metric is called {metric!r}; there are {there}")

@@ -96,7 +96,7 @@ def sentences(
     strings = [_record(line, '"') for line in first if line.strip()]
     quoted = strings and None not in strings and not _is_named_table(path)
     if field == "." and quoted:
-        return _strings(chain(first, rest), path)
+        return (text for _, text in records(chain(first, rest), path, str))
     if field is not None and any(map(_opens_record, first)):
         return _fields(chain(first, rest), path, field)
     if column is not None:
@@ -153,34 +153,25 @@ def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
         return None
 
 
-def _strings(lines: Iterable[str], path: str) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        found = _record(line, '"')
-        if found is None and line.strip():
-            raise ValueError(
-                f"{path}, line {number}: expected a JSON string, as on the lines "
-                f"before, got {line.strip():.40}"
-            )
-        if found is not None:
-            yield found
-
-
 def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
     for where, record in records(lines, path):
         yield _string(record, field, where, "field")
 
 
-def records(lines: Iterable[str], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the objects of JSON Lines, one a line, and where each stands."""
+def records(
+    lines: Iterable[str], path: str, kind: type = dict
+) -> Iterator[tuple[str, Any]]:
+    """Read the objects or strings of JSON Lines, one a line, and where each stands."""
+    what, opening = ("object", OPENING) if kind is dict else ("string", '"')
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        record, where = _record(line), f"{path}, line {number}"
-        if not isinstance(record, dict):
-            hint = f"; {ONE_A_LINE}" * (not record or {*map(type, record)} == {dict})
+        record, where = _record(line, opening), f"{path}, line {number}"
+        if not isinstance(record, kind):
+            several = kind is dict and (not record or {*map(type, record)} == {dict})
             raise ValueError(
-                f"{where}: expected a JSON object on each line, got "
-                f"{line.strip():.40}{hint}"
+                f"{where}: expected a JSON {what} on each line, got "
+                f"{line.strip():.40}" + f"; {ONE_A_LINE}" * several
             )
         yield where, record
 

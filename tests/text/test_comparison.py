@@ -316,7 +316,7 @@ def test_bad_input(report, as_a_user):
     [
         (["CND", "BLEU-2"], ["BLEU-2", "CND-1", "CND-2"]),
         (["self bleu", "ms_jaccard-1"], ["Self-BLEU-1", "Self-BLEU-2", "MS-Jaccard-1"]),
-        (["NRR-2", "nrr"], ["NRR-1", "NRR-2"]),
+        (["NRR-2,nrr", "CR-1"], ["CR-1", "NRR-1", "NRR-2"]),
     ],
 )
 def test_chosen_metrics_keep_their_numbers(report, asked, kept):

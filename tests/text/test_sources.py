@@ -115,7 +115,9 @@ def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path,
             read(path, **options)
     assert [*read(path, field=".")] == [*as_corpus(STRINGS * 9)]
     path.write_text(path.read_text() + '"a" b\n')
-    with pytest.raises(ValueError, match=r'line 38: expected a JSON string.*got "a" b'):
+    with pytest.raises(
+        ValueError, match=r'line 38: expected a JSON string on each line, got "a" b'
+    ):
         read(path, field=".")
     path.write_text('"a b," he said\n"c d"\n')  # quotes of the text itself
     assert next(iter(read(path))) == ('"a', 'b,"', "he", "said")
