@@ -209,7 +209,8 @@ def evaluate(
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
     read, given = partial(_sample, reader, options), {}
-    own = (reference_field,) * 2 if reference_field else (field, column)
+    two = reference_field, reference_field
+    own = two if reference_field else (field, column)
     with _named("" if is_file(references) else "references"):
         real = read(*own, references)
     for name, texts in _by_name(candidates).items():

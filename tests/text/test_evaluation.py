@@ -255,8 +255,9 @@ def test_candidates_and_references_may_lie_in_other_fields_and_columns(files):
     assert evaluate({"x": path}, path, 2, **ours, **theirs) == whole
     assert evaluate({"x": table}, table, 2, column="output", **theirs) == whole
     assert evaluate({"x": path}, table, 2, **ours, **theirs) == whole
-    parquet = files / "real.parquet"
-    assert evaluate({"x": path}, parquet, 2, **ours, reference_field="text").scores
+    columns = files / "both.parquet"
+    pd.DataFrame({"target": REAL_STRINGS}).to_parquet(columns)
+    assert evaluate({"x": path}, columns, 2, **ours, **theirs) == whole
 
 
 # -- the signature ---------------------------------------------------------------------
