@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial, reduce
 from itertools import compress
 from typing import Any
@@ -97,8 +96,7 @@ class Plan(Record):
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
-    methods: str
-    signature: str
+    tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
 
     @property
     def averaged(self) -> bool:
@@ -299,12 +297,9 @@ def planned(
         copied=copied,
         dependent=dependent,
         warnings=warnings_of_texts(corpora, real, estimator),
-        methods="",
-        signature="",
+        tokenizers=(real.tokenizer, *(x.tokenizer for x in corpora.values())),
     )
-    methods = _methods(plan, real.tokenizer)
-    signature = _signature(plan, {x.tokenizer for x in (real, *corpora.values())})
-    return replace(plan, methods=methods, signature=signature), corpora, real
+    return plan, corpora, real
 
 
 def counted(
@@ -392,8 +387,8 @@ def reported(
             *warn_of_copies(plan.copied, dependent, SURE),
             *warnings,
         ),
-        methods=plan.methods + more * bool(drawn),
-        signature=plan.signature,
+        methods=_methods(plan) + more * bool(drawn),
+        signature=_signature(plan),
     )
 
 
@@ -458,14 +453,14 @@ def every_metric(
     return metrics
 
 
-def _methods(plan: Plan, tokenizer: str | None) -> str:
+def _methods(plan: Plan) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
     sizes, real = plan.candidates, plan.references
     numbers = sorted({size.sentences for size in sizes.values()})
     many = f"{numbers[0]:,}"
     if len(numbers) > 1:
         many += f" to {numbers[-1]:,}"
-    by = f"by {tokenizer}" if tokenizer else "as they came"
+    by = f"by {plan.tokenizers[0]}" if plan.tokenizers[0] else "as they came"
     smoothed = "no smoothing" if plan.smoothing is None else "zero counts set to 0.1"
     rates = {
         "plug-in": "pooled frequencies",
@@ -487,7 +482,7 @@ def _methods(plan: Plan, tokenizer: str | None) -> str:
     return said
 
 
-def _signature(plan: Plan, tokenizers: Iterable[str | None]) -> str:
+def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
     sizes = sorted({size.sentences for size in plan.candidates.values()})
     said = (
@@ -496,4 +491,4 @@ def _signature(plan: Plan, tokenizers: Iterable[str | None]) -> str:
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws or DRAWS}|level:{plan.level}"
     )
-    return signature_of(said, tokenizers)
+    return signature_of(said, {*plan.tokenizers})
