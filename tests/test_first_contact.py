@@ -103,6 +103,11 @@ TEXTS = {
     "records.jsonl": "\n".join(
         json.dumps({"id": 1, "text": text}) for text in SENTENCES
     ),
+    "strings.jsonl": "\n".join(map(json.dumps, SENTENCES)),
+    "nested.jsonl": "\n".join(
+        json.dumps({"meta": {"output": x}, "target": y, "samples": ["a", "b"]})
+        for x, y in zip(SENTENCES, OTHERS)
+    ),
     "array.json": json.dumps(SENTENCES),
     "table.csv": "\n".join(["id,text", *(f'1,"{text}"' for text in SENTENCES)]),
     "table.tsv": "\n".join(["id\ttext", *(f"1\t{text}" for text in SENTENCES)]),

@@ -1,6 +1,7 @@
 """The command `qdtheory`: a thin shell over the library, which it imports late."""
 
 import sys
+from functools import partial
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -17,6 +18,10 @@ from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.world.packages import versions
 
+NO_CANDIDATE = (
+    "an option of FILES or NAMES takes all words up to the next option, which leaves "
+    "no candidate: write the candidates first, or after -i"
+)
 # Typer names the class of its errors by this subclass only.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
@@ -41,13 +46,32 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """Takes an option once, unless it is a list, and looks up names for its help."""
+    """Takes an option once, unless it is a list, and looks up names for its help.
+
+    A list takes all words up to the next option, `--references a.txt b.txt`. If this
+    leaves no candidate, each takes one: `--references real.txt model.txt`.
+    """
 
     context_class = typer.Context
 
+    def make_parser(self, ctx: Any) -> Any:
+        """Let lists take all words up to the next option."""
+        parser = super().make_parser(ctx)
+        for option in {*parser._long_opt.values()}:
+            if option.dest == "input":
+                option.process = lambda value, state: state.largs.append(value)
+            elif option.action == "append" and "one each" not in ctx.meta:
+                option.process = partial(_take_words, option.process)
+        return parser
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
-        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        values, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        if values.get("candidates", True) is None:
+            ctx.meta["one each"] = True
+            values, _, order = self.make_parser(ctx).parse_args(args=[*args])
+            if len(values["candidates"] or ()) > 1:
+                raise UsageError(NO_CANDIDATE, ctx)
         for option in order:
             single = option.param_type_name == "option" and not option.multiple
             if single and order.count(option) > 1:
@@ -63,6 +87,13 @@ class Command(TyperCommand):
 
                 cast(Any, option).help = text.replace(PAIRS, ", ".join(named_pairs()))
         super().format_help(ctx, formatter)
+
+
+def _take_words(process: Any, value: str, state: Any) -> None:
+    """Take the value of a list, and the words after it."""
+    process(value, state)
+    while state.rargs and (state.rargs[0] == "-" or state.rargs[0][:1] != "-"):
+        process(state.rargs.pop(0), state)
 
 
 app = typer.Typer(
@@ -84,7 +115,7 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print it."
+            "--version", "-V", callback=_print_version, is_eager=True, help="Print it."
         ),
     ] = False,
 ) -> None:

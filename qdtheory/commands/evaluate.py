@@ -12,7 +12,7 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
-from qdtheory.commands.merge import check_outputs, form_of, show
+from qdtheory.commands.merge import check_compared, check_outputs, form_of, show
 from qdtheory.commands.outputs import fail, line_of, told, with_options
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
@@ -27,6 +27,8 @@ from qdtheory.text.defaults import (
 )
 from qdtheory.text.files import shown
 
+# Options that need all texts at once; the first three are names in the library.
+AT_ONCE = "embeddings", "language-model", "paired", "add", "log-probabilities"
 # The arguments of `estimate_bhattacharyya`.
 LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
 
@@ -41,8 +43,15 @@ def evaluate(
         ),
     ],
     references: Annotated[
-        str | None, option("Real text, one sentence a line.", "FILE")
+        list[str] | None,
+        option("Real text, one sample in all.", "FILES...", "--references", "-r"),
     ] = None,
+    input: Annotated[
+        list[str] | None,
+        option("Candidates, if not the first words.", "FILES...", "--input", "-i"),
+    ] = None,
+    metrics: inputs.MetricsOption = None,
+    compare: inputs.CompareOption = None,
     max_order: Annotated[
         int, option("Highest order n of n-grams.", min=1, max=100)
     ] = MAX_ORDER,
@@ -57,6 +66,9 @@ def evaluate(
     ] = "keep",
     field: inputs.FieldOption = None,
     column: inputs.ColumnOption = None,
+    reference_field: Annotated[
+        str | None, option("Field or column of the references, if another.", "NAME")
+    ] = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     embeddings: Annotated[
@@ -129,8 +141,12 @@ def evaluate(
 
     Files are UTF-8, plain, gzip or zstd; of JSON Lines name the field, of CSV,
     TSV and Parquet the column. A folder of Parquet files or a saved dataset of
-    Hugging Face is one sample. An empty line is a text that the model wrote: it
-    has BLEU 0.
+    Hugging Face is one sample, and so are several files of references. An empty
+    line is a text that the model wrote: it has BLEU 0.
+
+    An option of FILES or NAMES takes all words up to the next option, so that
+    candidates come first, or after -i. The last line, the signature, names each
+    choice that changes a number, to be printed beside the numbers.
 
     With --prompts each line is a JSON object of prompt, outputs and references:
     at least two samples of the model and one human answer, in lists. Fair kernel
@@ -138,46 +154,49 @@ def evaluate(
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
 
+    Example: qdtheory evaluate a.txt b.txt -r test.txt -m BLEU CND --compare a.txt b.txt
+
     Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
-    _refuse_repeated(candidates, references)
+    _refuse_repeated(candidates, references or [])
     form = form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
-    check_outputs(outputs, *candidates, *filter(None, [references]))
+    check_outputs(outputs, *candidates, *(references or []))
     if prompts:
         return evaluate_prompts(context, form)
     inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
-    from qdtheory.text.evaluation import planned
+    from qdtheory.text.comparison import chosen
+    from qdtheory.text.evaluation import KINDS, planned
 
-    if part is not None and (output is None or memory or form or plot or html):
+    for_merge = form or plot or html or metrics or compare
+    if part is not None and (output is None or memory or for_merge):
         fail(
             "--part: writes a part to --output FILE, and takes no --memory, --format, "
-            "--plot or --html; give these to qdtheory merge"
+            "--plot, --html, --metrics or --compare; give these to qdtheory merge"
         )
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
-    asked = {
-        "embeddings": embeddings,
-        "language-model": language_model,
-        "paired": paired,
-    }
-    extra = [name for name, wanted in asked.items() if wanted]
-    given = ["log-probabilities"] * (log_probabilities is not None)
-    for name in [*extra, *["add"] * bool(add), *given]:
+    wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
+    for name in wanted:
         if part or memory or scheduler:
             fail(f"--{name}: needs all texts at once, in memory")
-    extra += _requested(add or [])
+    for name in add or []:
+        if name not in REQUESTED:
+            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
+    extra = [*(x for x in wanted if x in AT_ONCE[:3]), *(add or [])]
     logs = _logs(log_probabilities, candidates)
     numbers = None if part is None else _part(part)
     size = None if memory is None else _bytes(memory)
-    settings = {"tokenizer": tokenizer, "lowercase": lowercase}
-    corpora, real = _read(
-        *(candidates, references, size is not None or numbers is not None),
-        settings | {"field": field, "column": column},
-    )
-    with _named_errors(corpora, shown(references)):
+    check_compared(compare, map(shown, candidates), form)
+    ours: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "column": column}
+    ours |= {"field": field, "stored": size is not None or numbers is not None}
+    own = {"field": reference_field, "column": reference_field}
+    theirs = ours | own if reference_field else ours
+    corpora, real = _read(candidates, references, ours, theirs)
+    name = ", ".join(map(shown, references))
+    with _named_errors(corpora, name):
         plan, corpora, real = planned(
             corpora,
             real,
@@ -187,49 +206,46 @@ def evaluate(
             empty=empty,
             draws=draws,
         )
+        if metrics and not extra and not logs:  # before an hour of counting
+            kinds = *KINDS, f"distinct_{draws or DRAWS}"
+            orders = range(1, max_order + 1)
+            with told(ValueError, of="--metrics: "):
+                chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
         texts = plan, corpora, real
         if output is not None and numbers is not None:
-            _write_part(*texts, shown(references), numbers, output)
+            _write_part(*texts, name, numbers, output)
             return
         if size is not None:
-            found = _counted_on_disk(*texts, shown(references), size)
+            found = _counted_on_disk(*texts, name, size)
         else:
             found = _counted(*texts, extra, logs, scheduler)
-    show(found, plan, shown(references), form, outputs)
+    show(found, plan, name, form, outputs, metrics, compare)
 
 
 # --- Reading ------------------------------------------------------------------------
 
 
-def _refuse_repeated(candidates: list[str], references: str | None) -> None:
-    files = [*map(os.path.normpath, candidates)]
-    for path, file in zip(candidates, files):
-        if files.count(file) > 1:
-            fail(f"{shown(path)}: given more than once")
-    if "-" in candidates and references == "-":
+def _refuse_repeated(candidates: list[str], references: list[str]) -> None:
+    for paths in (candidates, references):
+        files = [*map(os.path.normpath, paths)]
+        for path, file in zip(paths, files):
+            if files.count(file) > 1:
+                fail(f"{shown(path)}: given more than once")
+    if "-" in candidates and "-" in references:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def _read(
-    candidates: list[str], references: str, stored: bool, settings: dict[str, Any]
-) -> tuple[dict[str, Any], Any]:
+def _read(candidates: list[str], references: list[str], ours: Any, theirs: Any) -> Any:
     """The candidates by name, and the references."""
     from qdtheory.text.looks import told_later
 
-    def read(path: str) -> Any:
-        step(f"Reading {shown(path)}")
-        return inputs.read_text(path, stored, **settings)
+    def read(*paths: str, **settings: Any) -> Any:
+        step(f"Reading {', '.join(map(shown, paths))}")
+        return inputs.read_text(*paths, **settings)
 
     with told_later(), progress(1 + len(candidates)) as step:
-        real = read(references)
-        return {shown(path): read(path) for path in candidates}, real
-
-
-def _requested(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in REQUESTED:
-            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
-    return names
+        real = read(*references, **theirs)
+        return {shown(path): read(path, **ours) for path in candidates}, real
 
 
 def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import typer
 
 from qdtheory.commands.outputs import fail, told
 from qdtheory.text.defaults import TokenizerName
-from qdtheory.text.files import shown
+from qdtheory.text.files import Files, shown
 
 MAX_TEXTS = 10**6
 MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
@@ -70,7 +70,8 @@ SelfReferences = Annotated[
 # --- Texts --------------------------------------------------------------------------
 
 FieldOption = Annotated[
-    str | None, option("JSON Lines: the field of the sentence.", "NAME")
+    str | None,
+    option("JSON Lines: the field, also meta.text; . if lines are strings.", "NAME"),
 ]
 ColumnOption = Annotated[
     str | None,
@@ -82,15 +83,16 @@ TokenizerOption = Annotated[
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 
-def read_text(path: str, stored: bool = False, **settings: Any) -> Any:
-    """One sample, stored on disk or in memory; - is standard input."""
+def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
+    """One sample, of some files, stored on disk or in memory; - is standard input."""
     from qdtheory.text.corpus import read_corpus, stored_corpus
 
-    if path == "-" and sys.stdin is None:
+    if "-" in paths and sys.stdin is None:
         fail("-: there is no standard input; give a file")
-    with told(OSError, ValueError, ImportError, file=path):
+    with told(OSError, ValueError, ImportError, file=paths[0]):
         reader = stored_corpus if stored else read_corpus
-        return reader(sys.stdin.buffer if path == "-" else path, **settings)
+        files = (sys.stdin.buffer if path == "-" else path for path in paths)
+        return reader(Files(files), **settings)
 
 
 # --- Reports ------------------------------------------------------------------------
@@ -108,13 +110,20 @@ FormatOption = Annotated[
 JsonOption = Annotated[bool, flag("--json", "--format json.")]
 OutputOption = Annotated[
     Path | None,
-    option("Write to a file, whole or not at all.", "FILE", "--output", "--out"),
+    option("Write to a file, whole or not at all.", "FILE", "--output", "--out", "-o"),
 ]
 PlotOption = Annotated[
     Path | None, option("Draw the planes: an SVG, PDF or PNG file.", "FILE")
 ]
 HtmlOption = Annotated[
     Path | None, option("Write a page with planes and table.", "FILE")
+]
+MetricsOption = Annotated[
+    list[str] | None,
+    option("Show these alone, such as BLEU CND-2.", "NAMES...", "--metrics", "-m"),
+]
+CompareOption = Annotated[
+    tuple[str, str] | None, option("Say which of two candidates is closer.", "A B")
 ]
 
 

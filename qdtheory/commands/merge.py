@@ -1,6 +1,7 @@
 """The command merge, and how the report of an evaluation is shown and written."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +33,8 @@ def merge(
     output: inputs.OutputOption = None,
     plot: inputs.PlotOption = None,
     html: inputs.HtmlOption = None,
+    metrics: inputs.MetricsOption = None,
+    compare: inputs.CompareOption = None,
 ) -> None:
     """Print the report of an evaluation from its parts, `qdtheory evaluate --part`.
 
@@ -48,7 +51,8 @@ def merge(
     check_outputs(outputs, *map(str, parts))
     with told(OSError, ValueError):
         job, found = merged(parts)
-    show(found, job.plan, job.references, form, outputs)
+    check_compared(compare, found, form)
+    show(found, job.plan, job.references, form, outputs, metrics, compare)
 
 
 # --- Writing ------------------------------------------------------------------------
@@ -67,10 +71,15 @@ def show(
     references: str,
     form: inputs.Format | None,
     outputs: dict[str, Path | None],
+    metrics: list[str] | None,
+    compare: tuple[str, str] | None,
 ) -> None:
     """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
-    text = _laid_out(found, plan, references, form)
+    with told(ValueError, of="--metrics: "):
+        table = found.choose(*metrics) if metrics else found
+    compared = {"comparison": found.compare(*compare)} if compare else {}
+    text = _laid_out(table, plan, references, form, compared)
     if form in ("csv", "markdown", "latex"):
         for warning in found.warnings:
             complain(warning)
@@ -93,17 +102,26 @@ def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
         require_figures(given.get("--plot"))
 
 
-def _laid_out(found, plan, references: str, form: inputs.Format | None) -> str:
+def check_compared(compare: Any, names: Iterable[str], form: Any) -> None:
+    """Fail early unless two of the candidates are to be compared, or none."""
+    there = [*names]
+    if form in ("csv", "markdown", "latex"):
+        inputs.refuse_idle(f"with --format {form}", compare=compare)
+    if compare and (compare[0] == compare[1] or not {*compare} <= {*there}):
+        fail(f"--compare: expected two of the candidates {', '.join(there)}")
+
+
+def _laid_out(found, plan, references: str, form: Any, compared: dict) -> str:
     match form:
         case "json":
-            return to_json(_contents(found, plan, references))
+            return to_json(_contents(found, plan, references) | compared)
         case "csv":
             return found.to_csv()
         case "markdown":
             return _shortened(found).to_markdown()
         case "latex":
             return _shortened(found).to_latex()
-    return _text(found, plan, references)
+    return _text(found, plan, references, *compared.values())
 
 
 def _contents(found, plan, references: str) -> dict[str, Any]:
@@ -125,6 +143,7 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
         "warnings": found.warnings,
         "conclusions": found.conclusions,
         "methods": found.methods,
+        "signature": found.signature,
         "empty": plan.empty,
     }
 
@@ -140,7 +159,7 @@ def _shortened(found) -> Any:
     return replace(found, **changed, dependent=dependent)
 
 
-def _text(found, plan, references: str) -> str:
+def _text(found, plan, references: str, compared: Any = "") -> str:
     """The table between what it is of and what to know about it."""
     files = [("references", references, plan.references)]
     files += [("candidates", path, size) for path, size in plan.candidates.items()]
@@ -152,5 +171,5 @@ def _text(found, plan, references: str) -> str:
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    notes = [*few, found.methods]
+    notes = [*str(compared).splitlines(), *few, found.methods, found.signature]
     return "\n".join([*heads, "", str(_shortened(found)), *notes])

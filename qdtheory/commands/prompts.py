@@ -28,15 +28,17 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     if len(fields) != len(FIELDS):
         fail(f"--fields: expected three names, such as {','.join(FIELDS)}")
     settings: Any = {name: given[name] for name in SHARED[:2]}
-    files = [*map(_file, given["candidates"])]
+    files, human = [*map(_file, given["candidates"])], given["references"] or []
+    if len(human) > 1:
+        fail(f"--prompts: expected one file of references, got {len(human)}")
     with (
         told(OSError, TypeError, ValueError, ImportError),
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
-        real = given["references"] and _file(given["references"])
+        real = _file(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
         found = evaluate_prompts(outputs, real, kernels or KERNELS, **settings)
-    laid_out = getattr(found, f"to_{form}", found.__str__)
+    laid_out = getattr(found, f"to_{form}", lambda: f"{found}\n\n{found.signature}")
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
 
 

@@ -1,5 +1,8 @@
 """Is one candidate better than another? Differences, intervals, and what follows."""
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, compress, pairwise, product
 from typing import Any, TypeVar
 
@@ -7,6 +10,7 @@ import numpy as np
 
 from qdtheory.text.defaults import LEVEL, REQUESTED
 from qdtheory.text.intervals import check_level, interval_of, summed_variance
+from qdtheory.text.looks import named_here
 from qdtheory.text.tables import printable
 from qdtheory.world.records import Estimate, Record
 
@@ -22,6 +26,8 @@ LOWER = (
 )
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
+
+PARTS = "value", "low", "high", "standard_error"  # of an `Estimate`
 
 # What is not said of two candidates, whatever the numbers are.
 NOT_SAID = (
@@ -50,6 +56,12 @@ class Named(dict[str, Entry]):
     def __init__(self, kind: str, entries: Any):
         super().__init__(entries)
         self.kind = kind
+
+    def __getitem__(self, name: str) -> Entry:
+        """Return the entry of a name."""
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of a {self.kind}, got {name!r:.40}")
+        return super().__getitem__(name)
 
     def __missing__(self, name: str) -> Entry:
         there = ", ".join(self)
@@ -189,6 +201,7 @@ class Comparison(Record):
         return f"{', '.join(said)}." if said else ""
 
 
+@named_here
 def compare(
     report: Any,
     one: str,
@@ -220,6 +233,9 @@ def compare(
         Welch 1947; Berger 1982 (intersection-union tests).
     """
     check_level(level)
+    if not hasattr(report, "real_left_out"):
+        kind = type(report).__name__
+        raise TypeError(f"report: expected a Report, as evaluate returns, got a {kind}")
     scores = [Named("candidate", report.scores)[name] for name in (one, other)]
     if one == other:
         raise ValueError(f"expected two candidates, got {one!r} twice")
@@ -243,6 +259,48 @@ def compare(
     metrics = tuple(compress(report.metrics, known))
     dependent = tuple(name for name in (one, other) if name in report.dependent)
     return Comparison(one, other, metrics, difference, dependent, paired, fixed, level)
+
+
+def choose(report: Any, *metrics: str) -> Any:
+    """Keep some metrics of a report: by name, "CND-2", or of all orders, "CND".
+
+    Capitals, spaces, hyphens and underscores do not matter.
+
+    Raises:
+        ValueError: the report has no such metric.
+
+    Example:
+        >>> from qdtheory.text import evaluate
+        >>> texts = ["a b c", "a c", "b c a"] * 10
+        >>> evaluate(texts, texts, max_order=2).choose("self bleu", "CND-2").metrics
+        ('Self-BLEU-1', 'Self-BLEU-2', 'CND-2')
+    """
+    kept = chosen(report.metrics, metrics)
+
+    def some(table: Any) -> Any:
+        if isinstance(table, Estimate):
+            return Estimate(**{part: getattr(table, part)[kept] for part in PARTS})
+        return table[:, kept]
+
+    tables = "scores", "left_out", "real_left_out"
+    named = {x: {n: some(y) for n, y in getattr(report, x).items()} for x in tables}
+    return replace(report, metrics=(*compress(report.metrics, kept),), **named)
+
+
+def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
+    """Tell which names are chosen, or raise if one of the choices is none of them."""
+    kinds = [re.sub("-[0-9]+$", "", name) for name in names]
+    called = [{*map(_bare, words)} for words in zip(names, kinds)]
+    there = ", ".join(dict.fromkeys(kinds))
+    metrics = [part for metric in metrics for part in metric.split(",")]
+    for metric in metrics:
+        if _bare(metric) not in set().union(*called):
+            raise ValueError(f"no metric is called {metric!r}; there are {there}")
+    return [bool(words & {*map(_bare, metrics)}) for words in called]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name.casefold())
 
 
 def conclusions(report: Any) -> tuple[str, str, str]:
@@ -280,6 +338,8 @@ def _closest(report: Any) -> str:
         said = f"{first} is closer to real text than {', then '.join(rest)}"
         said = said if rest else "none is shown to be closer to real text"
         found.setdefault(said, []).append(n)
+    if not found:
+        return "Which is closer to real text is not told: CND is not among the metrics."
     told = (f"{said} in {'-, '.join(orders)}-grams" for said, orders in found.items())
     return (
         f"By CND, a constant less 2 CR + NRR: {'; '.join(told)} ({LEVEL:.0%} intervals "

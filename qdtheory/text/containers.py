@@ -8,6 +8,7 @@ sentence is split at white space, as mteval-v13a, or into characters.
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from importlib.metadata import version
 from itertools import chain, islice
 from numbers import Integral
 from os import PathLike
@@ -276,3 +277,20 @@ def described(tokenizer: Tokenizer, lowercase: bool = False) -> str:
     else:
         name = "white space" if tokenizer == "whitespace" else tokenizer
     return f"{name}, lower-cased" if lowercase else name
+
+
+def signature_of(choices: str, tokenizers: Iterable[str | None]) -> str:
+    """Name each choice that changes a number, in one line as sacrebleu's.
+
+    Example:
+        >>> signature_of("level:0.95", ["13a, lower-cased"]).partition("|version:")[0]
+        'level:0.95|tok:13a|case:lower'
+    """
+    names, cases = zip(
+        *((x or "none").partition(", lower-cased")[:2] for x in tokenizers)
+    )
+    by, case = (
+        "+".join(sorted(names)).replace(" ", ""),
+        "lower" if any(cases) else "mixed",
+    )
+    return f"{choices}|tok:{by}|case:{case}|version:{version('qdtheory')}"

@@ -242,8 +242,9 @@ def read_corpus(
             a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
         lowercase: lower-case lines before they are split.
-        field: for JSON Lines, the field of each line's object that holds the sentence;
-            a file of plain text is read as that.
+        field: for JSON Lines, the field of each line's object that holds the sentence,
+            or a path to it, "meta.output"; "." if each line is a string. A file of
+            plain text is read as that.
         column: for Parquet, datasets and tables, or CSV or TSV with a header, the
             column that holds it; a file of plain text is read as that.
 
@@ -252,9 +253,9 @@ def read_corpus(
         TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
             for a table.
         ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
-            look like JSON or a table, or a record lacks the field or column (the
-            message names file and line); a folder holds nothing that is read, or
-            several splits; or `tokenizer` or `empty` is unknown.
+            look like JSON or a table, or are JSON strings, or a record lacks the field
+            or column (the message names file and line); a folder holds nothing that is
+            read, or several splits; or `tokenizer` or `empty` is unknown.
         ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
             Parquet and datasets `qdtheory[parquet]`.
 

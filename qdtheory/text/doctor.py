@@ -26,6 +26,7 @@ from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerpr
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
+from qdtheory.text.looks import named_here
 from qdtheory.text.metric_names import Side, named_metric
 from qdtheory.world.records import Estimate
 
@@ -55,6 +56,7 @@ NUM_REAL = 1000
 EQUAL, TINY = 1e-9, 1e-12
 
 
+@named_here
 def doctor(
     quality: str | Callable[[list[str], list[str]], float],
     diversity: str | Callable[[list[str]], float],
@@ -111,6 +113,12 @@ def doctor(
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha: expected a number in (0, 0.5), got {alpha!r}")
     check_whole("calls", calls, LEAST_CALLS)
+    for side, metric in (("quality", quality), ("diversity", diversity)):
+        if not (isinstance(metric, str) or callable(metric)):
+            raise ValueError(
+                f"{side}: expected a name or a function, got {metric!r:.40}; write "
+                "doctor(quality, diversity, texts)"
+            )
     given = texts if isinstance(texts, Corpus) else list(containers.rows(texts))
     corpus = as_corpus(given)
     strings = [x if isinstance(x, str) else " ".join(map(str, x)) for x in given]
@@ -186,10 +194,8 @@ def _asked(
             found[side], of_each = named_metric(side, metric)
             each = each or of_each
             names.append(metric)
-        elif callable(metric):
-            names.append(getattr(metric, "__name__", side))
         else:
-            raise ValueError(f"{side}: expected a name or a function, got {metric!r}")
+            names.append(getattr(metric, "__name__", side))
     answers = {} if cache is None else cache
     of_texts = "" if cache is None else fingerprint([corpus])
 

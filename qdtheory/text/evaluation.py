@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial, reduce
 from itertools import compress
 from typing import Any
@@ -23,7 +22,7 @@ from qdtheory.text.comparability import (
     warnings_of,
     warnings_of_texts,
 )
-from qdtheory.text.containers import Tokenizer
+from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import (
     Corpus,
     Empty,
@@ -42,7 +41,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import told_later
+from qdtheory.text.looks import named_here, told_later
 from qdtheory.text.ngrams import Estimator, check_estimator
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import (
@@ -69,6 +68,8 @@ RANGES = {
     "distinct": (0, 1),
     "MS-Jaccard": (0, 1),
 }
+# What a list of texts is called.
+ALONE = "candidates"
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
 
@@ -95,7 +96,7 @@ class Plan(Record):
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
-    methods: str
+    tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
 
     @property
     def averaged(self) -> bool:
@@ -103,9 +104,10 @@ class Plan(Record):
         return self.estimator == "sentence-pairs"
 
 
+@named_here
 @told_later()
 def evaluate(
-    candidates: Mapping[str, Texts | File] | Sequence[File],
+    candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
     references: Texts | File,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
@@ -120,6 +122,7 @@ def evaluate(
     *,
     field: str | None = None,
     column: str | None = None,
+    reference_field: str | None = None,
     draws: int | None = None,
     memory: int | None = None,
     log_probabilities: Mapping[str, Sequence[Any]] | None = None,
@@ -143,7 +146,8 @@ def evaluate(
     `read_corpus` reads; with `memory` these are read to disk.
 
     Args:
-        candidates: texts or paths by name, or a list of paths.
+        candidates: texts or paths by name; or a list of texts, called "candidates"; or
+            a list of paths, as objects or as strings that all name files.
         references: real text, the same for all candidates.
         max_order: highest order of the n-grams.
         smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
@@ -162,6 +166,7 @@ def evaluate(
             by their name, such as "self-repetition".
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
+        reference_field: the field or column of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
         memory: bytes that counting may take; n-grams are counted in as many parts as
@@ -173,7 +178,8 @@ def evaluate(
         OSError: a file cannot be opened.
         ModuleNotFoundError: distributed is missing, for a client; or the extra of
             such a metric.
-        TypeError: see `as_corpus`; or the client is something else.
+        TypeError: see `as_corpus`; the client is something else; or an argument has a
+            name of other packages, such as predictions.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
             prefixed.
@@ -185,6 +191,9 @@ def evaluate(
         ... # doctest: +NORMALIZE_WHITESPACE
         {'BLEU-1': 1.0, 'Self-BLEU-1': 1.0, 'CR-1': 0.344, 'NRR-1': -0.343,
          'CND-1': -0.001, 'distinct-1': 0.038, 'MS-Jaccard-1': 1.0}
+        >>> found.signature.rpartition("|")[0]
+        ... # doctest: +NORMALIZE_WHITESPACE
+        'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
     """
     if memory is not None and (extra or log_probabilities or client is not None):
         raise ValueError(
@@ -197,12 +206,14 @@ def evaluate(
         require_known(extra)  # before an hour of counting
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
-    read = partial(_sample, reader, options, field, column)
-    real = read(references)
-    given: dict[str, Texts] = {}
+    read, given = partial(_sample, reader, options), {}
+    two = reference_field, reference_field
+    own = two if reference_field else (field, column)
+    with _named("" if is_file(references) else "references"):
+        real = read(*own, references)
     for name, texts in _by_name(candidates).items():
         with _named("" if is_file(texts) else name):
-            given[name] = read(texts)
+            given[name] = read(field, column, texts)
     settings = max_order, smoothing, estimator, level
     plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
     report = counted(plan, corpora, real, step, client, memory)
@@ -217,16 +228,22 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
     """Candidates under their names; files are called as they are."""
     if isinstance(candidates, Mapping):
         return candidates
-    listed = isinstance(candidates, Sequence) and not isinstance(candidates, str)
-    if not listed or not all(map(is_file, candidates)):
+    if is_file(candidates):
         raise TypeError(
-            "candidates: expected texts by name, such as {'model': texts}, or a list "
-            f"of paths, got {type(candidates).__name__}"
+            "candidates: expected a list of texts, texts by name, such as {'model': "
+            f"texts}}, or a list of paths, got one {type(candidates).__name__}"
         )
+    if not isinstance(candidates, list | tuple) or not all(map(_is_there, candidates)):
+        return {ALONE: candidates}
     named = {name_of(path): path for path in candidates}
     if len(named) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
     return named
+
+
+def _is_there(file: Any) -> bool:
+    """Whether something is a path or a stream; a string, only if there is the file."""
+    return os.path.exists(file) if isinstance(file, str) else is_file(file)
 
 
 def _sample(reader: Any, options: dict, field: Any, column: Any, texts: Any) -> Corpus:
@@ -280,9 +297,9 @@ def planned(
         copied=copied,
         dependent=dependent,
         warnings=warnings_of_texts(corpora, real, estimator),
-        methods="",
+        tokenizers=(real.tokenizer, *(x.tokenizer for x in corpora.values())),
     )
-    return replace(plan, methods=_methods(plan, real.tokenizer)), corpora, real
+    return plan, corpora, real
 
 
 def counted(
@@ -370,7 +387,8 @@ def reported(
             *warn_of_copies(plan.copied, dependent, SURE),
             *warnings,
         ),
-        methods=plan.methods + more * bool(drawn),
+        methods=_methods(plan) + more * bool(drawn),
+        signature=_signature(plan),
     )
 
 
@@ -408,8 +426,12 @@ def _named(name: str) -> Iterator[None]:
     """Say in errors whose texts they are about; those of a file name it."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}" if name else str(error)) from None
+    except (ValueError, TypeError) as error:
+        said = f"{name}: {error}" if name else str(error)
+        if isinstance(error, ValueError):
+            raise ValueError(said) from None
+        hint = "; several candidates go by name, {'model': texts}"
+        raise TypeError(said + hint * (name == ALONE)) from None
 
 
 def every_metric(
@@ -431,14 +453,14 @@ def every_metric(
     return metrics
 
 
-def _methods(plan: Plan, tokenizer: str | None) -> str:
+def _methods(plan: Plan) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
     sizes, real = plan.candidates, plan.references
     numbers = sorted({size.sentences for size in sizes.values()})
     many = f"{numbers[0]:,}"
     if len(numbers) > 1:
         many += f" to {numbers[-1]:,}"
-    by = f"by {tokenizer}" if tokenizer else "as they came"
+    by = f"by {plan.tokenizers[0]}" if plan.tokenizers[0] else "as they came"
     smoothed = "no smoothing" if plan.smoothing is None else "zero counts set to 0.1"
     rates = {
         "plug-in": "pooled frequencies",
@@ -458,3 +480,15 @@ def _methods(plan: Plan, tokenizer: str | None) -> str:
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
         said += f"; empty sentences {done}: {counts}, references {real.empty:,}"
     return said
+
+
+def _signature(plan: Plan) -> str:
+    """Each choice that changes a number, and the numbers of sentences, in one line."""
+    sizes = sorted({size.sentences for size in plan.candidates.values()})
+    said = (
+        f"texts:{'-'.join(map(str, sizes[:: len(sizes) - 1 or 1]))}|"
+        f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
+        f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
+        f"draws:{plan.draws or DRAWS}|level:{plan.level}"
+    )
+    return signature_of(said, {*plan.tokenizers})

@@ -46,13 +46,13 @@ def with_extra(
     leaves them out. That of the Bhattacharyya distance holds for all sizes.
     """
     texts = plan, candidates, references, step
-    rows = [
-        row for name, (_, of) in EXTRA.items() if name in extra for row in of(*texts)
-    ]
-    methods = [said for name, (said, _) in EXTRA.items() if name in extra]
+    added = [name for name in EXTRA if name in extra]
+    rows = [row for name in added for row in EXTRA[name][1](*texts)]
+    methods = [EXTRA[name][0] for name in added]
     if log_probabilities:
         rows += _distances(*texts[:3], log_probabilities)
         methods.append("Bhattacharyya distance from log-probabilities of both samples")
+        added.append("log-probabilities")
     warnings = list(report.warnings)
     for candidate in candidates:
         missing = [
@@ -78,6 +78,7 @@ def with_extra(
         left_out={name: np.hstack(x) for name, (_, x, _) in joined.items()},
         real_left_out={name: np.hstack(x) for name, (_, _, x) in joined.items()},
         methods="; ".join([report.methods, *methods]),
+        signature=f"{report.signature}|with:{'+'.join(added)}",
         warnings=tuple(warnings),
     )
 

@@ -28,6 +28,11 @@ class Stream(Protocol):
 
 File: TypeAlias = str | PathLike[str] | Stream
 
+
+class Files(tuple[File, ...]):
+    """Files that are one sample, read one after another."""
+
+
 # A packed file of a few megabytes can hold terabytes, and a device has no end.
 MAX_BYTES = 2**30
 MAX_LINE = 2**24  # bytes; a long novel has a sixth
@@ -128,8 +133,10 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
             target.unlink(missing_ok=True)
 
 
-def name_of(file: File) -> str:
-    """Name a file or stream in messages."""
+def name_of(file: File | Files) -> str:
+    """Name a file, a stream or some of them in messages."""
+    if isinstance(file, Files):
+        return ", ".join(map(name_of, file))
     if isinstance(file, str | PathLike):
         return shown(file)
     if file is getattr(sys.stdin, "buffer", None):

@@ -1,26 +1,28 @@
 """What texts look like that are not what was meant, told in one line each.
 
-A text is looked at when it is read: quotes or brackets round its sentences, JSON, list
+A text is looked at when it is read: quotes or brackets round its sentences, list
 numbers, marks of a start or an end. Two texts are looked at where their words meet:
 token ids against strings, capitals against lower case. A text in which nothing is found
 costs a look at 200 of its sentences, two texts a look at each word of both.
 """
 
-import json
 import re
 import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from operator import ne
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from qdtheory.text.containers import Token
 
+Called = TypeVar("Called", bound=Callable[..., Any])
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
@@ -43,10 +45,17 @@ SAID = {
     "end": ("end with {0!r}", "s/ *{1} *$//"),
     "round": ("begin with {0[0]} and end with {0[1]}", "s/^ *{1[0]}//; s/{1[1]} *$//"),
 }
-JSON = (
-    "are JSON strings, whose quotes count as text: decode them first, by "
-    "jq -r . FILE > NEW or, in Python, json.loads"
-)
+# What arguments are called in other packages.
+_MODEL = "predictions preds hypotheses hyps generated samples"
+_REAL = "refs targets gold ground_truth real"
+ELSEWHERE = {
+    "candidates": f"outputs {_MODEL}",
+    "outputs": f"candidates {_MODEL}",
+    "references": _REAL,
+    "texts": f"references {_REAL}",
+    "one": "a first model model_a",
+    "other": "b second baseline model_b",
+}
 _SPECIAL = re.compile(r"([][.*/^$\\])")  # in a script of sed
 
 
@@ -55,6 +64,22 @@ class TextWarning(UserWarning):
 
     `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
     """
+
+
+def named_here(function: Called) -> Called:
+    """Tell what an argument is called here if it has its name in other packages."""
+    own = signature(function).parameters
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for here, words in ELSEWHERE.items():
+            for name in {*words.split()} & options.keys() - own.keys():
+                if here in own:
+                    said = f"{function.__name__}: {name} is called {here} here"
+                    raise TypeError(f"{said}: write {here}=... for {name}=...")
+        return function(*args, **options)
+
+    return cast(Called, call)
 
 
 @contextmanager
@@ -82,9 +107,6 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
     if not _often(corpus, _spread(written, SAMPLE), NEARLY - 0.1):
         return ()
     found = _often(corpus, _spread(written, MOST), NEARLY)
-    if ("json", "") in found:  # only if that is true of all that are in quotes
-        one, other = ("json", ""), ("round", '""')
-        found.pop(one if found[one] < found[other] else other)
     return tuple(
         f"{share:.0%} of the sentences of {name} {_told(*end)}"
         for end, share in found.items()
@@ -121,21 +143,10 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         yield "end", last[0]
     if not first and not last and len(end) > 1 and CLOSING.get(start[0]) == end[-1]:
         yield "round", start[0] + end[-1]
-        if start[0] == '"' and _is_json_string(tokens):
-            yield "json", ""
-
-
-def _is_json_string(tokens: Sequence[Token]) -> bool:
-    try:
-        return isinstance(json.loads(" ".join(map(str, tokens))), str)
-    except ValueError:
-        return False
 
 
 def _told(where: str, mark: str) -> str:
     """What is said of a mark, and what to do."""
-    if where == "json":
-        return JSON
     said, script = SAID[where]
     escaped = [_SPECIAL.sub(r"\\\1", x) for x in mark]
     sed = script.format(mark, escaped if where == "round" else "".join(escaped))

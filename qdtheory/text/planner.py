@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.text.comparison import compare
+from qdtheory.text.looks import named_here
 from qdtheory.world.records import Record
 
 # The means of these do not change with the number of sentences.
@@ -27,6 +29,7 @@ class SampleSize(Record):
     within: float | None = None
 
 
+@named_here
 def plan(
     report: Any,
     one: str,
@@ -63,7 +66,7 @@ def plan(
     for name, x in (("power", power), ("within", within)):
         if not 0 < x < 1:
             raise ValueError(f"{name}: expected a number between 0 and 1, got {x}")
-    compared = report.compare(one, other, **how)
+    compared: Any = compare(report, one, other, **how)
     size, more = report.sizes[one], report.sizes[other]
     if size != more:
         raise ValueError(f"expected samples of one size, got {size:,} and {more:,}")

@@ -137,6 +137,7 @@ class PromptReport(Record):
         prompts: the prompts, or their numbers.
         level: coverage probability of the intervals.
         methods: how the numbers were computed, in one line for a paper.
+        signature: each choice that changes a number, in one line to print beside them.
     """
 
     metrics: tuple[str, ...]
@@ -147,6 +148,7 @@ class PromptReport(Record):
     prompts: tuple[Any, ...]
     level: float
     methods: str
+    signature: str = ""
 
     def __getitem__(self, name: str) -> Named[Estimate]:
         """Return the means over prompts of one candidate, by metric."""
@@ -274,6 +276,7 @@ class PromptReport(Record):
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
             "conclusions": list(self.conclusions),
             "methods": self.methods,
+            "signature": self.signature,
         }
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from qdtheory.text.containers import Tokenizer, described
+from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import check_level
+from qdtheory.text.looks import named_here
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
 from qdtheory.world.packages import versions
@@ -38,9 +39,10 @@ class KernelScore(Record):
     score: float
 
 
+@named_here
 def kernel_score(
-    outputs: Sequence[str],
-    references: Sequence[str],
+    outputs: Iterable[str],
+    references: Iterable[str],
     kernel: Kernel = "2-grams",
     *,
     tokenizer: Tokenizer = "whitespace",
@@ -83,8 +85,9 @@ def kernel_score(
     return KernelScore(*map(float, moments(gram, len(ours))[:3]))
 
 
+@named_here
 def evaluate_prompts(
-    candidates: Mapping[str, Iterable[Any]] | Sequence[Any],
+    candidates: Mapping[str, Iterable[Any]] | Iterable[Any],
     references: Iterable[Any],
     kernels: Kernel | Sequence[Kernel] = KERNELS,
     *,
@@ -137,6 +140,10 @@ def evaluate_prompts(
         raise ValueError(f"kernels: expected some, each once, got {names}")
     if not isinstance(candidates, Mapping):
         candidates = {"outputs": candidates}
+    for name, x in [*candidates.items(), ("references", references)]:
+        if isinstance(x, str | Mapping):
+            said = "expected for each prompt a list of texts"
+            raise TypeError(f"{name}: {said}, got {x!r:.40}")
     ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
     numbers = {name: len(x) for name, x in ours.items()}
     told = (*range(len(real)),) if prompts is None else (*prompts,)
@@ -169,7 +176,13 @@ def evaluate_prompts(
         f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
-    return PromptReport(metrics, scores, spreads, sizes, names, told, level, methods)
+    said = (
+        f"prompts:{len(real)}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
+        f"kernels:{'+'.join(sorted(names))}|level:{level}"
+    )
+    signature = signature_of(said, [described(tokenizer, lowercase)])
+    found = metrics, scores, spreads, sizes, names, told, level, methods, signature
+    return PromptReport(*found)
 
 
 def checked(texts: Any, what: str, least: int) -> list[str]:
@@ -178,7 +191,8 @@ def checked(texts: Any, what: str, least: int) -> list[str]:
     found = [*texts] if listed else [None]
     if bad := [text for text in found if not isinstance(text, str)]:
         got = bad if listed else texts
-        raise TypeError(f"{what}: expected a list of strings, got {got!r:.60}")
+        hint = "; put it in a list" * isinstance(got, str)
+        raise TypeError(f"{what}: expected a list of strings, got {got!r:.60}{hint}")
     if len(found) < least:
         raise ValueError(f"{what}: expected {least} or more, got {len(found)}")
     return found

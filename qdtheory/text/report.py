@@ -14,6 +14,7 @@ from jaxtyping import Float
 from qdtheory.text.comparison import (
     LOWER,
     Named,
+    choose,
     compare,
     conclusions,
     lower_is_better,
@@ -123,6 +124,8 @@ class Report(Record):
         real_left_out: the same without each group of the references.
         dependent: candidates that are shown not to be independent of the references, as
             they share more sentences than chance, or CND is below 0 at level .999.
+        signature: each choice that changes a number, in one line to print beside them,
+            see `signature_of`.
     """
 
     metrics: tuple[str, ...]
@@ -136,6 +139,7 @@ class Report(Record):
     left_out: dict[str, Float[np.ndarray, "groups metrics"]]
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
     dependent: tuple[str, ...]
+    signature: str = ""
 
     def __getitem__(self, name: str) -> "Named[Estimate]":
         """Return the intervals of one candidate, by metric."""
@@ -147,7 +151,7 @@ class Report(Record):
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
 
-    compare = compare
+    compare, choose = compare, choose
     conclusions = property(conclusions)
 
     def __str__(self) -> str:
@@ -198,7 +202,7 @@ class Report(Record):
                 f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
                 *said,
                 f"<ul>{''.join(lines)}</ul>",
-                f"<p>{escape(self.methods)}</p>",
+                f"<p>{escape(self.methods)}</p><p>{escape(self.signature)}</p>",
                 "</main></body></html>",
             ]
         )
@@ -265,6 +269,7 @@ class Report(Record):
             "warnings": list(self.warnings),
             "conclusions": list(self.conclusions),
             "methods": self.methods,
+            "signature": self.signature,
         }
 
 

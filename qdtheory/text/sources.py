@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from itertools import chain, islice
 from os import PathLike
@@ -23,6 +23,7 @@ from qdtheory.text.files import (
     MAX_BYTES,
     PARQUET,
     File,
+    Files,
     lines,
     name_of,
     shown,
@@ -31,16 +32,18 @@ from qdtheory.text.files import (
 )
 from qdtheory.world.packages import required
 
-Source: TypeAlias = File | Dataset | ArrowColumn
+Source: TypeAlias = File | Files | Dataset | ArrowColumn
+OPENING = "{", "["  # of a record
 SHOWN = 20  # lines that tell a format
+LISTS = "lists of several outputs a prompt are for --prompts, or evaluate_prompts"
 ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
 
-def is_file(source: object) -> TypeGuard[File]:
-    """Tell a path or a stream from texts in memory."""
-    return isinstance(source, str | PathLike) or hasattr(source, "read")
+def is_file(source: object) -> TypeGuard[File | Files]:
+    """Tell a path, a stream or some of them from texts in memory."""
+    return isinstance(source, str | PathLike | Files) or hasattr(source, "read")
 
 
 @contextmanager
@@ -54,7 +57,12 @@ def opened(
     if not is_file(source):
         yield rows(source, column)
         return
-    if field is not None and column is not None:
+    if isinstance(source, Files):
+        with ExitStack() as stack:
+            each = (opened(file, field, column, bounded) for file in source)
+            yield chain.from_iterable([*map(stack.enter_context, each)])
+        return
+    if None not in (field, column) and field != column:
         raise ValueError(
             "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
         )
@@ -85,12 +93,21 @@ def sentences(
     """Read the sentences of a file, one a line or one a record."""
     rest = iter(lines)
     first = [*islice(rest, SHOWN)]
+    strings = [_record(line, '"') for line in first if line.strip()]
+    quoted = strings and None not in strings and not _is_named_table(path)
+    if field == "." and quoted:
+        return (text for _, text in records(chain(first, rest), path, str))
     if field is not None and any(map(_opens_record, first)):
         return _fields(chain(first, rest), path, field)
     if column is not None:
         header = "".join(first[:1])
         if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
             return _cells(header, chain(first, rest), path, column)
+    if quoted:
+        raise ValueError(
+            f"{path}, line 1: JSON strings, where one sentence a line is expected, "
+            'whose quotes would count as text: decode them (field=".")'
+        )
     return _plain(first, rest, path)
 
 
@@ -103,9 +120,10 @@ def _plain(first: list[str], rest: Iterator[str], path: str) -> Iterator[str]:
     if records and all(isinstance(record, dict | list) for record in records):
         keys = [*records[0]] if isinstance(records[0], dict) else []
         hint = next((k for k in keys if isinstance(records[0][k], str)), "NAME")
+        lists = f"; {LISTS}" * any(isinstance(records[0][k], list) for k in keys)
         raise ValueError(
             f"{path}, line 1: JSON, where one sentence a line is expected; name the "
-            f"field that holds the sentence (field={hint})"
+            f"field that holds the sentence (field={hint}){lists}"
         )
     if _opens_record("".join(first)):
         first += rest  # one document over several lines is told by its end
@@ -124,13 +142,13 @@ def _plain(first: list[str], rest: Iterator[str], path: str) -> Iterator[str]:
 
 
 def _opens_record(line: str) -> bool:
-    return line.lstrip().startswith(("{", "["))
+    return line.lstrip().startswith(OPENING)
 
 
-def _record(line: str) -> Any:
+def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
     """What a line holds if it is JSON, else None; numbers alone are words."""
     try:
-        return json.loads(line) if _opens_record(line) else None
+        return json.loads(line) if line.lstrip().startswith(opening) else None
     except (ValueError, RecursionError):
         return None
 
@@ -140,17 +158,20 @@ def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
         yield _string(record, field, where, "field")
 
 
-def records(lines: Iterable[str], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the objects of JSON Lines, one a line, and where each stands."""
+def records(
+    lines: Iterable[str], path: str, kind: type = dict
+) -> Iterator[tuple[str, Any]]:
+    """Read the objects or strings of JSON Lines, one a line, and where each stands."""
+    what, opening = ("object", OPENING) if kind is dict else ("string", '"')
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        record, where = _record(line), f"{path}, line {number}"
-        if not isinstance(record, dict):
-            hint = f"; {ONE_A_LINE}" * (not record or {*map(type, record)} == {dict})
+        record, where = _record(line, opening), f"{path}, line {number}"
+        if not isinstance(record, kind):
+            several = kind is dict and (not record or {*map(type, record)} == {dict})
             raise ValueError(
-                f"{where}: expected a JSON object on each line, got "
-                f"{line.strip():.40}{hint}"
+                f"{where}: expected a JSON {what} on each line, got "
+                f"{line.strip():.40}" + f"; {ONE_A_LINE}" * several
             )
         yield where, record
 
@@ -170,19 +191,25 @@ def _cells(header: str, lines: Iterable[str], path: str, column: str) -> Iterato
 
 
 def cell(record: dict, name: str, where: str, what: str) -> Any:
-    """Look up what a record has under a name."""
-    if name not in record:
-        there = ", ".join(shown(str(key)) for key in record) or "none"
-        raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
-    return record[name]
+    """Look up what a record has under a name, or under a path such as meta.output."""
+    if name in record:  # even with a dot in it
+        return record[name]
+    nested = [key for key in record if isinstance(record[key], dict)]
+    if held := [key for key in nested if name.startswith(f"{key}.")]:
+        key = max(held, key=len)
+        return cell(record[key], name[len(key) + 1 :], f"{where}, {key}", what)
+    there = ", ".join(shown(str(key)) for key in record) or "none"
+    raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
 
 
 def _string(record: dict, name: str, where: str, what: str) -> str:
-    if not isinstance(cell(record, name, where, what), str):
-        raise ValueError(
-            f"{where}: {what} {name!r}: expected a string, got {record[name]!r:.40}"
-        )
-    return record[name]
+    found = cell(record, name, where, what)
+    if isinstance(found, str):
+        return found
+    raise ValueError(
+        f"{where}: {what} {name!r}: expected a string, got {found!r:.40}"
+        + f"; {LISTS}" * isinstance(found, list)
+    )
 
 
 # --- Columns ------------------------------------------------------------------------

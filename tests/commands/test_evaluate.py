@@ -54,7 +54,7 @@ def test_json_holds_the_numbers_of_the_library(folder, empty):
     for entry in (one, two):
         assert entry["metrics"] == plain(expected[entry["file"]])
         assert list(entry["metrics"]) == list(expected.metrics)
-    for key in ("methods", "conclusions", "warnings"):
+    for key in ("methods", "signature", "conclusions", "warnings"):
         assert shown[key] == plain(getattr(expected, key))
 
 
@@ -70,7 +70,8 @@ def test_tables(folder):
     (head,) = (i for i, row in enumerate(rows) if row == ["one.txt", "two", "[x].gz"])
     # Three sentences have no interval, so that none is the best.
     assert {row[2] for row in rows[head + 1 : head + 15]} == {"±?"}
-    assert f"qdtheory {qd.__version__}" in lines[-1]
+    assert f"qdtheory {qd.__version__}" in lines[-2]
+    assert "|smooth:none|est:plug-in|empty:skip|" in lines[-1]
     rough = "With fewer than 20 sentences the intervals are rough."
     assert rough in lines
     table = csv.DictReader(io.StringIO(call(*arguments, "--format", "csv").stdout))
@@ -266,14 +267,192 @@ def test_what_cannot_be_printed_of_a_name_is_quoted(folder):
 def test_texts_that_seem_to_be_something_else_are_told_in_a_line_each(form):
     lines = ["the cat sat .", "a dog ran - on", "the bird sang - ."] * 3
     Path("real.txt").write_text("\n".join(lines))
-    Path("loud.txt").write_text("\n".join(f'"{line.upper()}"' for line in lines))
+    Path("loud.txt").write_text("\n".join(f"'{line.upper()}'" for line in lines))
     options = "--references", "real.txt", "--max-order", "2", "--format", form
     answer = call("evaluate", "loud.txt", *options)
     assert answer.exit_code == 0
-    quoted = "100% of the sentences of loud.txt are JSON strings, whose quotes count"
+    quoted = "100% of the sentences of loud.txt begin with ' and end with ', which c"
     assert quoted in answer.stdout + answer.stderr
     # Two more lines say which metrics have no interval; elsewhere the report has all.
     assert answer.stderr.count("\n") == 4 * (form == "csv")
     assert "(--lowercase)" in answer.stdout + answer.stderr
     better = call("evaluate", "loud.txt", *options, "--lowercase")
     assert "capitals" not in better.stdout + better.stderr
+
+
+# --- lists of files and of names ----------------------------------------------------
+
+
+@pytest.fixture
+def texts(folder):
+    Path("a.txt").write_text("\n".join(LINES))
+    Path("b.txt").write_text("\n".join(LINES[::-1] * 2).lower())
+    Path("r.txt").write_text("\n".join(LINES[:4]))
+    Path("s.txt").write_text("\n".join(LINES[4:] * 2))
+
+
+ASKED = ("--max-order", "2", "--json")
+
+
+@pytest.mark.usefixtures("texts")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a.txt b.txt --references r.txt s.txt",
+        "a.txt b.txt --references r.txt --references s.txt",
+        "a.txt b.txt --references=r.txt s.txt",
+        "a.txt b.txt -r r.txt -r s.txt",
+        "a.txt b.txt -r r.txt s.txt --lowercase",
+        "a.txt -r r.txt s.txt -i b.txt",
+        "-r r.txt s.txt -i a.txt b.txt",
+        "-r r.txt s.txt --input a.txt -i b.txt",
+        "-i a.txt b.txt -r r.txt s.txt",
+        "-r r.txt s.txt --empty keep a.txt b.txt",
+        "-r r.txt s.txt -- a.txt b.txt",
+        "-m CND BLEU -r r.txt s.txt -i a.txt b.txt",
+    ],
+)
+def test_a_list_takes_all_words_up_to_the_next_option(words):
+    found = call("evaluate", *ASKED, *words.split())
+    assert (found.exit_code, found.stderr) == (0, "")
+    given = {name: Path(name).read_text().splitlines() for name in ("a.txt", "b.txt")}
+    settings = {"lowercase": "--lowercase" in words}
+    expected = evaluation.evaluate(given, [*LINES, *LINES[4:]], 2, **settings)
+    told = json.loads(found.stdout)
+    assert told["references"]["file"] == "r.txt, s.txt"
+    assert [entry["file"] for entry in told["candidates"]] == ["a.txt", "b.txt"]
+    for entry in told["candidates"]:
+        kept = {x: plain(expected[entry["file"]][x]) for x in entry["metrics"]}
+        assert entry["metrics"] == kept
+        assert len(kept) == (4 if "-m" in words else len(expected.metrics))
+
+
+@pytest.mark.usefixtures("texts")
+def test_one_candidate_may_stand_after_the_references_two_may_not():
+    found = call("evaluate", "--references", "r.txt", "a.txt", "--json", *ASKED[:2])
+    assert json.loads(found.stdout)["candidates"][0]["file"] == "a.txt"
+    said = "write the candidates first, or after -i; see qdtheory evaluate --help"
+    for words in ("-r r.txt a.txt b.txt", "-r r.txt s.txt -m CND BLEU"):
+        assert refusal("evaluate", *words.split(), prog_name="qdtheory").endswith(said)
+    assert refusal("evaluate", "a.txt", "-r", "r.txt", "./r.txt") == (
+        "r.txt: given more than once"
+    )
+    assert "nothing.txt: No such file" in refusal(
+        "evaluate", "a.txt", "-r", "nothing.txt"
+    )
+    found = call("evaluate", "a.txt", "-r", "-", "s.txt", input="\n".join(LINES[:4]))
+    assert found.stdout.startswith("references -, s.txt: 12 sentences")
+
+
+@pytest.mark.usefixtures("texts")
+def test_lists_of_other_options_take_words_too():
+    options = "--add", *REQUESTED, "--paired"
+    metrics, _ = evaluated("a.txt", *options, references="a.txt")
+    assert {*REQUESTED} <= {*metrics}
+    assert refusal("evaluate", "a.txt", "--add", "self-repetition", "b.txt") == (
+        "Missing option '--references'; see qdtheory evaluate --help"
+    )
+
+
+BOTH = "evaluate", "a.txt", "b.txt", "-r", "r.txt", "--max-order", "2"
+
+
+@pytest.mark.usefixtures("texts")
+def test_chosen_metrics_are_shown_alone(monkeypatch):
+    whole, some = (
+        call(*BOTH, "--format", "csv", *more).stdout.splitlines()
+        for more in ([], ["-m", "bleu", "CND-2"])
+    )
+    kept = ("metric", "BLEU-1", "BLEU-2", "CND-2")
+    assert some == [line for line in whole if line.split(",")[1] in kept]
+    shown = call(
+        *BOTH, "--metrics", "NRR", "--plot", "x.svg", "--html", "x.html"
+    ).stdout
+    assert [x.split()[0] for x in shown.splitlines() if re.match(r"[A-Z]+-\d", x)] == [
+        "NRR-1",
+        "NRR-2",
+    ]
+    assert "CR-2" in Path("x.html").read_text()
+    monkeypatch.setattr(evaluation, "counted", None)  # told before anything is counted
+    said = refusal(*BOTH, "--metrics", "BLEU", "CDN")
+    assert said.startswith("--metrics: no metric is called 'CDN'; there are BLEU, ")
+
+
+@pytest.mark.usefixtures("texts")
+def test_two_candidates_are_compared():
+    whole = evaluation.evaluate([Path("a.txt"), Path("b.txt")], Path("r.txt"), 2)
+    expected = whole.compare("b.txt", "a.txt")
+    for more in ([], ["-m", "BLEU"]):
+        told = call(*BOTH, "--compare", "b.txt", "a.txt", *more, "--json").stdout
+        assert json.loads(told)["comparison"] == plain(expected)
+        shown = call(*BOTH, "--compare", "b.txt", "a.txt", *more).stdout
+        assert " ".join(str(expected).split()) in " ".join(shown.split())
+    assert "comparison" not in json.loads(call(*BOTH, "--json").stdout)
+    two = "--compare: expected two of the candidates a.txt, b.txt"
+    for names in (["a.txt", "c.txt"], ["a.txt", "a.txt"]):
+        assert refusal(*BOTH, "--compare", *names) == two
+    idle = "--compare has no effect with --format csv; leave it out"
+    assert refusal(*BOTH, "--compare", "a.txt", "b.txt", "--format", "csv") == idle
+    assert "requires 2 arguments" in refusal(*BOTH, "--compare", "a.txt")
+    part = "--part", "1/2", "--out", "x"
+    said = refusal(*BOTH, *part, "--compare", "a.txt", "b.txt")
+    assert said.endswith("--metrics or --compare; give these to qdtheory merge")
+
+
+@pytest.mark.usefixtures("texts")
+def test_short_options():
+    expected = call(*BOTH, "--metrics", "CND", "--output", "long.txt")
+    assert (expected.exit_code, expected.stdout) == (0, "")
+    call("evaluate", "-i", *BOTH[1:], "-m", "CND", "-o", "short.txt")
+    assert Path("short.txt").read_text() == Path("long.txt").read_text()
+    assert call("-V").stdout == call("--version").stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_sides_have_fields_of_their_own():
+    Path("t.txt").write_text("\n".join(LINES))
+    Path("u.txt").write_text("\n".join(LINES[::-1]))
+    pairs = zip(LINES, LINES[::-1])
+    rows = [{"meta": {"gen": x}, "target": y} for x, y in pairs]
+    Path("both.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("both.csv").write_text(
+        "gen,target\n" + "".join(f'"{x}","{y}"\n' for x, y in zip(LINES, LINES[::-1]))
+    )
+    Path("strings.jsonl").write_text("\n".join(map(json.dumps, LINES)))
+    plain_files = evaluated("t.txt", references="u.txt")
+    fields = "--field", "meta.gen", "--reference-field", "target"
+    assert evaluated("both.jsonl", *fields, references="both.jsonl") == plain_files
+    columns = "--column", "gen", "--reference-field", "target"
+    assert evaluated("both.csv", *columns, references="both.csv") == plain_files
+    assert evaluated("both.jsonl", *fields, references="both.csv") == plain_files
+    found = evaluated("strings.jsonl", "--field", ".", references="u.txt")
+    assert found == plain_files
+    said = refusal("evaluate", "strings.jsonl", "--references", "u.txt")
+    assert said.endswith("whose quotes would count as text: decode them (--field .)")
+
+
+CHANGES = [
+    ["--max-order", "1"],
+    ["--smoothing", "none"],
+    ["--estimator", "plug-in"],
+    ["--empty", "skip"],
+    ["--tokenizer", "characters"],
+    ["--lowercase"],
+    ["--draws", "3"],
+    ["--add", "self-repetition"],
+    ["--paired"],
+]
+
+
+@pytest.mark.usefixtures("texts")
+def test_the_signature_tells_the_choices_of_the_command():
+    def signature(*more):
+        answer = call("evaluate", "a.txt", "-r", "a.txt", *more)
+        assert answer.exit_code == 0, answer.stderr
+        return answer.stdout.splitlines()[-1]
+
+    found = [signature(), *(signature(*more) for more in CHANGES)]
+    assert len({*found}) == len(found)
+    assert all(re.fullmatch(r"(\w+:[^|\s]+\|)*\w+:[^|\s]+", line) for line in found)
+    for more in (["-m", "CND"], ["--memory", "1GB"]):
+        assert signature(*more) == found[0]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def test_parts_give_the_report_of_one_run(folder, form):
         found = call(*order, "--format", form)
         assert (found.exit_code, found.stdout) == (0, whole.stdout)
         assert found.stderr == whole.stderr
+    if form in ("table", "json"):
+        choices = "-m", "CND", "bleu-2", "--compare", "half.txt", "model.txt"
+        one, merged = (call(*x, *choices, "--format", form) for x in (EVALUATE, MERGE))
+        assert (merged.exit_code, merged.stdout) == (0, one.stdout)
+        assert not re.search('"CR-1": {|^CR-1', one.stdout, re.M)
     call(*MERGE, "--format", form, "--out", "report", "--html", "page")
     assert Path("report").read_text() == whole.stdout
     assert "half.txt: 32 sentences" in Path("page").read_text()

@@ -62,7 +62,7 @@ def test_the_table_is_that_of_the_library(files):
     answer = call("evaluate", *FILES, "--prompts")
     assert answer.exit_code == 0, answer.stderr
     found = expected(files)
-    assert answer.stdout == f"{found.to_text(80)}\n"
+    assert answer.stdout == f"{found.to_text(80)}\n\n{found.signature}\n"
     said = " ".join(answer.stdout.split())
     assert "near.jsonl is closer than far.jsonl to what people write by 1-grams" in said
     assert "near.jsonl, far.jsonl: 2-grams" in said
@@ -100,6 +100,18 @@ def test_references_of_their_own_other_fields_and_standard_input(files):
         for table in (alone.to_csv(), answer.stdout)
     )
     assert rows == expected_rows
+    nested = [{"q": x["prompt"], "a": {"y": x["outputs"]}} for x in files["near"]]
+    given = "\n".join(map(json.dumps, nested))
+    options = "-r", "real.jsonl", "--fields", "q,a.y,z", "--format", "csv"
+    assert call("evaluate", "-", "--prompts", *options, input=given).stdout == (
+        answer.stdout
+    )
+    kernels = "--kernel", "1-grams", "2-grams", "--lowercase"
+    told = call("evaluate", *FILES, "--prompts", *kernels, "--json").stdout
+    settings = {"lowercase": True}
+    assert json.loads(told)["signature"] == (
+        expected(files, ["1-grams", "2-grams"], **settings).signature
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,6 +139,9 @@ def test_references_of_their_own_other_fields_and_standard_input(files):
             ["--kernel", "own_kernels:distance"],
         ),
         ("lost.jsonl: No such file", ["--references", "lost.jsonl"]),
+        ("--prompts: expected one file of references, got 2", ["-r", "a", "b"]),
+        ("--metrics has no effect with --prompts", ["--metrics", "CND"]),
+        ("--compare has no effect with --prompts", ["--compare", "a", "b"]),
         ("near.jsonl is a file that is read", ["--output", "near.jsonl"]),
         ("kernels: expected some, each once", ["--kernel", "1-grams"] * 2),
     ],

@@ -306,3 +306,57 @@ def test_bad_input(report, as_a_user):
             )
         ),
     )
+
+
+# --- a choice of metrics ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        (["CND", "BLEU-2"], ["BLEU-2", "CND-1", "CND-2"]),
+        (["self bleu", "ms_jaccard-1"], ["Self-BLEU-1", "Self-BLEU-2", "MS-Jaccard-1"]),
+        (["NRR-2,nrr", "CR-1"], ["CR-1", "NRR-1", "NRR-2"]),
+    ],
+)
+def test_chosen_metrics_keep_their_numbers(report, asked, kept):
+    whole, _ = report
+    found = whole.choose(*asked)
+    assert [*found.metrics] == kept
+    for name in whole:
+        assert {**found[name]} == {metric: whole[name][metric] for metric in kept}
+        columns = [whole.metrics.index(metric) for metric in kept]
+        for rests in ("left_out", "real_left_out"):
+            expected = getattr(whole, rests)[name][:, columns]
+            np.testing.assert_array_equal(getattr(found, rests)[name], expected)
+    assert found.signature == whole.signature
+    first, second = (x.compare("flat", "steep") for x in (whole, found))
+    for metric in kept:
+        assert first.better(metric) == second.better(metric)
+    told = "Which is closer to real text is not told: CND is not among the metrics."
+    assert (found.conclusions[0] == told) == ("CND-1" not in kept)
+
+
+def test_a_metric_that_is_not_there_cannot_be_chosen(report):
+    said = "no metric is called {!r}; there are BLEU, Self-BLEU, CR, NRR, CND, distinct"
+    refused(
+        (said.format("BLUE"), report[0].choose, "CND", "BLUE"),
+        (said.format("BLEU-3"), report[0].choose, "BLEU-3"),
+        (said.format("self"), report[0].choose, "self"),
+    )
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_what_cannot_be_compared_is_told(report):
+    refused(
+        (
+            "report: expected a Report, as evaluate returns, got a dict",
+            compare,
+            {},
+            1,
+            2,
+        ),
+        ("expected the name of a candidate, got 3", compare, report[0], 3, "flat"),
+        ("expected the name of a candidate, got [", report[0].compare, ["a"], "b"),
+        error=TypeError,
+    )

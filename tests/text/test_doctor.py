@@ -198,7 +198,11 @@ def test_a_function_that_is_no_metric_has_one_line(function, said):
         ("calls: expected a whole number from 100 on, got 5", {"calls": 5}),
         ("lot: expected at most a fiftieth", {"lot": 1000}),
         ("lot: expected a whole number from 10 on", {"lot": 1}),
-        ("quality: expected a name or a function, got 3", {"quality": 3}),
+        ("quality: expected a name or a function, got 3; write", {"quality": 3}),
+        (
+            "got ['0 1', '2 3']; write doctor(quality, diversity, texts)",
+            {"quality": ["0 1", "2 3"], "diversity": "CR-2", "texts": "NRR-2"},
+        ),
         ("which is a divergence", {"quality": "CND-2"}),
         ("CR, which needs an order, such as 2", {"quality": "CR"}),
         ("LL, which texts alone do not give", {"quality": "LL"}),

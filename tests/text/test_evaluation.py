@@ -1,5 +1,6 @@
 """The evaluation: each metric on its own, empty sentences, and its line for a paper."""
 
+import inspect
 import io
 import json
 from functools import partial
@@ -16,12 +17,17 @@ from scipy import stats
 
 from qdtheory.text import (
     as_corpus,
+    doctor,
     evaluate,
+    evaluate_prompts,
     jackknife_interval,
+    kernel_score,
     ngram_counts,
+    plan,
     read_corpus,
 )
 from qdtheory.text import evaluation as module
+from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import KINDS, RANGES
 from qdtheory.text.intervals import random_groups
 
@@ -211,6 +217,125 @@ def test_samples_are_paths_streams_tables_or_texts(files):
     assert [*listed.scores.values()] == [*whole.scores.values()]
 
 
+STRINGS = [" ".join(f"w{token}" for token in text) for text in MODEL]
+REAL_STRINGS = [" ".join(f"w{token}" for token in text) for text in REAL]
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, pd.Series, as_corpus, lambda x: map(str, x)]
+)
+def test_a_list_of_texts_is_one_sample(kind):
+    named = evaluate({"candidates": STRINGS}, REAL_STRINGS, 2)
+    assert evaluate(kind(STRINGS), kind(REAL_STRINGS), 2) == named
+    assert [*named] == ["candidates"]
+
+
+def test_a_list_of_token_lists_is_one_sample_too():
+    assert evaluate(MODEL, REAL, 2) == evaluate({"candidates": MODEL}, REAL, 2)
+
+
+def test_strings_are_paths_only_if_they_all_name_files(files, monkeypatch):
+    monkeypatch.chdir(files)
+    assert [*evaluate(["model.txt", "half.txt"], "real.txt", 2)] == [
+        "model.txt",
+        "half.txt",
+    ]
+    found = evaluate(["model.txt", "w1 w2", "w1"] * 3, REAL_STRINGS, 1)
+    assert found.sizes == {"candidates": 9}
+
+
+def test_candidates_and_references_may_lie_in_other_fields_and_columns(files):
+    whole = evaluate({"x": STRINGS}, REAL_STRINGS, 2)
+    rows = zip(STRINGS, REAL_STRINGS, strict=True)
+    records = [{"meta": {"output": x}, "target": y} for x, y in rows]
+    path, table = files / "both.jsonl", files / "both.csv"
+    path.write_text("\n".join(map(json.dumps, records)))
+    pd.DataFrame({"output": STRINGS, "target": REAL_STRINGS}).to_csv(table, index=False)
+    ours, theirs = {"field": "meta.output"}, {"reference_field": "target"}
+    assert evaluate({"x": path}, path, 2, **ours, **theirs) == whole
+    assert evaluate({"x": table}, table, 2, column="output", **theirs) == whole
+    assert evaluate({"x": path}, table, 2, **ours, **theirs) == whole
+    columns = files / "both.parquet"
+    pd.DataFrame({"target": REAL_STRINGS}).to_parquet(columns)
+    assert evaluate({"x": path}, columns, 2, **ours, **theirs) == whole
+
+
+# -- the signature ---------------------------------------------------------------------
+
+WRITTEN = [text.title() if i % 3 else text for i, text in enumerate(STRINGS)] + ["", ""]
+LOGS = [np.log(np.full(size, 0.5)) for size in (60, 60, 62, 62)]
+# Another choice of each option, which changes a number or adds one.
+CHANGES = {
+    "max_order": 3,
+    "smoothing": None,
+    "estimator": "plug-in",
+    "level": 0.9,
+    "tokenizer": "characters",
+    "empty": "skip",
+    "lowercase": True,
+    "draws": 50,
+    "extra": ["self-repetition"],
+    "log_probabilities": {"x": LOGS},
+}
+# These say where texts are and how they are counted, and change none.
+SAME = {
+    "memory": 10**9,
+    "step": lambda text: None,
+    "client": None,
+    "field": "text",
+    "column": "text",
+    "reference_field": "text",
+}
+
+
+def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
+    parameters = {*inspect.signature(evaluate).parameters}
+    assert parameters == {"candidates", "references", *CHANGES, *SAME}
+    sample, few = {"x": WRITTEN}, {"x": WRITTEN[:40]}
+    of = partial(evaluate, sample, REAL_STRINGS)
+    plain = of(max_order=2)
+    runs = [plain, evaluate(few, REAL_STRINGS, 2), evaluate(sample, WRITTEN[:30], 2)]
+    for name, choice in CHANGES.items():
+        found = of(**{"max_order": 2, name: choice})
+        assert not same_numbers(found, plain), name
+        again = of(**{"max_order": 2, name: choice})
+        assert again.signature == found.signature, name
+        runs.append(found)
+    assert len({run.signature for run in runs}) == len(runs)
+    for name, choice in SAME.items():
+        found = of(**{"max_order": 2, name: choice})
+        assert found.signature == plain.signature
+        assert same_numbers(found, plain), name
+    defaults = {"smoothing": "epsilon", "estimator": "pairs", "level": 0.95}
+    assert of(2, **defaults, empty="keep").signature == plain.signature
+    orders = ["n-gram diversity", "self-repetition"]
+    one, other = (of(2, extra=x).signature for x in (orders, orders[::-1]))
+    assert one == other
+
+
+def same_numbers(one, other):
+    return one.metrics == other.metrics and one.scores == other.scores
+
+
+def test_the_signature_is_one_line_that_says_what_was_chosen():
+    told = evaluate(
+        {"x": WRITTEN, "few": WRITTEN[:40]},
+        as_corpus(REAL_STRINGS, tokenizer="13a", lowercase=True),
+        2,
+        None,
+        tokenizer="13a",
+        lowercase=True,
+        extra=["self-repetition"],
+    ).signature
+    assert told == (
+        "texts:40-62|refs:60|orders:1-2|smooth:none|est:pairs|empty:keep|draws:1000|"
+        f"level:0.95|tok:13a|case:lower|version:{version('qdtheory')}|"
+        "with:self-repetition"
+    )
+    tokens = evaluate(MODEL, REAL, 2).signature
+    assert "|tok:none|case:mixed|" in tokens
+
+
 @pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
 def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimator):
     paths = {name: files / f"{name}.txt" for name in ("model", "half")}
@@ -249,7 +374,8 @@ def test_bad_input(as_a_user):
     refused(
         ("expected at least one set of candidates, got none", of_real, []),
         ("at least one set of candidates", of_real, {}),
-        ("a list of paths, each once", of_real, ["a.txt", "a.txt"]),
+        ("a list of paths, each once", of_real, [Path("a.txt"), Path("a.txt")]),
+        ("candidates: Self-BLEU compares", of_real, ["a b c"]),
         ("memory: expected at least 80 MB", partial(of_real, memory=10**6), model),
         ("without a client, extra and", partial(small, extra=["paired"]), model),
         ("draws: expected a whole number", partial(of_real, draws=0), model),
@@ -266,8 +392,12 @@ def test_bad_input(as_a_user):
         ("estimator: expected", partial(of_real, estimator="all"), model),
     )
     refused(
-        ("or a list of paths, got str", of_real, "model.txt"),
-        ("expected texts by name, such as {", of_real, [MODEL]),
+        ("or a list of paths, got one str", of_real, "model.txt"),
+        ("or a list of paths, got one PosixPath", of_real, Path("model.txt")),
+        ("candidates: expected a Corpus, a list of str", of_real, 5),
+        ("several candidates go by name, {'model': texts}", of_real, [MODEL]),
+        ("references: expected a Corpus, a list", partial(evaluate, model), {"a": []}),
+        ("references: expected a list of strings", partial(evaluate, model), [["a b"]]),
         (
             "without a column 'body'; there are: 'text'",
             partial(of_real, column="body"),
@@ -276,10 +406,36 @@ def test_bad_input(as_a_user):
         error=TypeError,
     )
     refused(
-        ("texts themselves go in a list: 'a b c'", of_real, ["a b c"]),
         ("texts themselves go in a list: 'a b'", of_real, {"x": "a b"}),
+        ("texts themselves go in a list: 'a b'", partial(evaluate, model), "a b"),
         error=FileNotFoundError,
     )
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_names_that_arguments_have_in_other_packages_are_told():
+    calls = {
+        evaluate: (["predictions", "hypotheses", "preds", "outputs"], ["refs", "real"]),
+        evaluate_prompts: (["predictions", "outputs"], ["refs", "targets"]),
+        kernel_score: (["predictions", "candidates", "hyps"], ["refs", "gold"]),
+        compare: (["first", "model_a"], ["second", "baseline"]),
+        plan: (["a", "model"], ["b", "model_b"]),
+        doctor: ([], ["references", "refs", "real"]),
+    }
+    for function, sides in calls.items():
+        parameters = inspect.signature(function).parameters
+        for side, names in enumerate(sides):
+            choices = (
+                ("outputs", "candidates", "one"),
+                ("references", "texts", "other"),
+            )
+            own = next((x for x in choices[side] if x in parameters), "")
+            for name in names:
+                said = f"{function.__name__}: {name} is called {own} here: write {own}="
+                with pytest.raises(TypeError, match=said):
+                    function(**{name: MODEL, own: REAL})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        evaluate(MODEL, REAL, colour=1)
 
 
 @pytest.mark.usefixtures("as_a_user")

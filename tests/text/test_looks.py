@@ -1,6 +1,5 @@
 """Texts in quotes, with numbers or marks, of ids or in capitals: told at each door."""
 
-import json
 import os
 import re
 import subprocess
@@ -19,7 +18,6 @@ PLAIN = ["a cat sat .", "the dog ran .", "a bird in a tree .", "it 's 3:30 , he 
 PLAIN = [f"{line[:-1]}{n} ." for n in range(5) for line in PLAIN]
 NUMBERED = [f"{n}. {line}" for n, line in enumerate(PLAIN, 1)]
 WRITTEN = {
-    "are JSON strings": [json.dumps(f'{line} "so"\t') for line in PLAIN],
     'begin with " and end with "': [f'"he said "{line}""' for line in PLAIN],
     "begin with ' and end with '": [f"'{line}'" for line in PLAIN],
     "begin with “ and end with ”": [f"“{line}”" for line in PLAIN],
@@ -55,10 +53,6 @@ def test_what_stands_at_the_ends_of_every_line_is_told_with_its_way_out(said, tm
     # Told when it was read; a corpus is not told of again.
     assert 0 < text.bleu(corpus, PLAIN)[0] < 1
     message = str(told[0].message)
-    if "JSON" in said:
-        assert "by jq -r . FILE > NEW or, in Python, json.loads" in message
-        assert odd_ends(text.as_corpus([*map(json.loads, WRITTEN[said])])) == ()
-        return
     script = message[message.index("sed ") : message.index(" FILE > NEW")]
     command = f"{script} {path}"
     run = subprocess.run(command, shell=True, capture_output=True, check=True)

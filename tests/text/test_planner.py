@@ -125,3 +125,14 @@ def test_bad_input(report, as_a_user):
         ("level: expected", partial(known, level=2)),
     )
     refused(("no candidate is called 'x'", plan, report, "one", "x"), error=KeyError)
+    refused(
+        (
+            "report: expected a Report, as evaluate returns, got a str",
+            plan,
+            "a",
+            "b",
+            "c",
+        ),
+        ("expected the name of a candidate, got ['one']", plan, report, ["one"], "x"),
+        error=TypeError,
+    )

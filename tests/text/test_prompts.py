@@ -1,9 +1,13 @@
 """Scores of several answers a prompt: by loops, by other functions, and exactly."""
 
+import inspect
 from collections import Counter
+from functools import partial
+from importlib.metadata import version
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -145,6 +149,39 @@ def test_one_kernel_alone_and_outputs_that_are_no_lists():
     assert one == text.kernel_score(ours[0], real[0])
 
 
+def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
+    ours, real = prompts(0, [4, 4, 4]), prompts(1, [1] * 3)
+    of = partial(text.evaluate_prompts, ours, real)
+    changes = {
+        "kernels": ["1-grams"],
+        "tokenizer": "characters",
+        "lowercase": True,
+        "level": 0.9,
+    }
+    same = {"prompts": ["x", "y", "z"], "step": lambda said: None}
+    parameters = {*inspect.signature(text.evaluate_prompts).parameters}
+    assert parameters == {"candidates", "references", *changes, *same}
+    found = [of().signature, *(of(**{x: y}).signature for x, y in changes.items())]
+    few = text.evaluate_prompts(prompts(0, [2, 4, 4]), real), of(["2-grams", "3-grams"])
+    found += [x.signature for x in few]
+    assert len({*found}) == len(found)
+    assert {of(**{x: y}).signature for x, y in same.items()} == {found[0]}
+    assert of(["3-grams", "2-grams"]).signature == found[-1]
+    assert found[0] == (
+        "prompts:3|outputs:4+|refs:1+|kernels:1-grams+2-grams+exact match|level:0.95|"
+        f"tok:whitespace|case:mixed|version:{version('qdtheory')}"
+    )
+
+
+@pytest.mark.parametrize("kind", [pd.Series, tuple, np.array])
+def test_strings_and_lists_in_other_containers(kind):
+    ours, real = prompts(0, [3, 3, 3]), prompts(1, [1] * 3)
+    whole = text.evaluate_prompts(ours, real)
+    assert text.evaluate_prompts(kind(ours), [*map(kind, real)]) == whole
+    one = text.kernel_score(kind(ours[0]), kind(real[0]))
+    assert one == text.kernel_score(ours[0], real[0])
+
+
 @pytest.mark.usefixtures("as_a_user")
 def test_what_is_bad_is_told():
     ours, real = [["a", "b"]] * 3, [["a"]] * 3
@@ -186,5 +223,10 @@ def test_what_is_bad_is_told():
         ),
         ("references: expected a list of strings, got 7", score, ["a", "b"], 7),
         ("prompt 0: outputs: expected a list", evaluate, ["a b", "a", "c"], real),
+        ("got 'a'; put it in a list", evaluate, ours, ["a", "b", "c"]),
+        ("outputs: expected for each prompt a list of texts", evaluate, "a b", real),
+        ("b: expected for each prompt a list of texts", evaluate, {"b": "a b"}, real),
+        ("references: expected for each prompt a list", evaluate, ours, "real.jsonl"),
+        ("references: expected for each prompt a list", evaluate, ours, {"a": real}),
         error=TypeError,
     )

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from stored import parquet, saved
 
 from qdtheory.text import as_corpus, read_corpus, sources, stored_corpus
+from qdtheory.text.files import Files
 from qdtheory.text.sources import sentences
 
 both_readers = pytest.mark.parametrize("read", [read_corpus, stored_corpus])
@@ -67,6 +68,82 @@ def test_records_are_not_read_as_prose(tmp_path, name, content, options, message
     path.write_bytes(pack(content.encode()))
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}, {message}"):
         read_corpus(path, **options)
+
+
+NESTED = {"meta": {"text": "a b", "x.y": {"z": "c d"}}, "meta.text": "e f", "n": None}
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [("meta.text", "e f"), ("meta.x.y.z", "c d")],
+)
+def test_a_path_leads_into_a_record_and_a_key_with_dots_wins(field, found):
+    assert [*sentences([json.dumps(NESTED)], "f", field=field)] == [found]
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("meta.lost", "f, line 1, meta: no field 'lost'; there are: text, x.y"),
+        ("lost.text", "f, line 1: no field 'lost.text'; there are: meta, meta.text"),
+        ("n.text", "f, line 1: no field 'n.text'; there are"),
+        ("meta", "f, line 1: field 'meta': expected a string, got {'text'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_says_where_it_ends(field, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        [*sentences([json.dumps(NESTED)], "f", field=field)]
+
+
+def test_lists_of_outputs_are_sent_to_the_evaluation_of_prompts():
+    lines = [json.dumps({"prompt": "a b", "outputs": ["a b", "c"]})] * 3
+    for options in ({}, {"field": "outputs"}):
+        with pytest.raises(ValueError, match=r"line 1: .* prompt are for --prompts"):
+            [*sentences(lines, "f", **options)]
+    assert [*sentences(lines, "f", field="prompt")] == ["a b"] * 3
+
+
+STRINGS = ["", "a b", 'he said "so"\t', "é"]
+
+
+@both_readers
+def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path, read):
+    path = tmp_path / "f"
+    path.write_text("\n".join(["", *map(json.dumps, STRINGS * 9), ""]))
+    for options in ({}, {"field": "text"}):
+        with pytest.raises(ValueError, match=r'line 1: JSON strings.*\(field="."\)'):
+            read(path, **options)
+    assert [*read(path, field=".")] == [*as_corpus(STRINGS * 9)]
+    path.write_text(path.read_text() + '"a" b\n')
+    with pytest.raises(
+        ValueError, match=r'line 38: expected a JSON string on each line, got "a" b'
+    ):
+        read(path, field=".")
+    path.write_text('"a b," he said\n"c d"\n')  # quotes of the text itself
+    assert next(iter(read(path))) == ('"a', 'b,"', "he", "said")
+    assert [*read(path, field=".")] == [*read(path)]
+    table = tmp_path / "f.csv"
+    table.write_text('"text"\n"a b"\n"c"\n')
+    assert [*read(table, column="text")] == [*as_corpus(["a b", "c"])]
+
+
+@both_readers
+def test_several_files_are_one_sample(tmp_path, read):
+    plain, records = tmp_path / "a.txt", tmp_path / "b.jsonl"
+    plain.write_text("a b\n\nc")
+    records.write_text("\n".join(json.dumps({"text": x}) for x in TEXTS))
+    files = Files((plain, records, io.BytesIO(gzip.compress(b"d e\n"))))
+    found = read(files, field="text")
+    assert [*found] == [*as_corpus(["a b", "", "c", *TEXTS, "d e"])]
+    with pytest.raises(ValueError, match=r"b\.jsonl, line 1: no field 'body'"):
+        read(Files((plain, records)), field="body")
+    with pytest.raises(FileNotFoundError, match=r"lost\.txt"):
+        read(Files((plain, tmp_path / "lost.txt")))
+    plain.write_text("\n")
+    with pytest.raises(
+        ValueError, match=r"a\.txt, .*a\.txt, line 1: no line has a token"
+    ):
+        read(Files((plain, plain)))
 
 
 @pytest.mark.parametrize(
