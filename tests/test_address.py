@@ -141,17 +141,8 @@ def test_codemeta_says_what_the_citation_does():
 
 # --- how to install -------------------------------------------------------------
 
-# Not in the library and its tests: who reads its messages has the package, and pip
-# then adds what the extra names.
-TOLD = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "notebooks",
-    "paper",
-    "recipe",
-    ".github",
-)
+# Who reads a message of the library has the package, and pip adds what an extra names.
+APART = ("qdtheory", "tests")
 BY_NAME = re.compile(r"""pip install (?:-\S+ )*\\?["']?qdtheory(?![\w-])""")
 
 
