@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import tomllib
 import typing
 from pathlib import Path
 
@@ -11,12 +10,14 @@ from pathlib import Path
 # or anything that imports it, is loaded.
 typing.GENERATING_DOCUMENTATION = "qdtheory"
 sys.path.append(str(Path(__file__).parent))  # where the pages' modules are
+import address  # noqa: E402
 from course_pages import mathjax  # noqa: E402
 
 project = "qdtheory"
 author = "The qdtheory authors"
 copyright = author
 extensions = [
+    "address",
     "claim_links",
     "course_pages",
     "coverage_page",
@@ -39,9 +40,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 
-ROOT = Path(__file__).parents[1]
-project_file = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-version = release = project_file["project"]["version"]
+version = release = address.VERSION
 
 # The source folder is the repository, so that notebooks stay where they are.
 root_doc = "docs/index"
@@ -77,6 +76,7 @@ html_theme_options = {
     "max_navbar_depth": 1,
     "show_navbar_depth": 0,
     "use_download_button": True,
+    "extra_footer": address.LICENCES,
 }
 html_context = {"default_mode": "auto"}  # else the theme's script logs an error
 # A summary is fetched from the page, which a browser refuses to pages on the disk:

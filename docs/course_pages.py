@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lecture_figures
+from address import RELEASED, WHEEL
+from downloads import install, wheel
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from notebook_cells import cells_of, joined, lectures, source_of, tags_of
@@ -306,6 +308,9 @@ def exam_page() -> str:
 
 def class_files() -> Iterator[tuple[str, bytes]]:
     """What a class gets, each file's place and content; no solution and no key."""
+    yield "README.txt", install(lectures(), "notebooks")
+    if not RELEASED:
+        yield WHEEL, wheel()
     for path in [*lectures(), *sorted(ROOT.glob("notebooks/data/*.*"))]:
         yield str(path.relative_to(ROOT)), path.read_bytes()
     handouts = {path.stem: handout_page(path) for path in lectures()}

@@ -6,6 +6,7 @@ import shutil
 import zipfile
 from hashlib import sha256
 
+import address
 import course_pages
 import notebook_cells
 import pytest
@@ -167,6 +168,9 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
     assert names >= {f"handouts/{stem}.html" for stem in STEMS}
     assert names >= {"handouts/exam.html", "notebooks/data/tables.py"}
     assert names >= {"_static/handout.css", "_static/tex-svg-full.js"}
+    packages = texts["qdtheory_class/README.txt"].decode()
+    assert "pip install ipywidgets jupyterlab nltk seaborn " in packages
+    assert (address.WHEEL in names) is not address.RELEASED
     assert not [name for name in names if "solution" in name or "key" in name]
     for name, text in texts.items():
         if name.endswith(".ipynb"):

