@@ -63,16 +63,29 @@ MAX_DENOMINATOR = 1000
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of one variable given as text, for JAX and for SymPy.
+    r"""A function of one variable given as text, for JAX and for SymPy.
 
-    The text is read by an allow-list and never run. Two expressions are equal if
-    their texts are.
+    The text is read by an allow-list and never run. It is written as people write: `^`
+    or `**`, `2x`, `x log x`, `x²`, `√x`, `|x|`, `ln`, `log2`, `e^-x`, `np.log(x)`,
+    `\frac{1}{x}`; `spellings.toml` has the whole table, which the page reads too. A
+    spelling becomes the tree of its plain form, `x log x` that of `x*log(x)`.
+
+    Powers bind first, from the right: `-x^2` is -(x**2), `2^-x` is 2**(-x). A product
+    without a sign is one with `*`, and signs go from left to right. A function without
+    parentheses takes what stands next to it, up to a sum or the next function:
+    `x log x + 1` and `log x / log 2` are read. Where readers differ the text is
+    refused, with two plain forms to choose from: `log x^2`, `log 2x`, `x log x / 2`,
+    `1/2x`, `x^2x`, `x^1/2`, `e^-x/2`. Spaces never decide. Two expressions are equal
+    if their texts are.
 
     Args:
-        text: x, numbers, log, exp, sqrt, + - * / ** and parentheses, at most 200
-            characters and 80 terms. Numbers are at most 1,000,000 in size. The
-            exponent of a power is a number of size at most 32, with a denominator
-            of at most 1,000; powers within powers multiply.
+        text: x, numbers, pi, e, log, exp, sqrt, `|x|`, log2, log10, logit and others of
+            the table, + - * / ^ and parentheses, at most 200 characters and 80 terms,
+            with each function written out in log, exp and sqrt. Numbers are at most
+            1,000,000 in size, pi is 3.141592653589793. The exponent of x is a number of
+            size at most 32, with a denominator of at most 1,000; powers within powers
+            multiply. Quotes may stand round the whole. For x one may write X, p or q,
+            one of them in a formula.
         letter: what the variable is called in the text, instead of x.
 
     Raises:
@@ -81,14 +94,17 @@ class Expression:
             log(-1).
 
     Example:
-        >>> g = Expression("-x*log(x)")
+        >>> g = Expression("-x log x")
         >>> round(float(g(0.5)), 6)
         0.346574
-        >>> Expression("__import__('os')")
+        >>> Expression("log x^2")
         Traceback (most recent call last):
         ...
-        ValueError: __import__('os') is not allowed in an expression; use x, numbers, \
-log, exp, sqrt, + - * / ** and parentheses
+        ValueError: 'log x^2' is ambiguous; write log(x)**2 or log(x**2)
+        >>> Expression("__import__('os')")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: __import__ is not allowed in an expression; use x, numbers, ...
     """
 
     text: str

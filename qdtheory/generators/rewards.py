@@ -198,8 +198,8 @@ def given_reward(reward: Reward | str | ScalarFunction) -> Reward:
     """Read a reward: the name of one, a formula of D, or a function of D.
 
     Args:
-        reward: a name in `REWARDS`; a formula in D (D, numbers, log, exp, sqrt,
-            + - * / ** and parentheses); or a function of D that JAX can trace.
+        reward: a name in `REWARDS`; a formula in D, written as an `Expression` is,
+            such as "logit(D)"; or a function of D that JAX can trace.
 
     Returns:
         The reward. Its φ is an integral by quadrature if it is none of `REWARDS`,
@@ -242,7 +242,7 @@ def read_reward(reward: Reward | str | ScalarFunction) -> Reward:
         if reward in REWARDS:
             return REWARDS[reward]
         rho: ScalarFunction = Expression(reward, "D")
-        smooth, hole = find_hole(rho)
+        smooth, hole = find_hole(rho) if rho.is_smooth else (False, None)
     elif callable(reward):
         rho = reward
         require_traceable(rho, np.array(0.5), name="the reward of D")
@@ -296,7 +296,8 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
     else:
         raise TypeError(f"expected a formula in u or a function of u, got {phi!r:.60}")
     name = getattr(given, "__name__", "phi")
-    rho = _reward_formula(given) if isinstance(given, Expression) else None
+    smooth = isinstance(given, Expression) and given.is_smooth
+    rho = _reward_formula(given) if smooth else None
     found = given_reward(rho.text if rho else _MinusSlope(given, name))
     return Reward(found.name, found.of_discriminator, _Shifted(given), None)
 
