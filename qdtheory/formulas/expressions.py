@@ -384,7 +384,7 @@ def _raised(base: Tree, exponent: Tree, piece: str, end: str) -> Tree:
 
 def _finite(tree: Tree, piece: str) -> Tree:
     """Refuse a tree without x that has no finite value in 64 bits."""
-    value = 0.0 if "x" in names(tree) else in_numpy(tree, np.zeros(())).value
+    value = 0.0 if "x" in names(tree) else in_numpy(tree, np.zeros(1)).value
     if not np.isfinite(value).all():
         raise ValueError(f"{piece} is not a finite real number")
     return tree
