@@ -35,8 +35,9 @@ const Formulas = (() => {
       const [i, j] = [found.index, found.index + found[0].length];
       const inside = reduced(kinds.slice(i + 1, j - 1), words.slice(i + 1, j - 1), text);
       words.splice(i, j - i, `${kinds[i] === "|" ? "abs" : ""}(${inside})`);
-      const group = spellings.groups.find(([before]) => new RegExp(before).test(kinds.slice(0, i + 1)));
-      kinds = kinds.slice(0, i) + (group?.[1] ?? "g") + kinds.slice(j);
+      const start = kinds.slice(0, i + 1);
+      const [, group] = spellings.groups.find(([end]) => start.endsWith(end));
+      kinds = start.slice(0, -1) + group + kinds.slice(j);
     }
     return reduced(kinds, words, text);
   }

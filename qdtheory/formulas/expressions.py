@@ -266,8 +266,7 @@ def _parse(text: str, letter: str) -> Tree:
         plain = _plain(text, letter)
         tree = _read(ast.parse(plain, mode="eval").body, plain, letter)
     except (SyntaxError, RecursionError, MemoryError):
-        text = _printable(text)
-        raise _refused(f"'{text}' is not an expression", letter) from None
+        raise _refused(f"'{_printable(text)}' is not an expression", letter) from None
     if (power := _power(tree)) > MAX_POWER:
         raise ValueError(
             f"powers are at most {MAX_POWER}, multiplied where they are nested, "
@@ -291,10 +290,9 @@ def _plain(text: str, letter: str) -> str:
         i, j = found.span()
         inside = _reduced(kinds[i + 1 : j - 1], words[i + 1 : j - 1], shown)
         words[i:j] = ["abs" * (kinds[i] == "|") + f"({inside})"]
-        before = (
-            kind for at, kind in SPELLINGS["groups"] if re.search(at, kinds[: i + 1])
-        )
-        kinds = kinds[:i] + next(before, "g") + kinds[j:]
+        start = kinds[: i + 1]
+        group = next(k for end, k in SPELLINGS["groups"] if start.endswith(end))
+        kinds = start[:-1] + group + kinds[j:]
     return _reduced(kinds, words, shown)
 
 

@@ -29,6 +29,7 @@ from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.formulas.shape import find_hole
 from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.formulas.tracing import require_traceable
+from qdtheory.formulas.trees import names
 from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import PerText, Scalar, TextArray
@@ -276,7 +277,8 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
 
     Raises:
         TypeError: it is neither, or JAX cannot trace the function.
-        ValueError: the formula cannot be read, or φ is not convex, as its reward falls.
+        ValueError: the formula cannot be read or has an absolute value, or φ is not
+            convex, as its reward falls.
 
     References:
         Nowozin et al. 2016, Table 2, for the derivatives.
@@ -290,14 +292,15 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
     """
     if isinstance(phi, str):
         given: ScalarFunction = Expression(phi, "u")
+        if "where" in names(given._tree):  # a formula takes its signs on (0, 1) alone
+            raise ValueError(f"phi is without absolute values as a text, got {phi}")
     elif callable(phi):
         given = phi
         require_traceable(given, np.array(0.5), name="phi(u)")
     else:
         raise TypeError(f"expected a formula in u or a function of u, got {phi!r:.60}")
     name = getattr(given, "__name__", "phi")
-    smooth = isinstance(given, Expression) and given.is_smooth
-    rho = _reward_formula(given) if smooth else None
+    rho = _reward_formula(given) if isinstance(given, Expression) else None
     found = given_reward(rho.text if rho else _MinusSlope(given, name))
     return Reward(found.name, found.of_discriminator, _Shifted(given), None)
 
