@@ -327,7 +327,8 @@ const Formulas = (() => {
     "*": times,
     "/": (a, b) => times(a, toThe(b, -1)),
     minus,
-    abs: (a) => (a[0] < 0 ? minus(a) : a),
+    // At a zero as within (0, 1): |log(x)| falls to 0 at 1.
+    abs: (a, x) => ((a[0] || (x < 1 ? a[1] : -a[1])) < 0 ? minus(a) : a),
     log: (a) => chainRule(a, Math.log(a[0]), 1 / a[0], -1 / a[0] ** 2),
     exp: (a) => {
       const value = Math.exp(a[0]);
@@ -352,7 +353,7 @@ const Formulas = (() => {
       return (x) => toThe(first(x), n);
     }
     const operation = OF_JETS[name];
-    if (right === undefined) return (x) => operation(first(x));
+    if (right === undefined) return (x) => operation(first(x), x);
     const second = jetOf(right);
     return (x) => operation(first(x), second(x));
   }
