@@ -2,7 +2,8 @@
 
 For each pair the frontier of one real distribution: its models, their weights and both
 metrics. Texts are in the order of their real probabilities. Also a small language model
-for the decoders, and the limits and hints of formulas, which thus stand in one place.
+for the decoders, and the spellings, rules and limits of formulas, which thus stand in
+one place.
 """
 
 import json
@@ -106,7 +107,8 @@ def grammar():
     texts = {name: formula_of(h) for name, h in tables.items()}
     return {
         "allowed": expressions.ALLOWED,
-        "habits": list(expressions.HABITS.items()),
+        "functions": trees.FUNCTIONS,
+        "spellings": expressions.SPELLINGS,
         "names": {name: h.text for name, h in texts.items() if h is not None},
         "limits": {
             "characters": expressions.MAX_CHARACTERS,

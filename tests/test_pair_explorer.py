@@ -75,23 +75,15 @@ def read_in_the_page(explorer, texts):
     ]
 
 
-def test_a_thousand_texts_are_read_alike(explorer):
-    texts = formula_texts.texts(1000)
-    there, here = read_in_the_page(explorer, texts), [read_in_python(t) for t in texts]
-    refused = [isinstance(answer, str) for answer in here]
-    assert [isinstance(answer, str) for answer in there] == refused
-    assert 100 < sum(refused) < 500
-    same = [a == b for a, b in zip(there, here) if isinstance(b, str)]
-    assert sum(same) > 0.8 * len(same)  # others say what Python would make of them
-
-
-def test_values_and_derivatives_of_a_thousand_formulas_agree(explorer):
+def test_values_and_derivatives_of_two_thousand_formulas_agree(explorer):
+    rng = random.Random(2)
     texts = formula_texts.texts(1400, seed=1)
-    read = [(t, a) for t in texts if not isinstance(a := read_in_python(t), str)][:1000]
-    assert len(read) == 1000
+    texts += [formula_texts.spelled(rng)[0] for _ in range(1200)]
+    read = [(t, a) for t in texts if not isinstance(a := read_in_python(t), str)][:2000]
+    assert len(read) == 2000
     there = read_in_the_page(explorer, [t for t, _ in read])
     differ = [t for (t, a), b in zip(read, there) if not agree(a, b)]
-    assert len(differ) <= 5, differ  # a rounding error, or beside a pole
+    assert len(differ) <= 10, differ  # a rounding error, or beside a pole
 
 
 def agree(a, b):
@@ -106,19 +98,6 @@ def agree(a, b):
     finite = np.isfinite(a)
     close = np.abs(np.where(finite, a, 0) - np.where(finite, b, 0)) <= 1e-9 * (1 + size)
     return bool((np.where(finite, close, ~np.isfinite(b))).all())
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        "2x", "ln(x)", "log10(x)", "sin(x)", "X", "pi*x", "e**x", "007", "1e999*x",
-        "x +", "x**x", "x**0.33333", "x**33", "((x**4)**4)**4", "1000001*x", "x + 1/0",
-        "log(-1)", "log(x, 2)", "x # y", "", "y", "+".join(["x"] * 41), "x" * 201,
-    ],
-)  # fmt: skip
-def test_what_people_write_gets_the_librarys_message(explorer, written):
-    (said,) = read_in_the_page(explorer, [written])
-    assert said == read_in_python(written)
 
 
 def test_a_name_stands_for_its_formula(explorer):
@@ -246,11 +225,19 @@ def test_without_a_winner_the_page_names_the_proof_and_claims_nothing(explorer):
     assert text(explorer, "pair-qdisc").endswith("--p p.txt")
 
 
+def test_the_command_has_the_formulas_as_they_were_typed_but_for_quotes(explorer):
+    type_pair(explorer, "\u201c\\log{p}\u201d", "\u2212x\u00b2", "0.5 0.3 0.2")
+    command = text(explorer, "pair-check")
+    assert shlex.split(command)[3::2] == [r"\log{p}", "\u2212x\u00b2"]
+    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.stdout.startswith("incompatible:")
+
+
 @pytest.mark.parametrize(
     ("f", "g", "p", "where", "said"),
     [
-        ("2x", "-x**2", "0.5 0.5", "pair-f-error", "a product is 2*x"),
-        ("x", "ln(x)", "0.5 0.5", "pair-g-error", "the natural logarithm is log(x)"),
+        ("1/2x", "-x**2", "0.5 0.5", "pair-f-error", "write (1/2)*x or 1/(2*x)"),
+        ("x", "lnx", "0.5 0.5", "pair-g-error", "lnx is not allowed in an expression"),
         ("x", "x**2", "0.5 0.5", "pair-verdict", "g must be strictly concave"),
         ("x", "x", "0.5 0.5", "pair-verdict", "it is linear, to within rounding"),
         ("x", "-(x - 0.5)**3", "0.5 0.5", "pair-verdict", "g must be strictly concave"),

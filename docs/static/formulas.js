@@ -7,17 +7,75 @@
 "use strict";
 
 const Formulas = (() => {
-  // What to allow and what to say comes from Python, through explorer_data.py.
-  const { allowed, habits, limits, names } = EXPLORER.formulas;
-  const FUNCTIONS = ["log", "exp", "sqrt"];
-  const NUMBER = /(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?/y;
-  const NAME = /[A-Za-z_]\w*/y;
-  const OPERATOR = /\*\*|[-+*/(),]/y;
+  // What is read, and what is said of the rest, comes from Python: explorer_data.py.
+  const { allowed, functions, limits, names, spellings } = EXPLORER.formulas;
+  const WORDS = new Map(
+    spellings.words.flatMap(([kind, plain, ...others]) =>
+      ["", ...spellings.prefixes].flatMap((prefix) =>
+        [plain, ...others].map((word) => [prefix + word, [kind, plain]]),
+      ),
+    ),
+  );
+  for (const letter of spellings.letters) WORDS.set(letter, ["x", "x"]);
+  const RULES = spellings.rules.map(([pattern, ...rule]) => [
+    new RegExp(pattern.replaceAll("A", spellings.factors), "d"),
+    ...rule,
+  ]);
+  const BRACKETS = new RegExp(spellings.brackets);
+  const NUMBER = new RegExp(`^(?:${spellings.number})$`);
 
-  function refused(why, text) {
-    const hints = habits.filter(([habit]) => new RegExp(habit).test(text)).map(([, hint]) => hint);
-    return new Error([why, allowed, ...hints].join("; "));
+  const refused = (why) => new Error(`${why}; ${allowed}`);
+  const printable = (text) =>
+    text.replace(/[^ -~]/gu, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+
+  // --- How people write, plainly: the words of a text, and the rules of the table ------
+  function plainText(text) {
+    let { kinds, words } = wordsOf(text);
+    for (let found; (found = BRACKETS.exec(kinds)); ) {
+      const [i, j] = [found.index, found.index + found[0].length];
+      const inside = reduced(kinds.slice(i + 1, j - 1), words.slice(i + 1, j - 1), text);
+      words.splice(i, j - i, `${kinds[i] === "|" ? "abs" : ""}(${inside})`);
+      const start = kinds.slice(0, i + 1);
+      const [, group] = spellings.groups.find(([end]) => start.endsWith(end));
+      kinds = start.slice(0, -1) + group + kinds.slice(j);
+    }
+    return reduced(kinds, words, text);
   }
+
+  function wordsOf(text) {
+    const raised = [...spellings.raised];
+    const lowered = text
+      .replace(new RegExp(`[${spellings.raised}]+`, "g"), "^{$&}")
+      .replace(new RegExp(`[${spellings.raised}]`, "g"), (c) => "0123456789-"[raised.indexOf(c)]);
+    const said = lowered.match(new RegExp(spellings.word, "gu")) ?? [];
+    const known = (word) => WORDS.get(word) ?? (NUMBER.test(word) ? ["n", word] : null);
+    const unknown = said.find((word) => !known(word));
+    if (unknown) throw refused(`${printable(unknown)} is not allowed in an expression`);
+    const variables = [...new Set(said.filter((word) => known(word)[0] === "x"))];
+    if (new Set(variables.map((word) => word.toLowerCase())).size > 1) {
+      throw refused(`${variables.join(" and ")} are not one variable`);
+    }
+    const found = said.map(known).filter(([kind]) => kind !== "_");
+    return { kinds: found.map(([kind]) => kind).join(""), words: found.map(([, plain]) => plain) };
+  }
+
+  function reduced(kinds, words, text) {
+    for (const [at, kind, ...said] of RULES) {
+      for (let found; (found = at.exec(kinds)); ) {
+        const parts = found.indices.map(([i, j]) => words.slice(i, j).join(""));
+        const written = said.map((line) =>
+          tidy(line.replace(/\$(\d)(<?)/g, (_, n, less) => (less ? parts[n].slice(0, -1) : parts[n]))),
+        );
+        if (!kind) throw new Error(`'${printable(text)}' is ambiguous; write ${written.join(" or ")}`);
+        const [i, j] = found.indices[0];
+        kinds = kinds.slice(0, i) + kind + kinds.slice(j);
+        words.splice(i, j - i, ...written);
+      }
+    }
+    return tidy(words.join(""));
+  }
+
+  const tidy = (plain) => plain.replace(/(?<!\w)\((\w+)\)|\((\([^()]*\))\)/g, "$1$2");
 
   // --- Fractions of whole numbers of any size: 0.1 + 0.2 - 0.3 is 0 ------------------
   const size = (n) => (n < 0n ? -n : n);
@@ -46,12 +104,14 @@ const Formulas = (() => {
     "*": (a, b) => fraction(a.n * b.n, a.d * b.d),
     "/": (a, b) => fraction(a.n * b.d, a.d * b.n),
     "**": (a, { n }) => (n < 0n ? fraction(a.d ** -n, a.n ** -n) : fraction(a.n ** n, a.d ** n)),
-    plus: (a) => a,
     minus: (a) => fraction(-a.n, a.d),
+    abs: (a) => fraction(size(a.n), a.d),
   };
   const SPECIAL = { "sqrt 0": fraction(0n), "sqrt 1": fraction(1n), "log 1": fraction(0n), "exp 0": fraction(1n) };
 
-  // --- Text to nodes {name, operands, start, end} ------------------------------------
+  // --- Plain text to nodes {name, operands, start, end} ------------------------------
+  const TOKENS = /(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?<name>[A-Za-z_]\w*)|(?<operator>\*\*|[-+*/()])/y;
+
   function tokens(text) {
     const found = [];
     for (let start = 0; start < text.length; ) {
@@ -59,17 +119,14 @@ const Formulas = (() => {
         start += 1;
         continue;
       }
-      const kinds = { number: NUMBER, name: NAME, operator: OPERATOR };
-      const [kind, match] = Object.entries(kinds)
-        .map(([kind, pattern]) => {
-          pattern.lastIndex = start;
-          return [kind, pattern.exec(text)];
-        })
-        .find(([, match]) => match) ?? [null, null];
-      const end = match && start + match[0].length;
+      TOKENS.lastIndex = start;
+      const match = TOKENS.exec(text);
+      if (!match) throw new SyntaxError();
+      const [kind] = Object.entries(match.groups).find(([, part]) => part !== undefined);
+      const end = start + match[0].length;
       // As in Python: no number runs into a letter or a point, and 007 is no number.
-      const broken = kind === "number" && (/[\w.]/.test(text[end] ?? "") || /^0+[1-9]\d*$/.test(match[0]));
-      if (!match || broken) throw refused(`'${text}' is not an expression`, text);
+      const broken = /[\w.]/.test(text[end] ?? "") || /^0+[1-9]\d*$/.test(match[0]);
+      if (kind === "number" && broken) throw new SyntaxError();
       found.push({ kind, text: match[0], start, end });
       start = end;
     }
@@ -80,13 +137,9 @@ const Formulas = (() => {
   function parse(text) {
     const line = tokens(text);
     let place = 0;
-    let count = 0;
     const next = () => line[place]?.text;
 
-    function node(name, operands, start, end) {
-      count += 1;
-      return { name, operands, start, end };
-    }
+    const node = (name, operands, start, end) => ({ name, operands, start, end });
 
     function chain(operators, operand) {
       const start = line[place]?.start;
@@ -118,112 +171,119 @@ const Formulas = (() => {
     }
 
     function call() {
-      const start = line[place]?.start;
-      let called = atom();
-      while (next() === "(") {
-        place += 1;
-        const inside = [];
-        while (next() !== ")") {
-          inside.push(sum());
-          if (next() === ",") place += 1;
-          else break;
-        }
-        close();
-        called = node("call", [called, ...inside], start, line[place - 1].end);
-      }
-      return called;
+      const token = line[place++];
+      if (!token) throw new SyntaxError();
+      if (token.text === "(") return group();
+      if (token.kind === "operator") throw new SyntaxError();
+      if (next() !== "(") return node(token.kind, [], token.start, token.end);
+      place += 1;
+      return node("call", [token.text, group()], token.start, line[place - 1].end);
     }
 
-    function atom() {
-      const token = line[place];
-      if (!token) throw refused(`'${text}' is not an expression`, text);
+    function group() {
+      const inside = sum();
+      if (next() !== ")") throw new SyntaxError();
       place += 1;
-      if (token.kind !== "operator") return node(token.kind, [], token.start, token.end);
-      if (token.text !== "(") throw refused(`'${text}' is not an expression`, text);
-      const inner = sum();
-      close();
-      return inner;
-    }
-
-    function close() {
-      if (next() !== ")") throw refused(`'${text}' is not an expression`, text);
-      place += 1;
+      return inside;
     }
 
     const whole = sum();
-    if (place < line.length) throw refused(`'${text}' is not an expression`, text);
-    return [whole, count];
+    if (place < line.length) throw new SyntaxError();
+    return whole;
   }
 
   // --- Nodes to trees: "x", a fraction, or [name, ...operands] ------------------------
-  const hasX = (tree) => tree === "x" || (Array.isArray(tree) && tree.slice(1).some(hasX));
+  const SIZES = new WeakMap(); // of trees written out; they may share parts
+  const CONSTANT = new WeakSet();
+  const sizeOf = (tree) => SIZES.get(tree) ?? 1;
+  const hasX = (tree) => tree === "x" || (Array.isArray(tree) && !CONSTANT.has(tree));
+
+  function built(tree) {
+    const operands = tree.slice(1);
+    const size = operands.reduce((sum, operand) => sum + sizeOf(operand), 1);
+    SIZES.set(tree, tree[0] === "abs" ? 3 * size + 1 : size); // where(a < 0, -a, a)
+    if (!operands.some(hasX)) CONSTANT.add(tree);
+    return tree;
+  }
 
   function readNode(node, text) {
     const piece = text.slice(node.start, node.end);
-    const notAllowed = () => refused(`${piece} is not allowed in an expression`, piece);
     const read = (operand) => readNode(operand, text);
     let tree;
     switch (node.name) {
       case "name":
-        if (piece !== "x") throw notAllowed();
+        if (piece !== "x") throw new SyntaxError();
         return "x";
       case "number":
-        // Two digits of exponent at most: 1e999999999 would exhaust the memory.
-        if (/e[+-]?\d{3}/i.test(piece)) throw notAllowed();
         tree = decimal(piece);
         if (tree.n > BigInt(limits.number) * tree.d) {
           throw new Error(`numbers are at most ${limits.number}, got ${piece}`);
         }
         return tree;
       case "call": {
-        const [called, ...inside] = node.operands;
-        const name = text.slice(called.start, called.end);
-        if (!FUNCTIONS.includes(name) || inside.length !== 1) throw notAllowed();
-        tree = [name, read(inside[0])];
+        const [name, argument] = node.operands;
+        const formula = Object.hasOwn(spellings.functions, name) && spellings.functions[name];
+        if (formula) tree = withX(treeOf(formula), read(argument));
+        else if (functions.includes(name) || name === "abs") tree = folded([name, read(argument)]);
+        else throw new SyntaxError();
         break;
       }
+      case "plus":
+        tree = read(node.operands[0]);
+        break;
       case "**":
-        tree = ["**", read(node.operands[0]), readExponent(node.operands[1], text)];
+        tree = raised(...node.operands.map(read), piece, text.slice(node.operands[1].start, node.operands[1].end));
         break;
       default:
-        tree = [node.name, ...node.operands.map(read)];
+        tree = folded([node.name, ...node.operands.map(read)]);
     }
-    if (!hasX(tree) && !Number.isFinite(jetOf(tree)(0)[0])) {
-      throw new Error(`${piece} is not a finite real number`);
+    if (sizeOf(tree) > limits.nodes) throw new Error(`an expression has at most ${limits.nodes} terms`);
+    return finite(tree, piece);
+  }
+
+  function finite(tree, piece) {
+    if (hasX(tree) || Number.isFinite(jetOf(tree)(0)[0])) return tree;
+    throw new Error(`${piece} is not a finite real number`);
+  }
+
+  // A power; 2**x is exp(x*log(2)).
+  function raised(base, exponent, piece, end) {
+    if (hasX(exponent) && !hasX(base)) {
+      return folded(["exp", folded(["*", exponent, finite(folded(["log", base]), piece)])]);
     }
-    return folded(tree);
+    if (isFraction(exponent) && exponent.d <= BigInt(limits.denominator)) return folded(["**", base, exponent]);
+    throw new Error(
+      "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of " +
+        `at most ${limits.denominator}, got ${end}`,
+    );
+  }
+
+  // A tree with another one for x.
+  function withX(tree, x) {
+    if (!Array.isArray(tree)) return tree === "x" ? x : tree;
+    return folded([tree[0], ...tree.slice(1).map((operand) => withX(operand, x))]);
   }
 
   // Compute with numbers exactly, unless they become very long.
   function folded(tree) {
-    const [name, ...operands] = tree;
-    if (!operands.every(isFraction)) return tree;
-    const [a, b] = operands;
-    if (FUNCTIONS.includes(name)) return (a.d === 1n && SPECIAL[`${name} ${a.n}`]) || tree;
+    const [name, a, b] = tree;
+    const is = (part, n) => part && isFraction(part) && part.d === 1n && part.n === n;
+    if (name === "+" && is(a, 0n)) return b;
+    if ((name === "+" || name === "-") && is(b, 0n)) return a;
+    if (name === "*" && is(a, 1n)) return b;
+    if ((name === "*" || name === "/") && is(b, 1n)) return a;
+    if (![a, b ?? a].every(isFraction)) return built(tree);
+    if (functions.includes(name)) return (a.d === 1n && SPECIAL[`${name} ${a.n}`]) || built(tree);
     if (name === "**") {
-      if (b.d !== 1n) return tree;
+      if (b.d !== 1n) return built(tree);
       // Whatever is not 0 or 1 in size has more bits than may be kept.
       const plain = a.d === 1n && size(a.n) <= 1n;
-      if (!plain && size(b.n) > limits.bits) return tree;
+      if (!plain && size(b.n) > limits.bits) return built(tree);
     }
+    if ((name === "/" && b.n === 0n) || (name === "**" && a.n === 0n && b.n < 0n)) return built(tree);
     const exact = EXACT[name](a, b);
     const bits = (n) => (n ? size(n).toString(2).length : 0);
-    return Math.max(bits(exact.n), bits(exact.d)) <= limits.bits ? exact : tree;
-  }
-
-  function readExponent(node, text) {
-    const exact = (tree) => {
-      if (isFraction(tree)) return tree;
-      if (!Array.isArray(tree) || tree[0] === "**" || !(tree[0] in EXACT)) return null;
-      const operands = tree.slice(1).map(exact);
-      return operands.includes(null) ? null : EXACT[tree[0]](...operands);
-    };
-    const exponent = exact(readNode(node, text));
-    if (exponent && exponent.d <= BigInt(limits.denominator)) return exponent;
-    throw new Error(
-      "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of " +
-        `at most ${limits.denominator}, got ${text.slice(node.start, node.end)}`,
-    );
+    return Math.max(bits(exact.n), bits(exact.d)) <= limits.bits ? exact : built(tree);
   }
 
   // Largest product of exponents along a path down the tree, each at least 1.
@@ -266,8 +326,9 @@ const Formulas = (() => {
     "-": (a, b) => plus(a, minus(b)),
     "*": times,
     "/": (a, b) => times(a, toThe(b, -1)),
-    plus: (a) => a,
     minus,
+    // At a zero as within (0, 1): |log(x)| falls to 0 at 1.
+    abs: (a, x) => ((a[0] || (x < 1 ? a[1] : -a[1])) < 0 ? minus(a) : a),
     log: (a) => chainRule(a, Math.log(a[0]), 1 / a[0], -1 / a[0] ** 2),
     exp: (a) => {
       const value = Math.exp(a[0]);
@@ -292,7 +353,7 @@ const Formulas = (() => {
       return (x) => toThe(first(x), n);
     }
     const operation = OF_JETS[name];
-    if (right === undefined) return (x) => operation(first(x));
+    if (right === undefined) return (x) => operation(first(x), x);
     const second = jetOf(right);
     return (x) => operation(first(x), second(x));
   }
@@ -305,7 +366,7 @@ const Formulas = (() => {
     const [name, left, right] = tree;
     if (name === "exp" && left[0] === "log") return powerOf(left[1]);
     const [a, b] = [powerOf(left), right && name !== "**" ? powerOf(right) : null];
-    if (a && name === "plus") return a;
+    if (a && name === "abs") return a;
     if (a && b && (name === "*" || name === "/")) {
       return [EXACT[name](a[0], b[0]), EXACT[name === "*" ? "+" : "-"](a[1], b[1])];
     }
@@ -352,27 +413,34 @@ const Formulas = (() => {
     return (x) => (x === 0 ? atZero : jet(x));
   }
 
+  // Plain or not, as a tree.
+  function treeOf(text) {
+    try {
+      const plain = plainText(text);
+      const tree = readNode(parse(plain), plain);
+      const { n, d } = largestPower(tree);
+      if (n <= BigInt(limits.power) * d) return tree;
+      throw new Error(
+        `powers are at most ${limits.power}, multiplied where they are nested, ` +
+          `got ${d === 1n ? n : `${n}/${d}`} in ${plain}`,
+      );
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw refused(`'${printable(text)}' is not an expression`);
+    }
+  }
+
   // A formula, or the name of one such as LL; throws an Error with one line.
   function read(given) {
     let text = Object.hasOwn(names, given.trim()) ? names[given.trim()] : given;
-    if (text.length > limits.characters) {
-      throw new Error(`an expression has at most ${limits.characters} characters, got ${text.length}`);
+    const long = [...text].length;
+    if (long > limits.characters) {
+      throw new Error(`an expression has at most ${limits.characters} characters, got ${long}`);
     }
-    if (!/^[ -~]*$/.test(text) || text.includes("#")) {
-      throw refused(`a character of '${text}' is not allowed`, text);
-    }
-    text = text.trim();
-    const [node, count] = parse(text);
-    if (count > limits.nodes) throw new Error(`an expression has at most ${limits.nodes} terms, got ${count}`);
-    const tree = readNode(node, text);
-    const { n, d } = largestPower(tree);
-    if (n > BigInt(limits.power) * d) {
-      const got = d === 1n ? n : `${n}/${d}`;
-      throw new Error(
-        `powers are at most ${limits.power}, multiplied where they are nested, got ${got} in ${text}`,
-      );
-    }
-    return { text, jet: withLimit(jetOf(combined(tree))) };
+    text = text.replace(/^ +| +$/g, "");
+    if (spellings.quotes.includes(text.slice(0, 1) + text.slice(1).slice(-1))) text = text.slice(1, -1);
+    const tree = treeOf(text);
+    return { text, tree, jet: withLimit(jetOf(combined(tree))) };
   }
 
   return { read };

@@ -58,7 +58,7 @@ def _facts(metric: Any) -> dict[str, Any]:
 def rewards(
     reward: Annotated[
         str | None,
-        option("A formula of D, 0 < D < 1; by default the rewards in use.", "TEXT"),
+        option("A formula of D such as logit(D), or else the rewards in use.", "TEXT"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

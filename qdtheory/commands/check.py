@@ -42,13 +42,14 @@ def check(
     """Can the real distribution be beaten in both quality and diversity?
 
     Give the pair as formulas of x (--f and --g: x, numbers, log, exp, sqrt,
-    + - * / ** and parentheses), by its name (--pair), as functions that JAX can
-    trace, from a module in this folder (--quality and --diversity), or as the
-    score of each text, such as another model's, and a formula (--scores and
-    --g). A pair of functions or scores is tested at P (--p) or at random ones
-    over all texts (--vocab-size and --length), over which BLEU-1, BLEU-2, ... is
-    judged too. "Compatible" holds for every P, over 4 or more texts unless fewer
-    are asked for; where it is shown of one P only, the first line says so.
+    + - * / ^ and parentheses, as in "x log x" or "2x - x^2"), by its name
+    (--pair), as functions that JAX can trace, from a module in this folder
+    (--quality and --diversity), or as the score of each text, such as another
+    model's, and a formula (--scores and --g). A pair of functions or scores is
+    tested at P (--p) or at random ones over all texts (--vocab-size and
+    --length), over which BLEU-1, BLEU-2, ... is judged too. "Compatible" holds
+    for every P, over 4 or more texts unless fewer are asked for; where it is
+    shown of one P only, the first line says so.
 
     Example: qdtheory check --f "log(x)" --g "-x*log(x)"
     """

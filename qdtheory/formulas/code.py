@@ -17,12 +17,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from qdtheory.formulas.accurate import limits
-from qdtheory.formulas.expressions import Expression
+from qdtheory.formulas.expressions import SPELLINGS, Expression
 from qdtheory.formulas.trees import (
     CHOICES,
     CONDITIONS,
     MORE_FUNCTIONS,
     Tree,
+    absolute,
     folded,
     names,
     rebuilt,
@@ -261,8 +262,7 @@ def _unrolled(params: dict, operands: list) -> list:
 
 
 # --- What operations are as formulas --------------------------------------------------
-def _less(a: Tree, b: Tree) -> Tree:
-    return folded("<", a, b)
+_less = partial(folded, "<")
 
 
 def _greatest(a: Tree, b: Tree) -> Tree:
@@ -273,17 +273,13 @@ def _least(a: Tree, b: Tree) -> Tree:
     return folded("where", _less(a, b), a, b)
 
 
-def _absolute(a: Tree) -> Tree:
-    return folded("where", _less(a, ZERO), folded("minus", a), a)
-
-
 def _sign(a: Tree) -> Tree:
     below = folded("where", _less(a, ZERO), -ONE, ZERO)
     return folded("where", _less(ZERO, a), ONE, below)
 
 
 def _cube_root(a: Tree) -> Tree:
-    return folded("*", _sign(a), folded("**", _absolute(a), Fraction(1, 3)))
+    return folded("*", _sign(a), folded("**", absolute(a), Fraction(1, 3)))
 
 
 def _polynomial(a: Tree, *coefficients: Tree) -> Tree:
@@ -306,20 +302,9 @@ def _same(a: Tree) -> Tree:
 OF_NUMBERS: dict[str, Callable[..., Tree]] = {
     name: partial(folded, name)
     for name in ("log", "exp", "sqrt", "floor", *MORE_FUNCTIONS)
-}
-OF_NUMBERS |= {
+} | {
     name: partial(rebuilt, Expression(text).inside)
-    for name, text in {
-        "sinh": "(exp(x) - exp(-x))/2",
-        "cosh": "(exp(x) + exp(-x))/2",
-        "tanh": "(exp(2*x) - 1)/(exp(2*x) + 1)",
-        "atanh": "log((1 + x)/(1 - x))/2",
-        "log1p": "log(1 + x)",
-        "expm1": "exp(x) - 1",
-        "exp2": "exp(x*log(2))",
-        "rsqrt": "1/sqrt(x)",
-        "logistic": "1/(1 + exp(-x))",
-    }.items()
+    for name, text in SPELLINGS["functions"].items()
 }
 OF_NUMBERS |= {
     "add": partial(folded, "+"),
@@ -331,7 +316,7 @@ OF_NUMBERS |= {
     "tan": lambda a: folded("/", folded("sin", a), folded("cos", a)),
     "cbrt": _cube_root,
     "erfc": lambda a: folded("-", ONE, folded("erf", a)),
-    "abs": _absolute,
+    "abs": absolute,
     "sign": _sign,
     "max": _greatest,
     "min": _least,

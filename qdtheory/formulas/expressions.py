@@ -1,12 +1,12 @@
 """Formulas in one variable: text that is parsed and never executed, or a tree."""
 
 import ast
-import math
 import re
-import warnings
+import tomllib
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,31 +20,39 @@ from qdtheory.formulas.trees import (
     FUNCTIONS,
     MORE_FUNCTIONS,
     Tree,
+    absolute,
     balls,
-    compiled,
     decided,
     folded,
+    in_numpy,
     in_sympy,
     names,
+    rebuilt,
+    size_of,
     subtrees,
     written,
 )
 from qdtheory.world import distributions  # noqa: F401  JAX's 64-bit mode
 
-ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ** and parentheses"
-# What people write, and what to write here.
-HABITS = {
-    r"\^|[\u00b2\u00b3]": "a power is x**2",
-    r"\bln\b": "the natural logarithm is log(x)",
-    r"\blog(2|10)\b": "log(x)/log(2) is the logarithm to base 2",
-    r"(?<!\w)[\d.]+\s*[x(]|\)\s*[\dx(]": "a product is 2*x",
-    r"X": "the variable is x",
-    r"\bpi\b": "pi is 3.141592653589793",
-    r"\be\b": "e is exp(1)",
-}
+# How formulas are written, for the page's script too.
+SPELLINGS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("spellings.toml").read_text("utf-8")
+)
+ALLOWED = "use x, numbers, log, exp, sqrt, + - * / ^ and parentheses"
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "minus"}
-# At most two digits of exponent: 1e999999999 as a fraction would exhaust memory.
-NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d\d?)?", re.ASCII)
+WORD, NUMBER = (re.compile(SPELLINGS[name], re.ASCII) for name in ("word", "number"))
+RAISED = str.maketrans(SPELLINGS["raised"], "0123456789-")
+RULES = [
+    (re.compile(pattern.replace("A", SPELLINGS["factors"])), *rule)
+    for pattern, *rule in SPELLINGS["rules"]
+]
+# The kind and the plain spelling of each.
+WORDS = {
+    prefix + word: (kind, plain)
+    for kind, plain, *others in SPELLINGS["words"]
+    for word in (plain, *others)
+    for prefix in ("", *SPELLINGS["prefixes"])
+}
 MAX_CHARACTERS = 200
 MAX_NODES = 80
 MAX_NUMBER = 10**6
@@ -55,16 +63,29 @@ MAX_DENOMINATOR = 1000
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of one variable given as text, for JAX and for SymPy.
+    r"""A function of one variable given as text, for JAX and for SymPy.
 
-    The text is read by an allow-list and never run. Two expressions are equal if
-    their texts are.
+    The text is read by an allow-list and never run. It is written as people write: `^`
+    or `**`, `2x`, `x log x`, `x²`, `√x`, `|x|`, `ln`, `log2`, `e^-x`, `np.log(x)`,
+    `\frac{1}{x}`; `spellings.toml` has the whole table, which the page reads too. A
+    spelling becomes the tree of its plain form, `x log x` that of `x*log(x)`.
+
+    Powers bind first, from the right: `-x^2` is -(x**2), `2^-x` is 2**(-x). A product
+    without a sign is one with `*`, and signs go from left to right. A function without
+    parentheses takes what stands next to it, up to a sum or the next function:
+    `x log x + 1` and `log x / log 2` are read. Where readers differ the text is
+    refused, with two plain forms to choose from: `log x^2`, `log 2x`, `x log x / 2`,
+    `1/2x`, `x^2x`, `x^1/2`, `e^-x/2`. Spaces never decide. Two expressions are equal
+    if their texts are.
 
     Args:
-        text: x, numbers, log, exp, sqrt, + - * / ** and parentheses, at most 200
-            characters and 80 terms. Numbers are at most 1,000,000 in size. The
-            exponent of a power is a number of size at most 32, with a denominator
-            of at most 1,000; powers within powers multiply.
+        text: x, numbers, pi, e, log, exp, sqrt, `|x|`, log2, log10, logit and others of
+            the table, + - * / ^ and parentheses, at most 200 characters and 80 terms,
+            with each function written out in log, exp and sqrt. Numbers are at most
+            1,000,000 in size, pi is 3.141592653589793. The exponent of x is a number of
+            size at most 32, with a denominator of at most 1,000; powers within powers
+            multiply. Quotes may stand round the whole. For x one may write X, p or q,
+            one of them in a formula.
         letter: what the variable is called in the text, instead of x.
 
     Raises:
@@ -73,14 +94,17 @@ class Expression:
             log(-1).
 
     Example:
-        >>> g = Expression("-x*log(x)")
+        >>> g = Expression("-x log x")
         >>> round(float(g(0.5)), 6)
         0.346574
-        >>> Expression("__import__('os')")
+        >>> Expression("log x^2")
         Traceback (most recent call last):
         ...
-        ValueError: __import__('os') is not allowed in an expression; use x, numbers, \
-log, exp, sqrt, + - * / ** and parentheses
+        ValueError: 'log x^2' is ambiguous; write log(x)**2 or log(x**2)
+        >>> Expression("__import__('os')")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: __import__ is not allowed in an expression; use x, numbers, ...
     """
 
     text: str
@@ -235,37 +259,84 @@ def _parse(text: str, letter: str) -> Tree:
         raise ValueError(
             f"an expression has at most {MAX_CHARACTERS} characters, got {len(text)}"
         )
-    if not (text.isascii() and text.isprintable()) or "#" in text:
-        raise _refused(f"a character of {text!a} is not allowed", text, letter)
-    text = text.strip()
+    text = text.strip(" ")
+    if text[:1] + text[1:][-1:] in SPELLINGS["quotes"]:
+        text = text[1:-1]
     try:
-        with warnings.catch_warnings(action="ignore"):  # of literals such as 1if
-            node = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _refused(f"{text!r} is not an expression", text, letter) from None
-    size = sum(isinstance(part, ast.expr) for part in ast.walk(node))
-    if size > MAX_NODES:
-        raise ValueError(f"an expression has at most {MAX_NODES} terms, got {size}")
-    tree = _read(node, text, letter)
+        plain = _plain(text, letter)
+        tree = _read(ast.parse(plain, mode="eval").body, plain, letter)
+    except (SyntaxError, RecursionError, MemoryError):
+        raise _refused(f"'{_printable(text)}' is not an expression", letter) from None
     if (power := _power(tree)) > MAX_POWER:
         raise ValueError(
             f"powers are at most {MAX_POWER}, multiplied where they are nested, "
-            f"got {power} in {text}"
+            f"got {power} in {plain}"
         )
     return tree
 
 
-def _refused(why: str, text: str, letter: str) -> ValueError:
-    """The error, with what to write instead where a habit is known."""
-    written = text.translate(str.maketrans(letter + letter.swapcase(), "xX"))
-    hints = (hint for habit, hint in HABITS.items() if re.search(habit, written))
-    said = (re.sub(r"\bx\b", letter, part) for part in (ALLOWED, *hints))
-    return ValueError("; ".join([why, *said]))
+def _refused(why: str, letter: str) -> ValueError:
+    return ValueError(f"{why}; {re.sub(r'x(?!p)', letter, ALLOWED)}")
+
+
+def _printable(text: str) -> str:
+    return re.sub("[^ -~]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _plain(text: str, letter: str) -> str:
+    """A text as Python writes it, by the rules of spellings.toml."""
+    (kinds, words), shown = _words(text, letter), _printable(text)
+    while found := re.search(SPELLINGS["brackets"], kinds):
+        i, j = found.span()
+        inside = _reduced(kinds[i + 1 : j - 1], words[i + 1 : j - 1], shown)
+        words[i:j] = ["abs" * (kinds[i] == "|") + f"({inside})"]
+        start = kinds[: i + 1]
+        group = next(k for end, k in SPELLINGS["groups"] if start.endswith(end))
+        kinds = start[:-1] + group + kinds[j:]
+    return _reduced(kinds, words, shown)
+
+
+def _words(text: str, letter: str) -> tuple[str, list[str]]:
+    """The kinds of the words of a text, a character each, and their plain spellings."""
+    letters = SPELLINGS["letters"] if letter == "x" else letter + letter.swapcase()
+    text = re.sub(f"[{SPELLINGS['raised']}]+", r"^{\g<0>}", text).translate(RAISED)
+    words = WORD.findall(text)
+    known = {word: ("n", word) for word in words if NUMBER.fullmatch(word)} | WORDS
+    known |= dict.fromkeys(letters, ("x", letter))
+    if unknown := [_printable(word) for word in words if word not in known]:
+        raise _refused(f"{unknown[0]} is not allowed in an expression", letter)
+    variables = [word for word in dict.fromkeys(words) if known[word][0] == "x"]
+    if len({word.lower() for word in variables}) > 1:
+        raise _refused(f"{' and '.join(variables)} are not one variable", letter)
+    found = [known[word] for word in words if known[word][0] != "_"]
+    return "".join(kind for kind, _ in found), [plain for _, plain in found]
+
+
+def _reduced(kinds: str, words: list[str], shown: str) -> str:
+    """Words without brackets, rewritten by the rules; or the text is refused."""
+    for at, kind, *said in RULES:
+        while found := at.search(kinds):
+            new = said
+            for n in range(at.groups + 1):
+                part = "".join(words[slice(*found.span(n))])
+                new = [line.replace(f"${n}<", part[:-1]) for line in new]
+                new = [_tidy(line.replace(f"${n}", part)) for line in new]
+            if not kind:
+                raise ValueError(f"'{shown}' is ambiguous; write {' or '.join(new)}")
+            i, j = found.span()
+            kinds, words[i:j] = kinds[:i] + kind + kinds[j:], new
+    return _tidy("".join(words))
+
+
+def _tidy(plain: str) -> str:
+    """Without parentheses round a single word, or round others."""
+    return re.sub(r"(?<!\w)\((\w+)\)|\((\([^()]*\))\)", r"\1\2", plain)
 
 
 def _read(node: ast.expr, text: str, letter: str) -> Tree:
     """Translate a syntax tree, rejecting nodes outside the allow-list."""
     piece = text[node.col_offset : node.end_col_offset]
+    read = partial(_read, text=text, letter=letter)
     match node:
         case ast.Name(name) if name == letter:
             return "x"
@@ -273,45 +344,48 @@ def _read(node: ast.expr, text: str, letter: str) -> Tree:
             tree = Fraction(piece)
             if tree > MAX_NUMBER:
                 raise ValueError(f"numbers are at most {MAX_NUMBER}, got {piece}")
-            return tree
         case ast.UnaryOp(ast.UAdd(), operand):
-            return _read(operand, text, letter)
+            tree = read(operand)
         case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
-            tree = (OPERATORS[type(op)], _read(operand, text, letter))
+            tree = folded(OPERATORS[type(op)], read(operand))
         case ast.BinOp(base, ast.Pow(), exponent):
-            root = _read(base, text, letter)
-            tree = ("**", root, _exponent(exponent, text, letter))
+            end = text[exponent.col_offset : exponent.end_col_offset]
+            tree = _raised(read(base), read(exponent), piece, end)
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
-            operands = (_read(part, text, letter) for part in (left, right))
-            tree = (OPERATORS[type(op)], *operands)
+            tree = folded(OPERATORS[type(op)], read(left), read(right))
+        case ast.Call(ast.Name("abs"), [argument], []):
+            tree = absolute(read(argument))
         case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
-            tree = (name, _read(argument, text, letter))
+            tree = folded(name, read(argument))
+        case ast.Call(ast.Name(name), [argument], []) if name in SPELLINGS["functions"]:
+            formula = Expression(SPELLINGS["functions"][name])
+            tree = rebuilt(formula._tree, read(argument))
         case _:
-            raise _refused(f"{piece} is not allowed in an expression", piece, letter)
-    if "x" not in names(tree) and not _is_finite(tree):
-        raise ValueError(f"{piece} is not a finite real number")
-    return folded(*tree)
+            raise SyntaxError
+    if size_of(tree) > MAX_NODES:
+        raise ValueError(f"an expression has at most {MAX_NODES} terms")
+    return _finite(tree, piece)
 
 
-def _exponent(node: ast.expr, text: str, letter: str) -> Fraction:
-    tree = _read(node, text, letter)
-    if isinstance(tree, Fraction) and tree.denominator <= MAX_DENOMINATOR:
-        return tree
-    piece = text[node.col_offset : node.end_col_offset]
+def _raised(base: Tree, exponent: Tree, piece: str, end: str) -> Tree:
+    """A power; 2**x is exp(x*log(2))."""
+    if "x" in names(exponent) and "x" not in names(base):
+        log = _finite(folded("log", base), piece)
+        return folded("exp", folded("*", exponent, log))
+    if isinstance(exponent, Fraction) and exponent.denominator <= MAX_DENOMINATOR:
+        return folded("**", base, exponent)
     raise ValueError(
         "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of "
-        f"at most {MAX_DENOMINATOR}, got {piece}"
+        f"at most {MAX_DENOMINATOR}, got {end}"
     )
 
 
-def _is_finite(tree: Tree) -> bool:
-    """Whether a tree without x has a finite value in floating point."""
-    functions = {name: getattr(math, name) for name in FUNCTIONS}
-    try:
-        value = compiled(tree, float, functions)(None)
-    except (ArithmeticError, ValueError):  # 1/0, overflow; log(-1)
-        return False
-    return isinstance(value, float) and math.isfinite(value)
+def _finite(tree: Tree, piece: str) -> Tree:
+    """Refuse a tree without x that has no finite value in 64 bits."""
+    value = 0.0 if "x" in names(tree) else in_numpy(tree, np.zeros(1)).value
+    if not np.isfinite(value).all():
+        raise ValueError(f"{piece} is not a finite real number")
+    return tree
 
 
 def _power(tree: Tree) -> Fraction:

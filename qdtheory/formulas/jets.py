@@ -67,7 +67,7 @@ def constant_jet(exact: Fraction | float) -> Jet:
     return Jet(np.float64(exact), np.float64(0), np.float64(0))
 
 
-def chosen(which: np.ndarray, a: Jet, b: Jet) -> Jet:
+def chosen(which: np.ndarray | np.bool, a: Jet, b: Jet) -> Jet:
     """One of two jets at each x."""
     parts = zip(vars(a).values(), vars(b).values(), strict=True)
     return Jet(*(np.where(which, *part) for part in parts))

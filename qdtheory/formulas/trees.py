@@ -96,6 +96,11 @@ def folded(name: Any, *operands: Any) -> Any:
     return exact if bits <= MAX_BITS else tree
 
 
+def absolute(a: Tree) -> Tree:
+    """The absolute value."""
+    return folded("where", folded("<", a, Fraction(0)), folded("minus", a), a)
+
+
 def _is_short(base: Fraction, exponent: Fraction) -> bool:
     """Whether a power is a fraction worth computing: most have more bits than kept."""
     plain = base.denominator == 1 and abs(base) <= 1
@@ -162,6 +167,10 @@ def _sign(tree: Tree) -> int | None:
         case "x" | ("-", "x", Fraction()) | ("-", Fraction(), "x"):
             ends = [compiled(tree, Fraction, {})(Fraction(end)) for end in (0, 1)]
             return 1 if min(ends) >= 0 else -1 if max(ends) <= 0 else None
+        case ("log", a):
+            return _sign(folded("-", a, Fraction(1)))
+        case ("*" | "/", a, b) if (sign := _sign(a)) and (other := _sign(b)):
+            return sign * other
     values = list(_over_pieces(tree))
     if all(value > 0 for value in values):
         return 1

@@ -29,6 +29,7 @@ from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.formulas.shape import find_hole
 from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.formulas.tracing import require_traceable
+from qdtheory.formulas.trees import names
 from qdtheory.generators.models import refuse
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import PerText, Scalar, TextArray
@@ -198,8 +199,8 @@ def given_reward(reward: Reward | str | ScalarFunction) -> Reward:
     """Read a reward: the name of one, a formula of D, or a function of D.
 
     Args:
-        reward: a name in `REWARDS`; a formula in D (D, numbers, log, exp, sqrt,
-            + - * / ** and parentheses); or a function of D that JAX can trace.
+        reward: a name in `REWARDS`; a formula in D, written as an `Expression` is,
+            such as "logit(D)"; or a function of D that JAX can trace.
 
     Returns:
         The reward. Its φ is an integral by quadrature if it is none of `REWARDS`,
@@ -242,7 +243,7 @@ def read_reward(reward: Reward | str | ScalarFunction) -> Reward:
         if reward in REWARDS:
             return REWARDS[reward]
         rho: ScalarFunction = Expression(reward, "D")
-        smooth, hole = find_hole(rho)
+        smooth, hole = find_hole(rho) if rho.is_smooth else (False, None)
     elif callable(reward):
         rho = reward
         require_traceable(rho, np.array(0.5), name="the reward of D")
@@ -276,7 +277,8 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
 
     Raises:
         TypeError: it is neither, or JAX cannot trace the function.
-        ValueError: the formula cannot be read, or φ is not convex, as its reward falls.
+        ValueError: the formula cannot be read or has an absolute value, or φ is not
+            convex, as its reward falls.
 
     References:
         Nowozin et al. 2016, Table 2, for the derivatives.
@@ -290,6 +292,8 @@ def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
     """
     if isinstance(phi, str):
         given: ScalarFunction = Expression(phi, "u")
+        if "where" in names(given._tree):  # a formula takes its signs on (0, 1) alone
+            raise ValueError(f"phi is without absolute values as a text, got {phi}")
     elif callable(phi):
         given = phi
         require_traceable(given, np.array(0.5), name="phi(u)")

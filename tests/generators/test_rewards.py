@@ -236,6 +236,12 @@ def test_rewards_that_do_not_rise():
 
 
 @pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("said", ["logit(D)", "logit D", "ln D - ln(1 - D)", "logit d"])
+def test_a_reward_is_written_as_people_write(said):
+    found, named = vars(check_reward(said)), vars(check_reward("logit D"))
+    assert found | {"reward": ""} == named | {"reward": ""}
+
+
 def test_bad_input():
     half, zero, third = [0.5, 0.5], [1.0, 0.0], [0.2, 0.3, 0.5]
     everywhere, smooth = "p must be positive every", "smooth for every D in (0, 1)"
@@ -253,7 +259,10 @@ def test_bad_input():
         ("<lambda> falls, at D = 1 ", given_reward, lambda d: d * (1 - d)),
         (" falls, at D = ", reward_of_divergence, "log(u)"),
         ("the proofs need a formula of D", check_reward, given_reward(jnp.sqrt)),
-        ("log2", check_reward, "log2(D)"),
+        ("sin is not allowed", check_reward, "sin(D)"),
+        (smooth, given_reward, "|D - 1/2|"),
+        (smooth, check_reward, "log|D - 1/2|"),
+        ("phi is without absolute values", reward_of_divergence, "|u - 1|"),
     )
     refused(
         ("expected a reward, ", given_reward, 3),
