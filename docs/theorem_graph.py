@@ -333,9 +333,7 @@ def picture(among):
         for one in found
         for need in lines_left(one)
     ]
-    titles = {
-        part: parts_page.heading(DOCS / f"parts/{part}.md") for part in begins
-    }
+    titles = {part: parts_page.heading(DOCS / f"parts/{part}.md") for part in begins}
     headings = [
         f'<text class="part" x="1" y="{y + 20:g}">{escape(titles[part])}</text>'
         for part, y in begins.items()
@@ -390,7 +388,9 @@ def entry(statement, among):
     ]
     links = [
         listed("Needs", [link(f"#{x.anchor}", x.title) for x in statement.needs]),
-        listed("Needed by", [link(f"#{x.anchor}", x.title) for x in statement.needed_by]),
+        listed(
+            "Needed by", [link(f"#{x.anchor}", x.title) for x in statement.needed_by]
+        ),
         listed("In the lecture", [link(here, parts_page.titled(statement.lecture))]),
         listed("Tests", [link(f"#{x.anchor}", x.name) for x in tests_of(statement)]),
         listed("In Coq", coq),
