@@ -1,9 +1,9 @@
 """The page of all statements: what each needs, and what needs it.
 
-The column `needs` of theorems.csv names what the statement and its proof in the lecture
-use, "03 Definition 1;16b Proposition N16.13": the lecture's number, the label up to its
-parenthesis, and one of its claims where the lecture has several of that label. The graph
-is drawn here, part below part, so that every line leads to the right.
+The column `needs` of theorems.csv names what the statement and its proof use, as in "03
+Definition 1;16b Proposition N16.13": the lecture's number, the label up to its
+parenthesis, and one of its claims where the lecture has several of that label. The
+graph is drawn here, part below part, so that every line leads to the right.
 """
 
 import ast
@@ -18,7 +18,7 @@ from textwrap import wrap
 import parts_page
 import theorem_boxes
 from course_pages import statements as quotations
-from coverage_page import DOCS, claims, ids, parts, rows
+from coverage_page import DOCS, ids, parts, rows
 from lecture_figures import lecture_number
 from notebook_cells import cells_of, lecture, source_of, tags_of
 
@@ -165,9 +165,12 @@ def subject(statement, among):
     """In a few words what it is about: its name, or the heading above it."""
     told = re.search(r"\(([^()]*)\)$", statement.row["label"])
     if told and not re.search(r"\d{4}|otebook", told[1]):
-        return told[1]
+        return told[1][0].upper() + told[1][1:]
     same = [one for one in among if one.lecture == statement.lecture]
-    return subjects(statement.lecture)[same.index(statement)]
+    heading = subjects(statement.lecture)[same.index(statement)]
+    if heading == statement.head:
+        return parts_page.heading(parts_page.source(statement.lecture))
+    return heading
 
 
 def proof(statement, among):
@@ -226,8 +229,8 @@ def tests_of(statement):
 
 # --- the picture ------------------------------------------------------------------
 
-BOX, PITCH, LINE, GAP = 160, 188, 13, 10  # widths of a box and a layer, heights
-LETTERS = 27  # of a line in a box
+BOX, PITCH, LINE, GAP = 152, 190, 13, 10  # widths of a box and a layer, heights
+LETTERS = 23  # of a line in a box
 MOST = 2  # lines about what a statement says
 
 
@@ -293,23 +296,18 @@ def boxes(among):
 def path(start, end):
     """A line from the right side of a box to the left side of another."""
     x, y = start.x + BOX, start.y + start.height / 2
-    there, down = end.x, end.y + end.height / 2
+    down, turn = end.y + end.height / 2, x + PITCH - BOX
     bend = (PITCH - BOX) * 0.9
-    if end.layer == start.layer + 1:
-        return f"M{x:g} {y:g}C{x + bend:g} {y:g} {there - bend:g} {down:g} {there:g} {down:g}"
-    # Down at once, then straight: it passes behind the boxes between.
-    turn = x + PITCH - BOX
-    return (
-        f"M{x:g} {y:g}C{x + bend:g} {y:g} {turn - bend:g} {down:g} {turn:g} {down:g}"
-        f"L{there:g} {down:g}"
-    )
+    # Down at once, then straight: behind the boxes between.
+    curve = f"{x + bend:g} {y:g} {turn - bend:g} {down:g} {turn:g} {down:g}"
+    return f"M{x:g} {y:g}C{curve}H{end.x:g}"
 
 
 def drawn(box):
     """A box as a link to its entry in the list."""
     one = box.statement
     state = one.states[-1].split()[0] if one.kind not in DEFINITIONS else "definition"
-    own = re.search(r"\w+ [\dK]+$", one.head)
+    own = re.fullmatch(r"\w+ [\dK]+", one.head)
     title = f"{one.head} · {one.number}" if own else one.title
     words = "".join(
         f'<text x="{box.x + 9:g}" y="{box.y + 31 + LINE * i:g}">{escape(text)}</text>'
@@ -358,7 +356,7 @@ def picture(among):
 
 
 KEY = """<p class="graph-key"><span class="machine-checked">machine-checked</span>
-<span class="second">second route</span> <span class="definition">definition</span></p>"""
+<span>second route</span> <span class="definition">definition</span></p>"""
 
 
 # --- the list ---------------------------------------------------------------------
@@ -425,6 +423,11 @@ def entries(among):
     return "\n".join(lines)
 
 
+def raw(html):
+    """HTML in MyST, with any lines inside."""
+    return f"``````{{raw}} html\n{html}\n``````"
+
+
 def test_files(among):
     """The tests, a fold for each file."""
     by_file = defaultdict(dict)
@@ -433,15 +436,15 @@ def test_files(among):
             by_file[test.file][test] = None
     lines = []
     for file, found in sorted(by_file.items()):
+        name = f"{file} ({len(found)})"
+        lines.append(f'<details class="folded"><summary>{name}</summary>')
+        # Colours would make the page twice as large.
         lines += [
-            '<details class="folded tests">',
-            f"<summary>{file} ({len(found)})</summary>",
-            "",
+            f'<pre id="{test.anchor}">{escape(test.code, quote=False)}</pre>'
+            for test in found
         ]
-        for test in found:
-            lines += [f'<a id="{test.anchor}"></a>', "", "```python", test.code, "```"]
-        lines += ["", "</details>", ""]
-    return "\n".join(lines)
+        lines.append("</details>")
+    return raw("\n".join(lines))
 
 
 def count(among):
@@ -463,9 +466,8 @@ def fill(app, document, source):
     if document != "docs/theorem_graph":
         return
     among = statements()
-    html = f'<div class="theorem-graph">\n{KEY}\n{picture(among)}\n</div>'
     filled = {
-        "graph": f"```{{raw}} html\n{html}\n```",
+        "graph": raw(f"{KEY}\n{picture(among)}"),
         "count": count(among),
         "list": entries(among),
         "tests": test_files(among),

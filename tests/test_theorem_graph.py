@@ -89,7 +89,7 @@ def test_a_row_that_ends_before_the_needs_has_none():
 
 
 def uses(code):
-    """What each definition, lemma and theorem of the proofs uses, through all others."""
+    """What each definition and theorem of the proofs uses, through all others."""
     code = re.sub(r"\(\*.*?\*\)", " ", code, flags=re.DOTALL)
     pieces = re.split(
         r"\b(?:Lemma|Theorem|Corollary|Definition|Fixpoint|Let) (\w+)", code
