@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
+from itertools import count
 from pathlib import Path
 from textwrap import wrap
 
@@ -23,7 +24,6 @@ from lecture_figures import lecture_number
 from notebook_cells import cells_of, lecture, source_of, tags_of
 
 ROOT = DOCS.parent
-DEFINITIONS = ("Definition", "Property")
 CLAIM = r"[TLNE]\d+\.\d+"
 
 
@@ -69,7 +69,7 @@ class Statement:
     @property
     def is_checked(self) -> bool:
         """Whether Coq has checked a proof; a definition has none."""
-        return bool(self.row["coq"]) and self.kind not in DEFINITIONS
+        return bool(self.row["coq"]) and self.kind not in theorem_boxes.DEFINITIONS
 
     @property
     def states(self) -> list[str]:
@@ -231,7 +231,7 @@ def tests_of(statement):
 
 BOX, PITCH, LINE, GAP = 152, 190, 13, 10  # widths of a box and a layer, heights
 LETTERS = 23  # of a line in a box
-MOST = 2  # lines about what a statement says
+MOST = 3  # lines about what a statement says
 
 
 @dataclass
@@ -293,20 +293,44 @@ def boxes(among):
     return found, begins, bottom
 
 
-def path(start, end):
+def lane(start, end, others):
+    """The height nearest to the end's where a line passes between boxes."""
+    height = end.y + end.height / 2
+    between = [box for box in others if start.layer < box.layer < end.layer]
+
+    def is_free(y):
+        return all(not box.y - 3 < y < box.y + box.height + 3 for box in between)
+
+    steps = (step * sign for step in count() for sign in (1, -1))
+    return next(height + step for step in steps if is_free(height + step))
+
+
+def path(start, end, others):
     """A line from the right side of a box to the left side of another."""
+
+    def curve(x, y, down):
+        bend = gap * 0.9
+        return f"C{x + bend:g} {y:g} {x + gap - bend:g} {down:g} {x + gap:g} {down:g}"
+
+    gap = PITCH - BOX
     x, y = start.x + BOX, start.y + start.height / 2
-    down, turn = end.y + end.height / 2, x + PITCH - BOX
-    bend = (PITCH - BOX) * 0.9
-    # Down at once, then straight: behind the boxes between.
-    curve = f"{x + bend:g} {y:g} {turn - bend:g} {down:g} {turn:g} {down:g}"
-    return f"M{x:g} {y:g}C{curve}H{end.x:g}"
+    down = end.y + end.height / 2
+    if end.layer == start.layer + 1:
+        return f"M{x:g} {y:g}{curve(x, y, down)}"
+    between = lane(start, end, others)
+    before = end.x - gap
+    last = curve(before, between, down)
+    return f"M{x:g} {y:g}{curve(x, y, between)}H{before:g}{last}"
 
 
 def drawn(box):
     """A box as a link to its entry in the list."""
     one = box.statement
-    state = one.states[-1].split()[0] if one.kind not in DEFINITIONS else "definition"
+    state = (
+        one.states[-1].split()[0]
+        if one.kind not in theorem_boxes.DEFINITIONS
+        else "definition"
+    )
     own = re.fullmatch(r"\w+ [\dK]+", one.head)
     title = f"{one.head} · {one.number}" if own else one.title
     words = "".join(
@@ -327,7 +351,7 @@ def picture(among):
     width = PITCH * max(box.layer for box in found.values()) + BOX + 2
     edges = [
         f'<path class="to-{one.anchor} to-{need.anchor}"'
-        f' d="{path(found[need], found[one])}"/>'
+        f' d="{path(found[need], found[one], found.values())}"/>'
         for one in found
         for need in lines_left(one)
     ]
@@ -390,6 +414,7 @@ def entry(statement, among):
             "Needed by", [link(f"#{x.anchor}", x.title) for x in statement.needed_by]
         ),
         listed("In the lecture", [link(here, parts_page.titled(statement.lecture))]),
+        listed("Second route", [escape(statement.row["second_route"])]),
         listed("Tests", [link(f"#{x.anchor}", x.name) for x in tests_of(statement)]),
         listed("In Coq", coq),
     ]
@@ -447,9 +472,9 @@ def test_files(among):
     return raw("\n".join(lines))
 
 
-def count(among):
+def counted(among):
     """How many there are of each kind."""
-    proved = [one for one in among if one.kind not in DEFINITIONS]
+    proved = [one for one in among if one.kind not in theorem_boxes.DEFINITIONS]
     checked = sum(one.is_checked for one in among)
     routes = sum("second route" in one.states for one in among)
     alone = sum(not one.needs and not one.needed_by for one in among)
@@ -468,7 +493,7 @@ def fill(app, document, source):
     among = statements()
     filled = {
         "graph": raw(f"{KEY}\n{picture(among)}"),
-        "count": count(among),
+        "count": counted(among),
         "list": entries(among),
         "tests": test_files(among),
     }

@@ -207,7 +207,7 @@ def test_a_statement_without_a_proof_cell_is_one_of_these():
     """Definitions; what is repeated, or taken from a book, or from the text above."""
     without = [one for one in GRAPH if not theorem_graph.proof(one, GRAPH)]
     assert [
-        one.title for one in without if one.kind not in theorem_graph.DEFINITIONS
+        one.title for one in without if one.kind not in theorem_boxes.DEFINITIONS
     ] == [
         "Lemma 3.3",
         "Theorem 5.1",
