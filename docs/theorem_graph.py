@@ -260,13 +260,15 @@ def lines_left(statement):
     return [one for one in statement.needs if one not in further]
 
 
-def boxes(among):
-    """The boxes of those that need another or are needed, part below part.
+def is_drawn(one):
+    """Whether a statement needs another, is needed, or is machine-checked."""
+    return bool(one.needs or one.needed_by) or one.is_checked
 
-    Also where each part begins, and the height of all.
-    """
+
+def boxes(among):
+    """The boxes, part below part; where each part begins, and the height of all."""
     found, begins, bottom = {}, {}, 0.0
-    linked = [one for one in among if one.needs or one.needed_by]
+    linked = [one for one in among if is_drawn(one)]
     for part in parts_page.parts():
         members = [one for one in linked if parts_page.part_of(one.lecture) == part]
         if not members:
@@ -371,8 +373,8 @@ def picture(among):
             ' aria-label="Graph of the statements: each is a link to the list below,'
             ' which says the same in words.">',
             f"<style>{alone}</style>",
-            *headings,
             *edges,
+            *headings,
             *map(drawn, found.values()),
             "</svg>",
         ]
@@ -477,12 +479,12 @@ def counted(among):
     proved = [one for one in among if one.kind not in theorem_boxes.DEFINITIONS]
     checked = sum(one.is_checked for one in among)
     routes = sum("second route" in one.states for one in among)
-    alone = sum(not one.needs and not one.needed_by for one in among)
+    left = sum(not is_drawn(one) for one in among)
     return (
         f"{len(among)} statements, {len(among) - len(proved)} of them definitions:"
         f" {routes} have a second route, {checked} are machine-checked, whole or in"
-        f" part. {alone} need no other and are needed by none; these are in the list"
-        " alone."
+        f" part. {left} stand in the list alone: they need no other, no other needs"
+        " them, and Coq has not read them."
     )
 
 

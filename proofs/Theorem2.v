@@ -1,5 +1,5 @@
 (** Theorem 2, "if": a model that meets the conditions of Karush, Kuhn and Tucker is
-    the only best one at its price, and no model beats it. Nor does any beat the two
+    the only best one at its weight, and no model beats it. Nor does any beat the two
     ends.
 
     Li et al. 2020, Theorem 2 (1); notebook 03, claims T2.1 and T2.2.
@@ -32,7 +32,7 @@ Proof.
   apply Hd; [lra | exact Hy].
 Qed.
 
-(** The conditions, with a multiplier b; the price is w. *)
+(** The conditions, with a multiplier b; the weight is w. *)
 Definition KKT (f dg : R -> R) (dg0 : Rbar) (n : nat) (w b : R) (p q : nat -> R)
     : Prop :=
   forall i, (i < n)%nat ->
