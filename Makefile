@@ -72,7 +72,7 @@ pythons: .venv/ready
 	$(PYTHON) tests/other_pythons.py
 
 # The last file prints the axioms; no others than these may be among them.
-PROOFS := Sums Theorem1 Theorem3 LogitTheorem Counterexample Assumptions
+PROOFS := Sums Theorem1 Theorem3 Theorem2 LogitTheorem TwoErrors Counterexample Assumptions
 AXIOMS := ClassicalDedekindReals.sig_forall_dec ClassicalDedekindReals.sig_not_dec \
     Classical_Prop.classic FunctionalExtensionality.functional_extensionality_dep
 

@@ -29,6 +29,7 @@ extensions = [
     "light_pages",
     "metrics_page",
     "theorem_boxes",
+    "theorem_graph",
     "myst_nb",
     "page_head",
     "parts_page",

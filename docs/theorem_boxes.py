@@ -19,6 +19,7 @@ from lecture_figures import lecture_number
 from sphinx import addnodes
 
 TABLE = DOCS / "theorems.csv"
+DEFINITIONS = ("Definition", "Property")
 KINDS = ("Theorem", "Lemma", "Definition", "Proposition", "Corollary", "Property")
 
 
@@ -77,7 +78,9 @@ def title(paragraph, label):
 def machine_checked(row):
     """Links to the statements in Coq."""
     part = f" ({row['part']})" if row["part"] else ""
-    yield nodes.Text(f"machine-checked{part}: ")
+    kind, _ = kind_and_name(row["label"])
+    said = "in Coq" if kind in DEFINITIONS else "machine-checked"
+    yield nodes.Text(f"{said}{part}: ")
     for number, name in enumerate(parts(row["coq"])):
         if number:
             yield nodes.Text(", ")
