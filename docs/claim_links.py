@@ -23,6 +23,7 @@ ID = r"[TLNE]\d+\.\d+"
 MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
 PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
+COLUMNS = re.compile(r"\S {2,}\S")  # of a claim that is no sentence
 LONGEST = 240  # characters of hover text
 
 # Where a number stays as it is: code, formulas, other links, and headings, which the
@@ -68,9 +69,11 @@ def claim_line(text, ids):
     """A line that a claim prints; the first has the anchor."""
     number = text.split()[0]
     link = nodes.reference("", number, refid=number, internal=True)
-    rest = nodes.Text(text.removeprefix(number).rstrip())
+    said = text.removeprefix(number).rstrip()
     # Without a raw source it is not taken for code.
-    return nodes.literal_block("", "", link, rest, ids=ids, classes=["output", "claim"])
+    line = nodes.literal_block("", "", link, nodes.Text(said), ids=ids)
+    line["classes"] = ["output", "claim", *["columns"] * bool(COLUMNS.search(said))]
+    return line
 
 
 def set_anchors(app, document):
