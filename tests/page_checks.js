@@ -45,11 +45,16 @@ async function violations(contrast) {
     .map(({id, nodes: [node]}) => `${id}: ${node.html.slice(0, 90)}`);
 }
 
-// In the dark only colours are others, once none is on its way there.
-async function contrastInTheDark() {
+// Nothing is on its way any more.
+function stand() {
   const still = document.createElement("style");
   still.textContent = "* {transition: none !important}";
   document.head.append(still);
+}
+
+// In the dark only colours are others, once none is on its way there.
+async function contrastInTheDark() {
+  stand();
   const only = {type: "rule", values: ["color-contrast"]};
   const {violations} = await axe.run({preload: false, runOnly: only});
   return violations.map(({id, nodes: [node]}) =>
