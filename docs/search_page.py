@@ -57,7 +57,7 @@ def texts(doctree):
 
 
 def add_keywords(app, document):
-    """Have the search, ours and that of others, find a page by the words of its rows."""
+    """Have searches, ours and others, find a page by the words of its rows."""
     listed = (row["words"] for row in rows(WORDS) if row["page"] == app.env.docname)
     words = dict.fromkeys(re.findall(r"\w+", " ".join(listed)))
     if words:

@@ -118,7 +118,7 @@ function brokenWords() {
 function highHeads() {
   return [...document.querySelectorAll("main thead th")]
     .filter((head) => {
-      const line = parseFloat(getComputedStyle(head).lineHeight);
+      const line = 1.5 * parseFloat(getComputedStyle(head).fontSize);
       return head.getBoundingClientRect().height > 5 * line + 20;
     })
     .map((head) => `high: ${head.textContent}`);
