@@ -167,6 +167,7 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
     assert names >= {f"handouts/{stem}.html" for stem in STEMS}
     assert names >= {"handouts/exam.html", "notebooks/data/tables.py"}
     assert names >= {"_static/handout.css", "_static/tex-svg-full.js"}
+    assert names >= {"_static/scrolls.css", "_static/scrolls.js"}
     assert not [name for name in names if "solution" in name or "key" in name]
     for name, text in texts.items():
         if name.endswith(".ipynb"):
