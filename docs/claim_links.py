@@ -24,7 +24,7 @@ MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
 PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
 COLUMNS = re.compile(r"\S {2,}\S")
-LINE = 46  # characters; a sentence that goes on has as many on a line
+LINE = 36  # characters; a sentence that goes on has as many on a line
 LONGEST = 240  # characters of hover text
 
 # Where a number stays as it is: code, formulas, other links, and headings, which the
