@@ -54,7 +54,8 @@ def lecture(tmp_path, monkeypatch):
 
 
 PICTURE = f"_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
-FIGURE = f'<figure><img alt="A &quot;line&quot;." src="../{PICTURE}">'
+IMAGE = f'<img alt="A &quot;line&quot;." src="../{PICTURE}">'
+FIGURE = f'<figure><a href="../{PICTURE}">{IMAGE}</a>'
 CAPTION = "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
 
 
