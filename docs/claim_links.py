@@ -23,6 +23,8 @@ ID = r"[TLNE]\d+\.\d+"
 MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
 PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
+COLUMNS = re.compile(r"\S {2,}\S")
+LINE = 36  # characters; a sentence that goes on has as many on a line
 LONGEST = 240  # characters of hover text
 
 # Where a number stays as it is: code, formulas, other links, and headings, which the
@@ -64,13 +66,25 @@ def inside(node, kinds):
 # --- anchors ------------------------------------------------------------------
 
 
+def is_table(said):
+    """Whether what a claim prints is set in lines and columns, and is no sentence.
+
+    >>> is_table("beats P:\\n  CR 1.0\\n  LL 2.0"), is_table("one line")
+    (True, False)
+    """
+    lines = [line.strip() for line in said.splitlines()]
+    return any(map(COLUMNS.search, lines)) or any(len(s) < LINE for s in lines[:-1])
+
+
 def claim_line(text, ids):
     """A line that a claim prints; the first has the anchor."""
     number = text.split()[0]
     link = nodes.reference("", number, refid=number, internal=True)
-    rest = nodes.Text(text.removeprefix(number).rstrip())
+    said = text.removeprefix(number).rstrip()
     # Without a raw source it is not taken for code.
-    return nodes.literal_block("", "", link, rest, ids=ids, classes=["output", "claim"])
+    line = nodes.literal_block("", "", link, nodes.Text(said), ids=ids)
+    line["classes"] = ["output", "claim", *["columns"] * is_table(said)]
+    return line
 
 
 def set_anchors(app, document):

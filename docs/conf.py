@@ -96,10 +96,11 @@ html_sidebars = {
         "version.html",
         "search-button-field.html",
         "sbt-sidebar-nav.html",
+        "sidebar_place.html",
     ]
 }
-html_css_files = ["site.css"]
-html_js_files = ["site.js"]
+html_css_files = ["site.css", "scrolls.css"]
+html_js_files = ["site.js", "scrolls.js"]
 mathjax_path = "tex-svg-full.js"
 
 

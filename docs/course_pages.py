@@ -43,6 +43,8 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="stylesheet" href="../_static/{style}.css">
+<link rel="stylesheet" href="../_static/scrolls.css">
+<script defer src="../_static/scrolls.js"></script>
 <script defer src="../_static/tex-svg-full.js"></script>
 {script}</head>
 <body>
@@ -116,6 +118,7 @@ def picture(figure: lecture_figures.Figure) -> str:
     """A figure with its caption."""
     address = f"../{picture_file(figure)[0]}"
     image = f'<img alt="{html.escape(figure.alt)}" src="{address}">'
+    image = f'<a href="{address}">{image}</a>'
     caption = f"<figcaption>{to_html(figure.caption)}</figcaption>"
     return f"<figure>{image}{caption if figure.caption else ''}</figure>"
 
@@ -319,7 +322,8 @@ def class_files() -> Iterator[tuple[str, bytes]]:
         near = re.sub(r'(href="\.\./notebooks/\w+)\.html', r"\1.ipynb", text)
         yield f"handouts/{name}.html", near.encode()
     yield from map(picture_file, lecture_figures.covers().values())
-    for path in (STATIC / "handout.css", mathjax()):
+    names = ("handout.css", "scrolls.css", "scrolls.js")
+    for path in (*map(STATIC.joinpath, names), mathjax()):
         yield f"_static/{path.name}", path.read_bytes()
 
 

@@ -55,7 +55,8 @@ def lecture(tmp_path, monkeypatch):
 
 
 PICTURE = f"_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
-FIGURE = f'<figure><img alt="A &quot;line&quot;." src="../{PICTURE}">'
+IMAGE = f'<img alt="A &quot;line&quot;." src="../{PICTURE}">'
+FIGURE = f'<figure><a href="../{PICTURE}">{IMAGE}</a>'
 CAPTION = "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
 
 
@@ -171,6 +172,7 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
     packages = texts["qdtheory_class/README.txt"].decode()
     assert "pip install ipywidgets jupyterlab nltk seaborn " in packages
     assert (address.WHEEL in names) is not address.RELEASED
+    assert names >= {"_static/scrolls.css", "_static/scrolls.js"}
     assert not [name for name in names if "solution" in name or "key" in name]
     for name, text in texts.items():
         if name.endswith(".ipynb"):

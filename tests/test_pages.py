@@ -180,13 +180,18 @@ def test_every_claim_has_a_number_that_is_found_and_a_short_sentence():
 
 def test_a_claim_is_a_line_with_its_anchor_and_the_rest_stays(small):
     page = small["03_draw"]
-    assert '<pre class="output claim literal-block" id="T2.1">' in page
+    assert '<pre class="output claim columns literal-block" id="T2.1">' in page
+    assert '<pre class="output claim literal-block" id="N3.8">' in page
     (line,) = re.findall(r'<pre[^>]* id="T2.1">(.*?)</pre>', page, re.DOTALL)
     assert words(line) == "T2.1  one = 1\n      and more"
     assert 'href="#T2.1">T2.1</a>' in line
     assert page.count('id="T2.3"') == page.count('id="N3.9"') == 1
     assert page.count('href="#T2.3">T2.3</a>') == 2
     assert flat(page).count("before") == 1
+
+
+def test_a_claim_is_a_table_or_a_sentence():
+    assert doctest.testmod(claim_links) == (0, 1)
 
 
 def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):

@@ -1,12 +1,10 @@
-// A figure that scrolls sideways must be within reach of the keyboard; the theme sees to
-// code and tables.
-for (const event of ["load", "resize"]) {
-  addEventListener(event, () => {
-    for (const node of document.querySelectorAll(".cell_output, figure, p:has(> img)")) {
-      node.tabIndex = node.scrollWidth > node.clientWidth ? 0 : -1;
-    }
+// On a phone the sidebar opens where the page is, and on a desk it stays there: see
+// templates/sidebar_place.html.
+addEventListener("load", () => {
+  document.querySelector(".primary-toggle")?.addEventListener("click", () => {
+    placeSidebar(document.getElementById("pst-primary-sidebar-modal"));
   });
-}
+});
 
 // On a phone the cells of a row stand below each other, so each says its column.
 addEventListener("DOMContentLoaded", () => {
