@@ -15,12 +15,12 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 BOOK: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-NAMES = {name: m for m, names in BOOK["names"].items() for name in names.split()}
+NAMES = {x: m for m, names in BOOK["names"].items() for x in str(names).split()}
 
 
 def check_table(
     table: str,
-    given: Mapping[str, int] = {},  # noqa: B006
+    given: Mapping[str, int] = {},
     unit: Literal["fraction", "percent"] | None = None,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     r"""Find the entries of a table that cannot be.
@@ -56,56 +56,48 @@ def check_table(
         ('BLEU-5 <= BLEU-4^(4/5)', 'N13.25', 'BLEU-5 as fraction')
     """
     head, *rows = _cells(table)
-    if unknown := {*given}.difference(BOOK["sizes"]):
-        raise ValueError(f"given: expected {', '.join(BOOK['sizes'])}, got {unknown}")
+    if unknown := [name for name in given if name not in BOOK["sizes"]]:
+        raise _error("given", known=", ".join(BOOK["sizes"]), got=unknown[0])
     head, rows = [*head, *given], [[*row, *map(str, given.values())] for row in rows]
     keys = [_key(title) for title in head]
     if not {metric for metric, _ in keys}.difference(BOOK["sizes"], [""]):
-        raise ValueError("no column is known, such as BLEU-2, distinct-2 or NLL")
+        raise _error("unknown")
     if twice := [x for x, key in zip(head, keys) if key[0] and keys.count(key) > 1]:
-        raise ValueError(f"{' and '.join(twice)} are one metric; leave one of them")
+        raise _error("twice", got=" and ".join(twice))
     body = [dict(_entries(head, keys, row)) for row in rows]
-    read = {
-        x: f"{m}-{n}".removesuffix("-0") * (m > "") for x, (m, n) in zip(head, keys)
-    }
+    percent = set()
     for metric in BOOK["shares"]:
         own = [e for row in body for (m, _), e in row.items() if m == metric]
-        guess = any("%" in e.text for e in own) or 2 * sum(e.hi > 1 for e in own) > len(
-            own
-        )
-        percent = unit == "percent" or (unit is None and guess)
-        for x, (m, _) in zip(head, keys):
-            read[x] += f" as {'percent' if percent else 'fraction'}" * (m == metric)
-        for row in body if percent else ():
-            for (m, _), entry in row.items():
-                if m.removesuffix("-deviation") == metric:
-                    entry.lo, entry.hi = entry.lo / 100, entry.hi / 100
+        signs, above = any("%" in e.text for e in own), sum(e.hi > 1 for e in own)
+        if unit == "percent" or (not unit and (signs or 2 * above > len(own))):
+            percent |= {metric, f"{metric}-deviation"}
+    for key, entry in (item for row in body for item in row.items()):
+        by = 100 if key[0] in percent else 1
+        entry.lo, entry.hi = entry.lo / by, entry.hi / by
     found = []
-    for rule, columns, names in _rules({key for row in body for key in row}):
+    for rule, columns, words in _rules({key for row in body for key in row}):
         for chosen in permutations(zip(rows, body), rule.get("rows", 1)):
-            entries = [row[key] for _, row in chosen for key in columns if key in row]
+            entries = [row.get(key) for _, row in chosen for key in columns]
+            scope = vars(math) | words | dict(zip("abcdef", entries))
             try:
-                scope = vars(math) | names | dict(zip("abcdef", entries))
-                when, low, high = (
-                    eval(rule[x], scope) for x in ("when", "low", "high")
-                )
-                excess = when and low - high - 1e-9 * max(1, abs(high))
+                when, *sides = (eval(rule[x], scope) for x in ("when", "low", "high"))
+                excess = when and sides[0] - sides[1] - 1e-9 * max(1, abs(sides[1]))
             except (ArithmeticError, AttributeError, TypeError, ValueError):
                 continue  # undefined here, or an entry is missing
             if 0 < excess < math.inf:
-                found.append(
-                    {
-                        "row": " and ".join(row[0] for row, _ in chosen),
-                        "entries": [entry.text for entry in entries],
-                        "low": low,
-                        "high": high,
-                        **{
-                            x: rule[x].format(**names)
-                            for x in ("says", "unless", "shown")
-                        },
-                    }
-                )
+                said = {x: rule[x].format(**words) for x in ("says", "unless", "shown")}
+                who = " and ".join(row[0] for row, _ in chosen)
+                texts = [entry.text for entry in entries if entry]
+                sides = dict(zip(("low", "high"), map(float, sides)))
+                found.append({"row": who, "entries": texts} | sides | said)
+    units = {m: f" as {('fraction', 'percent')[m in percent]}" for m in BOOK["shares"]}
+    called = [f"{m}-{n}".removesuffix("-0") + units.get(m, "") for m, n in keys]
+    read = {title: name * (key[0] > "") for title, name, key in zip(head, called, keys)}
     return sorted(found, key=lambda finding: finding["unless"] > ""), read
+
+
+def _error(name: str, **words: str) -> ValueError:
+    return ValueError(BOOK["errors"][name].format(**words))
 
 
 def _cells(table: str) -> list[list[str]]:
@@ -116,10 +108,7 @@ def _cells(table: str) -> list[list[str]]:
     cells = csv.reader(lines, delimiter=mark or "\t")
     rows = [[re.sub(BOOK["typography"], "", x).strip() for x in row] for row in cells]
     if not mark or len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
-        raise ValueError(
-            "no table; expected a head and rows of as many cells, as CSV, TSV, Markdown "
-            "or LaTeX; a cell without a number stays empty"
-        )
+        raise _error("table")
     known = any(_key(title)[0] for title in rows[0])
     return rows if known else [list(column) for column in zip(*rows)]
 
@@ -137,18 +126,18 @@ def _entries(head: list[str], keys: list[Any], row: list[str]) -> Iterator[Any]:
     """Keys and entries of a row, with the deviation that an entry may have."""
     for title, (metric, order), text in zip(head, keys, row):
         plain = text.lower().replace("\N{MINUS SIGN}", "-")
-        found = re.search(BOOK["entry"], plain)
-        if metric and not found and not re.search(BOOK["missing"], plain):
-            raise ValueError(f"{row[0]}, {title}: expected a number, got {text!r:.40}")
-        numbers = found.groups()[1:] if found and metric else ()
-        for name, number in zip((metric, f"{metric}-deviation"), numbers):
-            if number:
-                digits = 0.5 * 10.0 ** Decimal(number).as_tuple().exponent
-                half = 0 if metric in BOOK["sizes"] else digits
-                low = -math.inf if found[1] == "<" else float(number) - half
-                high = math.inf if found[1] == ">" else float(number) + half
-                text += "%" * ("%" in title)
-                yield (name, order), SimpleNamespace(text=text, lo=low, hi=high)
+        if not metric or re.search(BOOK["missing"], plain):
+            continue
+        if not (found := re.search(BOOK["entry"], plain)):
+            raise _error("entry", row=row[0], title=title, got=text[:40])
+        printed = text + "%" * ("%" in title)
+        for name, x in zip((metric, f"{metric}-deviation"), found.groups()[1:]):
+            if x:
+                unit = 10.0 ** int(Decimal(x).as_tuple().exponent)
+                half = 0 if metric in BOOK["sizes"] else unit / 2
+                low = -math.inf if found[1] == "<" else float(x) - half
+                high = math.inf if found[1] == ">" else float(x) + half
+                yield (name, order), SimpleNamespace(text=printed, lo=low, hi=high)
 
 
 def _rules(keys: set[tuple[str, int]]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
