@@ -26,6 +26,7 @@ extensions = [
     "landing_page",
     "lecture_figures",
     "light_pages",
+    "lint_page",
     "metrics_page",
     "theorem_boxes",
     "myst_nb",

@@ -48,7 +48,7 @@ def check_table(
         ValueError: no table, a metric twice or none that is known, an entry that is no
             number, or a size that is unknown.
 
-    Claims: N13.25, N13.26, N13.27, N13.28, N13.29, N13.30, N13.31.
+    Claims: N13.25, N13.26, N13.27, N13.28, N13.29, N13.30.
 
     Example:
         >>> found, read = check_table("model,BLEU-4,BLEU-5\nours,.50,.62")
