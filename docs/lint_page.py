@@ -26,8 +26,10 @@ def cells(rule):
     words = dict(zip("abcd", columns), m="m", n="n")
     says, unless = (rule[part].format(**words) for part in ("says", "unless"))
     metrics = f", X being {', '.join(rule['each'])}" if "each" in rule else ""
-    is_claim = re.fullmatch(r"[A-Z]\d+\.\d+", rule["shown"])
-    return f"`{says}`{metrics}", unless, links(rule["shown"]) if is_claim else rule["shown"]
+    shown = rule["shown"]
+    if re.fullmatch(r"[A-Z]\d+\.\d+", shown):
+        shown = links(shown)
+    return f"`{says}`{metrics}", unless, shown
 
 
 def fill(app, document, source):

@@ -22,14 +22,17 @@ const Lint = (() => {
     const mark = patterns.separators.find((m) => lines.every((x) => x.includes(m)));
     if (!mark || lines.length < 2) refuse("table");
     const between = new RegExp(`\\${mark}(?=(?:[^"]*"[^"]*")*[^"]*$)`);
-    const rows = lines.map((line) =>
+    let rows = lines.map((line) =>
       (mark === "|" ? line.trim().replace(/^\|+|\|+$/g, "") : line)
         .split(between)
         .map((x) => x.replace(new RegExp(patterns.typography, "g"), "").trim()),
     );
     if (rows.some((row) => row.length !== rows[0].length)) refuse("table");
-    const known = rows[0].some((title) => key(title)[0]);
-    return known ? rows : rows[0].map((_, i) => rows.map((row) => row[i]));
+    if (!rows[0].some((title) => key(title)[0])) {
+      rows = rows[0].map((_, i) => rows.map((row) => row[i]));
+    }
+    const named = !key(rows[0][0])[0];
+    return named ? rows : rows.map((row, i) => [i ? `row ${i}` : "", ...row]);
   }
 
   // The metric and the order that the head of a column names.
@@ -38,7 +41,9 @@ const Lint = (() => {
       .toLowerCase()
       .replace(new RegExp(patterns.remarks, "g"), "")
       .replace(/[^a-z0-9]/g, "");
-    const base = word.replace(new RegExp(patterns.deviation), "");
+    const base = NAMES.has(word)
+      ? word
+      : word.replace(new RegExp(patterns.deviation), "");
     const metric = NAMES.get(base) ?? NAMES.get(base.replace(/\d/g, "")) ?? "";
     const order = NAMES.has(base) ? 0 : Number(base.replace(/\D/g, ""));
     return [metric && metric + (base === word ? "" : "-deviation"), order];
@@ -187,7 +192,7 @@ const Lint = (() => {
       const as = percent.has(keys[i][0]) ? " as percent" : " as fraction";
       return [title, titles[i] + (shares.includes(keys[i][0]) ? as : "")];
     });
-    return { found, read: Object.fromEntries(read) };
+    return { found, read: Object.fromEntries(read.filter(([title]) => title)) };
   }
 
   return { check };

@@ -81,10 +81,11 @@ def check_table(
             scope = vars(math) | words | dict(zip("abcdef", entries))
             try:
                 when, *sides = (eval(rule[x], scope) for x in ("when", "low", "high"))
-                excess = when and sides[0] - sides[1] - 1e-9 * max(1, abs(sides[1]))
+                excess = sides[0] - sides[1] - 1e-9 * max(1, abs(sides[1]))
+                broken = when and 0 < excess < math.inf
             except (ArithmeticError, AttributeError, TypeError, ValueError):
                 continue  # undefined here, or an entry is missing
-            if 0 < excess < math.inf:
+            if broken:
                 said = {x: rule[x].format(**words) for x in ("says", "unless", "shown")}
                 who = " and ".join(row[0] for row, _ in chosen)
                 texts = [entry.text for entry in entries if entry]
@@ -92,7 +93,7 @@ def check_table(
                 found.append({"row": who, "entries": texts} | sides | said)
     units = {m: f" as {('fraction', 'percent')[m in percent]}" for m in BOOK["shares"]}
     called = [f"{m}-{n}".removesuffix("-0") + units.get(m, "") for m, n in keys]
-    read = {title: name * (key[0] > "") for title, name, key in zip(head, called, keys)}
+    read = {x: name * (key[0] > "") for x, name, key in zip(head, called, keys) if x}
     return sorted(found, key=lambda finding: finding["unless"] > ""), read
 
 
@@ -109,14 +110,18 @@ def _cells(table: str) -> list[list[str]]:
     rows = [[re.sub(BOOK["typography"], "", x).strip() for x in row] for row in cells]
     if not mark or len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         raise _error("table")
-    known = any(_key(title)[0] for title in rows[0])
-    return rows if known else [list(column) for column in zip(*rows)]
+    if not any(_key(title)[0] for title in rows[0]):
+        rows = [list(column) for column in zip(*rows)]
+    named = not _key(rows[0][0])[0]
+    return (
+        rows if named else [[f"row {i}" * (i > 0), *row] for i, row in enumerate(rows)]
+    )
 
 
 def _key(title: str) -> tuple[str, int]:
     """The metric and the order that the head of a column names; 0 is no order."""
     word = re.sub("[^a-z0-9]", "", re.sub(BOOK["remarks"], "", title.lower()))
-    base = re.sub(BOOK["deviation"], "", word)
+    base = word if word in NAMES else re.sub(BOOK["deviation"], "", word)
     metric = NAMES.get(base) or NAMES.get(re.sub("[0-9]", "", base), "")
     order = "0" if base in NAMES else "0" + re.sub("[^0-9]", "", base)
     return metric + "-deviation" * (metric > "" and base != word), int(order)
