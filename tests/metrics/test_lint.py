@@ -1,5 +1,6 @@
 """Entries that cannot be are found, true tables are not accused, the page agrees."""
 
+import csv
 import json
 import math
 import subprocess
@@ -350,6 +351,65 @@ def test_what_is_no_table_is_refused(as_a_user):
         ("BL4 and BLEU-4 are one metric", check_table, "BL4,BLEU-4\n1,2"),
         ("length=20", check_table, "m,BLEU\na,1", {"lenght": 3}),
     )
+
+
+# --- published tables -----------------------------------------------------------
+
+
+def published():
+    """The tables of published.csv, and the values by paper, table and place."""
+    path = DOCS.parent / "notebooks/data/published.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        entries = [*csv.DictReader(file)]
+    books = {}
+    for x in entries:
+        place = x["row"], x["column"]
+        books.setdefault((x["paper"], x["table"]), {})[place] = x["value"]
+    return books
+
+
+def as_text(values):
+    rows, columns = (dict.fromkeys(place[i] for place in values) for i in (0, 1))
+    lines = [["model", *columns]]
+    lines += [[r, *(values.get((r, c), "") for c in columns)] for r in rows]
+    return "\n".join("\t".join(line) for line in lines)
+
+
+def test_no_entry_of_a_published_table_is_accused_or_excepted():
+    checked = {}
+    for (paper, table), values in published().items():
+        if not paper.startswith("li2020"):
+            found, read = check_table(as_text(values), {"items": 200})
+            assert found == [], (paper, table)
+            checked[paper, table] = len([*filter(None, read.values())])
+    assert len(checked) == 8
+    assert checked["montahaei2019", "1"] == 15
+    for paper in ("li2020", "li2020-preprint"):
+        for corpus in ("MSCOCO", "WMT"):
+            values = {
+                (row, column.removeprefix(f"{corpus} ")): value
+                for (row, column), value in published()[paper, "2"].items()
+                if column.startswith(corpus)
+            }
+            assert check_table(as_text(values))[0] == []
+
+
+def test_bleu_of_the_preprint_rises_with_the_order_whatever_was_rounded():
+    books = published()
+    for paper, rises in (("li2020", False), ("li2020-preprint", True)):
+        for corpus in ("MSCOCO", "WMT"):
+            values, last = books[paper, "2"], (3, 4) if paper == "li2020" else (4, 5)
+            ends = []
+            for n in last:
+                qdisc, ratio = (
+                    values[f"BS-{n}", f"{corpus} {c}"] for c in ("QDisc", "Self-Ratio")
+                )
+                low, high = (float(qdisc) + s for s in (-5e-4, 5e-4))
+                ends.append((low / (float(ratio) + 5e-4), high / (float(ratio) - 5e-4)))
+            before, after = ends
+            assert (after[0] > before[1]) == rises
+            assert (before[0] > after[1]) != rises
+            assert after[0] < before[1] ** (last[0] / last[1])
 
 
 # --- the page -------------------------------------------------------------------
