@@ -145,7 +145,7 @@ const Lint = (() => {
         .flatMap((k) => body.map((row) => row.get(called(k))))
         .filter(Boolean);
       const signs = own.some((entry) => entry.text.includes("%"));
-      const above = own.filter((entry) => entry.hi > 1).length;
+      const above = own.filter((entry) => entry.lo > 1).length;
       if (unit === "percent" || (!unit && (signs || 2 * above > own.length))) {
         percent.add(metric).add(`${metric}-deviation`);
       }

@@ -68,7 +68,7 @@ def check_table(
     percent = set()
     for metric in BOOK["shares"]:
         own = [e for row in body for (m, _), e in row.items() if m == metric]
-        signs, above = any("%" in e.text for e in own), sum(e.hi > 1 for e in own)
+        signs, above = any("%" in e.text for e in own), sum(e.lo > 1 for e in own)
         if unit == "percent" or (not unit and (signs or 2 * above > len(own))):
             percent |= {metric, f"{metric}-deviation"}
     for key, entry in (item for row in body for item in row.items()):

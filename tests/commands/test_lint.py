@@ -1,4 +1,4 @@
-"""The command lint: a table from a file or standard input, sizes, and what it refuses."""
+"""The command lint: a table in a file or from standard input, and what is refused."""
 
 import json
 
@@ -48,9 +48,15 @@ def test_a_unit_is_given(table):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--given", "length"], "--given: expected NAME=NUMBER, such as length=20, got"),
+        (
+            ["--given", "length"],
+            "--given: expected NAME=NUMBER, such as length=20, got",
+        ),
         (["--given", "length=-1"], "--given: expected NAME=NUMBER"),
-        (["--given", "width=1"], "--given: expected sizes of the table, such as length="),
+        (
+            ["--given", "width=1"],
+            "--given: expected sizes of the table, such as length=",
+        ),
         (["--unit", "half"], "Invalid value for '--unit'"),
     ],
 )
