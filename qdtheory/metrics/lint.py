@@ -106,7 +106,10 @@ def _cells(table: str) -> list[list[str]]:
     lines = [x for x in table.splitlines() if not re.search(BOOK["rule_lines"], x)]
     mark = next((m for m in BOOK["separators"] if all(m in x for x in lines)), "")
     lines = [x.strip().strip("|") if mark == "|" else x for x in lines]
-    cells = csv.reader(lines, delimiter=mark or "\t")
+    try:
+        cells = [*csv.reader(lines, delimiter=mark or "\t")]
+    except csv.Error:
+        raise _error("table") from None
     rows = [[re.sub(BOOK["typography"], "", x).strip() for x in row] for row in cells]
     if not mark or len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         raise _error("table")

@@ -345,6 +345,7 @@ def test_what_is_no_table_is_refused(as_a_user):
         ("no table", check_table, "BLEU"),
         ("no table", check_table, "some text\nand more"),
         ("no table", check_table, "a,BLEU\n1,2,3"),
+        ("no table", check_table, f"a,BLEU\nb,{'1' * 200_000}"),
         ("no column is known", check_table, "a,b\n1,2"),
         ("no column is known", check_table, "m,length\na,1"),
         ("a, BLEU: expected a number, got high", check_table, "x,BLEU\na,high"),
