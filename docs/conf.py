@@ -27,6 +27,7 @@ extensions = [
     "landing_page",
     "lecture_figures",
     "light_pages",
+    "lint_page",
     "metrics_page",
     "theorem_boxes",
     "theorem_graph",

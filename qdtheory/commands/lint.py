@@ -1,0 +1,54 @@
+"""The command lint: which entries of a printed table cannot be?"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from qdtheory.commands.inputs import AsJson, option
+from qdtheory.commands.outputs import fail, print_json, told
+
+SIZES = "A size: vocabulary, texts, length (of the shortest text), tokens, references."
+Table = Annotated[str, typer.Argument(help="CSV, TSV, Markdown, LaTeX; - is stdin.")]
+Given = Annotated[list[str] | None, option(SIZES, "NAME=NUMBER")]
+Unit = Annotated[
+    Literal["fraction", "percent"] | None,
+    option("Of metrics with values in [0, 1].", show_default="by the entries"),
+]
+
+
+def lint(
+    table: Table, given: Given = None, unit: Unit = None, as_json: AsJson = False
+) -> None:
+    """Which entries of a printed table cannot be?
+
+    The table has a row for each system and a column for each metric: BLEU-2,
+    SB-3, distinct-2, NLL, entropy, CR, JSD, ... An entry is refused if it breaks
+    a proved inequality, however the numbers were rounded. Exceptions that a table
+    does not show are named.
+
+    Example: qdtheory lint table.csv --given references=1 --given length=20
+    """
+    from qdtheory.metrics.lint import check_table
+
+    sizes = {}
+    for size in given or ():
+        name, _, number = size.partition("=")
+        if not number.isdecimal():
+            fail(f"--given: expected NAME=NUMBER, such as length=20, got {size}")
+        sizes[name] = int(number)
+    with told(OSError, ValueError, file=table):
+        text = sys.stdin.read() if table == "-" else Path(table).read_text("utf-8-sig")
+        found, read = check_table(text, sizes, unit)
+    if as_json:
+        print_json({"findings": found, "columns": read})
+        return
+    for x in found:
+        unless = f", unless {x['unless']}" * bool(x["unless"])
+        print(f"{x['row']}: {', '.join(x['entries'])} cannot be{unless}:")
+        print(f"  {x['says']}, here {x['low']:.6g} > {x['high']:.6g} ({x['shown']})")
+    sure = sum(not x["unless"] for x in found)
+    print(f"Findings: {sure}, and {len(found) - sure} with exceptions.")
+    print("Read:", ", ".join(filter(None, read.values())))
+    print("Not read:", ", ".join(x for x in read if not read[x]) or "nothing")
