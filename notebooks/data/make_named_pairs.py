@@ -132,7 +132,7 @@ def main() -> None:
         rows.append([*row, *found.get(kind, [""] * 5)])
     command = "python notebooks/data/make_named_pairs.py"
     tables.write(PATH, [f"{command}; {tables.versions('jax')}"], COLUMNS, rows)
-    print(Path(tables.__file__).with_name(PATH).stat().st_size, "bytes")
+    print(Path(tables.__file__).parent.joinpath(PATH).stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

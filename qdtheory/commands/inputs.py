@@ -14,6 +14,7 @@ from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
 MAX_TEXTS = 10**6
+VOCAB_SIZE, LENGTH = 4, 3  # where none are given
 MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
 # Stands for the names of the pairs in a help text, which only the help looks up.
 PAIRS = "{pairs}"
@@ -45,6 +46,13 @@ AnyPairName = Annotated[
 OwnQuality = Annotated[str | None, option("Your own quality(q, p).", "MODULE:FUNCTION")]
 OwnDiversity = Annotated[
     str | None, option("Your own diversity(q).", "MODULE:FUNCTION")
+]
+NAME_OR_OWN = "NAME or MODULE:FUNCTION"
+QualityName = Annotated[
+    str | None, option("BLEU-2, ROUGE-L, ..., or your own quality(q, p).", NAME_OR_OWN)
+]
+DiversityName = Annotated[
+    str | None, option("distinct-2, NRR, ..., or your own diversity(q).", NAME_OR_OWN)
 ]
 ScoresFile = Annotated[
     Path | None,
@@ -129,7 +137,9 @@ def is_bleu(
     pair: str | None, references: int | None, self_references: int | None
 ) -> bool:
     """Whether a pair is BLEU; fail if it is not and numbers of references are given."""
-    if pair is not None and pair.upper().startswith("BLEU-"):
+    from qdtheory.metrics.catalogue import plain_name
+
+    if pair is not None and plain_name(pair).startswith("bleu"):
         return True
     refuse_idle(
         "on a pair that is not BLEU-1, BLEU-2, ...",
@@ -144,8 +154,9 @@ def bleu_pair(
 ) -> Any:
     """BLEU and negative Self-BLEU of the order in a name, over a space."""
     from qdtheory import BleuPair
+    from qdtheory.metrics.catalogue import plain_name
 
-    order = name[len("BLEU-") :]
+    order = plain_name(name)[len("BLEU") :]
     if not order.isdecimal() or int(order) < 1:
         fail(f"--pair: expected BLEU- and an order such as BLEU-2, got {name}")
     if int(order) > max(space.lengths):

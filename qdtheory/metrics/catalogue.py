@@ -28,8 +28,8 @@ class Metric:
     verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
     itself; "none" where the question does not arise. The verdict begins with it and
     says when and why. The functions are dotted names below `qdtheory`, the exact one
-    first; `shown_by` has claims that their docstrings do not name; the note says how its
-    names are meant.
+    first; `shown_by` has claims that their docstrings do not name. The note says how
+    its names are meant.
     """
 
     name: str
@@ -85,9 +85,8 @@ def find_order(name: str) -> tuple[Metric, int | None]:
         >>> titled(*find_order("distinct_2")), titled(*find_order("distinct-10"))
         ('Distinct-2', 'distinct_10')
     """
-    plain = _plain(name)
-    wanted = SAME.get(plain, plain)
-    names = {_plain(x): (x, m) for m in METRICS for x in (m.name, *m.other_names)}
+    wanted = SAME.get(plain_name(name), plain_name(name))
+    names = {plain_name(x): (x, m) for m in METRICS for x in (m.name, *m.other_names)}
     if wanted in names:
         return names[wanted][1], None
     if number := re.search("[0-9]+", wanted):
@@ -96,8 +95,8 @@ def find_order(name: str) -> tuple[Metric, int | None]:
             general = wanted[: number.start()] + letter + wanted[number.end() :]
             if general in names:
                 return names[general][1], order
-    close = get_close_matches(wanted, names, 3, 0.4)
-    hint = f"; do you mean {', '.join(names[x][0] for x in close)}?" if close else ""
+    close = [names[x][0] for x in get_close_matches(wanted, names, 3, 0.4)]
+    hint = f"; do you mean {', '.join(close)}?" if close else ""
     raise ValueError(f"no metric is called {name!r}{hint}")
 
 
@@ -109,7 +108,8 @@ def titled(metric: Metric, order: int | None) -> str:
     return named if named != metric.name else f"{metric.name}-{order}"
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name without what does not matter: capitals, spaces, hyphens, underscores."""
     return re.sub(r"[\s_\-]", "", name.lower())
 
 

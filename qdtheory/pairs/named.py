@@ -1,6 +1,7 @@
 """Named pairs, single-token BLEU, and a pair from what a user has."""
 
 import inspect
+import re
 from functools import lru_cache
 from itertools import product, starmap
 from typing import Any
@@ -15,6 +16,7 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
+from qdtheory.metrics.catalogue import plain_name
 from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
 from qdtheory.world.distributions import check_positive
 
@@ -32,11 +34,19 @@ def named_pairs() -> dict[str, SeparablePair]:
 
 def named_pair(name: str) -> SeparablePair:
     """Find the pair of a name such as "LL-SE", in capitals or not."""
-    pairs = named_pairs()
-    for known, pair in pairs.items():
-        if known.upper() == name.upper():
-            return pair
+    pairs, wanted = named_pairs(), plain_name(name)
+    names = {plain_name(known): known for known in pairs}
+    if wanted in names:
+        return pairs[names[wanted]]
+    if re.fullmatch("bleu[1-9][0-9]*", wanted):
+        pair = f"qd.BleuPair(space, {wanted[4:]}, num_references, num_self_references)"
+        raise ValueError(f"{name} is a pair over a space of texts: give {pair}")
     raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}")
+
+
+def as_pair(pair: Any) -> Any:
+    """A pair, given by its name or as it is."""
+    return named_pair(pair) if isinstance(pair, str) else pair
 
 
 @lru_cache(maxsize=64)
