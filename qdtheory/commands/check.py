@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, print_json, print_rows, told
+from qdtheory.commands.outputs import fail, print_json, told
 from qdtheory.solvers.progress import progress
 
 EXIT_STATUSES = {
@@ -62,16 +62,14 @@ def check(
     if alone and quality and diversity and ":" not in quality + diversity:
         from qdtheory.theory.named_pairs import check_names
 
-        num_texts = inputs.count_texts(vocab_size, length, real)
-        numbers = {"references": references, "self_references": self_references}
+        why = "on metrics by their names, which are judged over all texts"
+        inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
+        numbers = references, self_references
         with told(ValueError):
             verdict = check_names(
-                quality, diversity, real, num_texts=num_texts, **numbers
+                *map(inputs.with_references, (quality, diversity), numbers)
             )
-        if as_json:
-            print_json(vars(verdict))
-        else:
-            _print_named(verdict)
+        print_json(vars(verdict)) if as_json else _print_named(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
     if inputs.is_bleu(pair, references, self_references):
         vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
@@ -113,25 +111,16 @@ def check(
 
 def _print_named(verdict) -> None:
     """Print a verdict by names: the reason, the rival's texts, what to report."""
-    beats = verdict.witness
-    hidden = replace(verdict, witness=None) if verdict.texts else verdict
-    _print_verdict(verdict.pair, hidden, "")
-    for note in verdict.notes:
-        print(note)
-    if verdict.texts:
-        print(
-            f"Over {len(verdict.texts)} texts a rival gains {beats.quality_gain:.3g} "
-            f"in quality and {beats.diversity_gain:.3g} in diversity:"
-        )
-        moved = (-abs(beats.q - beats.p)).argsort(kind="stable")[:8]
-        rows = [
-            (verdict.texts[i], f"{beats.p[i]:.6g}", f"{beats.q[i]:.6g}") for i in moved
-        ]
-        print_rows(("text", "real P", "rival Q"), rows, numbers=True)
-    for sentence in verdict.instead:
-        print(sentence)
-    if verdict.claims:
-        print(f"Claims: {', '.join(verdict.claims)}.")
+    beats, texts = verdict.witness, verdict.texts
+    _print_verdict(verdict.pair, replace(verdict, witness=None if texts else beats), "")
+    lines = [*verdict.notes]
+    if texts:
+        gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
+        lines += [f"Over {len(texts)} texts a rival Q gains in quality {gains}:"]
+        moved = sorted(range(len(texts)), key=lambda i: -abs(beats.q[i] - beats.p[i]))
+        for i in moved[:8]:
+            lines += [f"  {texts[i]}   P {beats.p[i]:<9.6g} Q {beats.q[i]:.6g}"]
+    print(*lines, *verdict.instead, sep="\n")
 
 
 def _print_verdict(name: str, verdict, scope: str) -> None:

@@ -97,7 +97,8 @@ def find_order(name: str) -> tuple[Metric, int | None]:
                 return names[general][1], order
     close = [names[x][0] for x in get_close_matches(wanted, names, 3, 0.4)]
     hint = f"; do you mean {', '.join(close)}?" if close else ""
-    raise ValueError(f"no metric is called {name!r}{hint}")
+    own = "give your own as MODULE:FUNCTION, or to `qdtheory doctor`"
+    raise ValueError(f"no metric is called {name!r}{hint}; {own}")
 
 
 def titled(metric: Metric, order: int | None) -> str:

@@ -1,7 +1,6 @@
 """Named pairs, single-token BLEU, and a pair from what a user has."""
 
 import inspect
-import re
 from functools import lru_cache
 from itertools import product, starmap
 from typing import Any
@@ -38,10 +37,8 @@ def named_pair(name: str) -> SeparablePair:
     names = {plain_name(known): known for known in pairs}
     if wanted in names:
         return pairs[names[wanted]]
-    if re.fullmatch("bleu[1-9][0-9]*", wanted):
-        pair = f"qd.BleuPair(space, {wanted[4:]}, num_references, num_self_references)"
-        raise ValueError(f"{name} is a pair over a space of texts: give {pair}")
-    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}")
+    hint = "; BLEU needs a space: qd.BleuPair" * wanted.startswith("bleu")
+    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
 
 
 def as_pair(pair: Any) -> Any:

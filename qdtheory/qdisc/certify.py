@@ -77,7 +77,6 @@ def quality_discrepancy(
         >>> quality_discrepancy(CR_NRR, p).dominated_in is None
         True
     """
-    pair = as_pair(pair)
     posed = forms.pose(pair, p)
     if certify:
         bounding_method(posed.form)  # refuses before a search, not after it
@@ -143,14 +142,13 @@ def certify(
         >>> certify(pair, p).gap <= 1e-6
         True
     """
-    pair = as_pair(pair)
     posed = forms.pose(pair, p)
     limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
-        _check_subject(pair, p, found)
+        _check_subject(as_pair(pair), p, found)
         return _certified(posed, found, **limits)
     start = posed.p if found is None else found
     start = np.asarray(check_distribution(start, "found", posed.p.size))

@@ -30,7 +30,6 @@ from .kernel_criterion import (
 from .named_pairs import (
     NamedVerdict as NamedVerdict,
     check as check,
-    check_names as check_names,
 )
 from .scoring_rules import (
     bregman_divergence as bregman_divergence,

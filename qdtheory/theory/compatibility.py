@@ -22,7 +22,6 @@ from qdtheory.formulas.tracing import require_values
 from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.named import as_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.theory import optimality, theorem_3
 from qdtheory.theory.beyond_theorem_3 import (
@@ -188,7 +187,6 @@ def check_compatibility(
     """
     require_x64()
     require_values(p)
-    pair = as_pair(pair)
     if p is not None:
         why = ": at zeros the tests do not apply"
         p = np.asarray(check_interior(p, why, num_texts))

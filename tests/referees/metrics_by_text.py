@@ -105,7 +105,7 @@ def edits(a, b):
 
 
 def compressed(tokens, words):
-    """Plain bits over those of LZ78: a phrase's number and a token, phrase by phrase."""
+    """Plain bits over LZ78's: of each phrase the number of another, and a token."""
     seen, phrase, bits = {()}, (), 0.0
     for token in tokens:
         phrase += (token,)
