@@ -6,13 +6,15 @@ once: sentences, and the real distributions of the witnesses.
 """
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 
 import jax
+from claim_links import ID
 from coverage_page import claims
 
-from qdtheory.theory.named_pairs import check_names, matrix, named
+from qdtheory.theory.named_pairs import _matrix, check_names, named
 
 DATA = Path(__file__).parent / "static/named_pairs.js"
 COLUMNS = {
@@ -29,26 +31,33 @@ LABELS = {
     "SE": "entropy of texts",
     "NRR": "negative repetition rate of texts",
     "Distinct-1": "type-token ratio",
-    "METEOR": "a score of each text",
+    "METEOR": "as any score of each text",
 }
-DIGITS = 3
+STATUSES = ["compatible", "incompatible", "undecided"]
 
 
 def metrics(kind):
-    """Name and references of each metric in a list, those of the matrix first."""
-    rows = [tuple(row[x] for x in COLUMNS[kind]) for row in matrix().values()]
-    return [*dict.fromkeys(rows), *((name, "") for name in MORE[kind])]
+    """The names in a list with their references, those of the matrix first."""
+    rows = [tuple(row[x] for x in COLUMNS[kind]) for row in _matrix().values()]
+    names = [
+        f"{name} of {number} references" if number else name for name, number in rows
+    ]
+    return [*dict.fromkeys(names), *MORE[kind]]
 
 
-def entry(kind, name, references):
-    """What a list has of a metric: its address, its label, and how it is typed."""
-    title = named(kind, name, int(references) if references else None).title
-    title = name if name in MORE[kind] and not references else title
-    label = f"{title}: {LABELS[name]}" if name in LABELS else title
-    options = {"quality": "references", "diversity": "self-references"}[kind]
-    typed = name if name.replace("-", "").isalnum() else f'"{name}"'
-    number = f" --{options} {references}" * bool(references)
-    return {"name": title, "label": label, "typed": f"--{kind} {typed}{number}"}
+def entry(kind, name):
+    """What a list has of a metric: its name, what it shows, and how it is typed."""
+    title = named(kind, name).title
+    stem, _, number = title.removesuffix(" references").partition(" of ")
+    if not number.isdecimal():
+        stem, number = title, ""
+    option = {"quality": "references", "diversity": "self-references"}[kind]
+    typed = stem if " " not in stem else f'"{stem}"'
+    return {
+        "name": title,
+        "label": f"{title}: {LABELS[title]}" if title in LABELS else title,
+        "typed": f"--{kind} {typed}" + f" --{option} {number}" * bool(number),
+    }
 
 
 def index(held, value):
@@ -62,28 +71,22 @@ def data():
     """Both lists, and the answer to each pair."""
     lists = {kind: metrics(kind) for kind in COLUMNS}
     sentences, worlds, answers, cited = [], [], [], {}
-    for (u, r), (v, k) in product(*lists.values()):
-        numbers = (int(x) if x else None for x in (r, k))
-        counts = dict(zip(("references", "self_references"), numbers, strict=True))
-        verdict = check_names(u, v, **counts)
+    for names in product(*lists.values()):
+        verdict = check_names(*names)
         said = [verdict.reason, *verdict.notes, *verdict.instead]
-        answer = [
-            ["compatible", "incompatible", "undecided"].index(verdict.status),
-            [index(sentences, sentence) for sentence in said],
-            [*verdict.claims],
-        ]
-        cited |= dict.fromkeys(verdict.claims)
+        answer = [STATUSES.index(verdict.status), [index(sentences, x) for x in said]]
+        cited |= dict.fromkeys(re.findall(ID, verdict.reason))
         if (beats := verdict.witness) is not None and verdict.texts:
             p = [round(x, 6) for x in beats.p.tolist()]
             gains = beats.quality_gain, beats.diversity_gain
             answer += [
                 index(worlds, {"texts": list(verdict.texts), "p": p}),
                 [round(x, 6) for x in beats.q.tolist()],
-                [float(f"{gain:.{DIGITS}g}") for gain in gains],
+                [float(f"{gain:.3g}") for gain in gains],
             ]
         answers.append(answer)
     return {
-        **{kind: [entry(kind, *x) for x in found] for kind, found in lists.items()},
+        **{kind: [entry(kind, x) for x in found] for kind, found in lists.items()},
         "sentences": sentences,
         "worlds": worlds,
         "claims": {claim: claims()[claim][0] for claim in cited},

@@ -57,20 +57,24 @@
     if (!chosen) return;
     const [u, v] = KINDS.map((kind, i) => NAMED[kind][places[i]]);
     const place = Number(places[0]) * NAMED.diversity.length + Number(places[1]);
-    const [status, sentences, claims, ...rival] = NAMED.answers[place];
+    const [status, sentences, ...rival] = NAMED.answers[place];
     find("verdict").textContent = STATUSES[status](u.name, v.name);
     find("verdict").classList.toggle("beaten", status === 1);
-    find("reasons").replaceChildren(...sentences.map((i) => element("p", NAMED.sentences[i])));
+    find("reasons").replaceChildren(...sentences.map((i) => paragraph(NAMED.sentences[i])));
     showRival(...rival);
-    find("claims").replaceChildren(claims.length ? "Claims: " : "", ...claims.flatMap(link));
     find("check").textContent = `qdtheory check ${u.typed} ${v.typed}`;
     find("address").href = `#${new URLSearchParams({ quality: u.name, diversity: v.name })}`;
   }
 
-  function link(claim, i) {
-    const made = element("a", claim);
-    made.href = `../notebooks/${NAMED.claims[claim]}.html#${claim}`;
-    return i ? [", ", made] : [made];
+  // A sentence, with its claims as links to the lines that print them.
+  function paragraph(sentence) {
+    const parts = sentence.split(/([TLNE]\d+\.\d+)/).map((part) => {
+      if (!(part in NAMED.claims)) return part;
+      const link = element("a", part);
+      link.href = `../notebooks/${NAMED.claims[part]}.html#${part}`;
+      return link;
+    });
+    return element("p", "", ...parts);
   }
 
   function showRival(world, q, gains) {

@@ -128,7 +128,7 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: base.one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: base.Pair | Form, p: PerText) -> Posed:
+def pose(pair: base.Pair | Form | str, p: PerText) -> Posed:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
