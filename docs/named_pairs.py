@@ -22,8 +22,8 @@ COLUMNS = {
     "diversity": ("diversity", "self_references"),
 }
 MORE = {
-    "quality": ["BLEU-4", "2-gram LL", "METEOR", "chrF", "BERTScore", "COMET"],
-    "diversity": ["Self-BLEU-4", "2-gram entropy", "EAD", "Div_pair", "MTLD"],
+    "quality": ["2-gram LL", "METEOR", "chrF", "BERTScore", "COMET"],
+    "diversity": ["2-gram entropy", "EAD", "Div_pair", "MTLD"],
 }
 LABELS = {
     "LL": "log-likelihood, perplexity",
@@ -37,25 +37,29 @@ STATUSES = ["compatible", "incompatible", "undecided"]
 
 
 def metrics(kind):
-    """The names in a list with their references, those of the matrix first."""
-    rows = [tuple(row[x] for x in COLUMNS[kind]) for row in _matrix().values()]
+    """The names in a list, each with its references, in the order of the alphabet."""
+    rows = {tuple(row[x] for x in COLUMNS[kind]) for row in _matrix().values()}
     names = [
         f"{name} of {number} references" if number else name for name, number in rows
     ]
-    return [*dict.fromkeys(names), *MORE[kind]]
+    titles = [named(kind, name).title for name in (*names, *MORE[kind])]
+    return sorted(titles, key=lambda title: tuple(numbered(title.lower())))
+
+
+def numbered(title):
+    """A name in parts that sort as numbers where they are: 2 before 10."""
+    for part in re.split("([0-9]+)", title):
+        yield part.zfill(4) if part.isdecimal() else part
 
 
 def entry(kind, name):
     """What a list has of a metric: its name, what it shows, and how it is typed."""
-    title = named(kind, name).title
-    stem, _, number = title.removesuffix(" references").partition(" of ")
-    if not number.isdecimal():
-        stem, number = title, ""
+    stem, number = re.findall(r"(.*?)(?: of (\d+) references?)?\Z", name)[0]
     option = {"quality": "references", "diversity": "self-references"}[kind]
     typed = stem if " " not in stem else f'"{stem}"'
     return {
-        "name": title,
-        "label": f"{title}: {LABELS[title]}" if title in LABELS else title,
+        "name": name,
+        "label": f"{name}: {LABELS[name]}" if name in LABELS else name,
         "typed": f"--{kind} {typed}" + f" --{option} {number}" * bool(number),
     }
 

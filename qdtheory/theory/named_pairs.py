@@ -83,9 +83,9 @@ def named(kind: str, given: str) -> Named:
         raise ValueError(f"{kind}: {given} needs an order: {titled(metric, 2)}, ...")
     if number and not default:
         raise ValueError(f"{kind}: {stem} has no number of references; leave it out")
-    title = stem if metric.status == "none" else name
-    title += f" of {number or default} references" * bool(default)
-    return Named(metric, order, name, number or default, title)
+    title, number = stem if metric.status == "none" else name, number or default
+    title += f" of {number} reference{'s' * (number != '1')}" * bool(number)
+    return Named(metric, order, name, number, title)
 
 
 def check_names(quality: str, diversity: str) -> NamedVerdict:
