@@ -53,7 +53,7 @@ def test_forty_choices_show_the_librarys_answer(explorer):
         verdict = qd.check(u, v)
         first = {True: "Compatible", False: "Incompatible", None: "No verdict"}
         assert text(explorer, "names-verdict").startswith(first[verdict.compatible])
-        shown = text(explorer, "names-reasons")
+        shown = text(explorer, "names-reasons") + text(explorer, "names-instead")
         assert shown == "".join((verdict.reason, *verdict.notes, *verdict.instead))
         hidden = explorer.evaluate("document.getElementById('names-rival').hidden")
         assert hidden is not bool(verdict.texts)

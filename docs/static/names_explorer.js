@@ -60,21 +60,24 @@
     const [status, sentences, ...rival] = NAMED.answers[place];
     find("verdict").textContent = STATUSES[status](u.name, v.name);
     find("verdict").classList.toggle("beaten", status === 1);
-    find("reasons").replaceChildren(...sentences.map((i) => paragraph(NAMED.sentences[i])));
+    // The last two say what to report of either.
+    const shown = sentences.map((i) => NAMED.sentences[i]);
+    find("reasons").replaceChildren(...shown.slice(0, -2).map((said) => sentence("p", said)));
+    find("instead").replaceChildren(...shown.slice(-2).map((said) => sentence("li", said)));
     showRival(...rival);
     find("check").textContent = `qdtheory check ${u.typed} ${v.typed}`;
     find("address").href = `#${new URLSearchParams({ quality: u.name, diversity: v.name })}`;
   }
 
   // A sentence, with its claims as links to the lines that print them.
-  function paragraph(sentence) {
-    const parts = sentence.split(/([TLNE]\d+\.\d+)/).map((part) => {
+  function sentence(name, said) {
+    const parts = said.split(/([TLNE]\d+\.\d+)/).map((part) => {
       if (!(part in NAMED.claims)) return part;
       const link = element("a", part);
       link.href = `../notebooks/${NAMED.claims[part]}.html#${part}`;
       return link;
     });
-    return element("p", "", ...parts);
+    return element(name, "", ...parts);
   }
 
   function showRival(world, q, gains) {
@@ -88,7 +91,7 @@
     const rows = moved.slice(0, MOST).map((i) => {
       const head = element("th", texts[i]);
       head.scope = "row";
-      return element("tr", "", head, element("td", digits(p[i], 6)), element("td", digits(q[i], 6)));
+      return element("tr", "", head, element("td", p[i]), element("td", q[i]));
     });
     find("texts").replaceChildren(...rows);
   }
