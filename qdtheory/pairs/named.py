@@ -3,7 +3,7 @@
 import inspect
 from functools import lru_cache
 from itertools import product, starmap
-from typing import Any
+from typing import Any, TypeVar
 
 from qdtheory.formulas.scalar_functions import (
     CR,
@@ -18,6 +18,8 @@ from qdtheory.formulas.scalar_functions import (
 from qdtheory.metrics.catalogue import plain_name
 from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
 from qdtheory.world.distributions import check_positive
+
+Known = TypeVar("Known")
 
 LL_SE = SeparablePair(LL, SE)
 CR_NRR = SeparablePair(CR, NRR)
@@ -41,7 +43,7 @@ def named_pair(name: str) -> SeparablePair:
     raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
 
 
-def as_pair(pair: Any) -> Any:
+def as_pair(pair: Known | str) -> Known | SeparablePair:
     """A pair, given by its name or as it is."""
     return named_pair(pair) if isinstance(pair, str) else pair
 

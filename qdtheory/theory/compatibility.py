@@ -225,7 +225,7 @@ def check_compatibility(
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
-    metrics = optimality.metrics_of(pair.quality, pair.diversity, concave)
+    metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
     return _check_at_points(metrics, p, random_points(num_texts))
 
 
