@@ -23,6 +23,7 @@ from qdtheory.world.records import Record
 
 # References where none are named: those of BLEU, and of exact match beside distinct_10.
 REFERENCES = {"BLEU-n": "2", "Self-BLEU-n": "2", "exact match": "9"}
+NUMBERED = r"(?s)(.*?)(?: of ([1-9]\d*) references?)?\Z"
 # Names that say nothing without the order of their n-grams or number of draws.
 ORDERED = ".*(BLEU-n|Distinct-n|distinct_k|n-gram LL|n-gram entropy|Markov-k LL)"
 # What a formula of x has, and the name of a metric has not.
@@ -35,6 +36,8 @@ OPEN = (
 
 class NamedVerdict(Verdict):
     """The verdict on two metrics by their names; its reason names claims.
+
+    Where a theorem decides that a pair is incompatible, it may have no witness.
 
     Attributes:
         pair: what the names were taken for.
@@ -72,9 +75,7 @@ def named(kind: str, given: str) -> Named:
         >>> named("quality", "BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
-    stem, number = re.findall("(?s)(.*?)(?: of ([1-9][0-9]*) references?)?\\Z", given)[
-        0
-    ]
+    stem, number = re.findall(NUMBERED, given)[0]
     metric, order = find_order(stem)
     name, default = titled(metric, order), REFERENCES.get(metric.name, "")
     if {metric.kind, kind} == {"quality", "diversity"}:
