@@ -96,8 +96,6 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
     and Self-BLEU of one order by the classification of their settings; a metric and its
     partner, or one that has none, by what the catalogue says; any other by the matrix.
 
-    Claims: T3.1, T3.9, N14.1, N14.15, N25.20.
-
     Example:
         >>> verdict = check_names("perplexity", "TTR")
         >>> verdict.pair, verdict.status, verdict.texts[:2]
