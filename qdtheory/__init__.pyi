@@ -60,7 +60,6 @@ from .pairs.named import (
 from .pairs.pooled import PooledPair as PooledPair
 from .theory.compatibility import (
     Verdict as Verdict,
-    check as check,
     check_compatibility as check_compatibility,
 )
 from .theory.dominance import dominance as dominance, pareto_filter as pareto_filter
@@ -70,6 +69,7 @@ from .theory.frontier import (
     pareto_optimum as pareto_optimum,
 )
 from .theory.kernel_criterion import kernel_criterion as kernel_criterion
+from .theory.named_pairs import check as check
 from .theory.scoring_rules import compatible_quality as compatible_quality
 from .theory.theorem_1 import check_rationality as check_rationality
 from .theory.dominance import Witness as Witness

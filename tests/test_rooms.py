@@ -24,6 +24,7 @@ DOORS = {
     "qdtheory.solvers.search",  # searches any pair
     "qdtheory.theory.compatibility",
     "qdtheory.theory.frontier",
+    "qdtheory.theory.named_pairs",
     "qdtheory.theory.scoring_rules",
     "qdtheory.theory.theorem_1",
     "qdtheory.qdisc.solve",

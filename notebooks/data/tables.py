@@ -31,14 +31,14 @@ def versions(*packages: str) -> str:
 
 def read(name: str) -> list[dict[str, str]]:
     """The rows of a table beside this file, as text; none if it is not there yet."""
-    path = Path(__file__).with_name(name)
+    path = Path(__file__).parent.joinpath(name)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
 def provenance(name: str) -> list[str]:
     """The lines of a table that say how it was made."""
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    text = Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line.startswith("#")]
 
 
@@ -227,5 +227,5 @@ def write(
         if len(found) != len(columns):
             raise ValueError(f"{name}: expected {len(columns)} cells, got {found}")
         writer.writerow(found)
-    path = Path(__file__).with_name(name)
+    path = Path(__file__).parent.joinpath(name)
     path.write_text(text.getvalue(), encoding="utf-8", newline="")

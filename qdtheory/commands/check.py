@@ -1,11 +1,12 @@
 """The command check: a verdict on a quality-diversity pair."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, print_json
+from qdtheory.commands.outputs import fail, print_json, told
 from qdtheory.solvers.progress import progress
 
 EXIT_STATUSES = {
@@ -20,8 +21,8 @@ def check(
     f: inputs.FormulaF = None,
     g: inputs.FormulaG = None,
     pair: inputs.AnyPairName = None,
-    quality: inputs.OwnQuality = None,
-    diversity: inputs.OwnDiversity = None,
+    quality: inputs.QualityName = None,
+    diversity: inputs.DiversityName = None,
     scores: inputs.ScoresFile = None,
     references: inputs.References = None,
     self_references: inputs.SelfReferences = None,
@@ -41,25 +42,38 @@ def check(
 ) -> None:
     """Can the real distribution be beaten in both quality and diversity?
 
-    Give the pair as formulas of x (--f and --g: x, numbers, log, exp, sqrt,
-    + - * / ^ and parentheses, as in "x log x" or "2x - x^2"), by its name
-    (--pair), as functions that JAX can trace, from a module in this folder
+    Give the names of two metrics (--quality and --diversity; the answer says over
+    which texts it holds), or the pair as formulas of x (--f and --g: x, numbers,
+    log, exp, sqrt, + - * / ^ and parentheses, as in "x log x" or "2x - x^2"), by
+    its name (--pair), as functions that JAX can trace, from a module in this folder
     (--quality and --diversity), or as the score of each text, such as another
     model's, and a formula (--scores and --g). A pair of functions or scores is
-    tested at P (--p) or at random ones over all texts (--vocab-size and
-    --length), over which BLEU-1, BLEU-2, ... is judged too. "Compatible" holds
-    for every P, over 4 or more texts unless fewer are asked for; where it is
-    shown of one P only, the first line says so.
+    tested at P (--p) or at random ones over all texts (--vocab-size and --length),
+    over which --pair BLEU-1, BLEU-2, ... is judged too, by default of 4 tokens and
+    length 3. "Compatible" holds for every P, over 4 or more texts unless fewer are
+    asked for; where it is shown of one P only, the first line says so.
 
-    Example: qdtheory check --f "log(x)" --g "-x*log(x)"
+    Example: qdtheory check --quality ROUGE-L --diversity distinct-2
     """
     from qdtheory.theory.compatibility import check_compatibility
 
     real = inputs.read_distribution(p) if p is not None else None
+    alone = f is g is pair is scores is None
+    if alone and quality and diversity and ":" not in quality + diversity:
+        from qdtheory.theory.named_pairs import check_names
+
+        why = "on metrics by their names, which are judged over all texts"
+        inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
+        numbers = references, self_references
+        with told(ValueError):
+            verdict = check_names(
+                *map(inputs.with_references, (quality, diversity), numbers)
+            )
+        print_json(vars(verdict)) if as_json else _print_named(verdict)
+        raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
     if inputs.is_bleu(pair, references, self_references):
+        vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
         num_texts = inputs.count_texts(vocab_size, length, None)
-        if vocab_size is None or length is None:
-            fail(f"{pair} is judged over a space: add --vocab-size and --length")
         from qdtheory import TextSpace
 
         space = TextSpace(vocab_size, length)
@@ -93,6 +107,20 @@ def check(
         _print_verdict(chosen.name, verdict, scope)
     if exit_code:
         raise typer.Exit(EXIT_STATUSES[verdict.status])
+
+
+def _print_named(verdict) -> None:
+    """Print a verdict by names: the reason, the rival's texts, what to report."""
+    beats, texts = verdict.witness, verdict.texts
+    _print_verdict(verdict.pair, replace(verdict, witness=None if texts else beats), "")
+    lines = [*verdict.notes]
+    if texts:
+        gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
+        lines += [f"Over {len(texts)} texts a rival Q gains in quality {gains}:"]
+        moved = sorted(range(len(texts)), key=lambda i: -abs(beats.q[i] - beats.p[i]))
+        for i in moved[:8]:
+            lines += [f"  {texts[i]}   P {beats.p[i]:<9.6g} Q {beats.q[i]:.6g}"]
+    print(*lines, *verdict.instead, sep="\n")
 
 
 def _print_verdict(name: str, verdict, scope: str) -> None:

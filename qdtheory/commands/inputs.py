@@ -1,6 +1,7 @@
 """Options common to several commands, and the parsing of pairs and distributions."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import Files, shown
 
 MAX_TEXTS = 10**6
+VOCAB_SIZE, LENGTH = 4, 3  # where none are given
+BLEU = r"(?i)BLEU[-\s_]*"  # a pair, by the order that follows
 MAX_LENGTH = 100  # of one word: of two, 10^6 texts have 19 tokens
 # Stands for the names of the pairs in a help text, which only the help looks up.
 PAIRS = "{pairs}"
@@ -42,10 +45,12 @@ FormulaG = Annotated[str | None, option("Diversity: g of x = Q(text).", "TEXT", 
 AnyPairName = Annotated[
     str | None, option(f"A named pair: {PAIRS}; BLEU-1, BLEU-2, ...", "NAME")
 ]
-OwnQuality = Annotated[str | None, option("Your own quality(q, p).", "MODULE:FUNCTION")]
-OwnDiversity = Annotated[
-    str | None, option("Your own diversity(q).", "MODULE:FUNCTION")
-]
+OWN = "MODULE:FUNCTION"
+OwnQuality = Annotated[str | None, option("Your own quality(q, p).", OWN)]
+OwnDiversity = Annotated[str | None, option("Your own diversity(q).", OWN)]
+NAME = f"NAME or {OWN}"
+QualityName = Annotated[str | None, option("ROUGE-L, or your own quality(q, p).", NAME)]
+DiversityName = Annotated[str | None, option("NRR, or your own diversity(q).", NAME)]
 ScoresFile = Annotated[
     Path | None,
     option(
@@ -138,7 +143,7 @@ def is_bleu(
     pair: str | None, references: int | None, self_references: int | None
 ) -> bool:
     """Whether a pair is BLEU; fail if it is not and numbers of references are given."""
-    if pair is not None and pair.upper().startswith("BLEU-"):
+    if pair is not None and re.match(BLEU, pair):
         return True
     refuse_idle(
         "on a pair that is not BLEU-1, BLEU-2, ...",
@@ -154,7 +159,7 @@ def bleu_pair(
     """BLEU and negative Self-BLEU of the order in a name, over a space."""
     from qdtheory import BleuPair
 
-    order = name[len("BLEU-") :]
+    order = re.sub(BLEU, "", name)
     if not order.isdecimal() or int(order) < 1:
         fail(f"--pair: expected BLEU- and an order such as BLEU-2, got {name}")
     if int(order) > max(space.lengths):
@@ -165,6 +170,11 @@ def bleu_pair(
     numbers = references or REFERENCES, self_references or SELF_REFERENCES
     with told(ValueError):
         return BleuPair(space, int(order), *numbers)
+
+
+def with_references(name: str, number: int | None) -> str:
+    """The name of a metric with its references, if they are given."""
+    return f"{name} of {number} references" if number else name
 
 
 def chosen_pair(

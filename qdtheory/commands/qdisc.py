@@ -4,10 +4,10 @@ import math
 from typing import Annotated, Any
 
 from qdtheory.commands import inputs
+from qdtheory.commands.inputs import LENGTH, VOCAB_SIZE
 from qdtheory.commands.outputs import fail, print_json, print_rows, told
 from qdtheory.solvers.progress import progress
 
-VOCAB_SIZE, LENGTH = 4, 3
 SIGMA, HIDDEN_SIZE, SEEDS = 1.0, 32, 1
 
 

@@ -14,6 +14,10 @@ Status: TypeAlias = Literal[
 ]
 
 
+# Names of a metric of one order.
+SAME = {"ttr": "distinct1", "typetokenratio": "distinct1"}
+
+
 @dataclass(frozen=True)
 class Metric:
     """What is known of one metric: a model Q, the real P, in words and plain formulas.
@@ -24,7 +28,8 @@ class Metric:
     verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
     itself; "none" where the question does not arise. The verdict begins with it and
     says when and why. The functions are dotted names below `qdtheory`, the exact one
-    first; `shown_by` has claims that their docstrings do not name.
+    first; `shown_by` has claims that their docstrings do not name. The note says how
+    its names are meant.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Metric:
     functions: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -54,24 +60,58 @@ class Metric:
 
 
 def find_metric(name: str) -> Metric:
-    """Find a metric by any of its names, in capitals or not; else name the closest.
+    """Find a metric by any of its names; else name the closest.
 
     Example:
-        >>> find_metric("-oracle-nll").name
+        >>> find_metric("-oracle nll").name
         'LL'
     """
-    names = {x.lower(): m for m in METRICS for x in (m.name, *m.other_names)}
-    wanted = name.lower()
+    return find_order(name)[0]
+
+
+def find_order(name: str) -> tuple[Metric, int | None]:
+    """Find a metric and the number in its name, n of n-grams or k of draws.
+
+    Capitals, spaces, hyphens and underscores do not matter: a number up to 9 after
+    "distinct" is the order of n-grams, a greater one of draws.
+
+    Raises:
+        ValueError: no metric has the name; the closest are named.
+
+    Example:
+        >>> metric, order = find_order("self bleu 2")
+        >>> metric.name, order, titled(metric, order)
+        ('Self-BLEU-n', 2, 'Self-BLEU-2')
+        >>> titled(*find_order("distinct_2")), titled(*find_order("distinct-10"))
+        ('Distinct-2', 'distinct_10')
+    """
+    wanted = SAME.get(plain_name(name), plain_name(name))
+    names = {plain_name(x): (x, m) for m in METRICS for x in (m.name, *m.other_names)}
     if wanted in names:
-        return names[wanted]
-    # BLEU-2 is BLEU-n, distinct_10 is distinct_k.
-    general = re.sub(r"(?<=[-_@])\d+\b", lambda m: "[nk]", re.escape(wanted))
-    for known_name, metric in names.items():
-        if re.fullmatch(general.replace("\\-", "-"), known_name):
-            return metric
-    close = get_close_matches(wanted, names, 3, 0.4)
+        return names[wanted][1], None
+    if number := re.search("[0-9]+", wanted):
+        order = int(number[0])
+        for letter in "nk" if order < 10 else "kn":
+            general = wanted[: number.start()] + letter + wanted[number.end() :]
+            if general in names:
+                return names[general][1], order
+    close = [names[x][0] for x in get_close_matches(wanted, names, 3, 0.4)]
     hint = f"; do you mean {', '.join(close)}?" if close else ""
-    raise ValueError(f"no metric is called {name!r}{hint}")
+    own = "give your own as MODULE:FUNCTION, or to `qdtheory doctor`"
+    raise ValueError(f"no metric is called {name!r}{hint}; {own}")
+
+
+def titled(metric: Metric, order: int | None) -> str:
+    """The name of a metric, with its number in the place of n or k."""
+    if order is None:
+        return metric.name
+    named = re.sub("(?<![A-Za-z])[nk](?![A-Za-z])", str(order), metric.name)
+    return named if named != metric.name else f"{metric.name}-{order}"
+
+
+def plain_name(name: str) -> str:
+    """A name without what does not matter: capitals, spaces, hyphens, underscores."""
+    return re.sub(r"[\s_\-]", "", name.lower())
 
 
 def _read() -> tuple[Metric, ...]:

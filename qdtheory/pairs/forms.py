@@ -21,7 +21,7 @@ from qdtheory.metrics.bleu import BleuTable, text_bleu
 from qdtheory.pairs import base
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair, VendiPair
-from qdtheory.pairs.named import single_token_bleu_pair
+from qdtheory.pairs.named import as_pair, single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, PerText, TextVector
@@ -78,7 +78,8 @@ class Pooled(Form):
 
 
 def form_of(pair: Any) -> Form:
-    """Tell the form of a pair."""
+    """Tell the form of a pair, given by its name or as it is."""
+    pair = as_pair(pair)
     compiled = _compiled(pair)
     match pair:
         case base.SeparablePair(f=f, g=g):
@@ -127,7 +128,7 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: base.one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: base.Pair | Form, p: PerText) -> Posed:
+def pose(pair: base.Pair | Form | str, p: PerText) -> Posed:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:

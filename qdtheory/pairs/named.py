@@ -3,7 +3,7 @@
 import inspect
 from functools import lru_cache
 from itertools import product, starmap
-from typing import Any
+from typing import Any, TypeVar
 
 from qdtheory.formulas.scalar_functions import (
     CR,
@@ -15,8 +15,11 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
+from qdtheory.metrics.catalogue import plain_name
 from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
 from qdtheory.world.distributions import check_positive
+
+Known = TypeVar("Known")
 
 LL_SE = SeparablePair(LL, SE)
 CR_NRR = SeparablePair(CR, NRR)
@@ -32,11 +35,17 @@ def named_pairs() -> dict[str, SeparablePair]:
 
 def named_pair(name: str) -> SeparablePair:
     """Find the pair of a name such as "LL-SE", in capitals or not."""
-    pairs = named_pairs()
-    for known, pair in pairs.items():
-        if known.upper() == name.upper():
-            return pair
-    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}")
+    pairs, wanted = named_pairs(), plain_name(name)
+    names = {plain_name(known): known for known in pairs}
+    if wanted in names:
+        return pairs[names[wanted]]
+    hint = "; BLEU needs a space: qd.BleuPair" * wanted.startswith("bleu")
+    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
+
+
+def as_pair(pair: Known | str) -> Known | SeparablePair:
+    """A pair, given by its name or as it is."""
+    return named_pair(pair) if isinstance(pair, str) else pair
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,7 @@ from qdtheory.formulas.posed import Posed
 from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
+from qdtheory.pairs.named import as_pair
 from qdtheory.qdisc import cubic, quadratic, separable, tails
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.cubic import CubicCertificate
@@ -28,7 +29,7 @@ from qdtheory.world.spaces import TextSpace
 
 
 def quality_discrepancy(
-    pair: Pair,
+    pair: Pair | str,
     p: PerText,
     *,
     method: Literal["exact"] | Method | None = None,
@@ -45,7 +46,7 @@ def quality_discrepancy(
     bounds QDisc from both sides.
 
     Args:
-        pair: any pair that JAX can differentiate.
+        pair: any pair that JAX can differentiate, or the name of one ("LL-SE").
         p: the real distribution, shape (N,).
         method: "exact"; "ascent" or "penalty", see `qdtheory.solvers.search`; None for
             "exact" or the convex problem if they apply, else "ascent".
@@ -84,7 +85,7 @@ def quality_discrepancy(
 
 
 def certify(
-    pair: Pair,
+    pair: Pair | str,
     p: PerText,
     found: Discrepancy | PerText | None = None,
     *,
@@ -102,7 +103,7 @@ def certify(
     for a `ConcavePair`.
 
     Args:
-        pair: the pair, or that of the search.
+        pair: the pair, or its name, or that of the search.
         p: the real distribution, shape (N,), or that of the search.
         found: the result of `quality_discrepancy(pair, p)`; or a model to improve,
             shape (N,); P itself by default. The better it is, the sooner the bounds
@@ -147,7 +148,7 @@ def certify(
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
-        _check_subject(pair, p, found)
+        _check_subject(as_pair(pair), p, found)
         return _certified(posed, found, **limits)
     start = posed.p if found is None else found
     start = np.asarray(check_distribution(start, "found", posed.p.size))

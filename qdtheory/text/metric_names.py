@@ -1,11 +1,10 @@
 """Metrics of lots of text by their names in the catalogue."""
 
-import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from qdtheory import text
-from qdtheory.metrics.catalogue import find_metric
+from qdtheory.metrics.catalogue import find_order
 from qdtheory.text.defaults import REQUESTED, Requested
 
 Side: TypeAlias = Literal["quality", "diversity"]
@@ -57,14 +56,8 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
         >>> find(["a b", "a c"])
         -0.5
     """
-    base, _, order = name.rpartition("-")
-    n = int(order) if base and re.fullmatch("[1-9][0-9]?", order) else 0
-    try:
-        metric = find_metric(name)
-    except ValueError:
-        if not n:
-            raise
-        metric = find_metric(base)
+    metric, order = find_order(name)
+    n = order or 0
     known = WHOLE[side]
     if metric.kind != side:
         lack = f"which is a {metric.kind}"

@@ -1,6 +1,5 @@
 from .compatibility import (
     Verdict as Verdict,
-    check as check,
     check_compatibility as check_compatibility,
 )
 from .dominance import (
@@ -27,6 +26,10 @@ from .kernel_criterion import (
     KernelCriterion as KernelCriterion,
     dominating_model as dominating_model,
     kernel_criterion as kernel_criterion,
+)
+from .named_pairs import (
+    NamedVerdict as NamedVerdict,
+    check as check,
 )
 from .scoring_rules import (
     bregman_divergence as bregman_divergence,

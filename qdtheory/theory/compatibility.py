@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import Literal, NoReturn, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +22,6 @@ from qdtheory.formulas.tracing import require_values
 from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.named import given_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.theory import optimality, theorem_3
 from qdtheory.theory.beyond_theorem_3 import (
@@ -123,7 +122,7 @@ VENDI = Verdict(
 
 
 def check_compatibility(
-    pair: Pair,
+    pair: Pair | str,
     p: PerText | None = None,
     *,
     num_texts: int | None = None,
@@ -147,7 +146,8 @@ def check_compatibility(
     because the tests found nothing.
 
     Args:
-        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`.
+        pair: a differentiable pair with `quality(q, p)` and `diversity(q)`, or the
+            name of one ("LL-SE").
         p: the real distribution to test at, shape (N,), without zeros. Unless a
             theorem covers every P, the pair is then called incompatible if this P is
             beaten, and never compatible: at best "not_beaten_at_p".
@@ -225,52 +225,8 @@ def check_compatibility(
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
-    metrics = optimality.metrics_of(pair.quality, pair.diversity, concave)
+    metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
     return _check_at_points(metrics, p, random_points(num_texts))
-
-
-def check(
-    quality: Any,
-    diversity: Any = None,
-    p: PerText | None = None,
-    *,
-    num_texts: int | None = None,
-    stated: str | None = None,
-) -> Verdict:
-    """Decide whether the real distribution can be beaten in both metrics at once.
-
-    The pair is given as to the command `qdtheory check`; see `check_compatibility` for
-    what the verdict means.
-
-    Args:
-        quality: a pair; the name of one ("LL-SE"); f, as a formula in x ("log(x)") or a
-            function of one argument; U(q, p), a function of two; or the score of each
-            text as numbers.
-        diversity: to a pair or its name nothing; to f or scores g, as a formula or
-            function; to U(q, p) V(q), a function of the whole distribution.
-        p: the real distribution to test at, shape (N,), without zeros.
-        num_texts: N, if no `p` is given.
-        stated: as in `check_compatibility`.
-
-    Returns:
-        The verdict with its reason.
-
-    Raises:
-        TypeError: one of both is missing or of another kind, or JAX cannot trace it.
-        ValueError: a text is no name and no formula, scores are not numbers, or as in
-            `check_compatibility`.
-
-    References:
-        Li et al. 2020, Theorem 3.
-
-    Example:
-        >>> check("log(x)", "-x*log(x)").compatible
-        True
-        >>> check("log(x)", "-x**2").compatible, check("CR-NRR").compatible
-        (False, True)
-    """
-    pair = given_pair(quality, diversity)
-    return check_compatibility(pair, p, num_texts=num_texts, stated=stated)
 
 
 def _stated(stated: str | None) -> optimality.Concavity | None:

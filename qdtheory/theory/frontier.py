@@ -26,6 +26,7 @@ from qdtheory.formulas.scalar_functions import (
 )
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair, SummedPair
+from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
     require_concave,
@@ -181,7 +182,9 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
     )
 
 
-def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFrontier:
+def pareto_frontier(
+    pair: Pair | str, p: PerText, num_points: int = 200
+) -> ParetoFrontier:
     r"""The frontier on a grid uniform in $\alpha = w / (w - 1)$, ends included.
 
     It starts at w = 0 and ends at w = B, or at $w = -\infty$ if B is infinite. If some
@@ -194,7 +197,7 @@ def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFron
 
     Args:
         pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave;
-            or any other pair that JAX can differentiate.
+            any other pair that JAX can differentiate, or the name of one ("LL-SE").
         p: the real distribution, shape (N,).
         num_points: at least 3.
 
@@ -219,6 +222,7 @@ def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFron
         >>> print(frontier.diversity.round(4))
         [-0.3333 -0.3414 -1.    ]
     """
+    pair = as_pair(pair)
     if num_points < 3:
         raise ValueError(f"num_points must be at least 3, got {num_points}")
     if not _has_scores_and_g(pair):

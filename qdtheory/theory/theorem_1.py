@@ -5,6 +5,7 @@ import numpy as np
 
 from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.pairs.base import SeparablePair
+from qdtheory.pairs.named import as_pair
 from qdtheory.world.distributions import require_x64
 from qdtheory.world.numbers import NOISE
 from qdtheory.world.records import Record
@@ -24,7 +25,7 @@ class Rationality(Record):
     diversity_violation: tuple[float, float] | None
 
 
-def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationality:
+def check_rationality(pair: SeparablePair | str, resolution: int = 1024) -> Rationality:
     r"""Test the conditions of Theorem 1 on a grid of pairs of probabilities.
 
     For all $x_1 > x_2 > 0$ with $x_1 + x_2 \le 1$: $f(x_1) > f(x_2)$ and
@@ -34,7 +35,7 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
     mass to a text of no smaller probability lowers diversity".
 
     Args:
-        pair: f and g, differentiable.
+        pair: f and g, differentiable, or the name of such a pair ("LL-SE").
         resolution: the grid is 1/resolution, 2/resolution, ...; violations between
             grid points are not detected.
 
@@ -61,6 +62,7 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         (0.6669921875, 0.3330078125)
     """
     require_x64()
+    pair = as_pair(pair)
     if resolution < 3:
         raise ValueError(f"resolution must be at least 3, got {resolution}")
     quality = _violation(pair.f, resolution, isolated_ties_on_line=False)

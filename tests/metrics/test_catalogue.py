@@ -10,15 +10,24 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.metrics.catalogue import METRICS, Kind, Status, find_metric
+from qdtheory.metrics.catalogue import (
+    METRICS,
+    Kind,
+    Status,
+    find_metric,
+    find_order,
+    plain_name,
+    titled,
+)
 from qdtheory.metrics.since_2020 import compression_table
+from qdtheory.world.markov import markov_projection
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 def test_no_name_stands_twice():
-    names = [x.lower() for m in METRICS for x in (m.name, *m.other_names)]
-    assert len(names) == len({*names}) >= 60
+    names = [(plain_name(x), m) for m in METRICS for x in (m.name, *m.other_names)]
+    assert len({*names}) == len({name for name, _ in names}) >= 100
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
@@ -101,6 +110,11 @@ def cosines(size=8):
     return unit @ unit.T
 
 
+def fitted(p):
+    """Log-likelihood of each text under the Markov model of order 1 that fits P."""
+    return jnp.log(markov_projection(SMALL, p, 1))
+
+
 VENDI = qd.VendiPair(qd.metrics.lcs_kernel(SMALL))
 # Pairs of each metric with the partner that the table names, compatible for every P.
 COMPATIBLE = {
@@ -109,6 +123,9 @@ COMPATIBLE = {
     "exact match": [qd.pairs.distinct_k_pair(5)],
     "BLEU-n": [qd.BleuPair(SMALL, 1, 2, 1), qd.BleuPair(qd.TextSpace(3, 2), 2, 1, 1)],
     "class LL": [qd.PooledPair(qd.LL_SE, CLASSES)],
+    "n-gram LL": [qd.pairs.ngram_pair(SMALL, n, qd.LL_SE) for n in (1, 2)],
+    "n-gram entropy": [qd.pairs.ngram_pair(SMALL, 2, qd.LL_SE)],
+    "squared similarity": [qd.KernelPair(qd.metrics.lcs_kernel(SMALL) ** 2)],
     "Vendi's quality": [VENDI],
     "SE": [qd.LL_SE],
     "NRR": [qd.CR_NRR, qd.pairs.ngram_pair(SMALL, 2)],
@@ -137,6 +154,7 @@ CONCAVE = {
         )
     ),
     "coverage": qd.compatible_quality(coverage()),
+    "Markov-k LL": qd.compatible_quality(lambda q: -q @ fitted(q)),
 }
 # Pairs that some P refutes, and how many texts a random P has where one is needed.
 BEATEN = {
@@ -148,6 +166,7 @@ BEATEN = {
         qd.BleuPair(qd.TextSpace(2, 1), 1, 1, 4),
     ],
     "ROUGE-L": [subsequences(3, 3)],
+    "edit similarity": [edits(2, 3), edits(3, 3), edits(2, 4)],
     "pairwise ROUGE-L": [subsequences(4, 2), subsequences(2, 4)],
     "pairwise edit distance": [edits(2, 3), edits(3, 3), edits(2, 4)],
     "self-repetition": [with_its_slope(self_repetition(m)) for m in (2, 3, 10)],
@@ -177,6 +196,7 @@ def test_what_is_called_compatible_is_so_for_every_p(name):
         "Distinct-n",
         "EAD",
         "coverage",
+        "Markov-k LL",
         pytest.param("n-gram diversity", marks=pytest.mark.slow),
     ],
 )
@@ -216,6 +236,13 @@ def test_where_the_table_says_that_every_p_is_beaten_all_are():
     for pair in kept:
         assert qd.kernel_criterion(pair.kernel).compatible
     assert not qd.kernel_criterion(edits(2, 3).kernel).all_dominated
+
+
+def test_the_quality_that_fits_a_markov_model_is_its_log_likelihood():
+    for p in REALS:
+        scores = np.asarray(CONCAVE["Markov-k LL"].text_quality(p))
+        expected = np.asarray(fitted(p))
+        np.testing.assert_allclose(scores - scores.max(), expected - expected.max())
 
 
 def test_both_halves_of_bleu_name_the_same_settings():
@@ -285,9 +312,15 @@ def test_names_are_found_by_any_of_them():
     assert find_metric("VENDI SCORE").name == "Vendi"
     assert find_metric("bleu-2").name == "BLEU-n"
     assert find_metric("distinct_10").name == "distinct_k"
+    assert find_metric("Distinct 10").name == "distinct_k"
+    assert find_metric("distinct_2").name == "Distinct-n"
+    assert titled(*find_order("rarefaction-2")) == "distinct_2"
+    assert titled(*find_order("type-token ratio")) == "Distinct-1"
+    assert titled(*find_order("2-GRAM entropy")) == "2-gram entropy"
+    assert titled(*find_order("NRR 2")) == "NRR-2"
     assert find_metric("pass@5").name == "pass@k"
     assert find_metric("distinct-2").name == "Distinct-n"
-    with pytest.raises(ValueError, match="do you mean vendi"):
+    with pytest.raises(ValueError, match="do you mean Vendi"):
         find_metric("vend")
-    with pytest.raises(ValueError, match=r"no metric is called 'zzzz'$"):
+    with pytest.raises(ValueError, match="no metric is called 'zzzz'; give your own"):
         find_metric("zzzz")
