@@ -53,11 +53,13 @@ def spelled(name, rng):
 def test_a_hundred_pairs_have_the_verdict_of_the_matrix(key):
     u, r, v, k = key
     rng = random.Random(u + v)
-    verdict = qd.check(counted(spelled(u, rng), r), counted(spelled(v, rng), k))
+    names = [counted(x, n).replace(x, spelled(x, rng)) for x, n in ((u, r), (v, k))]
+    verdict = qd.check(*names)
     assert isinstance(verdict, NamedVerdict)
     assert verdict.status == TABLE[key]["verdict"]
-    for name in canonical(TABLE[key]):
+    for name, number in zip(canonical(TABLE[key]), (r, k), strict=True):
         assert name in verdict.pair
+        assert "BLEU" not in name or f"{name} of {number} reference" in verdict.pair
     assert (verdict.witness is None) == (verdict.compatible is True)
     assert re.search(r"\([TNLE]\d+\.\d+", verdict.reason)
     assert len(verdict.instead) == 2
