@@ -75,15 +75,15 @@ def read_in_the_page(explorer, texts):
     ]
 
 
-def test_values_and_derivatives_of_two_thousand_formulas_agree(explorer):
+def test_values_and_derivatives_of_a_thousand_formulas_agree(explorer):
     rng = random.Random(2)
-    texts = formula_texts.texts(1400, seed=1)
-    texts += [formula_texts.spelled(rng)[0] for _ in range(1200)]
-    read = [(t, a) for t in texts if not isinstance(a := read_in_python(t), str)][:2000]
-    assert len(read) == 2000
+    texts = formula_texts.texts(800, seed=1)
+    texts += [formula_texts.spelled(rng)[0] for _ in range(600)]
+    read = [(t, a) for t in texts if not isinstance(a := read_in_python(t), str)]
+    assert len(read) > 1000
     there = read_in_the_page(explorer, [t for t, _ in read])
     differ = [t for (t, a), b in zip(read, there) if not agree(a, b)]
-    assert len(differ) <= 10, differ  # a rounding error, or beside a pole
+    assert len(differ) <= 5, differ  # a rounding error, or beside a pole
 
 
 def agree(a, b):

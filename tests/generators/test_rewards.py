@@ -235,13 +235,13 @@ def test_rewards_that_do_not_rise():
     assert check_reward("(D - 1/2)**3").rises
 
 
-@pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize("said", ["logit(D)", "logit D", "ln D - ln(1 - D)", "logit d"])
 def test_a_reward_is_written_as_people_write(said):
     found, named = vars(check_reward(said)), vars(check_reward("logit D"))
     assert found | {"reward": ""} == named | {"reward": ""}
 
 
+@pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     half, zero, third = [0.5, 0.5], [1.0, 0.0], [0.2, 0.3, 0.5]
     everywhere, smooth = "p must be positive every", "smooth for every D in (0, 1)"
