@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, print_json
+from qdtheory.commands.outputs import fail, print_facts, print_json
 from qdtheory.solvers.progress import progress
 
 EXIT_STATUSES = {
@@ -95,34 +95,7 @@ def check(
 
 
 def _print_verdict(name: str, verdict, scope: str) -> None:
-    shown = verdict.status + scope * (verdict.compatible is True)
-    not_beaten = verdict.status == "not_beaten_at_p"
-    if not_beaten or verdict.other_p == "incompatible":
-        here = "not beaten" if not_beaten else "undecided"
-        shown = f"at this P: {here}; for other P: {verdict.other_p}"
-    print(f"{shown}: {name}")
-    print(verdict.reason)
-    rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha")}
-    for key, exact in (verdict.exact or {}).items():
-        value = f"{rows[key]:.6g}"
-        rows[key] = exact if exact == value else f"{exact} = {value}"
-    rows |= {"Psi": verdict.psi, "Psi(P) - Psi(Q)": verdict.divergence}
-    if verdict.witness is not None:
-        witness = verdict.witness
-        rows |= {
-            "real P": _shortened(witness.p),
-            "better Q": _shortened(witness.q),
-            "quality gain": witness.quality_gain,
-            "diversity gain": witness.diversity_gain,
-        }
-    rows["residual"] = verdict.residual
-    for label, value in rows.items():
-        if value is not None:
-            shown = f"{value:.6g}" if isinstance(value, float) else value
-            print(f"  {label:15}  {shown}")
-
-
-def _shortened(vector) -> str:
-    values = [f"{float(value):.6g}" for value in vector[:8]]
-    more = [f"... ({vector.size} texts)"] if vector.size > 8 else []
-    return " ".join(values + more)
+    title, reasons, facts = verdict.told()
+    print_facts(
+        f"{title}{scope * (verdict.compatible is True)}: {name}", reasons, facts
+    )

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any, NoReturn
 
 import typer
 
 from qdtheory.text.files import replacing, shown
+from qdtheory.world.layout import laid_out, table_lines
 
 FIGURES = ".svg", ".pdf", ".png"
 
@@ -140,25 +142,18 @@ def write_figure(report: Any, path: Path) -> None:
 
 def print_rows(
     titles: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Sequence[Sequence[str]],
     *,
-    title: str | None = None,
     numbers: bool = False,
     file: Any = None,
 ) -> None:
-    """Print a table in full, where rich would cut the exponents of its numbers."""
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
+    """Print a table that fits the terminal; no number is cut."""
+    for line in table_lines(titles, rows, get_terminal_size().columns, numbers):
+        print(line, file=file)
 
-    table = Table(title=Text(title) if title else None)
-    for i, name in enumerate(titles):
-        table.add_column(name, justify="right" if numbers and i else "left")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console(highlight=False, file=file)
-    unbounded = console.options.update(max_width=10_000)
-    natural = Measurement.get(console, unbounded, table).maximum
-    console.width = max(console.width, natural)
-    console.print(table)
+
+def print_facts(
+    title: str, sentences: Sequence[str], facts: Iterable[tuple[str, str]] = ()
+) -> None:
+    """Print what is known of one thing, wrapped to the terminal."""
+    print(laid_out((title, sentences, facts), get_terminal_size().columns))

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from qdtheory.world.layout import Shown, Told, html_rows
+
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
 Status: TypeAlias = Literal[
     "compatible", "conditional", "incompatible", "a divergence", "none"
@@ -15,7 +17,7 @@ Status: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Shown):
     """What is known of one metric: a model Q, the real P, in words and plain formulas.
 
     The status is "compatible" if no model beats any P in it and its partner;
@@ -52,6 +54,31 @@ class Metric:
                 claims |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
         return tuple(claims)
 
+    def told(self) -> Told:
+        """Name and verdict, what to print beside it, and the other facts."""
+        typed = (".".join(("qd", *path.split(".")[::2])) for path in self.functions)
+        facts = [
+            (x, getattr(self, x)) for x in ("formula", "form", "partner", "estimator")
+        ]
+        lists = ("functions", typed), ("other names", self.other_names)
+        facts += [
+            (x, ", ".join(words)) for x, words in (*lists, ("claims", self.claims))
+        ]
+        return f"{self.name} ({self.kind}). {self.verdict}", [self.beside], facts
+
+
+class Catalogue(tuple[Metric, ...]):
+    """All metrics; a notebook shows their status and partner."""
+
+    titles = "you report", "status", "partner"
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """What the table says of each."""
+        return [(x.name, x.status, x.partner) for x in self]
+
+    def _repr_html_(self) -> str:
+        return html_rows(self.rows(), self.titles)
+
 
 def find_metric(name: str) -> Metric:
     """Find a metric by any of its names, in capitals or not; else name the closest.
@@ -74,12 +101,12 @@ def find_metric(name: str) -> Metric:
     raise ValueError(f"no metric is called {name!r}{hint}")
 
 
-def _read() -> tuple[Metric, ...]:
+def _read() -> Catalogue:
     def frozen(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
     kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return tuple(
+    return Catalogue(
         Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
         for kind, entries in kinds.items()
         for name, facts in entries.items()

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.qdisc.seal import Status, seal
+from qdtheory.world.layout import Shown, Told, number
 from qdtheory.world.numbers import CONTRADICTION, EPS, TextVector
 from qdtheory.world.records import Record
 
@@ -18,7 +19,7 @@ from qdtheory.world.records import Record
 PENALTY = 1e5
 
 
-class Bounds(Record):
+class Bounds(Record, Shown):
     """A gain in quality over P at no loss of diversity, between its two bounds.
 
     Attributes:
@@ -48,6 +49,17 @@ class Bounds(Record):
     def gap(self) -> float:
         """How far apart the two bounds are."""
         return self.upper_bound - self.qdisc
+
+    def told(self) -> Told:
+        """QDisc and its status, reason, bounds and model."""
+        facts = {
+            "at most": number(self.upper_bound),
+            "DRate": number(getattr(self, "drate", None)),
+            "gains in": getattr(self, "dominated_in", None) or "",
+            "better Q": number(self.q),
+        }
+        title = f"QDisc {number(self.qdisc)}, {self.status.replace('_', ' ')}"
+        return title, [self.reason], facts.items()
 
 
 def require_few_texts(posed: Posed, most: int) -> None:

@@ -39,6 +39,7 @@ from qdtheory.theory.kernel_criterion import (
     rounding_doubt,
 )
 from qdtheory.world.distributions import check_interior, check_positive, require_x64
+from qdtheory.world.layout import Shown, Told, number
 from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
 
@@ -61,7 +62,7 @@ VerdictStatus: TypeAlias = Literal[
 ]
 
 
-class Verdict(Record):
+class Verdict(Record, Shown):
     r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
@@ -101,6 +102,30 @@ class Verdict(Record):
         if self.status is None:
             words = {True: "compatible", False: "incompatible", None: "undecided"}
             object.__setattr__(self, "status", words[self.compatible])
+
+    def told(self) -> Told:
+        """Status, reason and evidence."""
+        title = self.status
+        not_beaten = title == "not_beaten_at_p"
+        if not_beaten or self.other_p == "incompatible":
+            here = "not beaten" if not_beaten else "undecided"
+            title = f"at this P: {here}; for other P: {self.other_p}"
+        facts = {name: number(getattr(self, name)) for name in ("w0", "b0", "alpha")}
+        for name, exact in (self.exact or {}).items():
+            facts[name] = exact + f" = {facts[name]}" * (facts[name] != exact)
+        facts |= {"Psi": self.psi or "", "Psi(P) - Psi(Q)": self.divergence or ""}
+        if beaten := self.witness:
+            facts |= {
+                "real P": number(beaten.p),
+                "better Q": number(beaten.q),
+                "quality gain": number(beaten.quality_gain),
+                "diversity gain": number(beaten.diversity_gain),
+            }
+        return (
+            title,
+            [self.reason],
+            [*facts.items(), ("residual", number(self.residual))],
+        )
 
     def __bool__(self) -> NoReturn:
         """Refuse: an undecided verdict is neither true nor false."""
