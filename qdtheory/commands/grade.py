@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
 
 import typer
@@ -22,6 +23,7 @@ from qdtheory.commands.outputs import (
     write,
 )
 from qdtheory.solvers.progress import progress
+from qdtheory.world.layout import wrapped
 from qdtheory.world.packages import required
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
@@ -215,4 +217,5 @@ def _print(rows: list[dict[str, Any]], numbers: list[str], file: Any) -> None:
     print_rows(("notebook", *numbers, "right"), lines, file=file)
     for row in rows:
         for said in row["stopped"]:
-            print(f"{row['notebook']}: {said}", file=file)
+            text = wrapped(f"{row['notebook']}: {said}", get_terminal_size().columns)
+            print("\n".join(text), file=file)

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.tables import printable
+from qdtheory.world.layout import printable, wrapped
 
 
 def merge(
@@ -152,5 +153,9 @@ def _text(found, plan, references: str) -> str:
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    notes = [*few, found.methods]
-    return "\n".join([*heads, "", str(_shortened(found)), *notes])
+    width = get_terminal_size().columns
+    heads, notes = (
+        [x for text in said for x in wrapped(text, width)]
+        for said in ([*heads, ""], [*few, found.methods])
+    )
+    return "\n".join([*heads, _shortened(found).to_text(width), *notes])

@@ -61,7 +61,7 @@ def with_options(message: str) -> str:
     message = message.replace("(lowercase=True)", "(--lowercase)")
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
-        "^(memory|calls|lot|alpha|quality|diversity): ", r"--\1: ", message
+        "^(memory|calls|lot|alpha|quality|diversity|kernel)s?: ", r"--\1: ", message
     )
     # After a space or parenthesis only: a folder may be called max_order=4.
     return re.sub(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TypeAlias
 
-from qdtheory.world.layout import GAP, padded, printable, width_of, wrapped
+from qdtheory.world.layout import GAP, WRAP, padded, printable, width_of, wrapped
 
 # A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
 # another, or none.
@@ -79,10 +79,15 @@ def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -
         best = f"**{value}**{blank}{rest}"
         return best if mark == BEST else f"{text} {mark}".rstrip()
 
-    lines = [["", *(_MARKDOWN.sub(r"\\\1", printable(name)) for name in columns)]]
+    lines = [["", *(in_markdown(printable(name)) for name in columns)]]
     lines.append(["---"] * len(lines[0]))
-    lines += _lines([_MARKDOWN.sub(r"\\\1", row) for row in rows], columns, shown)
+    lines += _lines([*map(in_markdown, rows)], columns, shown)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def in_markdown(text: str) -> str:
+    """Escape what Markdown would read as marks."""
+    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
@@ -141,7 +146,7 @@ def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
     lines = [f"<tr><td></td>{heads}</tr>"]
     for row, *cells in _lines(rows, columns, shown):
         lines.append(f"<tr><th scope='row'>{row}</th>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    return f"<table style='{WRAP}'>{''.join(lines)}</table>"
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:

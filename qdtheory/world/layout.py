@@ -71,17 +71,17 @@ def table_lines(
     width: int,
     numbers: bool = False,
 ) -> list[str]:
-    """A table whose cells wrap at blanks, or facts of each row where it does not fit.
+    r"""A table whose cells wrap at blanks, or facts of each row where it does not fit.
 
     Example:
         >>> rows = [("LL", "compatible", "SE"), ("LL of classes", "none", "")]
-        >>> print("\\n".join(table_lines(("name", "status", "partner"), rows, 30)))
+        >>> print("\n".join(table_lines(("name", "status", "partner"), rows, 30)))
         name       status      partner
         ---------  ----------  -------
         LL         compatible  SE
         LL of      none
           classes
-        >>> print("\\n".join(table_lines(("name", "status", "partner"), rows[:1], 24)))
+        >>> print("\n".join(table_lines(("name", "status", "partner"), rows[:1], 24)))
         LL
           status   compatible
           partner  SE
@@ -94,8 +94,9 @@ def table_lines(
     ]
     least[0] += GAP * (least[0] < widths[0])  # it is indented where it wraps
     room = width - GAP * (len(widths) - 1)
-    while sum(widths) > room and (wide := [w for w, x in zip(widths, least) if w > x]):
-        widths[next(i for i, w in enumerate(widths) if w == max(wide))] -= 1
+    while sum(widths) > room and widths != least:
+        _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+        widths[widest] -= 1
     if sum(widths) > room:
         blocks = (
             [*wrapped(name, width), *fact_lines(zip(titles[1:], cells), width)]

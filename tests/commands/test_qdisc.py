@@ -76,7 +76,8 @@ def test_functions_of_ones_own(folder):
 
 def test_a_gain_by_rounding_is_shown_as_none(folder):
     answer = call("qdisc", "--pair", "LL-SE", "--p", "p.txt")
-    assert " 0 │     0 │" in answer.stdout
+    (row,) = (line for line in answer.stdout.splitlines() if "p.txt" in line)
+    assert row.split()[1:3] == ["0", "0"]
 
 
 def test_a_rate_above_1_is_explained(folder, monkeypatch):
