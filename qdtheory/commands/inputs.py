@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,8 +186,9 @@ def chosen_pair(
 
 def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    from qdtheory.world.distributions import check_distribution
+    from qdtheory.world.distributions import Rounded, check_distribution
 
+    warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
     try:
         check_distribution(values, "P")

@@ -19,7 +19,9 @@ from qdtheory.formulas.posed import (
 )
 from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_function
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, require
+
+FUNCTION = "a function that JAX can trace"
 
 
 @runtime_checkable
@@ -54,6 +56,9 @@ class FunctionPair:
     quality: Callable[[ArrayLike, ArrayLike], ArrayLike] = field(metadata=STATIC)
     diversity: Callable[[ArrayLike], ArrayLike] = field(metadata=STATIC)
     name: str = field(default="quality-diversity", metadata=STATIC)
+
+    def __post_init__(self) -> None:
+        require(Callable, FUNCTION, quality=self.quality, diversity=self.diversity)
 
 
 @jax.tree_util.register_dataclass
@@ -195,6 +200,10 @@ class ConcavePair:
     diversity: Functional = field(metadata=STATIC)
     name: str = field(default="linear-concave", metadata=STATIC)
 
+    def __post_init__(self) -> None:
+        given = {"text_quality": self.text_quality, "diversity": self.diversity}
+        require(Callable, FUNCTION, **given)
+
     def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
 
@@ -206,6 +215,11 @@ class ConcavePair:
 
 
 # --- What the pairs share -----------------------------------------------------------
+def require_pair(pair: Any) -> None:
+    """Raise unless it is a pair."""
+    require(Pair, "a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", pair=pair)
+
+
 def set_fields(self: object, **fields: object) -> None:
     """Set the fields of a frozen dataclass in its own `__init__`."""
     for name, value in fields.items():
@@ -220,6 +234,7 @@ def is_concrete(field: Any) -> bool:
 
 def known_to_jax(pair: Pair) -> Any:
     """Return the pair as one that compiled functions take as an argument."""
+    require_pair(pair)
     if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
         return FunctionPair(pair.quality, pair.diversity)
     return pair

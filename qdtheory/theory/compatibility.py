@@ -38,7 +38,12 @@ from qdtheory.theory.kernel_criterion import (
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.world.distributions import check_interior, check_positive, require_x64
+from qdtheory.world.distributions import (
+    check_interior,
+    check_positive,
+    require_x64,
+    rounded,
+)
 from qdtheory.world.layout import Shown, Told, number
 from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
@@ -214,7 +219,10 @@ def check_compatibility(
     require_values(p)
     if p is not None:
         why = ": at zeros the tests do not apply"
-        p = np.asarray(check_interior(p, why, num_texts))
+        given, p = p, np.asarray(check_interior(p, why, num_texts))
+        if note := rounded(given, p):
+            told = check_compatibility(pair, p, num_texts=num_texts, stated=stated)
+            return replace(told, reason=told.reason + note)
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)

@@ -36,12 +36,15 @@ from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import (
     EPS,
     LEAST_PROBABILITY,
+    NUMERIC,
     STATIC,
     TINY,
     Number,
     PerText,
     Scalar,
     TextArray,
+    require,
+    within,
 )
 from qdtheory.world.records import Record
 
@@ -161,6 +164,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         [0.5714 0.4286]
     """
     scores = _scores(pair, p)
+    require(NUMERIC, "a number", w=w)
     if not isinstance(w, Tracer) and not w <= 0:
         raise ValueError(
             f"w must be at most 0, got {w}; for the share alpha of quality use "
@@ -219,10 +223,9 @@ def pareto_frontier(pair: Pair, p: PerText, num_points: int = 200) -> ParetoFron
         >>> print(frontier.diversity.round(4))
         [-0.3333 -0.3414 -1.    ]
     """
-    if num_points < 3:
-        raise ValueError(f"num_points must be at least 3, got {num_points}")
+    within(num_points=num_points, low=3)
     if not _has_scores_and_g(pair):
-        return _searched(pair, p, num_points)
+        return _searched(pair, check_distribution(p), num_points)
     scores = _scores(pair, p)
     w = _weight_grid(scores, saturation_weight_of(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)

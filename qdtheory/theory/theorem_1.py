@@ -6,7 +6,7 @@ import numpy as np
 from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.pairs.base import SeparablePair
 from qdtheory.world.distributions import require_x64
-from qdtheory.world.numbers import NOISE
+from qdtheory.world.numbers import NOISE, require, within
 from qdtheory.world.records import Record
 
 
@@ -61,8 +61,8 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         (0.6669921875, 0.3330078125)
     """
     require_x64()
-    if resolution < 3:
-        raise ValueError(f"resolution must be at least 3, got {resolution}")
+    require(SeparablePair, "a SeparablePair, such as qd.LL_SE", pair=pair)
+    within(resolution=resolution, low=3)
     quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
     minus_slope = jax.grad(lambda x: -pair.g(x))
     diversity = _violation(minus_slope, resolution, isolated_ties_on_line=True)

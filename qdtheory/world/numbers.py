@@ -1,5 +1,6 @@
 """Types of numbers, constants of 64-bit arithmetic, tolerances, a range check."""
 
+import numbers as kinds
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ TextMatrix: TypeAlias = Float[ArrayLike, "texts texts"]
 Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
+# What can be compared with a number, and what JAX takes as a random key.
+NUMERIC = kinds.Real | np.ndarray | Array
+KEYS = np.ndarray | Array, "a JAX random key, such as jax.random.key(0)"
 
 # --- 64-bit arithmetic --------------------------------------------------------------
 EPS = float(np.finfo(float).eps)
@@ -46,6 +50,13 @@ MARGIN = 1e-9
 CLOSED = 1e-11
 
 
+def require(kind: Any, what: str, **values: Any) -> None:
+    """Raise unless values are of a kind: `require(int, "a whole number", n=n)`."""
+    for name, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {what}, got {value!r:.60}")
+
+
 def within(
     *, low: int | float, high: int | float = np.inf, ends: str = "[]", **numbers: Any
 ) -> None:
@@ -62,6 +73,7 @@ def within(
         )
     else:
         words = f"be finite and {'above' if ends[0] == '(' else 'at least'} {low:g}"
+    require(NUMERIC, "a number", **numbers)
     for name, number in numbers.items():
         if isinstance(number, Tracer):
             continue

@@ -2,6 +2,9 @@
 
 import json
 import math
+import sys
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, dataclass_transform
 
@@ -10,6 +13,7 @@ from jaxtyping import Float
 
 # Arrays of at most so many entries are shown in full, and strings of so many letters.
 FEW, LONG = 4, 72
+INSIDE = "qdtheory.", "jaxtyping."  # which wraps the functions in the tests
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -85,6 +89,15 @@ class Estimate(Record):
         if self.bias is None:
             del told["bias"]
         return told
+
+
+def tell_caller(said: Iterable[str], kind: type[Warning]) -> None:
+    """Warn, at the line that called the library."""
+    for line in said:
+        frame, level = sys._getframe(), 1
+        while frame.f_back and frame.f_globals["__name__"].startswith(INSIDE):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(line, kind, stacklevel=level)
 
 
 def plain(value: Any) -> Any:
