@@ -133,7 +133,7 @@ def check_distribution(
     if excess > 1e-10 + values.size * EPS:
         if given.dtype == np.float32 and excess <= (1 + values.size**0.5) * EPS32:
             tell_caller([f"{name} {IN_32_BITS}"], Rounded)
-            return p / total
+            return jnp.asarray(values / total)
         raise ValueError(
             f"{name} must sum to 1, got {total:.12g}; "
             f"call normalize({name}) if it holds weights"

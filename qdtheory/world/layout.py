@@ -92,7 +92,7 @@ def table_lines(
         max((width_of(word) for cell in column for word in cell.split()), default=0)
         for column in columns
     ]
-    least[0] += GAP * (least[0] < widths[0])  # it is indented where it wraps
+    least[0] = min(least[0] + GAP, widths[0])  # it is indented where it wraps
     room = width - GAP * (len(widths) - 1)
     while sum(widths) > room and widths != least:
         _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])

@@ -239,19 +239,18 @@ def softmax(size, seed=0):
 @pytest.mark.parametrize("size", [3, 64, 10**5])
 def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(size):
     p, wide = softmax(size)
-    for given in (p, np.asarray(p), [*np.asarray(p)][:1000]):
-        if len(given) == size:
-            with pytest.warns(Rounded, match="^p was given in float32") as told:
-                found = check_distribution(given)
-            assert told[0].filename == __file__
-            np.testing.assert_array_equal(found, wide)
+    for vector in (p, np.asarray(p), [*np.asarray(p)]):
+        with pytest.warns(Rounded, match="^p was given in float32") as told:
+            found = check_distribution(vector)
+        assert told[0].filename == __file__
+        np.testing.assert_array_equal(found, wide)
 
 
 def test_more_than_the_rounding_of_32_bits_is_refused():
     p, wide = softmax(64)
-    for given in (p * (1 + 1e-5), np.asarray(p, float), wide * (1 + 1e-8)):
+    for vector in (p * (1 + 1e-5), np.asarray(p, float), wide * (1 + 1e-8)):
         with pytest.raises(ValueError, match="call normalize"):
-            check_distribution(given)
+            check_distribution(vector)
 
 
 def test_a_seal_says_that_it_rests_on_a_divided_distribution():
