@@ -30,7 +30,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         title, sentences, facts = self.told()
-        facts = [(name, value) for name, value in facts if value]
+        facts = [(name, value) for name, value in facts if value.strip()]
         said = "".join(f"<p>{escape(text)}</p>" for text in sentences)
         return f"<p><b>{escape(title)}</b></p>{said}{html_rows(facts)}"
 
@@ -51,7 +51,7 @@ def laid_out(told: Told, width: int) -> str:
 
 def fact_lines(facts: Iterable[tuple[str, str]], width: int) -> list[str]:
     """Names with their values beside them, or below where these do not fit."""
-    facts = [(name, value) for name, value in facts if value]
+    facts = [(name, value) for name, value in facts if value.strip()]
     left = 2 * GAP + max((width_of(name) for name, _ in facts), default=0)
     lines = []
     for name, value in facts:

@@ -102,7 +102,7 @@ ANSWERS = {
     "compatible": lambda: qd.check_compatibility(qd.LL_SE),
     "beaten": lambda: qd.check_compatibility(qd.LL_NRR),
     "at P": lambda: qd.check_compatibility(qd.LL_NRR, np.full(3, 1 / 3)),
-    "undecided": lambda: qd.Verdict(None, "a reason of many words " * 9),
+    "undecided": lambda: qd.Verdict(None, " ".join(["a reason of many words"] * 9)),
     "discrepancy": lambda: qd.quality_discrepancy(qd.LL_NRR, P),
     "bounds": lambda: qd.certify(qd.LL_NRR, P),
     "metric": lambda: METRICS[3],
