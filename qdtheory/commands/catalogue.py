@@ -26,13 +26,13 @@ def metrics(
 
     Example: qdtheory metrics Vendi
     """
-    from qdtheory.metrics.catalogue import METRICS, find_metric
+    from qdtheory.metrics.catalogue import METRICS, TITLES, find_metric
 
     if name is None:
         if as_json:
             print_json({"metrics": [_facts(metric) for metric in METRICS]})
         else:
-            print_rows(METRICS.titles, METRICS.rows())
+            print_rows(TITLES, [(x.name, x.status, x.partner) for x in METRICS])
             print_facts(MORE, [])
         return
     try:

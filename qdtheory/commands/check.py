@@ -7,6 +7,7 @@ import typer
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import fail, print_facts, print_json
 from qdtheory.solvers.progress import progress
+from qdtheory.world.layout import number
 
 EXIT_STATUSES = {
     "compatible": 0,
@@ -14,6 +15,8 @@ EXIT_STATUSES = {
     "undecided": 3,
     "not_beaten_at_p": 4,
 }
+
+WITNESS = "p", "q", "quality_gain", "diversity_gain"
 
 
 def check(
@@ -95,7 +98,18 @@ def check(
 
 
 def _print_verdict(name: str, verdict, scope: str) -> None:
-    title, reasons, facts = verdict.told()
-    print_facts(
-        f"{title}{scope * (verdict.compatible is True)}: {name}", reasons, facts
-    )
+    title = verdict.status + scope * (verdict.compatible is True)
+    not_beaten = verdict.status == "not_beaten_at_p"
+    if not_beaten or verdict.other_p == "incompatible":
+        here = "not beaten" if not_beaten else "undecided"
+        title = f"at this P: {here}; for other P: {verdict.other_p}"
+    rows = {key: number(getattr(verdict, key)) for key in ("w0", "b0", "alpha")}
+    for key, exact in (verdict.exact or {}).items():
+        rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
+    rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
+    if verdict.witness is not None:
+        names = "real P", "better Q", "quality gain", "diversity gain"
+        values = (getattr(verdict.witness, key) for key in WITNESS)
+        rows |= dict(zip(names, map(number, values)))
+    rows["residual"] = number(verdict.residual)
+    print_facts(f"{title}: {name}", [verdict.reason], rows.items())

@@ -21,7 +21,7 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.world.layout import printable, wrapped
+from qdtheory.world.layout import paragraphs, printable
 
 
 def merge(
@@ -154,8 +154,5 @@ def _text(found, plan, references: str) -> str:
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
     width = get_terminal_size().columns
-    heads, notes = (
-        [x for text in said for x in wrapped(text, width)]
-        for said in ([*heads, ""], [*few, found.methods])
-    )
-    return "\n".join([*heads, _shortened(found).to_text(width), *notes])
+    heads, notes = (paragraphs(x, width) for x in (heads, [*few, found.methods]))
+    return "\n".join([*heads, "", _shortened(found).to_text(width), *notes])

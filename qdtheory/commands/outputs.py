@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
@@ -141,19 +141,12 @@ def write_figure(report: Any, path: Path) -> None:
 
 
 def print_rows(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: bool = False,
-    file: Any = None,
+    titles: Sequence[str], rows: Sequence[Sequence[str]], **settings: Any
 ) -> None:
     """Print a table that fits the terminal; no number is cut."""
-    for line in table_lines(titles, rows, get_terminal_size().columns, numbers):
-        print(line, file=file)
+    print(*table_lines(titles, rows, get_terminal_size().columns, **settings), sep="\n")
 
 
-def print_facts(
-    title: str, sentences: Sequence[str], facts: Iterable[tuple[str, str]] = ()
-) -> None:
+def print_facts(title: str, sentences: Sequence[str] = (), facts: Any = ()) -> None:
     """Print what is known of one thing, wrapped to the terminal."""
     print(laid_out((title, sentences, facts), get_terminal_size().columns))

@@ -36,14 +36,7 @@ from qdtheory.metrics.bleu_formula import (
 )
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import check_distributions, check_positive
-from qdtheory.world.numbers import (
-    NUMERIC,
-    STATIC,
-    Number,
-    PerText,
-    TextArray,
-    require,
-)
+from qdtheory.world.numbers import STATIC, Number, PerText, TextArray, require
 from qdtheory.world.records import Estimate
 from qdtheory.world.spaces import TextSpace, require_space
 
@@ -145,7 +138,7 @@ def expected_self_bleu(
 
 def check_references(name: str, number: Number) -> None:
     """Raise unless a number of texts is a whole number from 1 on, or traced."""
-    require(NUMERIC, "a whole number", **{name: number})
+    require("a whole number", **{name: number})
     if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
         raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 

@@ -8,12 +8,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from qdtheory.world.layout import Shown, Told, html_rows
+from qdtheory.world.layout import Told, html_rows
+from qdtheory.world.records import Shown
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
 Status: TypeAlias = Literal[
     "compatible", "conditional", "incompatible", "a divergence", "none"
 ]
+
+TITLES = "you report", "status", "partner"
 
 
 @dataclass(frozen=True)
@@ -56,28 +59,28 @@ class Metric(Shown):
 
     def told(self) -> Told:
         """Name and verdict, what to print beside it, and the other facts."""
-        typed = (".".join(("qd", *path.split(".")[::2])) for path in self.functions)
-        facts = [
-            (x, getattr(self, x)) for x in ("formula", "form", "partner", "estimator")
-        ]
-        lists = ("functions", typed), ("other names", self.other_names)
-        facts += [
-            (x, ", ".join(words)) for x, words in (*lists, ("claims", self.claims))
-        ]
-        return f"{self.name} ({self.kind}). {self.verdict}", [self.beside], facts
+        typed = [".".join(["qd", *path.split(".")[::2]]) for path in self.functions]
+        facts = {
+            x: getattr(self, x) for x in ("formula", "form", "partner", "estimator")
+        }
+        lists = {
+            "functions": typed,
+            "other names": self.other_names,
+            "claims": self.claims,
+        }
+        facts |= {name: ", ".join(words) for name, words in lists.items() if words}
+        return (
+            f"{self.name} ({self.kind}). {self.verdict}",
+            [self.beside],
+            facts.items(),
+        )
 
 
 class Catalogue(tuple[Metric, ...]):
     """All metrics; a notebook shows their status and partner."""
 
-    titles = "you report", "status", "partner"
-
-    def rows(self) -> list[tuple[str, str, str]]:
-        """What the table says of each."""
-        return [(x.name, x.status, x.partner) for x in self]
-
     def _repr_html_(self) -> str:
-        return html_rows(self.rows(), self.titles)
+        return html_rows([(x.name, x.status, x.partner) for x in self], TITLES)
 
 
 def find_metric(name: str) -> Metric:

@@ -21,8 +21,6 @@ from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, require
 
-FUNCTION = "a function that JAX can trace"
-
 
 @runtime_checkable
 class Pair(Protocol):
@@ -56,9 +54,6 @@ class FunctionPair:
     quality: Callable[[ArrayLike, ArrayLike], ArrayLike] = field(metadata=STATIC)
     diversity: Callable[[ArrayLike], ArrayLike] = field(metadata=STATIC)
     name: str = field(default="quality-diversity", metadata=STATIC)
-
-    def __post_init__(self) -> None:
-        require(Callable, FUNCTION, quality=self.quality, diversity=self.diversity)
 
 
 @jax.tree_util.register_dataclass
@@ -200,10 +195,6 @@ class ConcavePair:
     diversity: Functional = field(metadata=STATIC)
     name: str = field(default="linear-concave", metadata=STATIC)
 
-    def __post_init__(self) -> None:
-        given = {"text_quality": self.text_quality, "diversity": self.diversity}
-        require(Callable, FUNCTION, **given)
-
     def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
 
@@ -217,7 +208,7 @@ class ConcavePair:
 # --- What the pairs share -----------------------------------------------------------
 def require_pair(pair: Any) -> None:
     """Raise unless it is a pair."""
-    require(Pair, "a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", pair=pair)
+    require("a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", Pair, pair=pair)
 
 
 def set_fields(self: object, **fields: object) -> None:

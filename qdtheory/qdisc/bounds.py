@@ -10,9 +10,8 @@ from jaxtyping import Array, Float
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.qdisc.seal import Status, seal
-from qdtheory.world.layout import Shown, Told, number
 from qdtheory.world.numbers import CONTRADICTION, EPS, TextVector
-from qdtheory.world.records import Record
+from qdtheory.world.records import Record, Shown
 
 # Penalty per unit of constraint violation in a linear program whose scores have range
 # 1: it keeps the bound finite in a box without a feasible Q.
@@ -49,17 +48,6 @@ class Bounds(Record, Shown):
     def gap(self) -> float:
         """How far apart the two bounds are."""
         return self.upper_bound - self.qdisc
-
-    def told(self) -> Told:
-        """QDisc and its status, reason, bounds and model."""
-        facts = {
-            "at most": number(self.upper_bound),
-            "DRate": number(getattr(self, "drate", None)),
-            "gains in": getattr(self, "dominated_in", None) or "",
-            "better Q": number(self.q),
-        }
-        title = f"QDisc {number(self.qdisc)}, {self.status.replace('_', ' ')}"
-        return title, [self.reason], facts.items()
 
 
 def require_few_texts(posed: Posed, most: int) -> None:

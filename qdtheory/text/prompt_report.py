@@ -13,8 +13,8 @@ from qdtheory.text.comparison import Named
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.tables import BEST, Cell, csv_table, in_markdown, plain_table
-from qdtheory.world.layout import Shown, printable, wrapped
-from qdtheory.world.records import Estimate, Record, plain
+from qdtheory.world.layout import printable, wrapped
+from qdtheory.world.records import Estimate, Record, Shown, plain
 
 PARTS = (" quality", " diversity", " score")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
@@ -266,16 +266,12 @@ class PromptReport(Record, Shown):
         A test is a row of "one - other": the difference of their mean scores by a
         kernel, with its interval and the p-value.
         """
-        tests = (
-            (f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}", x.difference, x.p_value)
-            for x in self.comparisons
-        )
-        means = ((name, *found, "") for name in self for found in self[name].items())
-        rows = (
-            (name, metric, *reports.numbers(found), p)
-            for name, metric, found, p in chain(means, tests)
-        )
-        return csv_table([(*reports.COLUMNS, "p_value"), *rows])
+        rows = [(name, *found, "") for name in self for found in self[name].items()]
+        for x in self.comparisons:
+            name, metric = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
+            rows.append((name, metric, x.difference, x.p_value))
+        lines = ((*names, *reports.numbers(x), p) for *names, x, p in rows)
+        return csv_table([(*reports.COLUMNS, "p_value"), *lines])
 
     to_latex, to_frame = reports.to_latex, reports.to_frame
     _repr_html_ = reports.to_fragment

@@ -26,9 +26,9 @@ from qdtheory.text.tables import (
     markdown_table,
     plain_table,
 )
-from qdtheory.world.layout import Shown, printable, wrapped
+from qdtheory.world.layout import paragraphs, printable
 from qdtheory.world.packages import required
-from qdtheory.world.records import Estimate, Record, plain
+from qdtheory.world.records import Estimate, Record, Shown, plain
 
 # The marks of a value that cannot be told from the best, and of one that is not valid.
 ALIKE, DEPENDENT = "=", "!"
@@ -165,7 +165,7 @@ class Report(Record, Shown):
         """
         table = plain_table(self.metrics, self.cells(), width)
         said = "", self.legend(), *self.warnings, "", *self.conclusions
-        return "\n".join([table, *(x for text in said for x in wrapped(text, width))])
+        return "\n".join([table, *paragraphs(said, width)])
 
     to_markdown, to_latex, to_csv = to_markdown, to_latex, to_csv
 

@@ -5,9 +5,12 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import TypeAlias
 
-from qdtheory.world.layout import GAP, WRAP, padded, printable, width_of, wrapped
+from rich.cells import cell_len
+
+from qdtheory.world.layout import GAP, WRAP, padded, printable, wrapped
 
 # A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
 # another, or none.
@@ -40,12 +43,12 @@ def plain_table(
           0.51
           ±0.02 *
     """
-    left = max(map(width_of, ["", *rows]))
+    left = max(map(cell_len, ["", *rows]))
     blocks: list[list[str]] = []
     room = 0
     for name, cells in columns.items():
         shown = [f"{text} {mark}".rstrip() for text, mark in cells]
-        need = max(map(width_of, shown))
+        need = max(map(cell_len, shown))
         if left + GAP + need > width:
             blocks.append(
                 [*wrapped(printable(name), width), *_stacked(rows, shown, width)]
@@ -53,7 +56,7 @@ def plain_table(
             room = 0
             continue
         heads = wrapped(printable(name), width - left - GAP)
-        need = max(need, *map(width_of, heads))
+        need = max(need, *map(cell_len, heads))
         if GAP + need > room or len(heads) > 1:
             blocks.append([padded(x, left) for x in [*[""] * len(heads), *rows]])
             room = width - left
@@ -164,8 +167,9 @@ def _lines(rows, columns, shown) -> list[list[str]]:
 
 
 def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Names of the rows, each above its cell."""
-    blank, lines = " " * GAP, []
-    for name, cell in zip(rows, cells, strict=True):
-        lines += [*wrapped(name, width), *wrapped(cell, width, blank, blank, cut=False)]
-    return lines
+    """Names of the rows, each above its cell, of which no number is cut."""
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    told = (wrap(cell, max(width - GAP, 1), **whole) for cell in cells)
+    below = ([f"{' ' * GAP}{part}" for part in parts] for parts in told)
+    both = zip(rows, below, strict=True)
+    return [line for name, parts in both for line in (*wrapped(name, width), *parts)]

@@ -44,9 +44,8 @@ from qdtheory.world.distributions import (
     require_x64,
     rounded,
 )
-from qdtheory.world.layout import Shown, Told, number
 from qdtheory.world.numbers import PerText
-from qdtheory.world.records import Record
+from qdtheory.world.records import Record, Shown
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
@@ -107,30 +106,6 @@ class Verdict(Record, Shown):
         if self.status is None:
             words = {True: "compatible", False: "incompatible", None: "undecided"}
             object.__setattr__(self, "status", words[self.compatible])
-
-    def told(self) -> Told:
-        """Status, reason and evidence."""
-        title = self.status
-        not_beaten = title == "not_beaten_at_p"
-        if not_beaten or self.other_p == "incompatible":
-            here = "not beaten" if not_beaten else "undecided"
-            title = f"at this P: {here}; for other P: {self.other_p}"
-        facts = {name: number(getattr(self, name)) for name in ("w0", "b0", "alpha")}
-        for name, exact in (self.exact or {}).items():
-            facts[name] = exact + f" = {facts[name]}" * (facts[name] != exact)
-        facts |= {"Psi": self.psi or "", "Psi(P) - Psi(Q)": self.divergence or ""}
-        if beaten := self.witness:
-            facts |= {
-                "real P": number(beaten.p),
-                "better Q": number(beaten.q),
-                "quality gain": number(beaten.quality_gain),
-                "diversity gain": number(beaten.diversity_gain),
-            }
-        return (
-            title,
-            [self.reason],
-            [*facts.items(), ("residual", number(self.residual))],
-        )
 
     def __bool__(self) -> NoReturn:
         """Refuse: an undecided verdict is neither true nor false."""
@@ -221,8 +196,8 @@ def check_compatibility(
         why = ": at zeros the tests do not apply"
         given, p = p, np.asarray(check_interior(p, why, num_texts))
         if note := rounded(given, p):
-            told = check_compatibility(pair, p, num_texts=num_texts, stated=stated)
-            return replace(told, reason=told.reason + note)
+            found = check_compatibility(pair, p, stated=stated)
+            return replace(found, reason=found.reason + note)
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)

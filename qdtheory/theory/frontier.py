@@ -36,7 +36,6 @@ from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import (
     EPS,
     LEAST_PROBABILITY,
-    NUMERIC,
     STATIC,
     TINY,
     Number,
@@ -164,7 +163,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         [0.5714 0.4286]
     """
     scores = _scores(pair, p)
-    require(NUMERIC, "a number", w=w)
+    require("a number", w=w)
     if not isinstance(w, Tracer) and not w <= 0:
         raise ValueError(
             f"w must be at most 0, got {w}; for the share alpha of quality use "

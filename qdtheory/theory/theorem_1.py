@@ -61,7 +61,7 @@ def check_rationality(pair: SeparablePair, resolution: int = 1024) -> Rationalit
         (0.6669921875, 0.3330078125)
     """
     require_x64()
-    require(SeparablePair, "a SeparablePair, such as qd.LL_SE", pair=pair)
+    require("a SeparablePair, such as qd.LL_SE", SeparablePair, pair=pair)
     within(resolution=resolution, low=3)
     quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
     minus_slope = jax.grad(lambda x: -pair.g(x))

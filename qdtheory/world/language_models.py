@@ -21,7 +21,7 @@ from qdtheory.world.distributions import (
     fingerprint,
     require_x64,
 )
-from qdtheory.world.numbers import KEYS, STATIC, Number, TextArray, require, within
+from qdtheory.world.numbers import STATIC, Number, TextArray, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace, require_space
 
@@ -135,7 +135,6 @@ class LSTMLanguageModel(Record):
             Yu et al. 2017; Li et al. 2020, section 6.1 (sigma = .5, 1, 2).
         """
         require_x64()
-        require(*KEYS, key=key)
         check_positive(vocab_size=vocab_size)
         check_positive(embedding_size=embedding_size, hidden_size=hidden_size)
         within(sigma=sigma, low=0, ends="()")
@@ -163,7 +162,6 @@ class LSTMLanguageModel(Record):
             Yu et al. 2017; the order of the published parameter file.
         """
         require_x64()
-        require(Sequence, "a list of arrays", arrays=arrays)
         if len(arrays) != len(_SEQGAN_NAMES):
             raise ValueError(
                 f"expected SeqGAN's {len(_SEQGAN_NAMES)} arrays "
@@ -355,7 +353,6 @@ def oracle(
         ((64,), 1.0)
     """
     require_space(space)
-    require(int | np.integer, "a whole number", seed=seed)
     key = jax.random.key(seed)
     model = LSTMLanguageModel.random(key, space.vocab_size, size, size, sigma)
     return model.probabilities(space)

@@ -18,9 +18,8 @@ TextMatrix: TypeAlias = Float[ArrayLike, "texts texts"]
 Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
-# What can be compared with a number, and what JAX takes as a random key.
+# What can be compared with a number.
 NUMERIC = kinds.Real | np.ndarray | Array
-KEYS = np.ndarray | Array, "a JAX random key, such as jax.random.key(0)"
 
 # --- 64-bit arithmetic --------------------------------------------------------------
 EPS = float(np.finfo(float).eps)
@@ -50,8 +49,8 @@ MARGIN = 1e-9
 CLOSED = 1e-11
 
 
-def require(kind: Any, what: str, **values: Any) -> None:
-    """Raise unless values are of a kind: `require(int, "a whole number", n=n)`."""
+def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
+    """Raise unless values are of a kind, a number by default."""
     for name, value in values.items():
         if not isinstance(value, kind):
             raise TypeError(f"{name} must be {what}, got {value!r:.60}")
@@ -73,7 +72,7 @@ def within(
         )
     else:
         words = f"be finite and {'above' if ends[0] == '(' else 'at least'} {low:g}"
-    require(NUMERIC, "a number", **numbers)
+    require("a number", **numbers)
     for name, number in numbers.items():
         if isinstance(number, Tracer):
             continue

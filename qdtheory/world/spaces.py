@@ -277,7 +277,7 @@ def _magnitude(number: int) -> str:
 
 def require_space(space: Any) -> None:
     """Raise unless it is a space of texts."""
-    require(TextSpace, "a space of texts, such as qd.TextSpace(4, 3)", space=space)
+    require("a space of texts, such as qd.TextSpace(4, 3)", TextSpace, space=space)
 
 
 def _check_size(name: str, value: int) -> None:

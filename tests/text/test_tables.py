@@ -6,6 +6,7 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from qdtheory.text.tables import (
     csv_table,
@@ -13,7 +14,7 @@ from qdtheory.text.tables import (
     markdown_table,
     plain_table,
 )
-from qdtheory.world.layout import printable, width_of
+from qdtheory.world.layout import printable
 
 ROWS = ["BLEU-4", "MS-Jaccard-4"]
 COLUMNS = {
@@ -47,7 +48,7 @@ def test_columns_stay_aligned_under_wide_letters_and_long_names():
     assert heads.index("x") + 2 == lines[0].rindex("7.22")
     narrow = plain_table(ROWS, columns, 30).splitlines()
     assert "x" * 50 in "".join(narrow)
-    assert max(map(width_of, narrow)) <= 30
+    assert max(map(cell_len, narrow)) <= 30
 
 
 @given(st.text(max_size=20))

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 import qdtheory as qd
 from qdtheory.metrics.catalogue import METRICS
-from qdtheory.world.layout import (
-    fact_lines,
-    laid_out,
-    number,
-    table_lines,
-    width_of,
-    wrapped,
-)
+from qdtheory.world.layout import fact_lines, laid_out, number, table_lines, wrapped
 
 P = np.array([0.5, 0.3, 0.2])
 TEXTS = st.text(st.sampled_from("ab 文é\u0301-"), max_size=60)
@@ -30,10 +24,10 @@ def letters(*texts):
 @given(TEXTS, st.integers(6, 50), st.sampled_from(["", "  "]))
 def test_a_wrapped_text_has_all_its_letters_in_lines_that_fit(text, width, rest):
     lines = wrapped(text, width, rest=rest)
-    assert max(map(width_of, lines)) <= width
+    assert max(map(cell_len, lines)) <= width
     assert "".join("".join(lines).split()) == "".join(text.split())
     words = text.split()
-    if max(map(width_of, words), default=0) <= width - len(rest):
+    if max(map(cell_len, words), default=0) <= width - len(rest):
         assert [word for line in lines for word in line.split()] == words
 
 
@@ -42,23 +36,24 @@ def test_tables_and_facts_fit_and_lose_nothing(rows, width):
     titles = "a", "b", "c"
     lines = table_lines(titles, rows, width)
     if rows:
-        assert max(map(width_of, lines), default=0) <= width
+        assert max(map(cell_len, lines), default=0) <= width
     shown, expected = letters(*lines), letters(*map("".join, rows))
     for letter in {*expected} - {*"abc-"}:
         assert shown.count(letter) == expected.count(letter)
     facts = [(name, value) for name, value, _ in rows]
     lines = fact_lines(facts, width)
-    assert max(map(width_of, lines), default=0) <= width
+    assert max(map(cell_len, lines), default=0) <= width
     kept = [name + value for name, value in facts if value.strip()]
     assert letters(*lines) == letters(*kept)
 
 
 def test_wide_and_combining_letters_are_measured():
-    assert width_of("模型") == 4
-    assert width_of("e\u0301") == width_of("é") == 1
+    assert cell_len("模型") == 4
+    assert cell_len("e\u0301") == cell_len("é") == 1
     lines = table_lines(("模型", "n"), [("模型甲", "1"), ("ab", "2")], 40)
     assert [line.index(x) for line, x in zip(lines[2:], "12")] == [5, 8]
-    assert table_lines(("a", "n"), [("b", "10")], 40, numbers=True)[0] == "a   n"
+    rows = [("b", "10", "c")]
+    assert table_lines(("a", "n", "d"), rows, 40, numbers=True)[0] == "a   n  d"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +65,6 @@ def test_wide_and_combining_letters_are_measured():
         (10**7, "10000000"),
         (None, ""),
         (P, "0.5 0.3 0.2"),
-        (np.zeros((2, 3)), "2 x 3 numbers"),
     ],
 )
 def test_numbers_are_written_in_one_way(value, shown):
@@ -116,7 +110,7 @@ def test_an_answer_prints_its_whole_reason_and_shows_it_in_a_notebook(name):
     facts = [fact for fact in facts if fact[1]]
     for width in (40, 80, 200):
         text = found.to_text(width)
-        assert max(map(width_of, text.splitlines())) <= width
+        assert max(map(cell_len, text.splitlines())) <= width
         assert " ".join(text.split()).startswith(" ".join([title, *sentences]).strip())
         words = " ".join(text.split())
         assert all(" ".join(value.split()) in words for _, value in facts)
