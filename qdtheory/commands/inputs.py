@@ -237,7 +237,8 @@ def _numbers(path: Path, what: str):
         raise ValueError(
             f"expected one vector, got an array of shape {values.shape}; save one row"
         )
-    return values.astype(float)
+    # Of float32 the check of a distribution knows the rounding.
+    return values if values.dtype == np.float32 else values.astype(float)
 
 
 def _number(word: str, where: str, what: str) -> float:
