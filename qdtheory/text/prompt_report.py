@@ -266,7 +266,9 @@ class PromptReport(Record, Shown):
         A test is a row of "one - other": the difference of their mean scores by a
         kernel, with its interval and the p-value.
         """
-        rows = [(name, *found, "") for name in self for found in self[name].items()]
+        rows: list[Any] = [
+            (name, *found, "") for name in self for found in self[name].items()
+        ]
         for x in self.comparisons:
             name, metric = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
             rows.append((name, metric, x.difference, x.p_value))
@@ -274,7 +276,9 @@ class PromptReport(Record, Shown):
         return csv_table([(*reports.COLUMNS, "p_value"), *lines])
 
     to_latex, to_frame = reports.to_latex, reports.to_frame
-    _repr_html_ = reports.to_fragment
+
+    def _repr_html_(self) -> str:
+        return reports.to_fragment(self)
 
     def _plain(self) -> dict[str, Any]:
         tests = self.comparisons

@@ -219,7 +219,8 @@ class Report(Record, Shown):
 
     to_frame = to_frame
 
-    _repr_html_ = to_fragment
+    def _repr_html_(self) -> str:
+        return to_fragment(self)
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's intervals, with a mark for the best and its like."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from textwrap import wrap
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rich.cells import cell_len
 
@@ -168,7 +168,7 @@ def _lines(rows, columns, shown) -> list[list[str]]:
 
 def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
     """Names of the rows, each above its cell, of which no number is cut."""
-    whole = {"break_long_words": False, "break_on_hyphens": False}
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
     told = (wrap(cell, max(width - GAP, 1), **whole) for cell in cells)
     below = ([f"{' ' * GAP}{part}" for part in parts] for parts in told)
     both = zip(rows, below, strict=True)

@@ -158,7 +158,7 @@ def check_distributions(
     return checked
 
 
-def check_positive(**numbers: int) -> None:
+def check_positive(**numbers: Any) -> None:
     """Raise unless whole numbers are at least 1."""
     within(low=-np.inf, **numbers)  # they are numbers
     for name, number in numbers.items():
