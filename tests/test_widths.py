@@ -1,4 +1,4 @@
-"""No line of what a command prints is wider than the terminal, and no letter is lost."""
+"""No line of what a command prints is wider than the terminal; no letter is lost."""
 
 import json
 from pathlib import Path

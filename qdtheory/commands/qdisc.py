@@ -128,7 +128,8 @@ def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
     if len(results) > 1:
         rates = [found.drate for found in results.values() if found.drate is not None]
         middle = median(found.qdisc for found in results.values())
-        rows.append(("median", show(middle), show(median(rates)) if rates else "-"))
+        rate = show(median(rates)) if rates else "-"
+        rows.append(("median", show(middle), rate, "", ""))
     titles = "real P", "QDisc", "DRate", "at most", "status"
     print_facts(pair, [])
     print_rows(titles, rows, numbers=True)

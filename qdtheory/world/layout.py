@@ -70,7 +70,7 @@ def table_lines(
           status   compatible
           partner  SE
     """
-    *columns, last = zip(titles, *rows)
+    *columns, last = zip(titles, *rows, strict=True)
     widths = [max(map(cell_len, column)) for column in columns]
     left = sum(widths) + GAP * len(widths)
     if left + max(map(cell_len, " ".join([*last, "-"]).split())) > width:
