@@ -4,11 +4,14 @@ import dataclasses
 import subprocess
 import sys
 from functools import partial
+from itertools import product
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
+from refusals import refused
 
 import qdtheory as qd
 
@@ -51,7 +54,7 @@ BAD_VECTORS = {
 }
 BAD_KINDS = {
     "booleans": (np.array([True, False, False]), TypeError, "numbers, got bool; .*as"),
-    "32 bits": (P.astype(np.float32), ValueError, r"got 1.0000000149; call normalize"),
+    "32 bits": (np.float32([0.5, 0.3, 0.201]), ValueError, r"got 1.001.*; call norm"),
     "complex": (P + 0j, TypeError, "real numbers, got complex128"),
     "text": (np.array(["a", "b", "c"]), TypeError, "real numbers, got <U1"),
     "list": ([0.5, 0.3, 0.1], ValueError, r"sum to 1, got 0.9; call normalize\("),
@@ -121,9 +124,8 @@ def test_every_door_has_the_check(call):
 def test_every_door_takes_lists_integers_and_32_bits(call):
     for given in ([0.25, 0.25, 0.5], [0, 1, 0]):
         expected = jax.tree.map(np.asarray, call(np.array(given, float)))
-        for kind in (tuple, np.float32, jnp.array):
-            values = np.array(given, kind) if kind is np.float32 else kind(given)
-            found = jax.tree.map(np.asarray, call(values))
+        for kind in (tuple, np.float32, jnp.array, pd.Series):
+            found = jax.tree.map(np.asarray, call(kind(given)))
             jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
@@ -270,6 +272,83 @@ TABLE = [(ValueError, *row) for row in VALUES] + [(TypeError, *row) for row in T
 def test_mistake(error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+# -- an argument of another kind ------------------------------------------------------
+
+# What takes arguments at the top, and a call that is right.
+RIGHT = {
+    "TextSpace": (2, 3),
+    "oracle": (SPACE, 0, 1.0, 4),
+    "normalize": (P,),
+    "temper": (P, 2.0),
+    "mix": (P, UNIFORM3, 0.5),
+    "sample": (KEY, P, 3),
+    "entropy": (P,),
+    "SeparablePair": ("log(x)", "-x**2"),
+    "LinearPair": (P, "-x**2"),
+    "BleuPair": (SPACE, 1, 2, 2),
+    "Expression": ("log(x)",),
+    "Tsallis": (2.0,),
+    "expected_bleu": (SPACE, UNIFORM8, UNIFORM8, 2, 2),
+    "expected_self_bleu": (SPACE, UNIFORM8, 2, 2),
+    "coverage_rate": (UNIFORM3, P),
+    "negative_repetition_rate": (P,),
+    "cnd": (UNIFORM3, P),
+    "kl_divergence": (UNIFORM3, P),
+    "cross_entropy": (UNIFORM3, P),
+    "jensen_shannon_divergence": (UNIFORM3, P),
+    "ms_jaccard": (SPACE, UNIFORM8, UNIFORM8, 2),
+    "pareto_optimum": (qd.CR_NRR, P, -1.0),
+    "pareto_frontier": (qd.LL_SE, P, 3),
+    "pareto_filter": (P, UNIFORM3),
+    "check": ("log(x)", "-x**2"),
+    "check_compatibility": (qd.CR_NRR,),
+    "check_rationality": (qd.CR_NRR, 5),
+    "kernel_criterion": (np.eye(3),),
+    "quality_discrepancy": (qd.CR_NRR, P),
+    "certify": (qd.CR_NRR, P, UNIFORM3),
+}
+WRONG = {
+    "None": None,
+    "a text": "cat",
+    "ragged": [[0.5, 0.5], [1.0]],
+    "a pair": qd.CR_NRR,
+}
+# What Python says of a value that nobody looked at.
+UNSEEN = "has no attribute", "not supported between", "has no len", "not iterable"
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_argument_of_another_kind_is_refused_in_one_line(name):
+    function, right = getattr(qd, name), RIGHT[name]
+    function(*right)
+    for i, wrong in product(range(len(right)), WRONG.values()):
+        given = (*right[:i], wrong, *right[i + 1 :])
+        try:
+            function(*given)
+        except (TypeError, ValueError) as error:
+            said = str(error)
+            assert "\n" not in said
+            assert not any(words in said for words in UNSEEN), (given, said)
+        else:  # a default, or a pair where a pair is meant
+            taken = {"pair": qd.CR_NRR, "check": None, "certify": None}
+            assert wrong in (taken.get(name), right[i], qd.CR_NRR), given
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_what_is_no_pair_and_no_space_is_named():
+    refused(
+        ("space must be a space of texts, such as qd.T", qd.oracle, 4, 3),
+        ("pair must be a pair, such as qd.LL_SE", qd.certify, 4, P),
+        ("pair must be a pair, such as qd.LL_SE", qd.check_compatibility, None),
+        ("pair must be a pair, such as qd.LL_SE", qd.pareto_frontier, [P], P),
+        ("pair must be a SeparablePair", qd.check_rationality, FUNCTION_PAIR),
+        ("vocab_size must be a number, got None", random_model, None),
+        ("beta must be a number, got 'cat'", qd.temper, P, "cat"),
+        error=TypeError,
+    )
 
 
 # -- 64-bit mode off ------------------------------------------------------------------

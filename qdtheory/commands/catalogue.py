@@ -5,8 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands.inputs import AsJson, option
-from qdtheory.commands.outputs import fail, print_json, print_rows, told
+from qdtheory.commands.outputs import fail, print_facts, print_json, print_rows, told
 from qdtheory.solvers.progress import progress
+
+MORE = "`qdtheory metrics NAME` says why, and what to print beside a metric."
 
 
 def metrics(
@@ -18,37 +20,29 @@ def metrics(
     """What is known of a metric that you report, and what belongs beside it?
 
     For each metric the table says if it has a partner, with which no model can beat
-    the real distribution in both, always or under conditions, and what to print
-    beside it. With a name it says all that is known: when and why, formula, form,
-    estimator, the functions that compute it and the claims that show it.
+    the real distribution in both, always or under conditions. With a name it says all
+    that is known: when and why, what to print beside it, formula, form, estimator,
+    the functions that compute it and the claims that show it.
 
     Example: qdtheory metrics Vendi
     """
-    from qdtheory.metrics.catalogue import METRICS, find_metric
+    from qdtheory.metrics.catalogue import METRICS, TITLES, find_metric
 
     if name is None:
         if as_json:
             print_json({"metrics": [_facts(metric) for metric in METRICS]})
         else:
-            titles = "you report", "kind", "status", "partner", "what to print"
-            rows = [(x.name, x.kind, x.status, x.partner, x.beside) for x in METRICS]
-            print_rows(titles, rows)
+            print_rows(TITLES, [(x.name, x.status, x.partner) for x in METRICS])
+            print_facts(MORE, [])
         return
     try:
         metric = find_metric(name)
     except ValueError as error:
         fail(f"{error}; `qdtheory metrics` lists all")
-    facts = _facts(metric)
     if as_json:
-        print_json(facts)
-        return
-    print(f"{metric.name} ({metric.kind}). {metric.verdict}")
-    print(metric.beside)
-    for title in list(facts)[2:]:
-        shown = facts[title]
-        if title not in ("status", "verdict", "beside", "shown_by") and shown:
-            shown = shown if isinstance(shown, str) else ", ".join(shown)
-            print(f"  {title.replace('_', ' '):11}  {shown}")
+        print_json(_facts(metric))
+    else:
+        print(metric)
 
 
 def _facts(metric: Any) -> dict[str, Any]:
@@ -68,7 +62,8 @@ def rewards(
     at each step: P/(P + Q). A step on a reward of D descends a divergence,
     the sum of P phi(u) with u = Q/P. The table names it, says whether it is a
     quality-diversity pair for every P, which models are optimal, and where the
-    reward falls. M is (P + Q)/2; phi is given but for a multiple of u - 1.
+    reward falls. M is (P + Q)/2. With --reward it gives phi too, but for a multiple
+    of u - 1.
 
     Example: qdtheory rewards --reward "log(D)"
     """
@@ -88,9 +83,8 @@ def rewards(
         print_rows(titles, [(x.reward, *_columns(x).values()) for x in verdicts])
     else:
         descends, *rest = _columns(verdicts[0]).items()
-        print(f"{descends[1]}: {reward}")
-        for title, shown in rest:
-            print(f"  {title:8}  {shown}")
+        phi = "phi(u)", verdicts[0].phi or "no closed form"
+        print_facts(f"{descends[1]}: {reward}", [], [phi, *rest])
 
 
 def _columns(verdict: Any) -> dict[str, str]:
@@ -100,7 +94,6 @@ def _columns(verdict: Any) -> dict[str, str]:
         rises = f"no, it falls at D = {verdict.falls_at:.6g}"
     return {
         "descends": verdict.divergence or "sum P phi(Q/P)",
-        "phi(u)": verdict.phi or "no closed form",
         "pair": verdict.pair or {False: "none", None: "undecided"}[verdict.is_pair],
         "optimum": verdict.optimum,
         "rises": rises,

@@ -1,13 +1,13 @@
 """The command check: a verdict on a quality-diversity pair."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, print_json, told
+from qdtheory.commands.outputs import fail, print_facts, print_json, told
 from qdtheory.solvers.progress import progress
+from qdtheory.world.layout import number
 
 EXIT_STATUSES = {
     "compatible": 0,
@@ -15,6 +15,8 @@ EXIT_STATUSES = {
     "undecided": 3,
     "not_beaten_at_p": 4,
 }
+
+WITNESS = "p", "q", "quality_gain", "diversity_gain"
 
 
 def check(
@@ -69,7 +71,7 @@ def check(
             verdict = check_names(
                 *map(inputs.with_references, (quality, diversity), numbers)
             )
-        print_json(vars(verdict)) if as_json else _print_named(verdict)
+        print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
     if inputs.is_bleu(pair, references, self_references):
         vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
@@ -109,49 +111,19 @@ def check(
         raise typer.Exit(EXIT_STATUSES[verdict.status])
 
 
-def _print_named(verdict) -> None:
-    """Print a verdict by names: the reason, the rival's texts, what to report."""
-    beats, texts = verdict.witness, verdict.texts
-    _print_verdict(verdict.pair, replace(verdict, witness=None if texts else beats), "")
-    lines = [*verdict.notes]
-    if texts:
-        gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
-        lines += [f"Over {len(texts)} texts a rival Q gains in quality {gains}:"]
-        moved = sorted(range(len(texts)), key=lambda i: -abs(beats.q[i] - beats.p[i]))
-        for i in moved[:8]:
-            lines += [f"  {texts[i]}   P {beats.p[i]:<9.6g} Q {beats.q[i]:.6g}"]
-    print(*lines, *verdict.instead, sep="\n")
-
-
 def _print_verdict(name: str, verdict, scope: str) -> None:
-    shown = verdict.status + scope * (verdict.compatible is True)
+    title = verdict.status + scope * (verdict.compatible is True)
     not_beaten = verdict.status == "not_beaten_at_p"
     if not_beaten or verdict.other_p == "incompatible":
         here = "not beaten" if not_beaten else "undecided"
-        shown = f"at this P: {here}; for other P: {verdict.other_p}"
-    print(f"{shown}: {name}")
-    print(verdict.reason)
-    rows = {key: getattr(verdict, key) for key in ("w0", "b0", "alpha")}
+        title = f"at this P: {here}; for other P: {verdict.other_p}"
+    rows = {key: number(getattr(verdict, key)) for key in ("w0", "b0", "alpha")}
     for key, exact in (verdict.exact or {}).items():
-        value = f"{rows[key]:.6g}"
-        rows[key] = exact if exact == value else f"{exact} = {value}"
-    rows |= {"Psi": verdict.psi, "Psi(P) - Psi(Q)": verdict.divergence}
+        rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
+    rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
     if verdict.witness is not None:
-        witness = verdict.witness
-        rows |= {
-            "real P": _shortened(witness.p),
-            "better Q": _shortened(witness.q),
-            "quality gain": witness.quality_gain,
-            "diversity gain": witness.diversity_gain,
-        }
-    rows["residual"] = verdict.residual
-    for label, value in rows.items():
-        if value is not None:
-            shown = f"{value:.6g}" if isinstance(value, float) else value
-            print(f"  {label:15}  {shown}")
-
-
-def _shortened(vector) -> str:
-    values = [f"{float(value):.6g}" for value in vector[:8]]
-    more = [f"... ({vector.size} texts)"] if vector.size > 8 else []
-    return " ".join(values + more)
+        names = "real P", "better Q", "quality gain", "diversity gain"
+        values = (getattr(verdict.witness, key) for key in WITNESS)
+        rows |= dict(zip(names, map(number, values)))
+    rows["residual"] = number(verdict.residual)
+    print_facts(f"{title}: {name}", [verdict.reason], rows.items())

@@ -1,12 +1,12 @@
 """The command grade: the exercises of answered notebooks, in one table."""
 
 import asyncio
-import io
 import json
 import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
 
 import typer
@@ -16,12 +16,12 @@ from qdtheory.commands.merge import form_of
 from qdtheory.commands.outputs import (
     check_output,
     complain,
-    print_rows,
     to_json,
     told,
     write,
 )
 from qdtheory.solvers.progress import progress
+from qdtheory.world.layout import paragraphs, table_lines
 from qdtheory.world.packages import required
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
@@ -198,13 +198,11 @@ def _show(rows: list[dict[str, Any]], form: Any, output: Path | None) -> None:
             lines.append([row["notebook"], *marks, *counts, note])
         write(csv_table(lines), output)
     else:
-        text = None if output is None else io.StringIO()
-        _print(rows, numbers, text)
-        if text is not None:
-            write(text.getvalue().rstrip("\n"), output)
+        write("\n".join(_table(rows, numbers)), output)
 
 
-def _print(rows: list[dict[str, Any]], numbers: list[str], file: Any) -> None:
+def _table(rows: list[dict[str, Any]], numbers: list[str]) -> list[str]:
+    """A row for each notebook, and why cells of it stopped."""
     lines = []
     for row in rows:
         verdicts, error = row["exercises"], row["error"]
@@ -212,7 +210,7 @@ def _print(rows: list[dict[str, Any]], numbers: list[str], file: Any) -> None:
         total = f"{row['right']} of {len(verdicts)}"
         said = re.split("[:;]", error)[0] if error else total
         lines.append((row["notebook"], *marks, said))
-    print_rows(("notebook", *numbers, "right"), lines, file=file)
-    for row in rows:
-        for said in row["stopped"]:
-            print(f"{row['notebook']}: {said}", file=file)
+    width = get_terminal_size().columns
+    stopped = [f"{row['notebook']}: {said}" for row in rows for said in row["stopped"]]
+    table = table_lines(("notebook", *numbers, "right"), lines, width)
+    return [*table, *paragraphs(stopped, width)]

@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -204,8 +205,9 @@ def chosen_pair(
 
 def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    from qdtheory.world.distributions import check_distribution
+    from qdtheory.world.distributions import Rounded, check_distribution
 
+    warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
     try:
         check_distribution(values, "P")
@@ -254,7 +256,8 @@ def _numbers(path: Path, what: str):
         raise ValueError(
             f"expected one vector, got an array of shape {values.shape}; save one row"
         )
-    return values.astype(float)
+    # Of float32 the check of a distribution knows the rounding.
+    return values if values.dtype == np.float32 else values.astype(float)
 
 
 def _number(word: str, where: str, what: str) -> float:

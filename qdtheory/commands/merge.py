@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.tables import printable
+from qdtheory.world.layout import paragraphs, printable
 
 
 def merge(
@@ -171,5 +172,8 @@ def _text(found, plan, references: str, compared: Any = "") -> str:
     ]
     rough = f"With fewer than {NUM_GROUPS} sentences the intervals are rough."
     few = [rough] * (min(found.sizes.values()) < NUM_GROUPS)
-    notes = [*str(compared).splitlines(), *few, found.methods, found.signature]
-    return "\n".join([*heads, "", str(_shortened(found)), *notes])
+    width = get_terminal_size().columns
+    notes = [*str(compared).splitlines(), *few, found.methods]
+    heads, notes = (paragraphs(x, width) for x in (heads, notes))
+    shown = [*heads, "", _shortened(found).to_text(width), *notes]
+    return "\n".join([*shown, found.signature])  # whole: it is pasted

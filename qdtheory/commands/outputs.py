@@ -4,14 +4,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any, NoReturn
 
 import typer
 
 from qdtheory.text.files import replacing, shown
+from qdtheory.world.layout import laid_out, table_lines
 
 FIGURES = ".svg", ".pdf", ".png"
 
@@ -59,7 +61,9 @@ def with_options(message: str) -> str:
     message = message.replace("(lowercase=True)", "(--lowercase)")
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
-        "^(memory|calls|lot|alpha|quality|diversity|given): ", r"--\1: ", message
+        "^(memory|calls|lot|alpha|quality|diversity|kernel|given)s?: ",
+        r"--\1: ",
+        message,
     )
     # After a space or parenthesis only: a folder may be called max_order=4.
     return re.sub(
@@ -139,26 +143,12 @@ def write_figure(report: Any, path: Path) -> None:
 
 
 def print_rows(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    title: str | None = None,
-    numbers: bool = False,
-    file: Any = None,
+    titles: Sequence[str], rows: Sequence[Sequence[str]], **settings: Any
 ) -> None:
-    """Print a table in full, where rich would cut the exponents of its numbers."""
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
+    """Print a table that fits the terminal; no number is cut."""
+    print(*table_lines(titles, rows, get_terminal_size().columns, **settings), sep="\n")
 
-    table = Table(title=Text(title) if title else None)
-    for i, name in enumerate(titles):
-        table.add_column(name, justify="right" if numbers and i else "left")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console(highlight=False, file=file)
-    unbounded = console.options.update(max_width=10_000)
-    natural = Measurement.get(console, unbounded, table).maximum
-    console.width = max(console.width, natural)
-    console.print(table)
+
+def print_facts(title: str, sentences: Sequence[str] = (), facts: Any = ()) -> None:
+    """Print what is known of one thing, wrapped to the terminal."""
+    print(laid_out((title, sentences, facts), get_terminal_size().columns))

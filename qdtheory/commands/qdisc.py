@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import LENGTH, VOCAB_SIZE
-from qdtheory.commands.outputs import fail, print_json, print_rows, told
+from qdtheory.commands.outputs import fail, print_facts, print_json, print_rows, told
 from qdtheory.solvers.progress import progress
+from qdtheory.world.layout import number
 
 SIGMA, HIDDEN_SIZE, SEEDS = 1.0, 32, 1
 
@@ -116,7 +117,7 @@ def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
     from statistics import median
 
     def show(value: float | None) -> str:
-        return "-" if value is None or not math.isfinite(value) else f"{value:.6g}"
+        return "-" if value is None or not math.isfinite(value) else number(value)
 
     rows = []
     for name, found in results.items():
@@ -127,11 +128,13 @@ def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
     if len(results) > 1:
         rates = [found.drate for found in results.values() if found.drate is not None]
         middle = median(found.qdisc for found in results.values())
-        rows.append(("median", show(middle), show(median(rates)) if rates else "-"))
+        rate = show(median(rates)) if rates else "-"
+        rows.append(("median", show(middle), rate, "", ""))
     titles = "real P", "QDisc", "DRate", "at most", "status"
-    print_rows(titles, rows, title=pair, numbers=True)
+    print_facts(pair, [])
+    print_rows(titles, rows, numbers=True)
     reasons = [found.reason for found in [*results.values()][:3]]
     if any((found.drate or 0) > 1 for found in results.values()):
         reasons.append("DRate exceeds 1: the most diverse model beats P in quality.")
     for reason in dict.fromkeys(reasons):
-        print(reason)
+        print_facts(reason, [])

@@ -23,7 +23,7 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.formulas.trees import Tree, in_numpy
-from qdtheory.world.numbers import EPS
+from qdtheory.world.numbers import EPS, within
 
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
@@ -184,8 +184,7 @@ class Tsallis:
     order: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.order < np.inf:
-            raise ValueError(f"order must be positive and finite, got {self.order}")
+        within(order=self.order, low=0, ends="()")
         if self.order == 1:
             raise ValueError("order 1 is the Shannon entropy; use qdtheory.formulas.SE")
 

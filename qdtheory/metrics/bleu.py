@@ -36,9 +36,9 @@ from qdtheory.metrics.bleu_formula import (
 )
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.world.distributions import check_distributions, check_positive
-from qdtheory.world.numbers import STATIC, Number, PerText, TextArray
+from qdtheory.world.numbers import STATIC, Number, PerText, TextArray, require
 from qdtheory.world.records import Estimate
-from qdtheory.world.spaces import TextSpace
+from qdtheory.world.spaces import TextSpace, require_space
 
 BLOCK = 64
 # Tables with at most this many entries are stored as matrices that fit into the cache.
@@ -91,6 +91,7 @@ def expected_bleu(
         >>> expected_bleu(space, p, p, max_order=2, num_references=2).tolist()
         [0.75, 0.0]
     """
+    require_space(space)
     check_positive(max_order=max_order)
     tables = [bleu_table(space, n, smoothing) for n in range(1, max_order + 1)]
     check_references("num_references", num_references)
@@ -137,6 +138,7 @@ def expected_self_bleu(
 
 def check_references(name: str, number: Number) -> None:
     """Raise unless a number of texts is a whole number from 1 on, or traced."""
+    require("a whole number", **{name: number})
     if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
         raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 

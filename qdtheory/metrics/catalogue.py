@@ -8,10 +8,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from qdtheory.world.layout import Told, html_rows
+from qdtheory.world.records import Shown
+
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
 Status: TypeAlias = Literal[
     "compatible", "conditional", "incompatible", "a divergence", "none"
 ]
+
+TITLES = "you report", "status", "partner"
 
 
 # Names of a metric of one order.
@@ -19,7 +24,7 @@ SAME = {"ttr": "distinct1", "typetokenratio": "distinct1"}
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Shown):
     """What is known of one metric: a model Q, the real P, in words and plain formulas.
 
     The status is "compatible" if no model beats any P in it and its partner;
@@ -57,6 +62,31 @@ class Metric:
             if text:
                 claims |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
         return tuple(claims)
+
+    def told(self) -> Told:
+        """Name and verdict, what to print beside it, and the other facts."""
+        typed = [".".join(["qd", *path.split(".")[::2]]) for path in self.functions]
+        facts = {
+            x: getattr(self, x) for x in ("formula", "form", "partner", "estimator")
+        }
+        lists = {
+            "functions": typed,
+            "other names": self.other_names,
+            "claims": self.claims,
+        }
+        facts |= {name: ", ".join(words) for name, words in lists.items() if words}
+        return (
+            f"{self.name} ({self.kind}). {self.verdict}",
+            [self.beside],
+            facts.items(),
+        )
+
+
+class Catalogue(tuple[Metric, ...]):
+    """All metrics; a notebook shows their status and partner."""
+
+    def _repr_html_(self) -> str:
+        return html_rows([(x.name, x.status, x.partner) for x in self], TITLES)
 
 
 def find_metric(name: str) -> Metric:
@@ -114,12 +144,12 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s_\-]", "", name.lower())
 
 
-def _read() -> tuple[Metric, ...]:
+def _read() -> Catalogue:
     def frozen(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
     kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return tuple(
+    return Catalogue(
         Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
         for kind, entries in kinds.items()
         for name, facts in entries.items()

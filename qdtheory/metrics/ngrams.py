@@ -19,7 +19,7 @@ from qdtheory.world.distributions import (
     check_positive,
 )
 from qdtheory.world.numbers import PerText, Scalar, within
-from qdtheory.world.spaces import TextSpace
+from qdtheory.world.spaces import TextSpace, require_space
 
 
 def coverage_rate(q: PerText, p: PerText) -> Scalar:
@@ -152,6 +152,7 @@ def ms_jaccard(
         >>> ms_jaccard(space, q, p, max_order=2).round(4).tolist()
         [1.0, 0.5774]
     """
+    require_space(space)
     q, p = check_distributions(space.num_texts, q=q, p=p)
     check_positive(max_order=max_order)
     indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])

@@ -19,7 +19,7 @@ from qdtheory.formulas.posed import (
 )
 from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_function
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
+from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, require
 
 
 @runtime_checkable
@@ -206,6 +206,11 @@ class ConcavePair:
 
 
 # --- What the pairs share -----------------------------------------------------------
+def require_pair(pair: Any) -> None:
+    """Raise unless it is a pair."""
+    require("a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", Pair, pair=pair)
+
+
 def set_fields(self: object, **fields: object) -> None:
     """Set the fields of a frozen dataclass in its own `__init__`."""
     for name, value in fields.items():
@@ -220,6 +225,7 @@ def is_concrete(field: Any) -> bool:
 
 def known_to_jax(pair: Pair) -> Any:
     """Return the pair as one that compiled functions take as an argument."""
+    require_pair(pair)
     if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
         return FunctionPair(pair.quality, pair.diversity)
     return pair

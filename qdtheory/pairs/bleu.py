@@ -9,7 +9,7 @@ from qdtheory.metrics.bleu import bleu_table, check_references, text_bleu
 from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC, Number, PerText, Scalar, TextArray
-from qdtheory.world.spaces import TextSpace
+from qdtheory.world.spaces import TextSpace, require_space
 
 
 @jax.tree_util.register_dataclass
@@ -51,6 +51,7 @@ class BleuPair:
     table: Any = None
 
     def __post_init__(self) -> None:
+        require_space(self.space)
         check_references("num_references", self.num_references)
         check_references("num_self_references", self.num_self_references)
         if self.table is None:

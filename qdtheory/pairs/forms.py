@@ -80,6 +80,7 @@ class Pooled(Form):
 def form_of(pair: Any) -> Form:
     """Tell the form of a pair, given by its name or as it is."""
     pair = as_pair(pair)
+    base.require_pair(pair)
     compiled = _compiled(pair)
     match pair:
         case base.SeparablePair(f=f, g=g):

@@ -11,14 +11,14 @@ from jaxtyping import Array, Float
 from qdtheory.formulas.posed import Posed
 from qdtheory.qdisc.seal import Status, seal
 from qdtheory.world.numbers import CONTRADICTION, EPS, TextVector
-from qdtheory.world.records import Record
+from qdtheory.world.records import Record, Shown
 
 # Penalty per unit of constraint violation in a linear program whose scores have range
 # 1: it keeps the bound finite in a box without a feasible Q.
 PENALTY = 1e5
 
 
-class Bounds(Record):
+class Bounds(Record, Shown):
     """A gain in quality over P at no loss of diversity, between its two bounds.
 
     Attributes:

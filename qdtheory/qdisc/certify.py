@@ -23,7 +23,7 @@ from qdtheory.qdisc.cubic import CubicCertificate
 from qdtheory.qdisc.seal import seal
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
 from qdtheory.solvers.search import NUM_STARTS, Method
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, rounded
 from qdtheory.world.numbers import MARGIN, PerText
 from qdtheory.world.spaces import TextSpace
 
@@ -81,7 +81,8 @@ def quality_discrepancy(
     if certify:
         bounding_method(posed.form)  # refuses before a search, not after it
     found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
-    return _certified(posed, found) if certify else found
+    found = _certified(posed, found) if certify else found
+    return replace(found, reason=found.reason + rounded(p, posed.p))
 
 
 def certify(
@@ -148,11 +149,12 @@ def certify(
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
-        _check_subject(as_pair(pair), p, found)
+        _check_subject(as_pair(pair), posed.p, found)
         return _certified(posed, found, **limits)
     start = posed.p if found is None else found
     start = np.asarray(check_distribution(start, "found", posed.p.size))
-    return bounding_method(posed.form)[0](posed, start, **limits)
+    bounds = bounding_method(posed.form)[0](posed, start, **limits)
+    return replace(bounds, reason=bounds.reason + rounded(p, posed.p))
 
 
 def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:

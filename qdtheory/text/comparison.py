@@ -11,7 +11,7 @@ import numpy as np
 from qdtheory.text.defaults import LEVEL, REQUESTED
 from qdtheory.text.intervals import check_level, interval_of, summed_variance
 from qdtheory.text.looks import named_here
-from qdtheory.text.tables import printable
+from qdtheory.world.layout import printable
 from qdtheory.world.records import Estimate, Record
 
 # Less of these is better; "-n" may follow.

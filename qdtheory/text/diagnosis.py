@@ -1,20 +1,18 @@
 """What `doctor` finds of a pair of metrics: in words, as a plot and as a page."""
 
-from html import escape
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.world.records import Estimate, Record
+from qdtheory.world.layout import Told
+from qdtheory.world.records import Estimate, Record, Shown
 
 # Lots that a test needs.
 LEAST_BLOCKS = 6
 
 
-class Diagnosis(Record):
+class Diagnosis(Record, Shown):
     """Whether real text beats real text in a pair of metrics; made by `doctor`.
 
     Attributes:
@@ -129,15 +127,10 @@ class Diagnosis(Record):
             ("diversity of a mixture, less the mean", gain(self.concavity)),
         ]
 
-    def to_text(self, width: int = 80) -> str:
-        """Lay out verdict and numbers for a terminal."""
+    def told(self) -> Told:
+        """Verdict, reason and numbers."""
         title = f"{self.quality} with {self.diversity}: {self.verdict}."
-        names = max(len(name) for name, _ in self.rows())
-        lines = (f"{name:{names}}  {value}" for name, value in self.rows())
-        return "\n".join([fill(title, width), fill(self.reason, width), "", *lines])
-
-    def __str__(self) -> str:
-        return self.to_text(get_terminal_size().columns)
+        return title, [self.reason], self.rows()
 
     def plot(self) -> Any:
         """Draw the lots of real text and the witness in units of a lot's deviation.
@@ -148,18 +141,6 @@ class Diagnosis(Record):
         from qdtheory.plotting import plot_diagnosis
 
         return plot_diagnosis(self)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align: left'>{escape(name)}</th>"
-            f"<td>{escape(value)}</td></tr>"
-            for name, value in self.rows()
-        )
-        title = f"{self.quality} with {self.diversity}: {self.verdict}"
-        return (
-            f"<p><b>{escape(title)}</b></p><p>{escape(self.reason)}</p>"
-            f"<table>{rows}</table>"
-        )
 
     def _plain(self) -> dict[str, Any]:
         told = "verdict", "beaten", "reason"

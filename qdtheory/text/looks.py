@@ -8,12 +8,11 @@ costs a look at 200 of its sentences, two texts a look at each word of both.
 
 import re
 import shlex
-import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from operator import ne
 from typing import Any, TypeVar, cast
@@ -21,12 +20,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from qdtheory.text.containers import Token
+from qdtheory.world.records import tell_caller
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
-INSIDE = "qdtheory.", "jaxtyping."  # which wraps the functions in the tests
 EDGE = 8  # tokens: the longest mark that a tokenizer splits, such as < | e o s | >
 # Shares of words with capitals: in lower case, in true case, and how far that is from
 # capitals throughout.
@@ -90,13 +89,7 @@ def told_later() -> Iterator[None]:
         yield
 
 
-def tell(said: Iterable[str]) -> None:
-    """Warn, at the line that called the library."""
-    for line in said:
-        frame, level = sys._getframe(), 1
-        while frame.f_back and frame.f_globals["__name__"].startswith(INSIDE):
-            frame, level = frame.f_back, level + 1
-        warnings.warn(line, TextWarning, stacklevel=level)
+tell = partial(tell_caller, kind=TextWarning)
 
 
 def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:

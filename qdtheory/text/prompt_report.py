@@ -1,10 +1,8 @@
 """What `evaluate_prompts` finds: fair kernel scores, tests, and how many prompts."""
 
 from collections.abc import Iterator
-from html import escape
+from functools import cached_property
 from itertools import chain, combinations, product
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,9 @@ from qdtheory.text import report as reports
 from qdtheory.text.comparison import Named
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
-from qdtheory.text.tables import BEST, Cell, html_table, plain_table, printable
-from qdtheory.world.records import Estimate, Record, plain
+from qdtheory.text.tables import BEST, Cell, csv_table, in_markdown, plain_table
+from qdtheory.world.layout import printable, wrapped
+from qdtheory.world.records import Estimate, Record, Shown, plain
 
 PARTS = (" quality", " diversity", " score")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
@@ -120,7 +119,7 @@ class PromptComparison(Record):
         )
 
 
-class PromptReport(Record):
+class PromptReport(Record, Shown):
     """Fair kernel scores of candidates over prompts; made by `evaluate_prompts`.
 
     `report["model"]["2-grams score"]` is the mean over prompts, an `Estimate` with
@@ -212,7 +211,7 @@ class PromptReport(Record):
         within = {k: sum(_noise(spread, k) for spread in spreads) for k in asked}
         return {k: float(between + max(noise, 0)) for k, noise in within.items()}
 
-    @property
+    @cached_property
     def comparisons(self) -> list[PromptComparison]:
         """The tests of all pairs of candidates, by each kernel."""
         both = product(combinations(self, 2), self.kernels)
@@ -242,9 +241,6 @@ class PromptReport(Record):
         said = "Higher is better; score: 2 quality + diversity; ±: half the interval"
         return f"{said}{marks}."
 
-    def __str__(self) -> str:
-        return self.to_text(get_terminal_size().columns)
-
     def to_text(self, width: int = 80) -> str:
         """Lay out table, conclusions and plans for a terminal."""
         parts = [plain_table(self.metrics, self.cells(), width), self.legend()]
@@ -258,21 +254,43 @@ class PromptReport(Record):
             }
             parts += [PLAN, plain_table([*map(printable, plans)], columns, width)]
         parts.append(self.methods)
-        return "\n\n".join(x if "\n" in x else fill(printable(x), width) for x in parts)
+        lines = ([x] if "\n" in x else wrapped(printable(x), width) for x in parts)
+        return "\n\n".join(map("\n".join, lines))
 
-    to_markdown, to_latex = reports.to_markdown, reports.to_latex
-    to_csv, to_frame = reports.to_csv, reports.to_frame
+    def to_markdown(self) -> str:
+        """Lay out the table in Markdown, and say what the tests find."""
+        said = map(in_markdown, self.conclusions)
+        return "\n\n".join([reports.to_markdown(self), *said])
+
+    def to_csv(self) -> str:
+        """Write a row for each metric of each candidate, and one for each test.
+
+        A test is a row of "one - other": the difference of their mean scores by a
+        kernel, with its interval and the p-value.
+        """
+        rows: list[Any] = [
+            (name, *found, "") for name in self for found in self[name].items()
+        ]
+        for x in self.comparisons:
+            name, metric = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
+            rows.append((name, metric, x.difference, x.p_value))
+        lines = ((*names, *reports.numbers(x), p) for *names, x, p in rows)
+        return csv_table([(*reports.COLUMNS, "p_value"), *lines])
+
+    to_latex, to_frame = reports.to_latex, reports.to_frame
 
     def _repr_html_(self) -> str:
-        said = self.legend(), *self.conclusions, self.methods
-        told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
-        return f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>{told}"
+        return reports.to_fragment(self)
 
     def _plain(self) -> dict[str, Any]:
         tests = self.comparisons
         return {
             "prompts": len(self.prompts),
             "candidates": {name: plain(self[name]) for name in self},
+            "values": {
+                name: dict(zip(self.metrics, plain(x)))
+                for name, x in self.scores.items()
+            },
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
             "conclusions": list(self.conclusions),
             "methods": self.methods,

@@ -137,7 +137,7 @@ def evaluate_prompts(
     kernels = [kernels] if isinstance(kernels, str) or callable(kernels) else kernels
     names = (*map(kernel_name, kernels),)
     if not names or len({*names}) < len(names):
-        raise ValueError(f"kernels: expected some, each once, got {names}")
+        raise ValueError(f"kernels: expected some, each once, got {', '.join(names)}")
     if not isinstance(candidates, Mapping):
         candidates = {"outputs": candidates}
     for name, x in [*candidates.items(), ("references", references)]:

@@ -4,8 +4,6 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,10 @@ from qdtheory.text.tables import (
     latex_table,
     markdown_table,
     plain_table,
-    printable,
 )
+from qdtheory.world.layout import paragraphs, printable
 from qdtheory.world.packages import required
-from qdtheory.world.records import Estimate, Record, plain
+from qdtheory.world.records import Estimate, Record, Shown, plain
 
 # The marks of a value that cannot be told from the best, and of one that is not valid.
 ALIKE, DEPENDENT = "=", "!"
@@ -52,7 +50,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
   padding: 0 1rem; color: #1b1b1b; background: #fff }
 .wide { overflow-x: auto }
 table { border-collapse: collapse }
-th, td { padding: .2rem .8rem; text-align: right; white-space: nowrap;
+td { white-space: nowrap }
+th, td { padding: .2rem .8rem; text-align: right;
   border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums }
 th[scope=row] { text-align: left }
 svg { max-width: 100%; height: auto; background: #fff }
@@ -97,13 +96,21 @@ def to_frame(report: Any) -> Any:
 
 def _rows(report: Any) -> list[tuple]:
     return [
-        (name, metric, *_numbers(interval))
+        (name, metric, *numbers(interval))
         for name in report
         for metric, interval in report[name].items()
     ]
 
 
-class Report(Record):
+def to_fragment(report: Any) -> str:
+    """Lay out table and sentences in HTML, for a notebook."""
+    warnings = getattr(report, "warnings", ())
+    said = report.legend(), *warnings, *report.conclusions, report.methods
+    told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
+    return f"{html_table(report.metrics, report.cells())}{told}"
+
+
+class Report(Record, Shown):
     """Metrics of candidates against one set of references.
 
     Attributes:
@@ -144,7 +151,7 @@ class Report(Record):
     def __getitem__(self, name: str) -> "Named[Estimate]":
         """Return the intervals of one candidate, by metric."""
         scores = Named("candidate", self.scores)[name]
-        rows = np.transpose(_numbers(scores)).tolist()
+        rows = np.transpose(numbers(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
         return Named("metric", zip(self.metrics, intervals, strict=True))
 
@@ -154,9 +161,6 @@ class Report(Record):
     compare, choose = compare, choose
     conclusions = property(conclusions)
 
-    def __str__(self) -> str:
-        return self.to_text(get_terminal_size().columns)
-
     def to_text(self, width: int = 80) -> str:
         """Lay out the table for a terminal, with legend, warnings and conclusions.
 
@@ -164,9 +168,8 @@ class Report(Record):
         blocks; no number is cut.
         """
         table = plain_table(self.metrics, self.cells(), width)
-        said = "", *(fill(text, width) for text in self.conclusions)
-        legend = fill(self.legend(), width)
-        return "\n".join([table, "", legend, *self.warnings, *said])
+        said = "", self.legend(), *self.warnings, "", *self.conclusions
+        return "\n".join([table, *paragraphs(said, width)])
 
     to_markdown, to_latex, to_csv = to_markdown, to_latex, to_csv
 
@@ -220,8 +223,8 @@ class Report(Record):
 
     to_frame = to_frame
 
-    def _repr_markdown_(self) -> str:
-        return "\n\n".join([self.to_markdown(), *self.conclusions])
+    def _repr_html_(self) -> str:
+        return to_fragment(self)
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's intervals, with a mark for the best and its like."""
@@ -273,7 +276,7 @@ class Report(Record):
         }
 
 
-def _numbers(interval: Estimate) -> list:
+def numbers(interval: Estimate) -> list:
     """Value, ends and standard error, in the order of `KEYS`."""
     return [getattr(interval, key) for key in KEYS]
 
@@ -302,7 +305,7 @@ def with_margin(interval: Estimate) -> str:
 
     An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
     """
-    value, low, high, _ = _numbers(interval)
+    value, low, high, _ = numbers(interval)
     half = max(value - low, high - value)  # an end can be clipped to the range
     if math.isnan(low):
         return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"

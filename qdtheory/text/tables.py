@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from textwrap import wrap
-from typing import TypeAlias
-from unicodedata import east_asian_width
+from typing import Any, TypeAlias
+
+from rich.cells import cell_len
+
+from qdtheory.world.layout import GAP, WRAP, padded, printable, wrapped
 
 # A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
 # another, or none.
 Cell: TypeAlias = tuple[str, str]
 BEST = "*"
-GAP = 2
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
 _LATEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
     "\\": r"\textbackslash{}",
@@ -41,23 +43,26 @@ def plain_table(
           0.51
           ±0.02 *
     """
-    names = _padded(["", *rows])
-    left = _width(names[0])
+    left = max(map(cell_len, ["", *rows]))
     blocks: list[list[str]] = []
     room = 0
     for name, cells in columns.items():
         shown = [f"{text} {mark}".rstrip() for text, mark in cells]
-        if left + GAP + max(map(_width, shown)) > width:
-            blocks.append([printable(name), *_stacked(rows, shown, width)])
+        need = max(map(cell_len, shown))
+        if left + GAP + need > width:
+            blocks.append(
+                [*wrapped(printable(name), width), *_stacked(rows, shown, width)]
+            )
             room = 0
             continue
-        column = _padded([printable(name), *shown])
-        need = GAP + _width(column[0])
-        if need > room:
-            blocks.append(names)
+        heads = wrapped(printable(name), width - left - GAP)
+        need = max(need, *map(cell_len, heads))
+        if GAP + need > room or len(heads) > 1:
+            blocks.append([padded(x, left) for x in [*[""] * len(heads), *rows]])
             room = width - left
+        column = [padded(text, need) for text in [*heads, *shown]]
         blocks[-1] = [f"{a}{' ' * GAP}{b}" for a, b in zip(blocks[-1], column)]
-        room -= need
+        room = 0 if len(heads) > 1 else room - GAP - need
     lines = ([line.rstrip() for line in block] for block in blocks)
     return "\n\n".join(map("\n".join, lines))
 
@@ -77,10 +82,15 @@ def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -
         best = f"**{value}**{blank}{rest}"
         return best if mark == BEST else f"{text} {mark}".rstrip()
 
-    lines = [["", *(_MARKDOWN.sub(r"\\\1", printable(name)) for name in columns)]]
+    lines = [["", *(in_markdown(printable(name)) for name in columns)]]
     lines.append(["---"] * len(lines[0]))
-    lines += _lines([_MARKDOWN.sub(r"\\\1", row) for row in rows], columns, shown)
+    lines += _lines([*map(in_markdown, rows)], columns, shown)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def in_markdown(text: str) -> str:
+    """Escape what Markdown would read as marks."""
+    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
@@ -139,7 +149,7 @@ def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
     lines = [f"<tr><td></td>{heads}</tr>"]
     for row, *cells in _lines(rows, columns, shown):
         lines.append(f"<tr><th scope='row'>{row}</th>{''.join(cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    return f"<table style='{WRAP}'>{''.join(lines)}</table>"
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:
@@ -150,11 +160,6 @@ def csv_table(lines: Iterable[Sequence[object]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def printable(name: str) -> str:
-    """Escape what cannot be seen, such as a newline in a file's name."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
-
-
 def _lines(rows, columns, shown) -> list[list[str]]:
     cells = zip(*columns.values(), strict=True)
     pairs = zip(rows, cells, strict=True)
@@ -162,20 +167,9 @@ def _lines(rows, columns, shown) -> list[list[str]]:
 
 
 def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Names of the rows, each above its cell."""
-    lines = []
-    for name, cell in zip(rows, cells, strict=True):
-        room = max(width - GAP, 1)
-        parts = wrap(cell, room, break_long_words=False, break_on_hyphens=False)
-        lines += [name, *(f"{' ' * GAP}{part}" for part in parts)]
-    return lines
-
-
-def _padded(texts: Sequence[str]) -> list[str]:
-    longest = max(map(_width, texts))
-    return [text + " " * (longest - _width(text)) for text in texts]
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal that a text takes."""
-    return sum(1 + (east_asian_width(char) in "WF") for char in text)
+    """Names of the rows, each above its cell, of which no number is cut."""
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
+    told = (wrap(cell, max(width - GAP, 1), **whole) for cell in cells)
+    below = ([f"{' ' * GAP}{part}" for part in parts] for parts in told)
+    both = zip(rows, below, strict=True)
+    return [line for name, parts in both for line in (*wrapped(name, width), *parts)]

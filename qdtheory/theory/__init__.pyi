@@ -1,5 +1,6 @@
 from .compatibility import (
     Verdict as Verdict,
+    bleu_1_setting as bleu_1_setting,
     check_compatibility as check_compatibility,
 )
 from .dominance import (

@@ -37,9 +37,14 @@ from qdtheory.theory.kernel_criterion import (
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.world.distributions import check_interior, check_positive, require_x64
+from qdtheory.world.distributions import (
+    check_interior,
+    check_positive,
+    require_x64,
+    rounded,
+)
 from qdtheory.world.numbers import PerText
-from qdtheory.world.records import Record
+from qdtheory.world.records import Record, Shown
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
@@ -60,7 +65,7 @@ VerdictStatus: TypeAlias = Literal[
 ]
 
 
-class Verdict(Record):
+class Verdict(Record, Shown):
     r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
@@ -189,7 +194,10 @@ def check_compatibility(
     require_values(p)
     if p is not None:
         why = ": at zeros the tests do not apply"
-        p = np.asarray(check_interior(p, why, num_texts))
+        given, p = p, np.asarray(check_interior(p, why, num_texts))
+        if note := rounded(given, p):
+            found = check_compatibility(pair, p, stated=stated)
+            return replace(found, reason=found.reason + note)
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)

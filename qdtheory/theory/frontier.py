@@ -43,6 +43,8 @@ from qdtheory.world.numbers import (
     PerText,
     Scalar,
     TextArray,
+    require,
+    within,
 )
 from qdtheory.world.records import Record
 
@@ -162,6 +164,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         [0.5714 0.4286]
     """
     scores = _scores(pair, p)
+    require("a number", w=w)
     if not isinstance(w, Tracer) and not w <= 0:
         raise ValueError(
             f"w must be at most 0, got {w}; for the share alpha of quality use "
@@ -223,10 +226,9 @@ def pareto_frontier(
         [-0.3333 -0.3414 -1.    ]
     """
     pair = as_pair(pair)
-    if num_points < 3:
-        raise ValueError(f"num_points must be at least 3, got {num_points}")
+    within(num_points=num_points, low=3)
     if not _has_scores_and_g(pair):
-        return _searched(pair, p, num_points)
+        return _searched(pair, check_distribution(p), num_points)
     scores = _scores(pair, p)
     w = _weight_grid(scores, saturation_weight_of(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)

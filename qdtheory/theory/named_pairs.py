@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from qdtheory.metrics.catalogue import Metric, find_order, titled
 from qdtheory.pairs.named import distinct_k_pair, given_pair, named_pairs
 from qdtheory.theory.compatibility import Verdict, check_compatibility
 from qdtheory.theory.dominance import Witness
 from qdtheory.world.distributions import require_x64
+from qdtheory.world.layout import MOST, Told, number
 from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record
 
@@ -51,6 +53,22 @@ class NamedVerdict(Verdict):
     notes: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+
+    def told(self) -> Told:
+        """What the verdict says, and of a rival the texts whose shares differ most."""
+        sentences = [self.reason, *self.notes, *self.instead]
+        if not (beats := self.witness):
+            own = {*vars(self)} - {*vars(Verdict(None, ""))}
+            facts = [x for x in super().told()[2] if x[0] not in own]
+            return f"{self.status}: {self.pair}", sentences, facts
+        gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
+        sentences += [f"A rival Q of this P gains in quality {gains}:"]
+        names = self.texts or [*map(str, range(len(beats.q)))]
+        moved = np.argsort(-np.abs(beats.q - beats.p), kind="stable")[:MOST].tolist()
+        shares = (
+            (names[i], f"P {number(beats.p[i])}, Q {number(beats.q[i])}") for i in moved
+        )
+        return f"{self.status}: {self.pair}", sentences, [*shares]
 
 
 class Named(Record):

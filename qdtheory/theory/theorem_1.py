@@ -7,7 +7,7 @@ from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.pairs.base import SeparablePair
 from qdtheory.pairs.named import as_pair
 from qdtheory.world.distributions import require_x64
-from qdtheory.world.numbers import NOISE
+from qdtheory.world.numbers import NOISE, require, within
 from qdtheory.world.records import Record
 
 
@@ -63,8 +63,8 @@ def check_rationality(pair: SeparablePair | str, resolution: int = 1024) -> Rati
     """
     require_x64()
     pair = as_pair(pair)
-    if resolution < 3:
-        raise ValueError(f"resolution must be at least 3, got {resolution}")
+    require("a SeparablePair, such as qd.LL_SE", SeparablePair, pair=pair)
+    within(resolution=resolution, low=3)
     quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
     minus_slope = jax.grad(lambda x: -pair.g(x))
     diversity = _violation(minus_slope, resolution, isolated_ties_on_line=True)

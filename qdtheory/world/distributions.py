@@ -12,6 +12,7 @@ caller's next operation.
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +22,19 @@ from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Int, PRNGKeyArray, Real
 
 from qdtheory.world.numbers import EPS, Number, PerText, Scalar, TextArray, within
+from qdtheory.world.records import tell_caller
 
 jax.config.update("jax_enable_x64", True)
+
+EPS32 = float(np.finfo(np.float32).eps)
+IN_32_BITS = (
+    "was given in float32 and sums to 1 only up to its rounding; it was divided by its "
+    "sum in 64 bits"
+)
+
+
+class Rounded(UserWarning):
+    """A distribution in float32 was divided by its sum in 64 bits."""
 
 
 def require_x64() -> None:
@@ -44,8 +56,7 @@ def check_vector(
 ) -> Array:
     """Return `x` as a JAX vector of float64 after checking its type and shape."""
     require_x64()
-    if isinstance(x, list | tuple):
-        x = _from_list(x, name)
+    x = _as_array(x, name)
     if not isinstance(x, np.ndarray | jax.Array):
         raise TypeError(
             f"{name} must be an array or list of real numbers, got a "
@@ -71,8 +82,11 @@ def check_vector(
     return jnp.asarray(x, float)
 
 
-def _from_list(x: list | tuple, name: str) -> Array | np.ndarray:
-    """Make an array of a list of numbers, which may be traced."""
+def _as_array(x: Any, name: str) -> Any:
+    """Make an array of a list of numbers, which may be traced, or of a Series."""
+    if not isinstance(x, list | tuple):
+        of_others = hasattr(x, "__array__") and not isinstance(x, jax.Array)
+        return np.asarray(x) if of_others else x
     try:
         traced = any(isinstance(value, jax.Array) for value in x)
         return jnp.asarray(x) if traced else np.asarray(x, dtype=None if x else float)
@@ -86,11 +100,15 @@ def _from_list(x: list | tuple, name: str) -> Array | np.ndarray:
 def check_distribution(
     p: ArrayLike | Sequence[Number], name: str = "p", size: int | None = None
 ) -> Array:
-    r"""Check that `p` is a distribution and return it unchanged as a JAX array.
+    r"""Check that `p` is a distribution and return it as a JAX array of float64.
 
-    The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms.
+    The sum may differ from 1 by $10^{-10}$ plus the rounding of a sum of N terms; then
+    `p` is returned unchanged. Of float32, such as a softmax's, it may differ by the
+    rounding of that type, $(1 + \sqrt N) \, 2^{-23}$; then `p` is divided by its sum in
+    64 bits, with a warning.
     """
-    p = check_vector(p, name, size)
+    given = _as_array(p, name)
+    p = check_vector(given, name, size)
     if isinstance(p, Tracer):
         return p
     values = np.asarray(p)
@@ -101,12 +119,22 @@ def check_distribution(
             f"{values.argmin()}"
         )
     total = values.sum()
-    if abs(total - 1) > 1e-10 + values.size * EPS:
+    excess = abs(total - 1)
+    if excess > 1e-10 + values.size * EPS:
+        if given.dtype == np.float32 and excess <= (1 + values.size**0.5) * EPS32:
+            tell_caller([f"{name} {IN_32_BITS}"], Rounded)
+            return jnp.asarray(values / total)
         raise ValueError(
             f"{name} must sum to 1, got {total:.12g}; "
             f"call normalize({name}) if it holds weights"
         )
     return p
+
+
+def rounded(p: ArrayLike, checked: ArrayLike) -> str:
+    """What a reason adds if `check_distribution` did not return `p` unchanged."""
+    same = np.array_equal(np.asarray(p, float), np.asarray(checked))
+    return "" if same else f" Note: p {IN_32_BITS}."
 
 
 def check_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Array:
@@ -130,8 +158,9 @@ def check_distributions(
     return checked
 
 
-def check_positive(**numbers: int) -> None:
+def check_positive(**numbers: Any) -> None:
     """Raise unless whole numbers are at least 1."""
+    within(low=-np.inf, **numbers)  # they are numbers
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"{name} must be at least 1, got {number}")

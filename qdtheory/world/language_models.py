@@ -23,7 +23,7 @@ from qdtheory.world.distributions import (
 )
 from qdtheory.world.numbers import STATIC, Number, TextArray, within
 from qdtheory.world.records import Record
-from qdtheory.world.spaces import TextSpace
+from qdtheory.world.spaces import TextSpace, require_space
 
 START_TOKEN = 0
 # Texts per batch in scoring and sampling; bounds the memory of the logits.
@@ -352,6 +352,7 @@ def oracle(
         >>> p.shape, float(p.sum().round(12))
         ((64,), 1.0)
     """
+    require_space(space)
     key = jax.random.key(seed)
     model = LSTMLanguageModel.random(key, space.vocab_size, size, size, sigma)
     return model.probabilities(space)

@@ -1,5 +1,6 @@
 """Types of numbers, constants of 64-bit arithmetic, tolerances, a range check."""
 
+import numbers as kinds
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ TextMatrix: TypeAlias = Float[ArrayLike, "texts texts"]
 Scalar: TypeAlias = Float[Array, ""]
 
 STATIC = {"static": True}
+# What can be compared with a number.
+NUMERIC = kinds.Real | np.ndarray | Array
 
 # --- 64-bit arithmetic --------------------------------------------------------------
 EPS = float(np.finfo(float).eps)
@@ -46,6 +49,13 @@ MARGIN = 1e-9
 CLOSED = 1e-11
 
 
+def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
+    """Raise unless values are of a kind, a number by default."""
+    for name, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {what}, got {value!r:.60}")
+
+
 def within(
     *, low: int | float, high: int | float = np.inf, ends: str = "[]", **numbers: Any
 ) -> None:
@@ -62,6 +72,7 @@ def within(
         )
     else:
         words = f"be finite and {'above' if ends[0] == '(' else 'at least'} {low:g}"
+    require("a number", **numbers)
     for name, number in numbers.items():
         if isinstance(number, Tracer):
             continue

@@ -2,14 +2,23 @@
 
 import json
 import math
+import sys
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, dataclass_transform
+from html import escape
+from shutil import get_terminal_size
+from typing import Any, cast, dataclass_transform
 
 import numpy as np
 from jaxtyping import Float
 
+from qdtheory.world.layout import Told, html_rows, laid_out
+
 # Arrays of at most so many entries are shown in full, and strings of so many letters.
 FEW, LONG = 4, 72
+TOLD = "status", "reason"  # which stand above the other fields
+INSIDE = "qdtheory.", "jaxtyping."  # which wraps the functions in the tests
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -56,6 +65,29 @@ class Record:
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
 
 
+class Shown:
+    """A record that `print` and notebooks show by what it tells."""
+
+    def told(self) -> Told:
+        """Status, reason and what else is known, by the names of the fields."""
+        known = (part.name for part in fields(cast(Any, self)) if part.repr)
+        facts = ((name, getattr(self, name)) for name in known if name not in TOLD)
+        shown = [(name, shown_value(x)) for name, x in facts if x is not None]
+        return cast(Any, self).status, [cast(Any, self).reason], shown
+
+    def to_text(self, width: int = 80) -> str:
+        """Lay out the answer for a terminal of so many columns."""
+        return laid_out(self.told(), width)
+
+    def __str__(self) -> str:
+        return self.to_text(get_terminal_size().columns)
+
+    def _repr_html_(self) -> str:
+        title, sentences, facts = self.told()
+        said = "".join(f"<p>{escape(text)}</p>" for text in sentences)
+        return f"<p><b>{escape(title)}</b></p>{said}{html_rows(facts)}"
+
+
 class Estimate(Record):
     """A number that is estimated from samples, with its interval; or an array of them.
 
@@ -85,6 +117,15 @@ class Estimate(Record):
         if self.bias is None:
             del told["bias"]
         return told
+
+
+def tell_caller(said: Iterable[str], kind: type[Warning]) -> None:
+    """Warn, at the line that called the library."""
+    for line in said:
+        frame, level = sys._getframe(), 1
+        while frame.f_back and frame.f_globals["__name__"].startswith(INSIDE):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(line, kind, stacklevel=level)
 
 
 def plain(value: Any) -> Any:
@@ -124,6 +165,13 @@ def _same(one: Any, other: Any) -> bool:
         compared = (part.name for part in fields(one) if part.compare)
         return all(_same(getattr(one, k), getattr(other, k)) for k in compared)
     return bool(one == other)
+
+
+def shown_value(value: Any) -> str:
+    """A value for people: a text whole, an exact value of each name."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {entry}" for name, entry in value.items())
+    return value if isinstance(value, str) else _short(value)
 
 
 def _short(value: Any) -> str:

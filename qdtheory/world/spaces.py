@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import PerText
+from qdtheory.world.numbers import PerText, require
 
 # Larger tables are refused: the exact wing is for spaces that can be enumerated.
 MAX_GIB = 2.0
@@ -272,6 +273,11 @@ def pool_to_distribution(
 def _magnitude(number: int) -> str:
     """Format a number in full or, from 10^15 on, as a power of ten."""
     return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.1f}"
+
+
+def require_space(space: Any) -> None:
+    """Raise unless it is a space of texts."""
+    require("a space of texts, such as qd.TextSpace(4, 3)", TextSpace, space=space)
 
 
 def _check_size(name: str, value: int) -> None:

@@ -20,8 +20,8 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.theory.compatibility import check_compatibility
 
 
-def call(*arguments):
-    result = calls.call("check", *arguments)
+def call(*arguments, **settings):
+    result = calls.call("check", *arguments, **settings)
     assert (result.exit_code, result.stderr) == (0, "")
     return result.stdout
 
@@ -30,7 +30,8 @@ def call(*arguments):
 
 
 def test_a_compatible_pair(folder):
-    first, reason, *rows = call("--f", "log(x)", "--g", "-x*log(x)").splitlines()
+    pair = "--f", "log(x)", "--g", "-x*log(x)"
+    first, reason, *rows = call(*pair, columns=300).splitlines()
     assert first == "compatible: f = log(x), g = -x*log(x)"
     verdict = check_compatibility(qd.LL_SE)
     assert reason.startswith("Theorem 3")
@@ -72,7 +73,7 @@ def test_json_holds_the_librarys_verdict(folder, name):
 
 def test_a_users_functions_are_beaten_at_their_p(folder):
     functions = "--quality", "my_metrics:quality", "--diversity", "my_metrics:diversity"
-    lines = call(*functions, "--p", "p.txt").splitlines()
+    lines = call(*functions, "--p", "p.txt", columns=300).splitlines()
     assert lines[0] == "incompatible: my_metrics:quality and my_metrics:diversity"
     shown = dict(line.strip().split("  ", 1) for line in lines[2:])
     assert shown["real P"].strip() == "0.1 0.2 0.3 0.4"

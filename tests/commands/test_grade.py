@@ -45,8 +45,9 @@ def row(name, right, exercises):
 
 def rows(shown):
     """Cells of the lines of a table."""
-    lines = [line for line in shown.splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+    _, rule, *lines = shown.splitlines()
+    spans = [found.span() for found in re.finditer("-+", rule)]
+    return [[line[a:b].strip() for a, b in spans] for line in lines]
 
 
 def test_each_notebook_is_a_row_and_each_exercise_a_column():
@@ -59,9 +60,7 @@ def test_each_notebook_is_a_row_and_each_exercise_a_column():
         ["bob.ipynb", "-", "", "", "0 of 1"],
     ]
     head = next(line for line in answer.stdout.splitlines() if "notebook" in line)
-    assert head.strip("┃").replace("┃", " ").split() == [
-        *("notebook", "03.1", "03.2", "03.3", "right"),
-    ]
+    assert head.split() == ["notebook", "03.1", "03.2", "03.3", "right"]
 
 
 def test_json_holds_the_newest_verdicts():
@@ -172,7 +171,7 @@ def test_what_a_cell_that_stopped_has_not_graded_is_not_right(cells, verdicts, s
     right = [*verdicts.values()].count("right")
     assert rows(shown.stdout)[0][-1] == f"{right} of {len(verdicts)}"
     named = [f"ada.ipynb: {line}" for line in said]
-    assert [x for x in shown.stdout.splitlines() if x[0] == "a"] == named
+    assert [x for x in shown.stdout.splitlines() if x.startswith("ada.ipynb:")] == named
 
 
 @pytest.mark.slow

@@ -11,18 +11,15 @@ import typer
 from qdtheory.commands.outputs import complain, fail, print_json, print_rows, write
 
 
-@pytest.mark.parametrize("columns", ["20", "40", "200"])
+@pytest.mark.parametrize("columns", [20, 40, 200])
 def test_a_number_keeps_its_exponent_on_any_terminal(monkeypatch, capsys, columns):
-    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", str(columns))
     row = "CND-4", "7.2209e-06", "-1.2345e-301", "9.87654e+15"
     print_rows(("metric", "value", "low", "high"), [row])
-    (row,) = (line for line in capsys.readouterr().out.splitlines() if "CND" in line)
-    assert row.split("│")[1:-1] == [
-        " CND-4  ",
-        " 7.2209e-06 ",
-        " -1.2345e-301 ",
-        " 9.87654e+15 ",
-    ]
+    shown = capsys.readouterr().out
+    words = shown.split()
+    assert [word for word in words if word in row] == [*row]
+    assert max(map(len, shown.splitlines())) <= columns
 
 
 def test_json_of_arrays_and_infinity(capsys):

@@ -132,7 +132,7 @@ def test_references_of_their_own_other_fields_and_standard_input(files):
         ),
         ("BLEU-2 is indefinite", ["--kernel", "BLEU-2"]),
         ("ROUGE-L is indefinite", ["--kernel", "ROUGE-L"]),
-        ("kernel: colour is not known", ["--kernel", "colour"]),
+        ("--kernel: colour is not known", ["--kernel", "colour"]),
         ("own_kernels has no function lost", ["--kernel", "own_kernels:lost"]),
         (
             "near.jsonl, prompt 'Question 0?': kernel distance is indefinite",
@@ -143,7 +143,10 @@ def test_references_of_their_own_other_fields_and_standard_input(files):
         ("--metrics has no effect with --prompts", ["--metrics", "CND"]),
         ("--compare has no effect with --prompts", ["--compare", "a", "b"]),
         ("near.jsonl is a file that is read", ["--output", "near.jsonl"]),
-        ("kernels: expected some, each once", ["--kernel", "1-grams"] * 2),
+        (
+            "--kernel: expected some, each once, got 1-grams, 1-grams",
+            ["--kernel", "1-grams"] * 2,
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_line(said, arguments):

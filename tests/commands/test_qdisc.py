@@ -74,9 +74,19 @@ def test_functions_of_ones_own(folder):
     assert found["qdisc"] <= 1e-9
 
 
+def test_seeds_are_rows_and_the_last_is_their_median():
+    shown = call("qdisc", "--pair", "LL-NRR", "--seeds", "2").stdout.splitlines()
+    assert " ".join(shown[1].split()) == "real P QDisc DRate at most status"
+    first, second, middle = (
+        [float(x) for x in y.split()[-4:-2]] for y in [*shown[3:5], f"{shown[5]} - -"]
+    )
+    np.testing.assert_allclose(middle, np.mean([first, second], axis=0), rtol=1e-5)
+
+
 def test_a_gain_by_rounding_is_shown_as_none(folder):
     answer = call("qdisc", "--pair", "LL-SE", "--p", "p.txt")
-    assert " 0 │     0 │" in answer.stdout
+    (row,) = (line for line in answer.stdout.splitlines() if "p.txt" in line)
+    assert row.split()[1:3] == ["0", "0"]
 
 
 def test_a_rate_above_1_is_explained(folder, monkeypatch):

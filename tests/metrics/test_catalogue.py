@@ -1,6 +1,7 @@
 """The catalogue of metrics: its names, functions and verdicts hold."""
 
 import importlib
+import re
 from functools import partial
 from typing import get_args
 
@@ -37,6 +38,20 @@ def test_functions_exist_and_claims_have_the_form_of_claims(metric):
         assert callable(getattr(importlib.import_module(f"qdtheory.{module}"), name))
     assert all("." in claim for claim in metric.claims)
     assert metric.functions or metric.shown_by
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_functions_can_be_typed_as_they_are_printed(metric):
+    shown = dict(metric.told()[2]).get("functions", "")
+    typed = shown.split(", ") if shown else []
+    assert len(typed) == len(metric.functions)
+    for name, path in zip(typed, metric.functions):
+        module, _, last = path.rpartition(".")
+        meant = getattr(importlib.import_module(f"qdtheory.{module}"), last)
+        assert eval(name, {"qd": qd}) is meant
+    said = " ".join([metric.partner, metric.beside, metric.verdict])
+    for name in re.findall("`(qd[^`]*)`", said):
+        assert callable(eval(name, {"qd": qd}))
 
 
 def test_kinds_and_statuses_are_those_of_the_enumerations():

@@ -203,14 +203,20 @@ def test_the_report_as_text_and_tables(report):
     assert row.count("*") == 1
     assert "**" in report.to_markdown()
     assert report.to_latex().startswith("% Higher is better")
-    header, first, *_ = report.to_csv().splitlines()
-    assert header == "candidate,metric,value,low,high,standard_error"
+    header, first, *_, last = report.to_csv().splitlines()
+    assert header == "candidate,metric,value,low,high,standard_error,p_value"
     assert float(first.split(",")[2]) == report["P"]["exact match quality"].value
+    test = report.comparisons[-1]
+    assert last.startswith(f"P - sharper,{test.kernel} score,{test.difference.value},")
+    assert float(last.rpartition(",")[2]) == test.p_value
     assert len(report.to_frame()) == 12
     page = report._repr_html_()
     assert page.count("<tr>") == 7
     assert "P is closer than sharper" in page
     told = report._plain()
+    values = told["values"]["sharper"]
+    assert [*values] == [*report.metrics]
+    assert values["1-grams score"] == report.scores["sharper"][-1].tolist()
     assert told["candidates"]["P"]["1-grams score"]["value"] > 0
     assert len(told["comparisons"]) == 2
     plan = report.compare("P", "sharper", "exact match").plan()

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -159,10 +160,13 @@ def test_a_report_closes_with_who_is_closer_what_may_not_be_said_and_what_lacks(
     assert who.startswith("By CND, a constant less 2 CR + NRR: ")
     assert "Better in both BLEU-n and Self-BLEU-n is not closer" in not_said
     assert lacking.startswith("Missing or leaked: intervals of ")
-    for wide in (str(found), found.to_text(40), found._repr_markdown_()):
-        assert " ".join(wide.split()).endswith(" ".join(found.conclusions))
+    for shown in (str(found), found.to_text(40)):
+        assert " ".join(shown.split()).endswith(" ".join(found.conclusions))
     assert json.loads(found.to_json())["conclusions"] == [*found.conclusions]
-    assert found._repr_markdown_().startswith(found.to_markdown())
+    page = found._repr_html_()
+    assert page.startswith("<table")
+    for text in (*found.conclusions, found.methods):
+        assert f"<p>{escape(text)}</p>" in page
 
 
 def test_markdown_and_latex_can_be_pasted():

@@ -1,5 +1,6 @@
 """Probability vectors: against SciPy, exact arithmetic and the law of large numbers."""
 
+import dataclasses
 import subprocess
 import sys
 from fractions import Fraction
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from models import assert_compiles_and_batches, assert_frequencies
 
 import qdtheory as qd
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import Rounded, check_distribution
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 sizes = st.sampled_from([1, 2, 5, 64])
@@ -222,13 +223,64 @@ def test_normalize_near_both_ends_of_the_floats():
         np.testing.assert_allclose(found, [2 / 3, 1 / 3, 0], rtol=1e-12)
 
 
-def test_single_precision_is_refused_until_it_is_normalised():
-    p = np.random.default_rng(0).dirichlet(np.ones(64)).astype(np.float32)
-    with pytest.raises(ValueError, match="call normalize"):
-        qd.entropy(p)
-    normal = qd.normalize(p)
-    assert normal.dtype == float
-    np.testing.assert_allclose(qd.entropy(normal), scipy.stats.entropy(normal))
+# -- a softmax in 32 bits ------------------------------------------------------------
+
+
+def softmax(size, seed=0):
+    """As networks give it, in 32 bits, and divided by its sum in 64."""
+    logits = 3 * np.random.default_rng(seed).normal(size=size).astype(np.float32)
+    p = jax.nn.softmax(jnp.asarray(logits, jnp.float32))
+    wide = np.asarray(p, float)
+    assert p.dtype == jnp.float32
+    assert abs(wide.sum() - 1) > 1e-9
+    return p, wide / wide.sum()
+
+
+@pytest.mark.parametrize("size", [3, 64, 10**5])
+def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(size):
+    p, wide = softmax(size)
+    for vector in (p, np.asarray(p), [*np.asarray(p)]):
+        with pytest.warns(Rounded, match="^p was given in float32") as told:
+            found = check_distribution(vector)
+        assert told[0].filename == __file__
+        np.testing.assert_array_equal(found, wide)
+
+
+def test_more_than_the_rounding_of_32_bits_is_refused():
+    p, wide = softmax(64)
+    for vector in (p * (1 + 1e-5), np.asarray(p, float), wide * (1 + 1e-8)):
+        with pytest.raises(ValueError, match="call normalize"):
+            check_distribution(vector)
+
+
+def test_a_seal_says_that_it_rests_on_a_divided_distribution():
+    p, wide = softmax(8)
+    said = "p was given in float32"
+    answers = {
+        "verdict": lambda p: qd.check_compatibility(qd.LL_NRR, p),
+        "qdisc": lambda p: qd.quality_discrepancy(qd.LL_NRR, p),
+        "bounds": lambda p: qd.certify(qd.LL_NRR, p),
+        "improved": lambda p: qd.certify(
+            qd.LL_NRR, p, qd.quality_discrepancy(qd.LL_NRR, p)
+        ),
+    }
+    for answer in answers.values():
+        with pytest.warns(Rounded):
+            found = answer(p)
+        expected = answer(wide)
+        assert found.reason.startswith(f"{expected.reason} Note: {said}")
+        assert said not in expected.reason
+        changed = dataclasses.replace(found, reason=expected.reason)
+        assert changed == expected
+
+
+def test_a_frontier_searched_in_32_bits_is_that_in_64():
+    p, wide = softmax(3)
+    pair = qd.FunctionPair(lambda q, p: q @ p, lambda q: -(q @ q), "CR-NRR")
+    with pytest.warns(Rounded):
+        found = qd.pareto_frontier(pair, p, 3)
+    expected = qd.pareto_frontier(pair, wide, 3)
+    np.testing.assert_array_equal(found.quality, expected.quality)
 
 
 # -- 64 bits -------------------------------------------------------------------------
