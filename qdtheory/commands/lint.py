@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from qdtheory.commands.inputs import AsJson, option
-from qdtheory.commands.outputs import fail, print_json, told
+from qdtheory.commands.outputs import fail, print_facts, print_json, told
+from qdtheory.world.layout import number
 
 SIZES = "A size: vocabulary, texts, length (of the shortest text), tokens, references."
 Table = Annotated[str, typer.Argument(help="CSV, TSV, Markdown, LaTeX; - is stdin.")]
@@ -34,10 +35,10 @@ def lint(
 
     sizes = {}
     for size in given or ():
-        name, _, number = size.partition("=")
-        if not number.isdecimal():
+        name, _, value = size.partition("=")
+        if not value.isdecimal():
             fail(f"--given: expected NAME=NUMBER, such as length=20, got {size}")
-        sizes[name] = int(number)
+        sizes[name] = int(value)
     with told(OSError, ValueError, file=table):
         text = sys.stdin.read() if table == "-" else Path(table).read_text("utf-8-sig")
         found, read = check_table(text, sizes, unit)
@@ -46,9 +47,11 @@ def lint(
         return
     for x in found:
         unless = f", unless {x['unless']}" * bool(x["unless"])
-        print(f"{x['row']}: {', '.join(x['entries'])} cannot be{unless}:")
-        print(f"  {x['says']}, here {x['low']:.6g} > {x['high']:.6g} ({x['shown']})")
+        title = f"{x['row']}: {', '.join(x['entries'])} cannot be{unless}:"
+        broken = f"here {number(x['low'])} > {number(x['high'])} ({x['shown']})"
+        print_facts(title, facts=[(x["says"], broken)])
     sure = sum(not x["unless"] for x in found)
-    print(f"Findings: {sure}, and {len(found) - sure} with exceptions.")
-    print("Read:", ", ".join(filter(None, read.values())))
-    print("Not read:", ", ".join(x for x in read if not read[x]) or "nothing")
+    known = ", ".join(filter(None, read.values()))
+    others = ", ".join(name for name in read if not read[name]) or "nothing"
+    counts = f"Findings: {sure}, and {len(found) - sure} with exceptions."
+    print_facts(counts, [f"Read: {known}", f"Not read: {others}"])

@@ -19,7 +19,7 @@ def test_findings_and_what_was_read(table):
     lines = call("lint", table).stdout.splitlines()
     assert lines == [
         "ours: .50, .62 cannot be:",
-        "  BLEU-5 <= BLEU-4^(4/5), here 0.615 > 0.578939 (N13.25)",
+        "  BLEU-5 <= BLEU-4^(4/5)  here 0.615 > 0.578939 (N13.25)",
         "Findings: 1, and 0 with exceptions.",
         "Read: BLEU-4 as fraction, BLEU-5 as fraction",
         "Not read: model, note",
