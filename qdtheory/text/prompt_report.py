@@ -316,7 +316,7 @@ def moments(gram: Float[np.ndarray, "texts texts"], k: int) -> tuple[float, ...]
         h = near[:, None] + near - own
         np.fill_diagonal(h, 0)
         rows, squares = h.sum(axis=1), (h**2).sum()
-        triples = rows @ rows - squares
+        triples = float(rows @ rows) - squares
         quadruples = rows.sum() ** 2 - 4 * triples - 2 * squares
         square = quadruples / (pairs * (k - 2) * (k - 3))
         first, second = triples / (pairs * (k - 2)) - square, squares / pairs - square
