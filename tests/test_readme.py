@@ -121,6 +121,7 @@ def test_command(line, tmp_path, monkeypatch):
     rows = [
         {"prompt": f"{i}", "outputs": ["a", "b"], "references": ["a"]} for i in "ab"
     ]
+    Path("table.csv").write_text("system,BLEU-4,BLEU-5\nours,.31,.35\n")
     Path("outputs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     graded = {"output_type": "stream", "name": "stdout", "text": "03.1 right\n"}
     answers = {"cells": [{"cell_type": "code", "outputs": [graded]}]}

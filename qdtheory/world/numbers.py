@@ -8,7 +8,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Real
 
 # A real number, possibly traced.
-Number: TypeAlias = int | float | Real[Array, ""]
+Number: TypeAlias = int | float | np.floating | Real[Array, ""]
 # One number a text, such as a distribution or scores: given, of JAX, and of NumPy.
 PerText: TypeAlias = Float[ArrayLike, " texts"]
 TextArray: TypeAlias = Float[Array, " texts"]

@@ -322,7 +322,13 @@ def test_bad_input(as_a_user):
         ("diversity has gradient 0 at P", solve, functions(diversity=flat), four),
         ("diversity of P itself is nan", solve, functions(diversity=nowhere), p),
         ("p must sum to 1", qd.pareto_frontier, kernel, thirds / 2),
-        ("num_points must be at least 3, got 2", qd.pareto_frontier, kernel, thirds, 2),
+        (
+            "num_points must be finite and at least 3, got 2",
+            qd.pareto_frontier,
+            kernel,
+            thirds,
+            2,
+        ),
         ("4, got 3", partial(search_frontier, num_starts=3), kernel, thirds, 5),
     )
     row = "SeparablePair or LinearPair; got a Kernel", partial(solve, **exactly), kernel
