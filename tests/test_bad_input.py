@@ -62,9 +62,9 @@ BAD_KINDS = {
     "list of lists": ([[0.5, 0.5], [1.0]], TypeError, "got a list of list"),
     "empty list": ([], ValueError, "is empty"),
     "counts": ([50, 30, 20], ValueError, r"sum to 1, got 100; call normalize\("),
-    "number": (1.0, TypeError, "got a float"),
-    "none": (None, TypeError, "list of real numbers, got a NoneType; .*numpy.asarray"),
-    "set": ({0.5, 0.3, 0.2}, TypeError, "list of real numbers, got a set"),
+    "number": (1.0, TypeError, "got float"),
+    "none": (None, TypeError, "list of real numbers, got NoneType; .*numpy.asarray"),
+    "set": ({0.5, 0.3, 0.2}, TypeError, "list of real numbers, got set"),
 }
 VECTORS = BAD_KINDS | {
     name: (np.array(values), error, message)

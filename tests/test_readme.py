@@ -116,6 +116,7 @@ def test_command(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("model.txt", "real.txt"):
         Path(name).write_text("a model wrote this one\n" * 3 + "or not this one\n")
+    Path("table.csv").write_text("model,BLEU-4,BLEU-5\nours,.50,.62\n")
     words = np.random.default_rng(0).integers(20, size=(2_000, 4))
     np.savetxt("reviews.txt", words, "%d")
     rows = [

@@ -6,7 +6,7 @@ const LINT = {
   ";",
   ","
  ],
- "rule_lines": "^[\\s|:+=-]*$|^\\s*\\\\\\w+(\\{[^}]*\\})?\\s*$",
+ "rule_lines": "^[\\s|:+=-]*$|^\\s*\\\\\\w+(\\{[^}]*\\})?\\s*$|^\\s*\\\\(begin|end|\\w*rule|[ch]line)\\b[^&]*$",
  "typography": "\\\\(?!pm)[a-zA-Z]+|\\\\\\\\|[$\"*_{}†‡~]|</?\\w+>",
  "remarks": "\\(.*?\\)|\\[.*?\\]|↑|↓|arrow",
  "missing": "^(-*|–|—|n/?a|nan|none)$",
@@ -42,7 +42,7 @@ const LINT = {
   "items"
  ],
  "errors": {
-  "given": "given: expected sizes of the table, such as length=20, out of {known}; got {got}",
+  "given": "given: expected sizes of the table, whole numbers such as length=20, out of {known}; got {got}",
   "unknown": "no column is known, such as BLEU-2, distinct-2 or NLL",
   "twice": "{got} are one metric; leave one of them",
   "table": "no table; expected a head and rows of as many cells, as CSV, TSV, Markdown or LaTeX; a cell without a number stays empty",
@@ -236,7 +236,7 @@ const LINT = {
    "low": "b.lo",
    "high": "a.hi*(c.hi/(c.hi - n + 1))**((n - m)/n)",
    "says": "{b} <= {a} (L/(L - {n} + 1))^(({n} - {m})/{n}) of one reference, L the length",
-   "unless": "",
+   "unless": "counts are smoothed by adding 1",
    "shown": "N13.26"
   },
   {
@@ -375,7 +375,7 @@ const LINT = {
    "high": "n*log(b.hi)",
    "says": "{a} <= {n} log V nats over V words",
    "unless": "it is in bits",
-   "shown": "N0.1"
+   "shown": "Gibbs"
   },
   {
    "columns": [
@@ -387,7 +387,7 @@ const LINT = {
    "high": "b.hi",
    "says": "{a} <= {b}",
    "unless": "one is an estimate, or they are counted in different units",
-   "shown": "N13.15"
+   "shown": "Gibbs"
   },
   {
    "columns": [
@@ -399,7 +399,7 @@ const LINT = {
    "high": "b.hi",
    "says": "{a} <= {b}",
    "unless": "one is an estimate, or they are counted in different units",
-   "shown": "N0.4"
+   "shown": "Gibbs"
   },
   {
    "columns": [
@@ -436,7 +436,7 @@ const LINT = {
    "high": "a.hi",
    "says": "0 <= {a}",
    "unless": "it is an estimate",
-   "shown": "N0.1"
+   "shown": "Gibbs"
   },
   {
    "columns": [
@@ -459,7 +459,7 @@ const LINT = {
    "high": "log(2)",
    "says": "{a} <= log 2 nats",
    "unless": "it is in bits, or the square root",
-   "shown": "N20.39"
+   "shown": "Lin 1991"
   },
   {
    "columns": [

@@ -29,9 +29,9 @@
     }
   }
 
-  // The choice in the address, where it is one.
-  function read() {
-    const given = new URLSearchParams(location.hash.slice(1));
+  // The choice in an address, where it is one.
+  function read(hash) {
+    const given = new URLSearchParams(hash.slice(1));
     if (!KINDS.every((kind) => given.has(kind))) return false;
     const places = KINDS.map((kind) => {
       const wanted = plain(given.get(kind));
@@ -103,8 +103,8 @@
       history.replaceState(null, "", find("address").href);
     });
   }
-  window.addEventListener("hashchange", read);
+  window.addEventListener("hashchange", () => read(location.hash));
   find("app").hidden = false;
-  if (read()) find("app").scrollIntoView();
-  else update();
+  if (read(location.hash)) find("app").scrollIntoView();
+  else read("#quality=BLEU-2&diversity=Self-BLEU-2");
 })();

@@ -166,7 +166,7 @@ def main() -> None:
         )
         says = f"a model beats each of {number} random language models as P"
         says = says if verdict == "incompatible" else "no model beats any P"
-        row += [verdict, f"{says}: {cells[0]['basis']}"]
+        row += [verdict, f"{says} ({cells[0]['basis']})"]
         row += [" and ".join(dict.fromkeys(settings))]
         row += ["N14.15" if later else "N14.1"]
         rows.append([*row, *found.get(kind, [""] * 6)])

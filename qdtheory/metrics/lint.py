@@ -14,6 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
+from qdtheory.world.numbers import require
+
 BOOK: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 NAMES = {x: m for m, names in BOOK["names"].items() for x in str(names).split()}
 
@@ -55,9 +57,13 @@ def check_table(
         >>> found[0]["says"], found[0]["shown"], read["BLEU-5"]
         ('BLEU-5 <= BLEU-4^(4/5)', 'N13.25', 'BLEU-5 as fraction')
     """
+    require("the text of a table, as of frame.to_csv()", str, table=table)
+    if unit not in (None, "fraction", "percent"):
+        raise ValueError(f"unit must be 'fraction' or 'percent', got {unit!r}")
     head, *rows = _cells(table)
-    if unknown := [name for name in given if name not in BOOK["sizes"]]:
-        raise _error("given", known=", ".join(BOOK["sizes"]), got=unknown[0])
+    for name in given:
+        if name not in BOOK["sizes"] or not str(given[name]).isdecimal():
+            raise _error("given", known=", ".join(BOOK["sizes"]), got=name)
     head, rows = [*head, *given], [[*row, *map(str, given.values())] for row in rows]
     keys = [_key(title) for title in head]
     if not {metric for metric, _ in keys}.difference(BOOK["sizes"], [""]):

@@ -219,8 +219,8 @@ def shape_of(g: ScalarFunction) -> Shape:
     y = jet_of(g, x).value
     if not np.isfinite(y).all():
         raise ValueError(
-            f"g must be finite on [0, 1], but is {y[~np.isfinite(y)][0]} at "
-            f"{x[~np.isfinite(y)][0]:.3g}"
+            "this bound takes a g with two bounded derivatives on [0, 1]; at "
+            f"{x[~np.isfinite(y)][0]:.3g} its value is {y[~np.isfinite(y)][0]}"
         )
     tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
     unit = max(float(np.abs(y - y[0] - tilt * x).max()), EPS * size) or 1.0

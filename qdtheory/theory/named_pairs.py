@@ -157,19 +157,24 @@ def _stated(u: Named, v: Named) -> dict[str, Any] | None:
     """What holds of a pair in every space, or in those that the reason names."""
     for x in (u, v):
         if x.metric.status in ("none", "a divergence"):
-            return _found(None, f"{x.title}: {x.metric.verdict}", *x.metric.claims)
+            return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
     if u.order == v.order and f"Self-{u.metric.name}" == v.metric.name:
         over = u.metric.verdict.removeprefix("Conditional: over")
         here = f"Here n = {u.order}, with {u.references} and {v.references} references."
         sound = u.order == 1 and u.references == v.references == "1"
         return _found(sound, f"Over{over} {here}", "N25.20", "N25.21", "N25.22")
     if u.order == v.order and u.metric.partner == v.metric.name:
-        return _found(True, u.metric.verdict, *u.metric.claims)
+        return _found(True, u.metric.verdict, *_claims(u))
     for x in (v, u):
         if x.metric.status == "incompatible":
             lack = x.metric.verdict.replace("Incompatible", f"{x.title} has no partner")
-            return _found(False, lack, *x.metric.claims)
+            return _found(False, lack, *_claims(x))
     return None
+
+
+def _claims(x: Named) -> tuple[str, ...]:
+    """Claims of the verdict itself, where they are told apart."""
+    return x.metric.shown_by or x.metric.claims
 
 
 @lru_cache(maxsize=1)
@@ -237,7 +242,12 @@ def check(
         False
     """
     pair = quality, diversity
-    named = all(isinstance(x, str) and not re.search(FORMULA, x) for x in pair)
-    if named and p is num_texts is None:
+    named = [isinstance(x, str) and not re.search(FORMULA, x) for x in pair]
+    if all(named) and p is num_texts is None:
         return check_names(quality, diversity)
-    return check_compatibility(given_pair(*pair), p, num_texts=num_texts, stated=stated)
+    try:
+        built = given_pair(*pair)
+    except ValueError as error:
+        hint = "; metrics by their names come two together, without p or num_texts"
+        raise ValueError(f"{error}{hint * any(named)}") from None
+    return check_compatibility(built, p, num_texts=num_texts, stated=stated)

@@ -59,7 +59,7 @@ def check_vector(
     x = _as_array(x, name)
     if not isinstance(x, np.ndarray | jax.Array):
         raise TypeError(
-            f"{name} must be an array or list of real numbers, got a "
+            f"{name} must be an array or list of real numbers, got "
             f"{type(x).__name__}; convert it with numpy.asarray({name}, dtype=float)"
         )
     if x.dtype.kind not in "iuf":

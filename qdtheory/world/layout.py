@@ -94,8 +94,13 @@ def html_rows(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> str:
     """
     lines = [[("th", x) for x in titles]] * bool(titles)
     lines += [[("th", x), *(("td", y) for y in rest)] for x, *rest in rows]
-    cell = "<{0} style='text-align: left'>{1}</{0}>".format
-    told = ("".join(cell(tag, escape(x)) for tag, x in line) for line in lines)
+    cell = "<{0} style='text-align: left{2}'>{1}</{0}>".format
+    # The last column alone gives way; words of the others, which are short, stay whole.
+    whole = "; overflow-wrap: break-word"
+    told = (
+        "".join(cell(x[0], escape(x[1]), whole * (x is not line[-1])) for x in line)
+        for line in lines
+    )
     shown = "".join(f"<tr>{line}</tr>" for line in told)
     return f"<table style='{WRAP}'>{shown}</table>"
 

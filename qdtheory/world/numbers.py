@@ -53,7 +53,8 @@ def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
     """Raise unless values are of a kind, a number by default."""
     for name, value in values.items():
         if not isinstance(value, kind):
-            raise TypeError(f"{name} must be {what}, got {value!r:.60}")
+            shown = " ".join(repr(value).split())  # a table's has several lines
+            raise TypeError(f"{name} must be {what}, got {shown:.60}")
 
 
 def within(

@@ -55,7 +55,7 @@ def test_a_unit_is_given(table):
         (["--given", "length=-1"], "--given: expected NAME=NUMBER"),
         (
             ["--given", "width=1"],
-            "--given: expected sizes of the table, such as length=",
+            "--given: expected sizes of the table, whole numbers",
         ),
         (["--unit", "half"], "Invalid value for '--unit'"),
     ],

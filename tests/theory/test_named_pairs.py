@@ -292,6 +292,9 @@ def test_an_unknown_pair_is_one_line_with_the_names_there_are(as_a_user, door):
         (("BLEU-2 of 0 references", "SE"), "no metric is called"),
         (("a\nb", "SE"), "no metric is called"),
         (("LL", "ümlaut"), "no metric is called"),
+        (("ROUGE-L",), "no pair is called 'ROUGE-L'.*by their names come two together"),
+        (("ROUGE-L", "-x log x"), "ROUGE is not allowed.* come two together"),
+        (("ROUGE-L", "NRR", [0.5, 0.5]), "ROUGE is not .* without p or num_texts"),
     ],
 )
 def test_bad_names_are_one_clear_line(as_a_user, names, says):
