@@ -341,5 +341,5 @@ def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
 
 
 def test_the_name_of_a_diversity_is_no_function(as_a_user):
-    with pytest.raises(TypeError, match="diversity must be a function .*, got 'SE'"):
+    with pytest.raises(TypeError, match=r"diversity must be a function .*, got 'SE'"):
         qd.compatible_quality("SE")
