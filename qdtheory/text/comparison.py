@@ -27,7 +27,7 @@ LOWER = (
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
 
-PARTS = "value", "low", "high", "standard_error"  # of an `Estimate`
+KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
 
 # What is not said of two candidates, whatever the numbers are.
 NOT_SAID = (
@@ -279,7 +279,7 @@ def choose(report: Any, *metrics: str) -> Any:
 
     def some(table: Any) -> Any:
         if isinstance(table, Estimate):
-            return Estimate(**{part: getattr(table, part)[kept] for part in PARTS})
+            return Estimate(**{part: getattr(table, part)[kept] for part in KEYS})
         return table[:, kept]
 
     tables = "scores", "left_out", "real_left_out"

@@ -11,17 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
+from qdtheory.text import comparability
 from qdtheory.text.cluster import num_parts_on, sums_on
-from qdtheory.text.comparability import (
-    copies_of,
-    require_comparable,
-    require_draws,
-    require_ngrams,
-    unsupported,
-    warn_of_copies,
-    warnings_of,
-    warnings_of_texts,
-)
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import (
     Corpus,
@@ -207,13 +198,10 @@ def evaluate(
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
     read, given = partial(_sample, reader, options), {}
-    two = reference_field, reference_field
-    own = two if reference_field else (field, column)
-    with _named("" if is_file(references) else "references"):
-        real = read(*own, references)
+    own = (reference_field, reference_field) if reference_field else (field, column)
+    real = read("references", references, *own)
     for name, texts in _by_name(candidates).items():
-        with _named("" if is_file(texts) else name):
-            given[name] = read(field, column, texts)
+        given[name] = read(name, texts, field, column)
     settings = max_order, smoothing, estimator, level
     plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
     report = counted(plan, corpora, real, step, client, memory)
@@ -246,10 +234,13 @@ def _is_there(file: Any) -> bool:
     return os.path.exists(file) if isinstance(file, str) else is_file(file)
 
 
-def _sample(reader: Any, options: dict, field: Any, column: Any, texts: Any) -> Corpus:
+def _sample(
+    reader: Any, options: dict, name: str, texts: Any, field: Any, column: Any
+) -> Corpus:
     """Texts as a corpus, read by `reader` unless they are in memory."""
     if not is_file(texts):
-        return as_corpus(texts, column=column, **options)
+        with named(name):
+            return as_corpus(texts, column=column, **options)
     if isinstance(texts, str) and not os.path.exists(texts):
         raise FileNotFoundError(
             2, "no such file or folder; texts themselves go in a list", texts
@@ -276,15 +267,15 @@ def planned(
     if draws is not None:
         check_whole("draws", draws)
     real = as_corpus(references, empty)
-    require_ngrams(real, max_order, estimator)
+    comparability.require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
     for name, texts in candidates.items():
-        with _named(name):
+        with named(name):
             corpora[name] = as_corpus(texts, empty)
-            require_comparable(corpora[name], real, max_order, estimator)
+            comparability.require_comparable(corpora[name], real, max_order, estimator)
             if draws is not None:
-                require_draws(corpora[name], max_order, draws)
-    copied, dependent = copies_of(corpora, real)
+                comparability.require_draws(corpora[name], max_order, draws)
+    copied, dependent = comparability.copies_of(corpora, real)
     plan = Plan(
         candidates={name: _size(corpus) for name, corpus in corpora.items()},
         references=_size(real),
@@ -296,7 +287,7 @@ def planned(
         draws=draws,
         copied=copied,
         dependent=dependent,
-        warnings=warnings_of_texts(corpora, real, estimator),
+        warnings=comparability.warnings_of_texts(corpora, real, estimator),
         tokenizers=(real.tokenizer, *(x.tokenizer for x in corpora.values())),
     )
     return plan, corpora, real
@@ -351,14 +342,16 @@ def reported(
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, known in blocks.items():
-        with _named(name):
+        with named(name):
             values = _values(plan, totals, name, known, drawn)
         groups = len(totals.lengths[name].times)
         value, without = values[:, 0].copy(), values.T[1:]
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
         samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
         variance, degrees = summed_variance(*samples)
-        missing = unsupported(totals, name, names, value, np.sqrt(variance), *samples)
+        missing = comparability.unsupported(
+            totals, name, names, value, np.sqrt(variance), *samples
+        )
         variance[missing[0] | missing[1]] = np.nan
         for n in orders:  # 0 whatever the laws are, if nothing repeats
             rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
@@ -369,7 +362,9 @@ def reported(
         )
         high = np.asarray(interval_of(value, variance, degrees, SURE).high)
         below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
-        warnings += warnings_of(name, *([*compress(names, x)] for x in missing))
+        warnings += comparability.warnings_of(
+            name, *([*compress(names, x)] for x in missing)
+        )
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
     more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
     return Report(
@@ -384,7 +379,7 @@ def reported(
         dependent=tuple(dependent),
         warnings=(
             *plan.warnings,
-            *warn_of_copies(plan.copied, dependent, SURE),
+            *comparability.warn_of_copies(plan.copied, dependent, SURE),
             *warnings,
         ),
         methods=_methods(plan) + more * bool(drawn),
@@ -422,16 +417,15 @@ def _size(corpus: Corpus) -> TextSize:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about; those of a file name it."""
+def named(name: str) -> Iterator[None]:
+    """Say in errors whose texts they are about."""
     try:
         yield
-    except (ValueError, TypeError) as error:
-        said = f"{name}: {error}" if name else str(error)
-        if isinstance(error, ValueError):
-            raise ValueError(said) from None
-        hint = "; several candidates go by name, {'model': texts}"
-        raise TypeError(said + hint * (name == ALONE)) from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError as error:
+        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
+        raise TypeError(f"{name}: {error}{hint}") from None
 
 
 def every_metric(

@@ -292,9 +292,7 @@ class PromptReport(Record, Shown):
                 for name, x in self.scores.items()
             },
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            "conclusions": list(self.conclusions),
-            "methods": self.methods,
-            "signature": self.signature,
+            **{name: plain(getattr(self, name)) for name in reports.SAID[2:]},
         }
 
 
