@@ -329,11 +329,8 @@ def reported(
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.
-    drawn = [
-        n
-        for n in orders
-        if min(min(num_ngrams(x, n)) for x in totals.lengths.values()) >= draws
-    ]
+    texts = totals.lengths.values()
+    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= draws]
     names = (
         *(f"{kind}-{n}" for kind in KINDS for n in orders),
         *(f"distinct_{draws}-{n}" for n in drawn),
@@ -341,31 +338,29 @@ def reported(
     bounds = _bounds(plan, [(1, draws)] * len(drawn))
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
-    for name, known in blocks.items():
+    for name, block in blocks.items():
         with named(name):
-            values = _values(plan, totals, name, known, drawn)
+            values = _values(plan, totals, name, block, drawn)
         groups = len(totals.lengths[name].times)
         value, without = values[:, 0].copy(), values.T[1:]
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
         samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
         variance, degrees = summed_variance(*samples)
-        missing = comparability.unsupported(
-            totals, name, names, value, np.sqrt(variance), *samples
-        )
+        found = value, np.sqrt(variance), *samples
+        missing = comparability.unsupported(totals, name, names, *found)
         variance[missing[0] | missing[1]] = np.nan
         for n in orders:  # 0 whatever the laws are, if nothing repeats
             rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
             if not value[rates].any():
                 value[rates[0]] = np.nan
-        scores[name] = interval_of(
-            value, variance, degrees, plan.level, bounds, are_rates
-        )
-        high = np.asarray(interval_of(value, variance, degrees, SURE).high)
+        known = value, variance, degrees
+        scores[name] = interval_of(*known, plan.level, bounds, are_rates)
+        high = np.asarray(interval_of(*known, SURE).high)
         below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
-        warnings += comparability.warnings_of(
-            name, *([*compress(names, x)] for x in missing)
-        )
+        lacking = ([*compress(names, x)] for x in missing)
+        warnings += comparability.warnings_of(name, *lacking)
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
+    copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
     more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
     return Report(
         metrics=names,
@@ -377,11 +372,7 @@ def reported(
         num_references=plan.references.sentences,
         num_empty_references=plan.references.empty,
         dependent=tuple(dependent),
-        warnings=(
-            *plan.warnings,
-            *comparability.warn_of_copies(plan.copied, dependent, SURE),
-            *warnings,
-        ),
+        warnings=(*plan.warnings, *copies, *warnings),
         methods=_methods(plan) + more * bool(drawn),
         signature=_signature(plan),
     )
@@ -438,9 +429,8 @@ def every_metric(
     real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        sums = partial_sums(
-            {"": corpus}, real, max_order, averaged=averaged, num_groups=1
-        )
+        settings: Any = {"averaged": averaged, "num_groups": 1}
+        sums = partial_sums({"": corpus}, real, max_order, **settings)
         known = sums.totals, "", sums.blocks[""]
         return metrics_of_sums(*known, smoothing, estimator)[..., 0]
 
@@ -450,10 +440,7 @@ def every_metric(
 def _methods(plan: Plan) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
     sizes, real = plan.candidates, plan.references
-    numbers = sorted({size.sentences for size in sizes.values()})
-    many = f"{numbers[0]:,}"
-    if len(numbers) > 1:
-        many += f" to {numbers[-1]:,}"
+    many = " to ".join(f"{number:,}" for number in _ends(plan))
     by = f"by {plan.tokenizers[0]}" if plan.tokenizers[0] else "as they came"
     smoothed = "no smoothing" if plan.smoothing is None else "zero counts set to 0.1"
     rates = {
@@ -476,11 +463,16 @@ def _methods(plan: Plan) -> str:
     return said
 
 
+def _ends(plan: Plan) -> list[int]:
+    """The least and the greatest number of sentences, or one if they are equal."""
+    sizes = [size.sentences for size in plan.candidates.values()]
+    return sorted({min(sizes), max(sizes)})
+
+
 def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
-    sizes = sorted({size.sentences for size in plan.candidates.values()})
     said = (
-        f"texts:{'-'.join(map(str, sizes[:: len(sizes) - 1 or 1]))}|"
+        f"texts:{'-'.join(map(str, _ends(plan)))}|"
         f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws or DRAWS}|level:{plan.level}"

@@ -162,16 +162,19 @@ EXTRA = {
         _fitted,
     ),
     "paired": ("paired BLEU and ROUGE F1 of sentences at the same place", _paired),
+    **{
+        name: (f"{name} of each sample", partial(_requested, name))
+        for name in REQUESTED
+    },
 }
-for name in REQUESTED:
-    EXTRA[name] = f"{name} of each sample", partial(_requested, name)
 
 
 def require_known(extra: Collection[str]) -> None:
     """Raise if a metric on request has another name."""
-    for name in {*extra} - EXTRA.keys():
-        expected = ", ".join(map(repr, EXTRA))
-        raise ValueError(f"extra: expected some of {expected}, got {name!r}")
+    for name in extra:
+        if name not in EXTRA:
+            expected = ", ".join(map(repr, EXTRA))
+            raise ValueError(f"extra: expected some of {expected}, got {name!r}")
 
 
 def _distances(plan, candidates, references: Corpus, given) -> Iterator[Row]:

@@ -60,9 +60,9 @@ def metrics_of_sums(
         common, overlap, distinct, *of_real = (x[n - 1].tolist() for x in each)
         whole = zip(ours, repeat(real), common, overlap, distinct)
         left = (None if x.lack else x for x in fewer)
-        less = zip(left, *(x[1:] for x in of_real))
-        rates.append([_rates(*x) for x in whole])
-        rates[-1] += [_rates(ours[0], *x, distinct[0]) for x in less]
+        rest = (x[1:] for x in of_real)
+        less = zip(repeat(ours[0]), left, *rest, repeat(distinct[0]))
+        rates.append([_rates(*x) for x in (*whole, *less)])
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
     means = [geometric_means(x) for x in scores[jaccard].T.tolist()]

@@ -83,11 +83,8 @@ def to_frame(report: Any) -> Any:
 
 
 def _rows(report: Any) -> list[tuple]:
-    return [
-        (name, metric, *numbers(interval))
-        for name in report
-        for metric, interval in report[name].items()
-    ]
+    cells = ((name, *cell) for name in report for cell in report[name].items())
+    return [(*names, *numbers(interval)) for *names, interval in cells]
 
 
 def to_fragment(report: Any) -> str:
@@ -243,14 +240,9 @@ class Report(Record, Shown):
         )
 
     def _plain(self) -> dict[str, Any]:
-        candidates = {
-            name: {
-                "sentences": self.sizes[name],
-                "empty": self.empty[name],
-                "metrics": plain(self[name]),
-            }
-            for name in self
-        }
+        keys = "sentences", "empty", "metrics"
+        values = {x: (self.sizes[x], self.empty[x], plain(self[x])) for x in self}
+        candidates = {name: dict(zip(keys, x)) for name, x in values.items()}
         return {
             "references": self.num_references,
             "empty_references": self.num_empty_references,
