@@ -258,7 +258,7 @@ def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | N
             with np.load(path, allow_pickle=False) as arrays:
                 found[shown(candidate)] = [arrays[name].astype(float) for name in LOGS]
         except OSError as error:
-            fail(f"--log-probabilities: {line_of(error, path)}")
+            fail(f"--log-probabilities: {shown(path)}: {error.strerror or error}")
         except (KeyError, ValueError, EOFError, TypeError, AttributeError, BadZipFile):
             fail(
                 f"--log-probabilities: {shown(path)}: expected an .npz file of the "

@@ -58,11 +58,11 @@ def metrics_of_sums(
         ours = _totals(n, lengths, estimator, sums.squares, sums.within)
         real, *fewer = _totals(n, known, estimator, *totals.references)
         common, overlap, distinct, *of_real = (x[n - 1].tolist() for x in each)
-        whole = zip(ours, repeat(real), common, overlap, distinct)
+        rows: list[Any] = [*zip(ours, repeat(real), common, overlap, distinct)]
         left = (None if x.lack else x for x in fewer)
         rest = (x[1:] for x in of_real)
-        less = zip(repeat(ours[0]), left, *rest, repeat(distinct[0]))
-        rates.append([_rates(*x) for x in (*whole, *less)])
+        rows += zip(repeat(ours[0]), left, *rest, repeat(distinct[0]))
+        rates.append([_rates(*row) for row in rows])
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
     means = [geometric_means(x) for x in scores[jaccard].T.tolist()]
