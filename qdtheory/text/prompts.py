@@ -142,8 +142,8 @@ def evaluate_prompts(
         candidates = {"outputs": candidates}
     for name, x in [*candidates.items(), ("references", references)]:
         if isinstance(x, str | Mapping):
-            wanted = "expected for each prompt a list of texts"
-            raise TypeError(f"{name}: {wanted}, got {x!r:.40}")
+            said = "expected for each prompt a list of texts"
+            raise TypeError(f"{name}: {said}, got {x!r:.40}")
     ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
     numbers = {name: len(x) for name, x in ours.items()}
     told = (*range(len(real)),) if prompts is None else (*prompts,)

@@ -240,9 +240,14 @@ class Report(Record, Shown):
         )
 
     def _plain(self) -> dict[str, Any]:
-        keys = "sentences", "empty", "metrics"
-        values = {x: (self.sizes[x], self.empty[x], plain(self[x])) for x in self}
-        candidates = {name: dict(zip(keys, x)) for name, x in values.items()}
+        candidates = {
+            name: {
+                "sentences": self.sizes[name],
+                "empty": self.empty[name],
+                "metrics": plain(self[name]),
+            }
+            for name in self
+        }
         return {
             "references": self.num_references,
             "empty_references": self.num_empty_references,
