@@ -485,7 +485,7 @@ def test_bad_input():
     )
     words = "LeakGAN trains a LeakyLSTM, got a PrefixTable"
     refused(
-        ("expected an Objective, such as", Sampled, "D", 4),
+        ("objective must be an Objective, such as", Sampled, "D", 4),
         (words, train, LeakGAN(), MODEL, SPACE, P, 1),
         error=TypeError,
     )
