@@ -71,11 +71,10 @@ def check(
 
         why = "on metrics by their names, which are judged over all texts"
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
-        numbers = references, self_references
+        u = inputs.with_references(quality, references)
+        v = inputs.with_references(diversity, self_references)
         with told(ValueError):
-            verdict = check_names(
-                *map(inputs.with_references, (quality, diversity), numbers)
-            )
+            verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
     of_bleu = inputs.is_bleu(pair, references, self_references)
