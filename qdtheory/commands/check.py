@@ -16,13 +16,6 @@ EXIT_STATUSES = {
     "not_beaten_at_p": 4,
 }
 
-WITNESS = {
-    "real P": "p",
-    "better Q": "q",
-    "quality gain": "quality_gain",
-    "diversity gain": "diversity_gain",
-}
-
 
 def check(
     f: inputs.FormulaF = None,
@@ -124,7 +117,9 @@ def _print_verdict(name: str, verdict, scope: str) -> None:
     for key, exact in (verdict.exact or {}).items():
         rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
     rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
-    if verdict.witness is not None:
-        rows |= {x: number(getattr(verdict.witness, y)) for x, y in WITNESS.items()}
+    if (beats := verdict.witness) is not None:
+        names = "real P", "better Q", "quality gain", "diversity gain"
+        values = beats.p, beats.q, beats.quality_gain, beats.diversity_gain
+        rows |= dict(zip(names, map(number, values)))
     rows["residual"] = number(verdict.residual)
     print_facts(f"{title}: {name}", [verdict.reason], rows.items())
