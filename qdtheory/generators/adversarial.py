@@ -419,11 +419,8 @@ class LeakGAN(Adversarial):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Refuse other models; return an empty state."""
-        if not isinstance(model, LeakyLSTM):
-            raise TypeError(
-                f"LeakGAN trains a LeakyLSTM, got a {type(model).__name__}; train "
-                "other models with SeqGANStep"
-            )
+        kind = "a LeakyLSTM (train others with SeqGANStep)"
+        require(kind, LeakyLSTM, model=model)
         return ()
 
     def rewards(
