@@ -16,8 +16,6 @@ EXIT_STATUSES = {
     "not_beaten_at_p": 4,
 }
 
-WITNESS = "p", "q", "quality_gain", "diversity_gain"
-
 
 def check(
     f: inputs.FormulaF = None,
@@ -66,14 +64,14 @@ def check(
 
         why = "on metrics by their names, which are judged over all texts"
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
-        numbers = references, self_references
+        u = inputs.with_references(quality, references)
+        v = inputs.with_references(diversity, self_references)
         with told(ValueError):
-            verdict = check_names(
-                *map(inputs.with_references, (quality, diversity), numbers)
-            )
+            verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
-    if inputs.is_bleu(pair, references, self_references):
+    of_bleu = inputs.is_bleu(pair, references, self_references)
+    if of_bleu:
         vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
         num_texts = inputs.count_texts(vocab_size, length, None)
         from qdtheory import TextSpace
@@ -101,9 +99,7 @@ def check(
         print_json({"pair": chosen.name} | vars(verdict))
     else:
         size = num_texts if real is None else real.size
-        bounded = size and (
-            size < 4 or inputs.is_bleu(pair, references, self_references)
-        )
+        bounded = size and (size < 4 or of_bleu)
         # What Theorem 3 proves holds over any number of texts.
         scope = f" for every P over {size} texts" * bool(bounded and not verdict.exact)
         _print_verdict(chosen.name, verdict, scope)
@@ -121,9 +117,9 @@ def _print_verdict(name: str, verdict, scope: str) -> None:
     for key, exact in (verdict.exact or {}).items():
         rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
     rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
-    if verdict.witness is not None:
+    if (beats := verdict.witness) is not None:
         names = "real P", "better Q", "quality gain", "diversity gain"
-        values = (getattr(verdict.witness, key) for key in WITNESS)
+        values = beats.p, beats.q, beats.quality_gain, beats.diversity_gain
         rows |= dict(zip(names, map(number, values)))
     rows["residual"] = number(verdict.residual)
     print_facts(f"{title}: {name}", [verdict.reason], rows.items())

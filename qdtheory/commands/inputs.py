@@ -54,11 +54,7 @@ QualityName = Annotated[str | None, option("ROUGE-L, or your own quality(q, p)."
 DiversityName = Annotated[str | None, option("NRR, or your own diversity(q).", NAME)]
 ScoresFile = Annotated[
     Path | None,
-    option(
-        "Quality: the score of each text, one a line, or .npy; with --g.",
-        "FILE",
-        "--scores",
-    ),
+    option("Quality: the score of each text, one a line, or .npy; with --g.", "FILE"),
 ]
 RealFile = Annotated[
     Path | None, option("The real P: one probability a line, or .npy.", "FILE", "--p")

@@ -17,7 +17,8 @@ Status: TypeAlias = Literal[
 ]
 
 TITLES = "you report", "status", "partner"
-
+LISTS = "functions", "other_names", "shown_by"
+FACTS = "formula", "form", "partner", "estimator"
 
 # Names of a metric of one order.
 SAME = {"ttr": "distinct1", "typetokenratio": "distinct1"}
@@ -66,20 +67,11 @@ class Metric(Shown):
     def told(self) -> Told:
         """Name and verdict, what to print beside it, and the other facts."""
         typed = [".".join(["qd", *path.split(".")[::2]]) for path in self.functions]
-        facts = {
-            x: getattr(self, x) for x in ("formula", "form", "partner", "estimator")
-        }
-        lists = {
-            "functions": typed,
-            "other names": self.other_names,
-            "claims": self.claims,
-        }
-        facts |= {name: ", ".join(words) for name, words in lists.items() if words}
-        return (
-            f"{self.name} ({self.kind}). {self.verdict}",
-            [self.beside],
-            facts.items(),
-        )
+        facts = [(x, getattr(self, x)) for x in FACTS]
+        lists = [("functions", typed), ("other names", self.other_names)]
+        lists += [("claims", self.claims)]
+        facts += [(name, ", ".join(words)) for name, words in lists if words]
+        return f"{self.name} ({self.kind}). {self.verdict}", [self.beside], facts
 
 
 class Catalogue(tuple[Metric, ...]):
@@ -145,12 +137,9 @@ def plain_name(name: str) -> str:
 
 
 def _read() -> Catalogue:
-    def frozen(value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
     kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return Catalogue(
-        Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
+        Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
         for kind, entries in kinds.items()
         for name, facts in entries.items()
     )
