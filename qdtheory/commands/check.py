@@ -65,15 +65,14 @@ def check(
     if alone and ":" not in f"{quality} {diversity}":
         from qdtheory.theory.named_pairs import FORMULA, check_names
 
-        if all(re.search(FORMULA, str(x)) for x in (quality, diversity)):
+        names = str(quality), str(diversity)
+        if all(re.search(FORMULA, name) for name in names):
             fail("formulas go in as --f and --g, names as --quality and --diversity")
         why = "on metrics by their names, which are judged over all texts"
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
         numbers = references, self_references
         with told(ValueError):
-            verdict = check_names(
-                *map(inputs.with_references, (quality, diversity), numbers)
-            )
+            verdict = check_names(*map(inputs.with_references, names, numbers))
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
     if inputs.is_bleu(pair, references, self_references):
