@@ -118,7 +118,7 @@ const LINT = {
    "low": "a.lo",
    "high": "1",
    "says": "{a} <= 1",
-   "unless": "it is in per cent, or a count",
+   "unless": "it is in another unit, or a count",
    "shown": "range"
   },
   {

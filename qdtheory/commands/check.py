@@ -1,5 +1,6 @@
 """The command check: a verdict on a quality-diversity pair."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -58,14 +59,17 @@ def check(
     from qdtheory.theory.compatibility import check_compatibility
 
     real = inputs.read_distribution(p) if p is not None else None
-    alone = f is g is pair is scores is None
-    if alone and quality and diversity and ":" not in quality + diversity:
-        from qdtheory.theory.named_pairs import check_names
+    alone = f is g is pair is scores is None and None not in (quality, diversity)
+    if alone and ":" not in f"{quality} {diversity}":
+        from qdtheory.theory.named_pairs import FORMULA, check_names
 
+        names = str(quality), str(diversity)
+        if all(re.search(FORMULA, name) for name in names):
+            fail("formulas go in as --f and --g, names as --quality and --diversity")
         why = "on metrics by their names, which are judged over all texts"
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
-        u = inputs.with_references(quality, references)
-        v = inputs.with_references(diversity, self_references)
+        u = inputs.with_references(names[0], references)
+        v = inputs.with_references(names[1], self_references)
         with told(ValueError):
             verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)

@@ -111,7 +111,8 @@ def find_order(name: str) -> tuple[Metric, int | None]:
     names = {plain_name(x): (x, m) for m in METRICS for x in (m.name, *m.other_names)}
     if wanted in names:
         return names[wanted][1], None
-    if number := re.search("[0-9]+", wanted):
+    number = re.search("[0-9]+", wanted)
+    if number and len(re.findall("[0-9]+", name)) < 2:  # BLEU-2-2 is no BLEU-22
         order = int(number[0])
         for letter in "nk" if order < 10 else "kn":
             general = wanted[: number.start()] + letter + wanted[number.end() :]
@@ -133,7 +134,7 @@ def titled(metric: Metric, order: int | None) -> str:
 
 def plain_name(name: str) -> str:
     """A name without what does not matter: capitals, spaces, hyphens, underscores."""
-    return re.sub(r"[\s_\-]", "", name.lower())
+    return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())
 
 
 def _read() -> Catalogue:

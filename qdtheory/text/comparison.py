@@ -289,12 +289,15 @@ def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
     metrics = [part for metric in metrics for part in metric.split(",")]
     for metric in metrics:
         if _bare(metric) not in set().union(*called):
-            raise ValueError(f"no metric is called {metric!r}; there are {there}")
+            orders = re.findall("-([0-9]+)$", "\n".join(names), re.M)
+            upto = f", with n-grams up to {max(map(int, orders))}" * bool(orders)
+            raise ValueError(f"no metric is called {metric!r}; there are {there}{upto}")
     return [bool(words & {*map(_bare, metrics)}) for words in called]
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name.casefold())
+    """A name without what does not matter; "dist" is distinct."""
+    return re.sub(r"^dist(?!inct)", "distinct", re.sub(r"[\s_-]", "", name.casefold()))
 
 
 def conclusions(report: Any) -> tuple[str, str, str]:
