@@ -1,9 +1,9 @@
-"""The number of a claim, on any page, as a link to the line that prints it.
+"""The number of a claim, on any page, as a link to the sentence that states it.
 
-A lecture's line `T2.1  sentence` gets an anchor T2.1. Wherever the number is mentioned
+The sentence that `claim("T2.1 ...")` shows in a lecture gets an anchor T2.1. Wherever the number is mentioned
 it becomes a link there, with the sentence as hover text: alone, in a range
 (`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only.
-A number that no notebook prints is a warning.
+A number that no notebook claims is a warning.
 """
 
 import re
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 ID = r"[TLNE]\d+\.\d+"
 MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
-PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
+MARKDOWN = "text/markdown"
 LONGEST = 240  # characters of hover text
 
 # Where a number stays as it is: code, formulas, other links, and headings, which the
@@ -40,7 +40,7 @@ LEFT = (
 
 
 def sentence(claim):
-    """What the cell of a claim prints after the number, in one line."""
+    """What a claim says after its number, in one line."""
     _, figures = claims()[claim]
     return textwrap.shorten(" ".join(figures), LONGEST, placeholder=" …")
 
@@ -64,34 +64,23 @@ def inside(node, kinds):
 # --- anchors ------------------------------------------------------------------
 
 
-def claim_line(text, ids):
-    """A line that a claim prints; the first has the anchor."""
-    number = text.split()[0]
-    link = nodes.reference("", number, refid=number, internal=True)
-    rest = nodes.Text(text.removeprefix(number).rstrip())
-    # Without a raw source it is not taken for code.
-    return nodes.literal_block("", "", link, rest, ids=ids, classes=["output", "claim"])
-
-
 def set_anchors(app, document):
-    """Set what the claims of a lecture print in lines of their own."""
-    seen = set()
-    for block in [*document.findall(nodes.literal_block)]:
-        if "stream" not in block["classes"] or not PRINTED.search(block.astext()):
-            continue
-        before, *printed = PRINTED.split(block.astext())
-        lines = []
-        if before.strip():
-            rest = block.copy()
-            rest.rawsource = before.rstrip("\n")
-            rest += nodes.Text(rest.rawsource)
-            lines.append(rest)
-        for text in printed:
-            new = {text.split()[0]} - seen
-            lines.append(claim_line(text, [*new]))
-            seen |= new
-        place = block.parent.index(block)
-        block.parent[place : place + 1] = lines
+    """Give the sentence of each claim its anchor, and its number a link to it."""
+    for output in [*document.findall(is_markdown)]:
+        strong = output.next_node(nodes.strong)
+        number = strong.astext() if strong else ""
+        if re.fullmatch(ID, number):
+            link = nodes.reference("", number, refid=number, internal=True)
+            sentence = strong.parent
+            sentence["classes"].append("claim")
+            sentence["ids"].append(number)
+            strong.replace_self(link)
+            output.parent.replace_self(sentence)  # without its plain text
+
+
+def is_markdown(node):
+    """Whether a node is what a cell shows as Markdown, as MyST-NB has it."""
+    return isinstance(node, nodes.container) and node.get("mime_type") == MARKDOWN
 
 
 def note_claims(app, document):
@@ -134,7 +123,7 @@ class LinkClaims(SphinxPostTransform):
         """One number as a link, or as it is if no notebook prints it."""
         if claim not in claims():
             logger.warning(
-                "no notebook prints the claim %s", claim, location=place, type="claims"
+                "no notebook makes the claim %s", claim, location=place, type="claims"
             )
             return nodes.Text(shown)
         link = make_refnode(

@@ -60,7 +60,7 @@ def printed():
     """The texts that the cells of each notebook print, or show for want of a table."""
     return {
         path.stem: [
-            "".join(map(text_of, cell.get("outputs", []))) for cell in cells_of(path)
+            "\n".join(map(text_of, cell.get("outputs", []))) for cell in cells_of(path)
         ]
         for path in lectures()
     }
