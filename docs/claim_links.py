@@ -1,8 +1,9 @@
 """The number of a claim, on any page, as a link to the sentence that states it.
 
-The sentence that `claim("T2.1 ...")` shows in a lecture gets an anchor T2.1. Wherever the number is mentioned
-it becomes a link there, with the sentence as hover text: alone, in a range
-(`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only.
+The sentence that `claim("T2.1 ...")` shows in a lecture gets an anchor T2.1. Wherever
+the number is mentioned it becomes a link there, with the sentence as hover text: alone,
+in a range (`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is
+numbers only.
 A number that no notebook claims is a warning.
 """
 

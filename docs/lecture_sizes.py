@@ -11,7 +11,7 @@ and a minute for each proof and each cell of code.
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +35,11 @@ class Size(NamedTuple):
     minutes: int
 
 
-def size(cells: Iterable[dict]) -> Size:
+def size(cells: Sequence[dict]) -> Size:
     """Size of a lecture that has these cells."""
-    words = code = printed = number = thinking = 0
+    words = code = printed = thinking = 0
     to_figure = None
-    for number, cell in enumerate(cells, start=1):
+    for cell in cells:
         is_text = cell["cell_type"] == "markdown"
         outputs = cell.get("outputs", [])
         if to_figure is None and any(pictures(cell)):
@@ -49,11 +49,14 @@ def size(cells: Iterable[dict]) -> Size:
         else:
             code += sum(map(bool, map(str.strip, source_of(cell).splitlines())))
         for output in outputs:
-            words += len(joined(output.get("data", {}).get("text/markdown", "")).split())
+            claimed = joined(output.get("data", {}).get("text/markdown", ""))
+            words += len(claimed.split())
             printed += len(joined(output.get("text", "")).splitlines())
         thinking += not is_text or "proof" in tags_of(cell)
     minutes = round(words / WORDS_A_MINUTE + thinking)
-    return Size(words, code, printed, number, *(to_figure or (words, code)), minutes)
+    return Size(
+        words, code, printed, len(cells), *(to_figure or (words, code)), minutes
+    )
 
 
 def sizes(commit: str | None = None) -> dict[str, Size]:
@@ -83,6 +86,7 @@ def is_spine(name: str) -> bool:
 if __name__ == "__main__":
     found = sizes(*sys.argv[1:])
     spine = [x for name, x in found.items() if is_spine(name)]
-    print(f"{'':42}" + "".join(f"{name.replace('_', ' '):>16}" for name in Size._fields))
+    titles = [name.replace("_", " ") for name in Size._fields]
+    print(f"{'':42}" + "".join(f"{title:>16}" for title in titles))
     for name, row in (*found.items(), ("the spine", [*map(sum, zip(*spine))])):
         print(f"{name:42}" + "".join(f"{value:16,}" for value in row))

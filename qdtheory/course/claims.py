@@ -1,4 +1,4 @@
-"""What a notebook claims: a sentence with its number and the values that it measured."""
+"""What a notebook claims: a sentence with its number and what was measured."""
 
 import sys
 from textwrap import fill
