@@ -17,7 +17,8 @@ TITLES = ("What holds", "Unless", "Shown by")
 
 def script():
     """The names, patterns and rules."""
-    return f"const LINT = {json.dumps(BOOK, indent=1, ensure_ascii=False)};\n"
+    text = json.dumps(BOOK, separators=(",", ":"), ensure_ascii=False)
+    return f"const LINT = {text};\n"
 
 
 def cells(rule):

@@ -132,19 +132,19 @@ Proof.
   - rewrite E_scale, <- Hs; field; lra.
 Qed.
 
-Lemma E_a : E a = 0.
+Lemma mean_of x :
+  0 < deviation n p x -> E (fun i => centred n p x i / deviation n p x) = 0.
 Proof.
-  transitivity (E (fun i => / deviation n p u * centred n p u i)).
-  - apply E_ext; intros; unfold a; field; lra.
+  intro H; transitivity (E (fun i => / deviation n p x * centred n p x i)).
+  - apply E_ext; intros; field; lra.
   - rewrite E_scale, E_centred; lra.
 Qed.
 
+Lemma E_a : E a = 0.
+Proof. apply mean_of; assumption. Qed.
+
 Lemma E_b : E b = 0.
-Proof.
-  transitivity (E (fun i => / deviation n p v * centred n p v i)).
-  - apply E_ext; intros; unfold b; field; lra.
-  - rewrite E_scale, E_centred; lra.
-Qed.
+Proof. apply mean_of; assumption. Qed.
 
 Lemma E_ab : E (fun i => a i * b i) = rho.
 Proof.

@@ -10,6 +10,7 @@ import pytest
 from models import oracle
 from referees.conic import DIVERSITIES, most_gained
 from referees.enumerated_bleu import diversity, listed_bleu, quality
+from referees.metrics_by_text import longest_common
 from scipy.special import xlogy
 from scripts import rows_of
 from scripts import script as load
@@ -196,19 +197,10 @@ def test_no_row_of_several_references_has_a_tick(table):
             assert float(row["drate"]) > 0.003
 
 
-def subsequence(a, b):
-    """The length of the longest common subsequence, by its definition."""
-    if not a or not b:
-        return 0
-    if a[0] == b[0]:
-        return 1 + subsequence(a[1:], b[1:])
-    return max(subsequence(a[1:], b), subsequence(a, b[1:]))
-
-
 def metrics_by_definition():
     """Diversities as sums over pairs of texts, classes or eigenvalues."""
     texts = [tuple(x) for x in SPACE.tokens.tolist()]
-    lcs = np.array([[subsequence(a, b) / 3 for b in texts] for a in texts])
+    lcs = np.array([[longest_common(a, b) / 3 for b in texts] for a in texts])
     pairs = [{a[:2], a[1:]} for a in texts]
     repeats = np.array([[np.log(1 + len(a & b)) for b in pairs] for a in pairs])
     bags = [tuple(sorted(a)) for a in texts]
