@@ -30,7 +30,7 @@ def cells(rule):
     shown = rule["shown"]
     if re.fullmatch(r"[A-Z]\d+\.\d+", shown):
         shown = links(shown)
-    return f"`{says}`{metrics}", unless, shown
+    return f"`{says}`{metrics}", unless or "no exception", shown
 
 
 def fill(app, document, source):

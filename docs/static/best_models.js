@@ -295,7 +295,7 @@ const BestModels = (() => {
     const inflection = refusal && ConcaveConvex.inflection(g);
     if (refusal && !inflection) {
       throw new Error(
-        `${refusal}, or concave up to one point and convex beyond; this page knows the ` +
+        `${refusal}; or it may be concave up to one point and convex beyond. This page knows the ` +
           "best models of no other g, the commands search for them",
       );
     }

@@ -14,7 +14,7 @@
   const MOST = 8; // texts shown: those whose share changes most
 
   // A name without what does not matter in it, as in Python.
-  const plain = (name) => name.toLowerCase().replace(/[\s_-]/g, "");
+  const plain = (name) => name.toLowerCase().replace(/[\s_\-\u2010-\u2015\u2212]/g, "");
 
   function element(name, content, ...children) {
     const made = document.createElement(name);

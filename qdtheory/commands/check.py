@@ -1,5 +1,6 @@
 """The command check: a verdict on a quality-diversity pair."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -15,8 +16,6 @@ EXIT_STATUSES = {
     "undecided": 3,
     "not_beaten_at_p": 4,
 }
-
-WITNESS = "p", "q", "quality_gain", "diversity_gain"
 
 
 def check(
@@ -60,20 +59,23 @@ def check(
     from qdtheory.theory.compatibility import check_compatibility
 
     real = inputs.read_distribution(p) if p is not None else None
-    alone = f is g is pair is scores is None
-    if alone and quality and diversity and ":" not in quality + diversity:
-        from qdtheory.theory.named_pairs import check_names
+    alone = f is g is pair is scores is None and None not in (quality, diversity)
+    if alone and ":" not in f"{quality} {diversity}":
+        from qdtheory.theory.named_pairs import FORMULA, check_names
 
+        names = str(quality), str(diversity)
+        if all(re.search(FORMULA, name) for name in names):
+            fail("formulas go in as --f and --g, names as --quality and --diversity")
         why = "on metrics by their names, which are judged over all texts"
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
-        numbers = references, self_references
+        u = inputs.with_references(names[0], references)
+        v = inputs.with_references(names[1], self_references)
         with told(ValueError):
-            verdict = check_names(
-                *map(inputs.with_references, (quality, diversity), numbers)
-            )
+            verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
-    if inputs.is_bleu(pair, references, self_references):
+    of_bleu = inputs.is_bleu(pair, references, self_references)
+    if of_bleu:
         vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
         num_texts = inputs.count_texts(vocab_size, length, None)
         from qdtheory import TextSpace
@@ -101,9 +103,7 @@ def check(
         print_json({"pair": chosen.name} | vars(verdict))
     else:
         size = num_texts if real is None else real.size
-        bounded = size and (
-            size < 4 or inputs.is_bleu(pair, references, self_references)
-        )
+        bounded = size and (size < 4 or of_bleu)
         # What Theorem 3 proves holds over any number of texts.
         scope = f" for every P over {size} texts" * bool(bounded and not verdict.exact)
         _print_verdict(chosen.name, verdict, scope)
@@ -121,9 +121,9 @@ def _print_verdict(name: str, verdict, scope: str) -> None:
     for key, exact in (verdict.exact or {}).items():
         rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
     rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
-    if verdict.witness is not None:
+    if (beats := verdict.witness) is not None:
         names = "real P", "better Q", "quality gain", "diversity gain"
-        values = (getattr(verdict.witness, key) for key in WITNESS)
+        values = beats.p, beats.q, beats.quality_gain, beats.diversity_gain
         rows |= dict(zip(names, map(number, values)))
     rows["residual"] = number(verdict.residual)
     print_facts(f"{title}: {name}", [verdict.reason], rows.items())

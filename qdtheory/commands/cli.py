@@ -19,10 +19,7 @@ from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.world.packages import versions
 
-NO_CANDIDATE = (
-    "an option of FILES or NAMES takes all words up to the next option, which leaves "
-    "no candidate: write the candidates first, or after -i"
-)
+ALL_WORDS = "an option of FILES or NAMES takes all words up to the next option, leaving"
 # Typer names the class of its errors by this subclass only.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
@@ -68,11 +65,15 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
         values, _, order = self.make_parser(ctx).parse_args(args=[*args])
-        if values.get("candidates", True) is None:
+        files = [x for x in self.params if x.param_type_name == "argument"]
+        if files and files[0].required and values.get(name := files[0].name) is None:
             ctx.meta["one each"] = True
-            values, _, order = self.make_parser(ctx).parse_args(args=[*args])
-            if len(values["candidates"] or ()) > 1:
-                raise UsageError(NO_CANDIDATE, ctx)
+            values, more, order = self.make_parser(ctx).parse_args(args=[*args])
+            if more or (len(values[name] or ()) > 1 and files[0].nargs != 1):
+                after = ", or after -i" * (name == "candidates")
+                one = name.removesuffix("s")
+                said = f"{ALL_WORDS} no {one}: write the {name} first{after}"
+                raise UsageError(said, ctx)
         for option in order:
             single = option.param_type_name == "option" and not option.multiple
             if single and order.count(option) > 1:

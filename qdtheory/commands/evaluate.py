@@ -16,15 +16,8 @@ from qdtheory.commands.merge import check_compared, check_outputs, form_of, show
 from qdtheory.commands.outputs import fail, line_of, told, with_options
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
-from qdtheory.text.defaults import (
-    DRAWS,
-    ESTIMATOR,
-    MAX_ORDER,
-    REQUESTED,
-    SMOOTHING,
-    Empty,
-    Estimator,
-)
+from qdtheory.text import defaults
+from qdtheory.text.defaults import REQUESTED
 from qdtheory.text.files import shown
 
 # Options that need all texts at once; the first three are names in the library.
@@ -54,15 +47,16 @@ def evaluate(
     compare: inputs.CompareOption = None,
     max_order: Annotated[
         int, option("Highest order n of n-grams.", min=1, max=100)
-    ] = MAX_ORDER,
+    ] = defaults.MAX_ORDER,
     smoothing: Annotated[
         Literal["none", "epsilon"], option("BLEU: counts of 0 stay, or become 0.1.")
-    ] = SMOOTHING,
+    ] = defaults.SMOOTHING,
     estimator: Annotated[
-        Estimator, option("CR, NRR and CND: pairs do not depend on the sample size.")
-    ] = ESTIMATOR,
+        defaults.Estimator,
+        option("CR, NRR and CND: pairs do not depend on the sample size."),
+    ] = defaults.ESTIMATOR,
     empty: Annotated[
-        Empty, option("Lines without a token: score them, or skip them.")
+        defaults.Empty, option("Lines without a token: score them, or skip them.")
     ] = "keep",
     field: inputs.FieldOption = None,
     column: inputs.ColumnOption = None,
@@ -96,7 +90,7 @@ def evaluate(
         int | None,
         count(
             "k of distinct_k, different n-grams expected among k.",
-            f"{DRAWS}, where samples have as many",
+            f"{defaults.DRAWS}, where samples have as many",
         ),
     ] = None,
     form: inputs.FormatOption = None,
@@ -207,14 +201,13 @@ def evaluate(
             draws=draws,
         )
         if metrics and not extra and not logs:  # before an hour of counting
-            kinds = *KINDS, f"distinct_{draws or DRAWS}"
+            kinds = *KINDS, f"distinct_{draws or defaults.DRAWS}"
             orders = range(1, max_order + 1)
             with told(ValueError, of="--metrics: "):
                 chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
         texts = plan, corpora, real
-        if output is not None and numbers is not None:
-            _write_part(*texts, name, numbers, output)
-            return
+        if numbers is not None:
+            return _write_part(*texts, name, *numbers, output)
         if size is not None:
             found = _counted_on_disk(*texts, name, size)
         else:
@@ -344,12 +337,11 @@ def _counted_on_disk(plan, corpora, real, references: str, size: int) -> Any:
 
 
 def _write_part(
-    plan, corpora, real, references: str, numbers: tuple[int, int], output: Path
+    plan, corpora, real, references: str, part: int, num_parts: int, output: Any
 ) -> None:
     """Count one part only, and write it to a file."""
     from qdtheory.text.numbered import number_texts
     from qdtheory.text.part_files import count_part, job_of, write_part
 
-    part, num_parts = numbers
     job = job_of(plan, corpora, real, references, num_parts)
     write_part(output, job, count_part(job, number_texts(corpora, real), part - 1))

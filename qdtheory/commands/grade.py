@@ -12,14 +12,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from qdtheory.commands.inputs import JsonOption, OutputOption, flag, option
-from qdtheory.commands.merge import form_of
-from qdtheory.commands.outputs import (
-    check_output,
-    complain,
-    to_json,
-    told,
-    write,
-)
+from qdtheory.commands.merge import check_outputs, form_of
+from qdtheory.commands.outputs import complain, to_json, told, write
 from qdtheory.solvers.progress import progress
 from qdtheory.world.layout import paragraphs, table_lines
 from qdtheory.world.packages import required
@@ -67,8 +61,7 @@ def grade(
     """
     form = form_of(form, as_json)
     paths = [*dict.fromkeys(notebooks)]
-    if output is not None:
-        check_output(output, *map(str, paths))
+    check_outputs({"--output": output}, *map(str, paths))
     if run:
         with told(ImportError), required("--run", "book"):
             import_module("nbclient")

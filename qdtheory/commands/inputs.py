@@ -54,11 +54,7 @@ QualityName = Annotated[str | None, option("ROUGE-L, or your own quality(q, p)."
 DiversityName = Annotated[str | None, option("NRR, or your own diversity(q).", NAME)]
 ScoresFile = Annotated[
     Path | None,
-    option(
-        "Quality: the score of each text, one a line, or .npy; with --g.",
-        "FILE",
-        "--scores",
-    ),
+    option("Quality: the score of each text, one a line, or .npy; with --g.", "FILE"),
 ]
 RealFile = Annotated[
     Path | None, option("The real P: one probability a line, or .npy.", "FILE", "--p")
@@ -89,15 +85,20 @@ TokenizerOption = Annotated[
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 
+def standard_input() -> Any:
+    """The bytes of standard input."""
+    if sys.stdin is None:
+        fail("-: there is no standard input; give a file")
+    return sys.stdin.buffer
+
+
 def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
     """One sample, of some files, stored on disk or in memory; - is standard input."""
     from qdtheory.text.corpus import read_corpus, stored_corpus
 
-    if "-" in paths and sys.stdin is None:
-        fail("-: there is no standard input; give a file")
     with told(OSError, ValueError, ImportError, file=paths[0]):
         reader = stored_corpus if stored else read_corpus
-        files = (sys.stdin.buffer if path == "-" else path for path in paths)
+        files = (standard_input() if path == "-" else path for path in paths)
         return reader(Files(files), **settings)
 
 
@@ -175,6 +176,8 @@ def bleu_pair(
 
 def with_references(name: str, number: int | None) -> str:
     """The name of a metric with its references, if they are given."""
+    if number and re.search(r"(?i) of \d+ references?$", name):
+        fail(f"{name}: the number of references is given twice; give it once")
     return f"{name} of {number} references" if number else name
 
 

@@ -1,13 +1,12 @@
 """The command lint: which entries of a printed table cannot be?"""
 
-import sys
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from qdtheory.commands.inputs import AsJson, option
+from qdtheory.commands.inputs import AsJson, option, standard_input
 from qdtheory.commands.outputs import fail, print_facts, print_json, told
+from qdtheory.text.files import lines, shown, streamed
 from qdtheory.world.layout import number
 
 SIZES = "A size: vocabulary, texts, length (of the shortest text), tokens, references."
@@ -36,11 +35,14 @@ def lint(
     sizes = {}
     for size in given or ():
         name, _, value = size.partition("=")
-        if not value.isdecimal():
+        if not value.isdecimal() or not int(value):
             fail(f"--given: expected NAME=NUMBER, such as length=20, got {size}")
-        sizes[name] = int(value)
+        if sizes.setdefault(name, int(value)) != int(value):
+            fail(f"--given: {name} is given as {sizes[name]} and as {value}")
+    source = standard_input() if table == "-" else table
     with told(OSError, ValueError, file=table):
-        text = sys.stdin.read() if table == "-" else Path(table).read_text("utf-8-sig")
+        with streamed(source, bounded=True) as (_, held):
+            text = "\n".join(lines(held, shown(table), bounded=True))
         found, read = check_table(text, sizes, unit)
     if as_json:
         print_json({"findings": found, "columns": read})

@@ -24,6 +24,8 @@ from qdtheory.commands.outputs import (
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.world.layout import paragraphs, printable
 
+PLAIN = "csv", "markdown", "latex"  # forms of the table alone
+
 
 def merge(
     parts: Annotated[
@@ -81,7 +83,7 @@ def show(
         table = found.choose(*metrics) if metrics else found
     compared = {"comparison": found.compare(*compare)} if compare else {}
     text = _laid_out(table, plan, references, form, compared)
-    if form in ("csv", "markdown", "latex"):
+    if form in PLAIN:
         for warning in found.warnings:
             complain(warning)
     plot, html = outputs["--plot"], outputs["--html"]
@@ -106,26 +108,24 @@ def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
 def check_compared(compare: Any, names: Iterable[str], form: Any) -> None:
     """Fail early unless two of the candidates are to be compared, or none."""
     there = [*names]
-    if form in ("csv", "markdown", "latex"):
+    if form in PLAIN:
         inputs.refuse_idle(f"with --format {form}", compare=compare)
     if compare and (compare[0] == compare[1] or not {*compare} <= {*there}):
         fail(f"--compare: expected two of the candidates {', '.join(there)}")
 
 
 def _laid_out(found, plan, references: str, form: Any, compared: dict) -> str:
-    match form:
-        case "json":
-            return to_json(_contents(found, plan, references) | compared)
-        case "csv":
-            return found.to_csv()
-        case "markdown":
-            return _shortened(found).to_markdown()
-        case "latex":
-            return _shortened(found).to_latex()
+    if form == "json":
+        return to_json(_contents(found, plan, references) | compared)
+    if form in PLAIN:
+        named = found if form == "csv" else _shortened(found)
+        return getattr(named, f"to_{form}")()
     return _text(found, plan, references, *compared.values())
 
 
 def _contents(found, plan, references: str) -> dict[str, Any]:
+    from qdtheory.text.report import SAID
+
     def sizes(path: str, size) -> dict[str, Any]:
         return {
             "file": path,
@@ -140,11 +140,7 @@ def _contents(found, plan, references: str) -> dict[str, Any]:
             sizes(path, size) | {"metrics": found[path]}
             for path, size in plan.candidates.items()
         ],
-        "dependent": found.dependent,
-        "warnings": found.warnings,
-        "conclusions": found.conclusions,
-        "methods": found.methods,
-        "signature": found.signature,
+        **{name: getattr(found, name) for name in SAID},
         "empty": plan.empty,
     }
 

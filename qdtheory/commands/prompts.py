@@ -1,6 +1,5 @@
 """What `qdtheory evaluate --prompts` does: several answers a prompt."""
 
-import sys
 from typing import Any
 
 import typer
@@ -43,4 +42,4 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
 
 
 def _file(path: str) -> Any:
-    return sys.stdin.buffer if path == "-" else path
+    return inputs.standard_input() if path == "-" else path

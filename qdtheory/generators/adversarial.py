@@ -29,7 +29,7 @@ from qdtheory.generators.models import (
 from qdtheory.generators.training import Objective, Step
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import LSTMLanguageModel, prefix_states
-from qdtheory.world.numbers import STATIC, PerText, TextArray, within
+from qdtheory.world.numbers import STATIC, PerText, TextArray, one_of, require, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -338,7 +338,7 @@ class LeakyLSTM(Record):
     variant: str = field(default="mixed", metadata=STATIC)
 
     def __post_init__(self) -> None:
-        _check_variant(self.variant)
+        one_of(VARIANTS, variant=self.variant)
 
     @classmethod
     def random(
@@ -364,7 +364,7 @@ class LeakyLSTM(Record):
         Raises:
             ValueError: a number is out of range, or the variant is another one.
         """
-        _check_variant(variant)
+        one_of(VARIANTS, variant=variant)
         keys = jax.random.split(key, 4)
         generator, discriminator = (
             LSTMLanguageModel.random(k, vocab_size, size, size, sigma) for k in keys[:2]
@@ -419,11 +419,8 @@ class LeakGAN(Adversarial):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Refuse other models; return an empty state."""
-        if not isinstance(model, LeakyLSTM):
-            raise TypeError(
-                f"LeakGAN trains a LeakyLSTM, got a {type(model).__name__}; train "
-                "other models with SeqGANStep"
-            )
+        kind = "a LeakyLSTM (train others with SeqGANStep)"
+        require(kind, LeakyLSTM, model=model)
         return ()
 
     def rewards(
@@ -489,11 +486,8 @@ class Sampled:
 
     def __post_init__(self) -> None:
         check_positive(batch_size=self.batch_size)
-        if not isinstance(self.objective, Objective):
-            raise TypeError(
-                "expected an Objective, such as SeqGAN() or MaximumLikelihood(), got "
-                f"{self.objective!r:.60}"
-            )
+        kind = "an Objective, such as SeqGAN() or MaximumLikelihood()"
+        require(kind, Objective, objective=self.objective)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return a random key, made of the seed and the model, and the inner state."""
@@ -614,10 +608,3 @@ def _bounded_ranks(
         return jnp.clip(p / losses, jnp.exp(-bound), jnp.exp(bound))
 
     return jax.lax.fori_loop(0, num_steps, step, weights)
-
-
-def _check_variant(variant: str) -> None:
-    if variant not in VARIANTS:
-        raise ValueError(
-            f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}"
-        )

@@ -20,7 +20,7 @@ from qdtheory.generators.autoencoders import (
 )
 from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import sorted_plan
-from qdtheory.world.numbers import PerText, Scalar, within
+from qdtheory.world.numbers import PerText, Scalar, require, within
 from qdtheory.world.spaces import TextSpace
 
 # Deviation of the noise that a discriminator sees codes without noise through.
@@ -66,7 +66,7 @@ class Elbo(Objective):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Array:
         """Count the steps, for annealing."""
-        _check_autoencoder(model)
+        require("an Autoencoder", Autoencoder, model=model)
         if model.log_sigma is None or model.generator is not None:
             raise ValueError(
                 "a VAE has noisy codes and a fixed prior; draw the model with a sigma "
@@ -134,7 +134,7 @@ class MatchedCodes(Objective):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Remember nothing: the discriminator is optimal at each step."""
-        _check_autoencoder(model)
+        require("an Autoencoder", Autoencoder, model=model)
         if model.generator is not None:
             raise ValueError(
                 "the prior is fixed here; draw a model without a learned one"
@@ -194,7 +194,7 @@ class TransportedCodes(Objective):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Remember nothing: the critic is optimal at each step."""
-        _check_autoencoder(model)
+        require("an Autoencoder", Autoencoder, model=model)
         if model.generator is None or model.log_sigma is not None:
             raise ValueError(
                 "an ARAE has a learned prior and codes without noise; draw the model "
@@ -282,8 +282,3 @@ AUTOENCODERS: dict[str, AutoencoderSetup] = {
 def _read(model: Autoencoder, space: TextSpace, p: Array) -> Array:
     """The mean log-likelihood of texts given their codes without noise."""
     return p @ jnp.diagonal(model.log_decoded(space, model.text_codes()))
-
-
-def _check_autoencoder(model: Any) -> None:
-    if not isinstance(model, Autoencoder):
-        raise TypeError(f"expected an Autoencoder, got a {type(model).__name__}")

@@ -22,7 +22,7 @@ from qdtheory.generators.training import Objective, Step
 from qdtheory.generators.transport import Coupling, optimal_transport
 from qdtheory.world.distributions import check_distribution, check_positive
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
-from qdtheory.world.numbers import STATIC, PerText, TextArray
+from qdtheory.world.numbers import STATIC, PerText, TextArray, require
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -221,11 +221,8 @@ class ContinuousWGAN(Objective):
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Refuse other models; there is no state, as each step's critic is optimal."""
-        if not isinstance(model, ContinuousGenerator):
-            raise TypeError(
-                "a continuous generator has atoms(space), such as AtomTable, ConvLSTM "
-                f"or ConvDeconv; got a {type(model).__name__}"
-            )
+        kind = "one that has atoms(space), such as AtomTable, ConvLSTM or ConvDeconv"
+        require(kind, ContinuousGenerator, model=model)
         return ()
 
     def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:

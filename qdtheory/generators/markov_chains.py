@@ -18,7 +18,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.generators.decoders import TokenDecoder
 from qdtheory.generators.models import check_tokens
 from qdtheory.world.distributions import check_positive
-from qdtheory.world.numbers import Number, Scalar, TextArray, within
+from qdtheory.world.numbers import Number, Scalar, TextArray, require, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -98,10 +98,7 @@ def decode_markov(model: MarkovModel, *decoders: TokenDecoder) -> MarkovModel:
     """
     initial, transitions = map(np.asarray, _checked(model))
     for decoder in decoders:
-        if not isinstance(decoder, TokenDecoder):
-            raise TypeError(
-                f"a Markov model takes decoders of tokens, got {decoder!r:.60}"
-            )
+        require("one of tokens, as TopK(5)", TokenDecoder, decoder=decoder)
         initial, transitions = decoder(initial), decoder(transitions)
     return MarkovModel(initial, transitions)
 

@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from qdtheory.world.distributions import check_distribution, check_vector
-from qdtheory.world.numbers import PerText, TextArray
+from qdtheory.world.numbers import PerText, TextArray, require
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -342,11 +342,8 @@ def prefix_ids(space: TextSpace) -> Int[np.ndarray, "texts max_length"]:
 
 def check_model(model: Any, space: TextSpace) -> None:
     """Raise unless a model gives the texts of a space their probabilities."""
-    if not isinstance(model, Model):
-        raise TypeError(
-            "a model is a pytree with probabilities(space), such as LSTMLanguageModel "
-            f"or LogitTable; got a {type(model).__name__}"
-        )
+    kind = "a pytree with probabilities(space), such as LogitTable"
+    require(kind, Model, model=model)
     jax.eval_shape(lambda m: m.probabilities(space), model)
 
 

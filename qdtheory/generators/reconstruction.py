@@ -17,7 +17,7 @@ from qdtheory.metrics.bleu_formula import Smoothing
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.metrics.similarity import bleu_of_pairs
 from qdtheory.world.distributions import check_distribution, check_positive
-from qdtheory.world.numbers import PerText, Scalar, TextArray
+from qdtheory.world.numbers import PerText, Scalar, TextArray, one_of
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -80,8 +80,7 @@ def reconstruct(
         >>> float(found.accuracy) == float(found.bleu[1]) == float(found.rouge[1])
         True
     """
-    if decoding not in ("greedy", "drawn"):
-        raise ValueError(f'decoding must be "greedy" or "drawn", got {decoding!r}')
+    one_of(("greedy", "drawn"), decoding=decoding)
     check_positive(max_order=max_order)
     p = check_distribution(p, "p", space.num_texts)
     codes = model.text_codes()

@@ -35,7 +35,7 @@ from qdtheory.metrics.divergences import (
 )
 from qdtheory.metrics.ngrams import cnd, coverage_rate, negative_repetition_rate
 from qdtheory.world.distributions import check_distribution, check_positive, entropy
-from qdtheory.world.numbers import Number, PerText, within
+from qdtheory.world.numbers import Number, PerText, one_of, within
 from qdtheory.world.packages import required
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
@@ -267,10 +267,7 @@ def _optimizer(name: str) -> Any:
         import optax
     plain = optax.identity
     known = {"adam": optax.scale_by_adam, "sgd": plain, "replicator": plain}
-    if name not in known:
-        raise ValueError(
-            f'optimizer must be "adam", "sgd" or "replicator", got {name!r}'
-        )
+    one_of(known, optimizer=name)
     return known[name]()
 
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from qdtheory.generators.adversarial import Adversarial
 from qdtheory.generators.models import Model, prefix_distribution, refuse
 from qdtheory.world.distributions import check_distribution, check_distributions
-from qdtheory.world.numbers import PerText, Scalar, TextArray, within
+from qdtheory.world.numbers import PerText, Scalar, TextArray, one_of, within
 from qdtheory.world.records import Record
 from qdtheory.world.spaces import TextSpace
 
@@ -253,8 +253,7 @@ class WGAN(Adversarial):
 
 def check_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
     """Raise unless the distance between texts and a gradient penalty fit the space."""
-    if ground not in GROUNDS:
-        raise ValueError(f'ground must be "hamming" or "prefix", got {ground!r}')
+    one_of(GROUNDS, ground=ground)
     if ground == "hamming":
         space.only_length("Hamming's distance", 'take ground="prefix"')
     if penalty is None:

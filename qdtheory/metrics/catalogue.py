@@ -17,7 +17,8 @@ Status: TypeAlias = Literal[
 ]
 
 TITLES = "you report", "status", "partner"
-
+LISTS = "functions", "other_names", "shown_by"
+FACTS = "formula", "form", "partner", "estimator"
 
 # Names of a metric of one order.
 SAME = {"ttr": "distinct1", "typetokenratio": "distinct1"}
@@ -66,20 +67,11 @@ class Metric(Shown):
     def told(self) -> Told:
         """Name and verdict, what to print beside it, and the other facts."""
         typed = [".".join(["qd", *path.split(".")[::2]]) for path in self.functions]
-        facts = {
-            x: getattr(self, x) for x in ("formula", "form", "partner", "estimator")
-        }
-        lists = {
-            "functions": typed,
-            "other names": self.other_names,
-            "claims": self.claims,
-        }
-        facts |= {name: ", ".join(words) for name, words in lists.items() if words}
-        return (
-            f"{self.name} ({self.kind}). {self.verdict}",
-            [self.beside],
-            facts.items(),
-        )
+        facts = [(x, getattr(self, x)) for x in FACTS]
+        lists = [("functions", typed), ("other names", self.other_names)]
+        lists += [("claims", self.claims)]
+        facts += [(name, ", ".join(words)) for name, words in lists if words]
+        return f"{self.name} ({self.kind}). {self.verdict}", [self.beside], facts
 
 
 class Catalogue(tuple[Metric, ...]):
@@ -119,7 +111,8 @@ def find_order(name: str) -> tuple[Metric, int | None]:
     names = {plain_name(x): (x, m) for m in METRICS for x in (m.name, *m.other_names)}
     if wanted in names:
         return names[wanted][1], None
-    if number := re.search("[0-9]+", wanted):
+    number = re.search("[0-9]+", wanted)
+    if number and len(re.findall("[0-9]+", name)) < 2:  # BLEU-2-2 is no BLEU-22
         order = int(number[0])
         for letter in "nk" if order < 10 else "kn":
             general = wanted[: number.start()] + letter + wanted[number.end() :]
@@ -141,16 +134,13 @@ def titled(metric: Metric, order: int | None) -> str:
 
 def plain_name(name: str) -> str:
     """A name without what does not matter: capitals, spaces, hyphens, underscores."""
-    return re.sub(r"[\s_\-]", "", name.lower())
+    return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())
 
 
 def _read() -> Catalogue:
-    def frozen(value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
     kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return Catalogue(
-        Metric(name, kind, **{key: frozen(value) for key, value in facts.items()})
+        Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
         for kind, entries in kinds.items()
         for name, facts in entries.items()
     )

@@ -121,10 +121,9 @@ def _cells(table: str) -> list[list[str]]:
         raise _error("table")
     if not any(_key(title)[0] for title in rows[0]):
         rows = [list(column) for column in zip(*rows)]
-    named = not _key(rows[0][0])[0]
-    return (
-        rows if named else [[f"row {i}" * (i > 0), *row] for i, row in enumerate(rows)]
-    )
+    if _key(rows[0][0])[0]:  # the rows have no names
+        rows = [[f"row {i}" * (i > 0), *row] for i, row in enumerate(rows)]
+    return rows
 
 
 def _key(title: str) -> tuple[str, int]:
@@ -158,9 +157,7 @@ def _rules(keys: set[tuple[str, int]]) -> Iterator[tuple[Any, Any, dict[str, Any
     """Rules with columns that they are about, and these columns' orders and names."""
     for rule in BOOK["rules"]:
         for x in rule.get("each", [""]):
-            wanted = [
-                column.replace("X", x).rsplit("-", 1) for column in rule["columns"]
-            ]
+            wanted = [y.replace("X", x).rsplit("-", 1) for y in rule["columns"]]
             there = ([key for key in sorted(keys) if key[0] == m] for m, _ in wanted)
             for columns in product(*there):
                 orders: dict[str, Any] = {}

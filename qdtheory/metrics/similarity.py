@@ -32,11 +32,7 @@ from qdtheory.world.spaces import TextSpace
 def check_kernel(kernel: Any) -> None:
     """Raise unless a kernel is a float64 array, square, finite and symmetric."""
     if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
-        got = (
-            f"dtype {kernel.dtype}"
-            if hasattr(kernel, "dtype")
-            else f"a {type(kernel).__name__}"
-        )
+        got = getattr(kernel, "dtype", type(kernel).__name__)
         raise TypeError(
             f"kernel must be a NumPy or JAX array of float64, got {got}; "
             "convert it with numpy.asarray(kernel, dtype=float)"

@@ -36,9 +36,9 @@ def named_pairs() -> dict[str, SeparablePair]:
 def named_pair(name: str) -> SeparablePair:
     """Find the pair of a name such as "LL-SE", in capitals or not."""
     pairs, wanted = named_pairs(), plain_name(name)
-    names = {plain_name(known): known for known in pairs}
-    if wanted in names:
-        return pairs[names[wanted]]
+    for known, pair in pairs.items():
+        if plain_name(known) == wanted:
+            return pair
     hint = "; BLEU needs a space: qd.BleuPair" * wanted.startswith("bleu")
     raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
 

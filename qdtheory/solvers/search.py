@@ -35,7 +35,7 @@ from qdtheory.solvers.mirror_ascent import (
 )
 from qdtheory.solvers.progress import progress
 from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS, STATIC, PerText
+from qdtheory.world.numbers import EPS, STATIC, PerText, one_of
 from qdtheory.world.records import Record
 
 # Relative difference below which gains agree.
@@ -152,8 +152,7 @@ def search_posed(
     key: PRNGKeyArray | None = None,
 ) -> Search:
     """Search for a model at each of several real distributions of one pair."""
-    if method not in ("ascent", "penalty"):
-        raise ValueError(f'method must be "ascent" or "penalty", got {method!r}')
+    one_of(("ascent", "penalty"), method=method)
     pair, key = _prepared(posed[0].form.pair, num_starts, key)
     for at in posed:
         if not np.isfinite(at.real_quality):

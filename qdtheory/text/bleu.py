@@ -284,9 +284,8 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
         # An n-gram occurs in the references only if its prefix of n - 1 tokens does.
         whole = np.flatnonzero(starts + n < ends[starts])
         starts, rank = starts[whole], rank[whole]
-        ngrams, order, rank = postings(
-            rank * base + tokens[starts + n], size * base, sentence[starts]
-        )
+        rank = rank * base + tokens[starts + n]
+        ngrams, order, rank = postings(rank, size * base, sentence[starts])
         index = np.searchsorted(keys, ngrams.keys).clip(max=len(keys) - 1)
         hit = keys[index] == ngrams.keys
         limit = np.where(hit, most[index], 0)[ngrams.ngram]

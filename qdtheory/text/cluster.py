@@ -18,10 +18,7 @@ SECONDS = 10
 def connected(address: str | int) -> Iterator[Any]:
     """Connect to a scheduler's address, or start so many processes of one thread."""
     with required("a cluster", "scale"):
-        from distributed import (  # pyright: ignore[reportMissingImports]
-            Client,
-            LocalCluster,
-        )
+        from distributed import Client, LocalCluster  # pyright: ignore
     with ExitStack() as stack:
         if isinstance(address, int):
             settings: Any = {"threads_per_worker": 1, "dashboard_address": None}

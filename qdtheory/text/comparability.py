@@ -190,9 +190,8 @@ def warn_of_copies(
 
 def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Hashes of the sentences, how many each has, and pairs of equal ones."""
-    hashes, times = np.unique(
-        np.concatenate([*_hashes(corpus, ids)]), return_counts=True
-    )
+    every = np.concatenate([*_hashes(corpus, ids)])
+    hashes, times = np.unique(every, return_counts=True)
     # A sample has no pair of a sentence with itself: the pairs that its square has.
     size = len(corpus)
     pairs = (times * (times - 1) / 2).sum() * size / max(size - 1, 1)

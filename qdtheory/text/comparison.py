@@ -27,7 +27,7 @@ LOWER = (
 # These are of one text alone, the others of a text and the references; "-n" may follow.
 ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
 
-PARTS = "value", "low", "high", "standard_error"  # of an `Estimate`
+KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
 
 # What is not said of two candidates, whatever the numbers are.
 NOT_SAID = (
@@ -101,9 +101,8 @@ class Comparison(Record):
         low, high = self._ends(metric)
         if not (low > 0 or high < 0) or (self.dependent and of_references(metric)):
             return None
-        more = self.one if low > 0 else self.other
-        less = self.other if low > 0 else self.one
-        return less if lower_is_better(metric) else more
+        first = (low > 0) != lower_is_better(metric)
+        return self.one if first else self.other
 
     def closer(self, quality: str, diversity: str) -> str | None:
         """Name the candidate that is closer to real text, by a compatible pair.
@@ -142,18 +141,13 @@ class Comparison(Record):
         between = (
             f"{self.level:.0%} interval of the difference in CND-{n}, over {over},"
         )
+        untold = f"Which is closer to {real} in {n}-grams is not told"
         if self.dependent:
             verb = "are" if len(self.dependent) > 1 else "is"
-            return (
-                f"Which is closer to {real} in {n}-grams is not told: "
-                f"{' and '.join(self.dependent)} {verb} not independent of the "
-                "references."
-            )
+            names = " and ".join(self.dependent)
+            return f"{untold}: {names} {verb} not independent of the references."
         if not low <= high:
-            return (
-                f"Which is closer to {real} in {n}-grams is not told: too few of "
-                "them are repeated or shared."
-            )
+            return f"{untold}: too few of them are repeated or shared."
         if closer is None:
             return (
                 f"Neither is shown to be closer to {real} in {n}-grams: the "
@@ -279,7 +273,7 @@ def choose(report: Any, *metrics: str) -> Any:
 
     def some(table: Any) -> Any:
         if isinstance(table, Estimate):
-            return Estimate(**{part: getattr(table, part)[kept] for part in PARTS})
+            return Estimate(**{part: getattr(table, part)[kept] for part in KEYS})
         return table[:, kept]
 
     tables = "scores", "left_out", "real_left_out"
@@ -295,12 +289,15 @@ def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
     metrics = [part for metric in metrics for part in metric.split(",")]
     for metric in metrics:
         if _bare(metric) not in set().union(*called):
-            raise ValueError(f"no metric is called {metric!r}; there are {there}")
+            orders = re.findall("-([0-9]+)$", "\n".join(names), re.M)
+            upto = f", with n-grams up to {max(map(int, orders))}" * bool(orders)
+            raise ValueError(f"no metric is called {metric!r}; there are {there}{upto}")
     return [bool(words & {*map(_bare, metrics)}) for words in called]
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name.casefold())
+    """A name without what does not matter; "dist" is distinct."""
+    return re.sub(r"^dist(?!inct)", "distinct", re.sub(r"[\s_-]", "", name.casefold()))
 
 
 def conclusions(report: Any) -> tuple[str, str, str]:
@@ -325,13 +322,8 @@ def _closest(report: Any) -> str:
         value = {name: report[name][f"CND-{n}"].value for name in names}
         ranked = sorted(names, key=lambda name: np.nan_to_num(value[name], nan=np.inf))
         closer = {x: y.closer(f"CR-{n}", f"NRR-{n}") for x, y in pairs.items()}
-        apart = [
-            i
-            for i in range(1, len(ranked))
-            if all(
-                closer[frozenset(x)] == x[0] for x in product(ranked[:i], ranked[i:])
-            )
-        ]
+        cuts = {i: product(ranked[:i], ranked[i:]) for i in range(1, len(ranked))}
+        apart = (i for i in cuts if all(closer[frozenset(x)] == x[0] for x in cuts[i]))
         ends = pairwise([0, *apart, len(ranked)])
         groups = (sorted(ranked[i:j], key=names.index) for i, j in ends)
         first, *rest = map(" or ".join, groups)

@@ -286,11 +286,7 @@ def signature_of(choices: str, tokenizers: Iterable[str | None]) -> str:
         >>> signature_of("level:0.95", ["13a, lower-cased"]).partition("|version:")[0]
         'level:0.95|tok:13a|case:lower'
     """
-    names, cases = zip(
-        *((x or "none").partition(", lower-cased")[:2] for x in tokenizers)
-    )
-    by, case = (
-        "+".join(sorted(names)).replace(" ", ""),
-        "lower" if any(cases) else "mixed",
-    )
+    split = [(x or "none").partition(", lower-cased") for x in tokenizers]
+    by = "+".join(sorted(name for name, _, _ in split)).replace(" ", "")
+    case = "lower" if any(mark for _, mark, _ in split) else "mixed"
     return f"{choices}|tok:{by}|case:{case}|version:{version('qdtheory')}"

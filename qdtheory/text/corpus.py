@@ -317,21 +317,16 @@ def stored_corpus(
         token_rows, by = split_rows(texts, tokenizer, lowercase, *what)
         _write(offsets, np.zeros(1, np.int64), folder)
         while batch := [*islice(token_rows, BATCH)]:
-            flat = map(ids.__getitem__, chain.from_iterable(batch))
-            _write(tokens, np.fromiter(flat, np.int32), folder)
+            _write(tokens, _ids_of(chain.from_iterable(batch), ids), folder)
             ends = end + np.cumsum([*map(len, batch)], dtype=np.int64)
             _write(offsets, ends, folder)
             end = int(ends[-1])
         if not ids:
             raise _no_token(name, offsets.tell() // 8 - 1)
-        corpus = Corpus(
-            _mapped(tokens, np.int32),
-            _mapped(offsets, np.int64),
-            tuple(ids),
-            tokenizer=by,
-        )
+        arrays = _mapped(tokens, np.int32), _mapped(offsets, np.int64)
+    corpus = Corpus(*arrays, tuple(ids), tokenizer=by)
     tell(odd_ends(corpus, name))
-    for array in (corpus.tokens, corpus.offsets):
+    for array in arrays:
         release(array)
     return corpus
 
@@ -372,11 +367,8 @@ def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     if not skipped:
         return corpus
     # An empty sentence is a repeated offset.
-    return replace(
-        corpus,
-        offsets=np.unique(corpus.offsets),
-        empty_lines=corpus.empty_lines + skipped,
-    )
+    offsets, empty_lines = np.unique(corpus.offsets), corpus.empty_lines + skipped
+    return replace(corpus, offsets=offsets, empty_lines=empty_lines)
 
 
 def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
@@ -388,8 +380,7 @@ def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> 
             sizes.append(len(tokens))
             yield tokens
 
-    flat = chain.from_iterable(counted())
-    tokens = np.fromiter(map(ids.__getitem__, flat), np.int32)
+    tokens = _ids_of(chain.from_iterable(counted()), ids)
     offsets = prefix_sums(np.array(sizes, np.int64))
     return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
 
@@ -431,10 +422,7 @@ def fingerprint(corpora: Iterable[Corpus]) -> str:
 def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
     """Number the words of several corpora together."""
     ids = _numbering()
-    return [
-        np.fromiter(map(ids.__getitem__, corpus.vocabulary), np.int32)
-        for corpus in corpora
-    ]
+    return [_ids_of(corpus.vocabulary, ids) for corpus in corpora]
 
 
 def _numbering() -> defaultdict[Token, int]:
@@ -442,6 +430,10 @@ def _numbering() -> defaultdict[Token, int]:
     ids: defaultdict[Token, int] = defaultdict()
     ids.default_factory = ids.__len__
     return ids
+
+
+def _ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:
+    return np.fromiter(map(ids.__getitem__, tokens), np.int32)
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

@@ -342,9 +342,8 @@ def _search(
     for _ in range(asks(ROUNDS, 2)):
         half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
         tilts = np.vstack([half, -half])
-        gains = np.array(
-            [gain(_chances(features, weights + tilt, pool)) for tilt in tilts]
-        )
+        tilted = (_chances(features, weights + tilt, pool) for tilt in tilts)
+        gains = np.array([gain(each) for each in tilted])
         slopes = np.linalg.lstsq(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
             np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),

@@ -11,17 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
+from qdtheory.text import comparability
 from qdtheory.text.cluster import num_parts_on, sums_on
-from qdtheory.text.comparability import (
-    copies_of,
-    require_comparable,
-    require_draws,
-    require_ngrams,
-    unsupported,
-    warn_of_copies,
-    warnings_of,
-    warnings_of_texts,
-)
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import (
     Corpus,
@@ -207,13 +198,10 @@ def evaluate(
     reader = read_corpus if memory is None else stored_corpus
     options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
     read, given = partial(_sample, reader, options), {}
-    two = reference_field, reference_field
-    own = two if reference_field else (field, column)
-    with _named("" if is_file(references) else "references"):
-        real = read(*own, references)
+    own = (reference_field, reference_field) if reference_field else (field, column)
+    real = read("references", references, *own)
     for name, texts in _by_name(candidates).items():
-        with _named("" if is_file(texts) else name):
-            given[name] = read(field, column, texts)
+        given[name] = read(name, texts, field, column)
     settings = max_order, smoothing, estimator, level
     plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
     report = counted(plan, corpora, real, step, client, memory)
@@ -246,10 +234,13 @@ def _is_there(file: Any) -> bool:
     return os.path.exists(file) if isinstance(file, str) else is_file(file)
 
 
-def _sample(reader: Any, options: dict, field: Any, column: Any, texts: Any) -> Corpus:
+def _sample(
+    reader: Any, options: dict, name: str, texts: Any, field: Any, column: Any
+) -> Corpus:
     """Texts as a corpus, read by `reader` unless they are in memory."""
     if not is_file(texts):
-        return as_corpus(texts, column=column, **options)
+        with named(name):
+            return as_corpus(texts, column=column, **options)
     if isinstance(texts, str) and not os.path.exists(texts):
         raise FileNotFoundError(
             2, "no such file or folder; texts themselves go in a list", texts
@@ -276,15 +267,15 @@ def planned(
     if draws is not None:
         check_whole("draws", draws)
     real = as_corpus(references, empty)
-    require_ngrams(real, max_order, estimator)
+    comparability.require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
     for name, texts in candidates.items():
-        with _named(name):
+        with named(name):
             corpora[name] = as_corpus(texts, empty)
-            require_comparable(corpora[name], real, max_order, estimator)
+            comparability.require_comparable(corpora[name], real, max_order, estimator)
             if draws is not None:
-                require_draws(corpora[name], max_order, draws)
-    copied, dependent = copies_of(corpora, real)
+                comparability.require_draws(corpora[name], max_order, draws)
+    copied, dependent = comparability.copies_of(corpora, real)
     plan = Plan(
         candidates={name: _size(corpus) for name, corpus in corpora.items()},
         references=_size(real),
@@ -296,7 +287,7 @@ def planned(
         draws=draws,
         copied=copied,
         dependent=dependent,
-        warnings=warnings_of_texts(corpora, real, estimator),
+        warnings=comparability.warnings_of_texts(corpora, real, estimator),
         tokenizers=(real.tokenizer, *(x.tokenizer for x in corpora.values())),
     )
     return plan, corpora, real
@@ -338,11 +329,8 @@ def reported(
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.
-    drawn = [
-        n
-        for n in orders
-        if min(min(num_ngrams(x, n)) for x in totals.lengths.values()) >= draws
-    ]
+    texts = totals.lengths.values()
+    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= draws]
     names = (
         *(f"{kind}-{n}" for kind in KINDS for n in orders),
         *(f"distinct_{draws}-{n}" for n in drawn),
@@ -350,27 +338,29 @@ def reported(
     bounds = _bounds(plan, [(1, draws)] * len(drawn))
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
-    for name, known in blocks.items():
-        with _named(name):
-            values = _values(plan, totals, name, known, drawn)
+    for name, block in blocks.items():
+        with named(name):
+            values = _values(plan, totals, name, block, drawn)
         groups = len(totals.lengths[name].times)
         value, without = values[:, 0].copy(), values.T[1:]
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
         samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
         variance, degrees = summed_variance(*samples)
-        missing = unsupported(totals, name, names, value, np.sqrt(variance), *samples)
+        found = value, np.sqrt(variance), *samples
+        missing = comparability.unsupported(totals, name, names, *found)
         variance[missing[0] | missing[1]] = np.nan
         for n in orders:  # 0 whatever the laws are, if nothing repeats
             rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
             if not value[rates].any():
                 value[rates[0]] = np.nan
-        scores[name] = interval_of(
-            value, variance, degrees, plan.level, bounds, are_rates
-        )
-        high = np.asarray(interval_of(value, variance, degrees, SURE).high)
+        known = value, variance, degrees
+        scores[name] = interval_of(*known, plan.level, bounds, are_rates)
+        high = np.asarray(interval_of(*known, SURE).high)
         below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
-        warnings += warnings_of(name, *([*compress(names, x)] for x in missing))
+        lacking = ([*compress(names, x)] for x in missing)
+        warnings += comparability.warnings_of(name, *lacking)
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
+    copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
     more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
     return Report(
         metrics=names,
@@ -382,11 +372,7 @@ def reported(
         num_references=plan.references.sentences,
         num_empty_references=plan.references.empty,
         dependent=tuple(dependent),
-        warnings=(
-            *plan.warnings,
-            *warn_of_copies(plan.copied, dependent, SURE),
-            *warnings,
-        ),
+        warnings=(*plan.warnings, *copies, *warnings),
         methods=_methods(plan) + more * bool(drawn),
         signature=_signature(plan),
     )
@@ -422,16 +408,15 @@ def _size(corpus: Corpus) -> TextSize:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about; those of a file name it."""
+def named(name: str) -> Iterator[None]:
+    """Say in errors whose texts they are about."""
     try:
         yield
-    except (ValueError, TypeError) as error:
-        said = f"{name}: {error}" if name else str(error)
-        if isinstance(error, ValueError):
-            raise ValueError(said) from None
-        hint = "; several candidates go by name, {'model': texts}"
-        raise TypeError(said + hint * (name == ALONE)) from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError as error:
+        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
+        raise TypeError(f"{name}: {error}{hint}") from None
 
 
 def every_metric(
@@ -444,9 +429,8 @@ def every_metric(
     real, averaged = as_corpus(references), estimator == "sentence-pairs"
 
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        sums = partial_sums(
-            {"": corpus}, real, max_order, averaged=averaged, num_groups=1
-        )
+        settings: Any = {"averaged": averaged, "num_groups": 1}
+        sums = partial_sums({"": corpus}, real, max_order, **settings)
         known = sums.totals, "", sums.blocks[""]
         return metrics_of_sums(*known, smoothing, estimator)[..., 0]
 
@@ -456,10 +440,7 @@ def every_metric(
 def _methods(plan: Plan) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
     sizes, real = plan.candidates, plan.references
-    numbers = sorted({size.sentences for size in sizes.values()})
-    many = f"{numbers[0]:,}"
-    if len(numbers) > 1:
-        many += f" to {numbers[-1]:,}"
+    many = " to ".join(f"{number:,}" for number in _ends(plan))
     by = f"by {plan.tokenizers[0]}" if plan.tokenizers[0] else "as they came"
     smoothed = "no smoothing" if plan.smoothing is None else "zero counts set to 0.1"
     rates = {
@@ -482,11 +463,16 @@ def _methods(plan: Plan) -> str:
     return said
 
 
+def _ends(plan: Plan) -> list[int]:
+    """The least and the greatest number of sentences, or one if they are equal."""
+    sizes = [size.sentences for size in plan.candidates.values()]
+    return sorted({min(sizes), max(sizes)})
+
+
 def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
-    sizes = sorted({size.sentences for size in plan.candidates.values()})
     said = (
-        f"texts:{'-'.join(map(str, sizes[:: len(sizes) - 1 or 1]))}|"
+        f"texts:{'-'.join(map(str, _ends(plan)))}|"
         f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws or DRAWS}|level:{plan.level}"

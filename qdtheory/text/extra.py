@@ -13,6 +13,7 @@ from qdtheory.text.comparability import unchanged, warnings_of
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS, REQUESTED
 from qdtheory.text.embeddings import embed
+from qdtheory.text.evaluation import named
 from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
     interval_of,
@@ -47,7 +48,7 @@ def with_extra(
     """
     texts = plan, candidates, references, step
     added = [name for name in EXTRA if name in extra]
-    rows = [row for name in added for row in EXTRA[name][1](*texts)]
+    rows: list[Any] = [row for name in added for row in EXTRA[name][1](*texts)]
     methods = [EXTRA[name][0] for name in added]
     if log_probabilities:
         rows += _distances(*texts[:3], log_probabilities)
@@ -111,13 +112,8 @@ def _fitted(plan, candidates, references: Corpus, step) -> Iterator[Row]:
     of_real = fit(references)
     for name, corpus in candidates.items():
         step(f"Fitting a language model to {name}")
-        scores = [
-            found.per_token
-            for found in (
-                cross_entropy_of(corpus, of_real),
-                cross_entropy_of(references, fit(corpus)),
-            )
-        ]
+        both = (corpus, of_real), (references, fit(corpus))
+        scores = [cross_entropy_of(*each).per_token for each in both]
         value = np.array([score.value for score in scores])
         error = np.array([score.standard_error for score in scores])
         interval = interval_of(value, error**2, np.inf, plan.level)
@@ -137,10 +133,8 @@ def _paired(plan, candidates, references: Corpus, step) -> Iterator[Row]:
             )
         step(f"Pairing {name}")
         texts = corpus, references, plan.max_order
-        rows = np.hstack(
-            [paired_bleu_scores(*texts, plan.smoothing), rouge_scores(*texts).f1]
-        )
-
+        bleus = paired_bleu_scores(*texts, plan.smoothing)
+        rows = np.hstack([bleus, rouge_scores(*texts).f1])
         mean, groups = partial(np.mean, axis=0), _groups(corpus)
         yield metrics, name, *_jackknifed(mean, plan.level, (0, 1), [rows], [groups])
 
@@ -152,10 +146,8 @@ def _requested(name: str, plan, candidates, references, step) -> Iterator[Row]:
     for candidate, corpus in candidates.items():
         step(f"Computing {name} of {candidate}")
         sample = [corpus], [_groups(corpus)]
-        try:
+        with named(f"{candidate}: {name}"):
             found = _jackknifed(metric, plan.level, asked.bounds, *sample)
-        except ValueError as error:
-            raise ValueError(f"{candidate}: {name}: {error}") from None
         interval, without = found
         if unchanged(without)[0]:
             interval = interval_of(interval.value, np.array([np.nan]), np.inf)
@@ -200,11 +192,8 @@ def _distances(plan, candidates, references: Corpus, given) -> Iterator[Row]:
                 f"{name}: log_probabilities: expected log P and log Q of the {real:,} "
                 f"references, then of its {own:,} sentences, got shapes {shapes}"
             )
-        try:
+        with named(name):
             found = estimate_bhattacharyya(*logs, level=plan.level)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-
         samples = [np.transpose(x) for x in (logs[:2], logs[2:])]
         groups = [_groups(x) for x in (references, corpus)]
         real_without, without = without_groups(_distance, samples, groups)

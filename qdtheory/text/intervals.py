@@ -103,16 +103,13 @@ def without_groups(
     metric: Callable[..., Any], samples: Sequence[Any], groups: Sequence[np.ndarray]
 ) -> list[Float[np.ndarray, "_ ..."]]:
     """Compute a metric without each group of a sample, one sample after another."""
-    return [
-        np.array(
-            [
-                metric(*samples[:i], samples[i][group != g], *samples[i + 1 :])
-                for g in range(group.max() + 1)
-            ],
-            float,
-        )
-        for i, group in enumerate(groups)
-    ]
+
+    def without(i: int, group: np.ndarray) -> np.ndarray:
+        kept = (group != g for g in range(group.max() + 1))
+        rest = [metric(*samples[:i], samples[i][x], *samples[i + 1 :]) for x in kept]
+        return np.array(rest, float)
+
+    return [without(*each) for each in enumerate(groups)]
 
 
 def random_groups(

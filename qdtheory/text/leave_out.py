@@ -46,11 +46,9 @@ def metrics_of_sums(
     sentences, and without each group of the references: NaN where too few are left.
     Sums are of averaged counts exactly if the estimator is "sentence-pairs".
     """
-    sums, lengths, known = (
-        totals.sums[name],
-        totals.lengths[name],
-        totals.reference_lengths,
-    )
+    sums, lengths = totals.sums[name], totals.lengths[name]
+    known = totals.reference_lengths
+    each = sums.common, sums.overlap, sums.distinct, sums.real_common, sums.real_overlap
     num_orders = len(sums.distinct)
     bleus = _bleus(lengths, blocks, known, num_orders, smoothing)
     rests = len(_subsets(known.times)) - 1
@@ -59,25 +57,16 @@ def metrics_of_sums(
     for n in range(1, num_orders + 1):
         ours = _totals(n, lengths, estimator, sums.squares, sums.within)
         real, *fewer = _totals(n, known, estimator, *totals.references)
-        common, overlap, distinct, real_common, real_overlap = (
-            x[n - 1].tolist()
-            for x in (
-                *(sums.common, sums.overlap, sums.distinct),
-                *(sums.real_common, sums.real_overlap),
-            )
-        )
-        whole = zip(ours, repeat(real), common, overlap, distinct)
+        common, overlap, distinct, *of_real = (x[n - 1].tolist() for x in each)
+        rows: list[Any] = [*zip(ours, repeat(real), common, overlap, distinct)]
         left = (None if x.lack else x for x in fewer)
-        less = zip(left, real_common[1:], real_overlap[1:])
-        rates.append(
-            [_rates(*each) for each in whole]
-            + [_rates(ours[0], *each, distinct[0]) for each in less]
-        )
+        rest = (x[1:] for x in of_real)
+        rows += zip(repeat(ours[0]), left, *rest, repeat(distinct[0]))
+        rates.append([_rates(*row) for row in rows])
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
     jaccard = KINDS.index("MS-Jaccard")
-    scores[jaccard] = np.transpose(
-        [geometric_means(x) for x in scores[jaccard].T.tolist()]
-    )
+    means = [geometric_means(x) for x in scores[jaccard].T.tolist()]
+    scores[jaccard] = np.transpose(means)
     return scores
 
 
@@ -112,12 +101,8 @@ def distinct_of_draws(
     """Compute `distinct_k` of n-grams, of all groups and without each."""
     sizes = num_ngrams(totals.lengths[name], n)
     spectra = totals.spectra[name].of(n - 1, totals.sums[name].distinct.shape[1])
-    return np.array(
-        [
-            expected_distinct(counts, times, size, draws)
-            for (counts, times), size in zip(spectra, sizes)
-        ]
-    )
+    subsets = zip(spectra, sizes)
+    return np.array([expected_distinct(*x, size, draws) for x, size in subsets])
 
 
 def num_ngrams(lengths: Lengths, n: int) -> list[int]:
@@ -157,15 +142,10 @@ def _rates(
     repetition, distinct = ours.repetition, kinds / ours.num_ngrams
     if real is None:
         return [np.nan, -float(repetition), np.nan, distinct, np.nan]
-    both = repetition + real.repetition
     coverage = coverage_of(common, ours, real)
-    return [
-        float(coverage),
-        -float(repetition),
-        float(both - 2 * coverage),
-        distinct,
-        jaccard_of(overlap, ours, real),
-    ]
+    cnd = float(repetition + real.repetition - 2 * coverage)
+    jaccard = jaccard_of(overlap, ours, real)
+    return [float(coverage), -float(repetition), cnd, distinct, jaccard]
 
 
 # --- BLEU and Self-BLEU -------------------------------------------------------------
@@ -179,14 +159,10 @@ def _bleus(
     smoothing: Smoothing,
 ) -> Float[np.ndarray, "2 orders subsets"]:
     """Mean scores of the sentences, of all groups and without each."""
-    num_groups = len(lengths.times)
-    values = lengths.values
-    closest = np.array(
-        [
-            closest_length(values, values[times > 0], lone=times == 1)
-            for times in _subsets(lengths.times)
-        ]
-    )
+    num_groups, values = len(lengths.times), lengths.values
+    subsets = _subsets(lengths.times)
+    nearby = [closest_length(values, values[x > 0], lone=x == 1) for x in subsets]
+    closest = np.array(nearby)
     # Sums of scores by group, and what those of other groups gain without each.
     sums = np.zeros((2, num_orders, num_groups))
     gains = np.zeros((num_orders, num_groups))

@@ -167,9 +167,8 @@ def unlike(
         [word for word in side if isinstance(word, str)] for side in (ours, theirs)
     )
     if words and others:
-        return tuple(
-            filter(None, [_numbers(words, others, name), _case(words, others, name)])
-        )
+        sides = words, others, name
+        return tuple(filter(None, (_numbers(*sides), _case(*sides))))
     # Of the side that has strings they must be all.
     strings, side = (words, ours) if words else (others, theirs)
     if strings and ours and theirs and len(strings) == len(side):

@@ -58,15 +58,13 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
     """
     metric, order = find_order(name)
     n = order or 0
-    known = WHOLE[side]
+    known, lack = WHOLE[side], ""
     if metric.kind != side:
         lack = f"which is a {metric.kind}"
     elif metric.name not in known:
         lack = "which texts alone do not give"
     elif (metric.name in UNORDERED) == bool(n):
         lack = "which takes no order" if n else "which needs an order, such as 2"
-    else:
-        lack = ""
     if lack:
         there = ", ".join(
             x if x in UNORDERED else f"{x.removesuffix('-n')}-2" for x in known

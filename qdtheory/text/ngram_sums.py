@@ -145,9 +145,8 @@ def _self_matches(
     second group if its own leads. Then it is clipped at the largest count of the rest:
     of the next group, or of the other sentences of its own.
     """
-    run = np.repeat(
-        np.arange(len(ours.starts)), np.diff(ours.starts, append=len(ours.counts))
-    )
+    sizes = np.diff(ours.starts, append=len(ours.counts))
+    run = np.repeat(np.arange(len(sizes)), sizes)
     ngram = ours.ngram[run]
     alike = clipped_at_others(ours.counts, ours.starts[ours.first], ngram)
     # The largest counts of three groups: numbered, so that no two are equal.
@@ -203,10 +202,8 @@ def _common(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
 def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
     r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
     text, size = ours.text, other.text.size
-    theirs, counts = (
-        other.count_sums.of_all[ours.numbers],
-        ours.count_sums.by_ngram * size,
-    )
+    theirs = other.count_sums.of_all[ours.numbers]
+    counts = ours.count_sums.by_ngram * size
     shared = theirs > 0
     sizes = text.size - np.append(0, np.diff(text.bounds))
     # Groups have at most two sizes.

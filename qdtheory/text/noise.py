@@ -8,6 +8,7 @@ lower bound on QDisc.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import TypeAlias
 
@@ -115,12 +116,9 @@ def add_noise(
     lengths = corpus.lengths if length is None else np.full(size, length)
     ends = np.cumsum(lengths)
     noise = rng.integers(corpus.vocab_size, size=ends[-1], dtype=np.int32)
-    both = Corpus(
-        np.concatenate([corpus.tokens, noise]),
-        np.concatenate([corpus.offsets, corpus.num_tokens + ends]),
-        corpus.vocabulary,
-        tokenizer=corpus.tokenizer,
-    )
+    tokens = np.concatenate([corpus.tokens, noise])
+    offsets = np.concatenate([corpus.offsets, corpus.num_tokens + ends])
+    both = Corpus(tokens, offsets, corpus.vocabulary, tokenizer=corpus.tokenizer)
     return both[np.arange(size) + size * is_hit]
 
 
@@ -162,10 +160,8 @@ empty_lines=0))
             f"shares: expected numbers that increase from 0 to at most 1, {REF_SHARE} "
             f"among them, got {shares!r}"
         )
-    return NoiseFamily(
-        grid,
-        tuple(add_noise(corpus, x, length=length, seed=seed) for x in grid.tolist()),
-    )
+    noisy = (add_noise(corpus, x, length=length, seed=seed) for x in grid.tolist())
+    return NoiseFamily(grid, tuple(noisy))
 
 
 def noise_discrepancy(
@@ -231,19 +227,14 @@ def noise_discrepancy(
         )
 
     def measured(texts: Corpus, name: str) -> tuple[float, float]:
-        return (
-            _number(quality(texts, references), f"quality of {name}"),
-            _number(diversity(texts), f"diversity of {name}"),
-        )
+        u = _number(quality(texts, references), f"quality of {name}")
+        return u, _number(diversity(texts), f"diversity of {name}")
 
     own_quality, own_diversity = measured(candidates, "the candidates")
     shares = family.shares
-    u, v = np.transpose(
-        [
-            measured(corpus, f"noise with share {share:g}")
-            for share, corpus in zip(shares, family.corpora, strict=True)
-        ]
-    )
+    noisy = zip(shares, family.corpora, strict=True)
+    curve = [measured(corpus, f"noise with share {x:g}") for x, corpus in noisy]
+    u, v = np.transpose(curve)
     best = _quality_at(v, u, own_diversity)
     qdisc = None if best is None else best - own_quality
     units = {
@@ -309,13 +300,9 @@ def _quality_at(
     v: Float[np.ndarray, " shares"], u: Float[np.ndarray, " shares"], level: float
 ) -> float | None:
     """Greatest U at which the piecewise linear curve attains this V, or None."""
-    values = [
-        np.interp(level, v[[i, j]], u[[i, j]])
-        for i, j in [
-            (k, k + 1) if v[k] <= v[k + 1] else (k + 1, k) for k in range(len(v) - 1)
-        ]
-        if v[i] <= level <= v[j]
-    ]
+    ends = [sorted(ij, key=v.__getitem__) for ij in pairwise(range(len(v)))]
+    around = [ij for ij in ends if v[ij[0]] <= level <= v[ij[1]]]
+    values = [np.interp(level, v[ij], u[ij]) for ij in around]
     return float(max(values)) if values else None
 
 

@@ -72,10 +72,8 @@ def number_texts(
     size = 1 + max(int(x.max(initial=0)) for x in ids)
     groups = [min(num_groups, len(corpus)) for corpus in corpora]
     firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
-    texts = [
-        _numbered(*each, size)
-        for each in zip(corpora, ids, firsts, groups, strict=False)
-    ]
+    each = zip(corpora, ids, firsts, groups, strict=False)
+    texts = [_numbered(*one, size) for one in each]
     return dict(zip([*candidates, REFERENCES], texts))
 
 
@@ -148,12 +146,10 @@ def _words(texts: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings
             else:
                 kept = np.flatnonzero(wanted[chunk.tokens])
                 tokens, sentence = chunk.tokens[kept], place[_sentence(chunk, kept)]
-            tokens = text.ids[tokens]
-            counted = np.unique(
-                tokens.astype(np.int64) << bits | sentence, return_counts=True
-            )
-            keys.append(counted[0])
-            times.append(counted[1].astype(np.int32))
+            words = text.ids[tokens].astype(np.int64) << bits | sentence
+            words, many = np.unique(words, return_counts=True)
+            keys.append(words)
+            times.append(many.astype(np.int32))
     keys, order = sorted_keys(np.concatenate(keys), texts[0].num_ids << bits)
     times = np.concatenate(times)[order]
     del order

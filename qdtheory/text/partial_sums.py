@@ -6,7 +6,7 @@ adds up its own, and parts add, in any order. `sides` tells which n-grams are in
 `ngram_sums` what they add.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
@@ -135,9 +135,8 @@ def count(
         step(f"Counting n-grams of order {n}")
         known = text_ngrams(ngrams, real, n, averaged)
         references.append(repeats(known))
-        per_order.append(
-            [order_sums(text_ngrams(ngrams, x, n, averaged), known) for x in ours]
-        )
+        each = (text_ngrams(ngrams, x, n, averaged) for x in ours)
+        per_order.append([order_sums(x, known) for x in each])
     added = dict(zip(names, map(list, zip(*per_order))))
     totals = CorpusSums(
         num_parts=num_parts,
@@ -252,14 +251,13 @@ def _blocks(side: NumberedText, added: list[OrderSums]) -> tuple[GroupMatches, .
 def _spectrum(added: list[OrderSums]) -> Spectrum:
     """Join the spectra of all orders."""
     subsets = len(added[0].sums[0])
-    keys = [
-        one.spectrum[0] + (n * subsets << COUNT_BITS) for n, one in enumerate(added)
-    ]
-    return Spectrum(*_gathered(keys, [one.spectrum[1] for one in added]))
+    keys, times = zip(*(one.spectrum for one in added))
+    keys = [x + (n * subsets << COUNT_BITS) for n, x in enumerate(keys)]
+    return Spectrum(*_gathered(keys, times))
 
 
 def _gathered(
-    keys: list[np.ndarray], numbers: list[np.ndarray]
+    keys: Sequence[np.ndarray], numbers: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort keys, and add up the numbers of those that are there twice."""
     joined, values = np.concatenate(keys), np.concatenate(numbers)

@@ -101,13 +101,8 @@ def prepare(
     left = corpus[order]
     ids = np.where(is_rare, corpus.vocab_size, np.arange(corpus.vocab_size))
     tokens, vocabulary = _shrink(ids[left.tokens], (*corpus.vocabulary, unknown))
-    return replace(
-        left,
-        tokens=tokens,
-        vocabulary=vocabulary,
-        empty_lines=corpus.empty_lines,
-        removed=removed,
-    )
+    left = replace(left, tokens=tokens, vocabulary=vocabulary)
+    return replace(left, empty_lines=corpus.empty_lines, removed=removed)
 
 
 def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> None:
@@ -159,9 +154,8 @@ def imdb(sentences_per_review: int | None = 2) -> Corpus:
     if sentences_per_review is not None:
         check_whole("sentences_per_review", sentences_per_review)
     with _path().open(encoding="utf-8", newline="") as file:
-        reviews = [
-            row["text"] for row in csv.DictReader(file) if row["source"] == "imdb"
-        ]
+        rows = csv.DictReader(file)
+        reviews = [row["text"] for row in rows if row["source"] == "imdb"]
     sentences = (_sentences(review)[:sentences_per_review] for review in reviews)
     tokens = [_TOKEN.findall(line.lower()) for line in chain.from_iterable(sentences)]
     # A piece of a review without tokens is an artefact of the split, not a sentence.

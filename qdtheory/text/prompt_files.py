@@ -74,6 +74,8 @@ def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
                     f"{at}: prompt {short(key)} again, as in {found[key][0]}"
                 )
             found[key] = at, record
+    if not found:
+        raise ValueError(f"{name}: no prompt; expected a JSON object on each line")
     return found
 
 

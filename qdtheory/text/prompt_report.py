@@ -227,13 +227,12 @@ class PromptReport(Record, Shown):
         means = {name: self[name] for name in self}
         ranked = self.metrics[2 :: len(PARTS)] if len(means) > 1 else ()
         best = {m: max(x[m].value for x in means.values()) - EQUAL for m in ranked}
-        return {
-            name: [
-                (reports.with_margin(x), BEST if x.value >= best.get(m, np.inf) else "")
-                for m, x in found.items()
-            ]
-            for name, found in means.items()
-        }
+
+        def cell(metric: str, x: Estimate) -> Cell:
+            mark = BEST if x.value >= best.get(metric, np.inf) else ""
+            return reports.with_margin(x), mark
+
+        return {x: [cell(*each) for each in means[x].items()] for x in means}
 
     def legend(self, best: str = BEST) -> str:
         """Say which way is better and what the marks, `best` among them, mean."""
@@ -283,18 +282,13 @@ class PromptReport(Record, Shown):
         return reports.to_fragment(self)
 
     def _plain(self) -> dict[str, Any]:
-        tests = self.comparisons
+        tests, values = self.comparisons, plain(self.scores)
         return {
             "prompts": len(self.prompts),
             "candidates": {name: plain(self[name]) for name in self},
-            "values": {
-                name: dict(zip(self.metrics, plain(x)))
-                for name, x in self.scores.items()
-            },
+            "values": {x: dict(zip(self.metrics, y)) for x, y in values.items()},
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            "conclusions": list(self.conclusions),
-            "methods": self.methods,
-            "signature": self.signature,
+            **{name: plain(getattr(self, name)) for name in reports.SAID[2:]},
         }
 
 

@@ -166,13 +166,14 @@ def evaluate_prompts(
             found.append([*map(moments, each, sizes[name].tolist())])
         rows = np.transpose(found, (0, 2, 1))
         scores[name], spreads[name] = rows[:, :3].reshape(-1, len(real)), rows[:, 3:]
+    by = described(tokenizer, lowercase)
     fewest = min(x.min() for x in sizes.values()), min(map(len, real))
     own = ", ".join(name for name, x in zip(names, kernels) if callable(x))
     own = own and f"{own} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
         f"{len(real):,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
-        f"n-grams and exact match of tokens by {described(tokenizer, lowercase)}; {own}"
+        f"n-grams and exact match of tokens by {by}; {own}"
         f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     metrics = (*(kernel + part for kernel in names for part in PARTS),)
@@ -180,9 +181,8 @@ def evaluate_prompts(
         f"prompts:{len(real)}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
         f"kernels:{'+'.join(sorted(names))}|level:{level}"
     )
-    signature = signature_of(said, [described(tokenizer, lowercase)])
-    found = metrics, scores, spreads, sizes, names, told, level, methods, signature
-    return PromptReport(*found)
+    found = metrics, scores, spreads, sizes, names, told, level, methods
+    return PromptReport(*found, signature_of(said, [by]))
 
 
 def checked(texts: Any, what: str, least: int) -> list[str]:

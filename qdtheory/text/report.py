@@ -9,24 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.comparison import (
-    LOWER,
-    Named,
-    choose,
-    compare,
-    conclusions,
-    lower_is_better,
-    of_references,
-)
-from qdtheory.text.tables import (
-    BEST,
-    Cell,
-    csv_table,
-    html_table,
-    latex_table,
-    markdown_table,
-    plain_table,
-)
+from qdtheory.text import comparison, tables
+from qdtheory.text.comparison import KEYS, Named, lower_is_better, of_references
+from qdtheory.text.tables import BEST, Cell, html_table
 from qdtheory.world.layout import paragraphs, printable
 from qdtheory.world.packages import required
 from qdtheory.world.records import Estimate, Record, Shown, plain
@@ -34,8 +19,9 @@ from qdtheory.world.records import Estimate, Record, Shown, plain
 # The marks of a value that cannot be told from the best, and of one that is not valid.
 ALIKE, DEPENDENT = "=", "!"
 UNKNOWN = "?"
-KEYS = ("value", "low", "high", "standard_error")
 COLUMNS = ("candidate", "metric", *KEYS)
+# What a report says beside its numbers.
+SAID = "dependent", "warnings", "conclusions", "methods", "signature"
 # What metrics are rounded to, in units of their size if this is above 1.
 ROUNDING = 1e-15
 # Decimal places that are shown at most: an interval below them leaves a number whole.
@@ -45,6 +31,7 @@ SMALL = 1e-3
 
 
 TITLE = "Quality and diversity"
+PLANES = "Candidates in two planes of quality and diversity; the table has the numbers"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; color: #1b1b1b; background: #fff }
@@ -65,18 +52,19 @@ svg { max-width: 100%; height: auto; background: #fff }
 
 def to_markdown(report: Any) -> str:
     """Lay out the table in Markdown, with the best values in bold."""
-    table = markdown_table(report.metrics, report.cells())
+    table = tables.markdown_table(report.metrics, report.cells())
     return f"{table}\n\n{report.legend('Bold')}"
 
 
 def to_latex(report: Any) -> str:
     """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
-    return f"% {report.legend('Bold')}\n{latex_table(report.metrics, report.cells())}"
+    table = tables.latex_table(report.metrics, report.cells())
+    return f"% {report.legend('Bold')}\n{table}"
 
 
 def to_csv(report: Any) -> str:
     """Write a row for each metric of each candidate, below names of columns."""
-    return csv_table([COLUMNS, *_rows(report)])
+    return tables.csv_table([COLUMNS, *_rows(report)])
 
 
 def to_frame(report: Any) -> Any:
@@ -95,11 +83,8 @@ def to_frame(report: Any) -> Any:
 
 
 def _rows(report: Any) -> list[tuple]:
-    return [
-        (name, metric, *numbers(interval))
-        for name in report
-        for metric, interval in report[name].items()
-    ]
+    cells = ((name, *cell) for name in report for cell in report[name].items())
+    return [(*names, *numbers(interval)) for *names, interval in cells]
 
 
 def to_fragment(report: Any) -> str:
@@ -158,8 +143,8 @@ class Report(Record, Shown):
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
 
-    compare, choose = compare, choose
-    conclusions = property(conclusions)
+    compare, choose = comparison.compare, comparison.choose
+    conclusions = property(comparison.conclusions)
 
     def to_text(self, width: int = 80) -> str:
         """Lay out the table for a terminal, with legend, warnings and conclusions.
@@ -167,7 +152,7 @@ class Report(Record, Shown):
         Lines have `width` characters. Candidates that do not fit side by side go in
         blocks; no number is cut.
         """
-        table = plain_table(self.metrics, self.cells(), width)
+        table = tables.plain_table(self.metrics, self.cells(), width)
         said = "", self.legend(), *self.warnings, "", *self.conclusions
         return "\n".join([table, *paragraphs(said, width)])
 
@@ -191,9 +176,8 @@ class Report(Record, Shown):
         )
         lines = [f"<li>{escape(line)}</li>" for line in (real, *sizes)]
         said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
-        said += [
-            f"<p>{escape(text)}</p>" for text in (self.legend(), *self.conclusions)
-        ]
+        told = self.legend(), *self.conclusions
+        said += [f"<p>{escape(text)}</p>" for text in told]
         return "\n".join(
             [
                 "<!DOCTYPE html>",
@@ -249,7 +233,7 @@ class Report(Record, Shown):
         if any(np.isnan(found.low).any() for found in self.scores.values()):
             marks.append(f"{UNKNOWN}: undetermined")
         there = "Self-BLEU", "CND", *self.metrics
-        *others, last = (name for name in LOWER if name in there)
+        *others, last = (name for name in comparison.LOWER if name in there)
         return (
             f"Higher is better, but lower for {', '.join(others)} and {last}; "
             f"{'; '.join(['±: the longer half of the interval', *marks])}."
@@ -268,11 +252,7 @@ class Report(Record, Shown):
             "references": self.num_references,
             "empty_references": self.num_empty_references,
             "candidates": candidates,
-            "dependent": list(self.dependent),
-            "warnings": list(self.warnings),
-            "conclusions": list(self.conclusions),
-            "methods": self.methods,
-            "signature": self.signature,
+            **{name: plain(getattr(self, name)) for name in SAID},
         }
 
 
@@ -348,7 +328,4 @@ def _figure(report: Any) -> str:
         figure.savefig(drawn, format="svg", metadata=undated)
         plt.close(figure)
     svg = drawn.getvalue().partition("<svg ")[2]
-    told = (
-        "Candidates in two planes of quality and diversity; the table has the numbers"
-    )
-    return f'<svg role="img" aria-label="{told}" {svg}'
+    return f'<svg role="img" aria-label="{PLANES}" {svg}'

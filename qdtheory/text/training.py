@@ -266,16 +266,10 @@ def _mean_nll(model: LSTMLanguageModel, tables: list[np.ndarray]) -> float:
 def _first_state(
     corpus: Corpus, embedding_size: int, hidden_size: int, seed: int
 ) -> State:
-    words = corpus.vocab_size
+    words, key = corpus.vocab_size, jax.random.key(seed)
+    sizes = words + 1, embedding_size, hidden_size
     # Optax's type annotations accept only containers as trees.
-    model: Any = LSTMLanguageModel.random(
-        jax.random.key(seed),
-        words + 1,
-        embedding_size,
-        hidden_size,
-        INITIAL_SIGMA,
-        end_token=words,
-    )
+    model: Any = LSTMLanguageModel.random(key, *sizes, INITIAL_SIGMA, end_token=words)
     return model, optax.adam(0.0).init(model)
 
 
@@ -331,10 +325,8 @@ def _in_order(validation: Texts, corpus: Corpus, size: int = 512) -> list[np.nda
             f"corpus {limit}; remove it with prepare(..., max_length={limit})"
         )
     order = np.argsort(validation.lengths, kind="stable")
-    return [
-        padded(validation[order[start : start + size]], limit)
-        for start in range(0, len(order), size)
-    ]
+    parts = np.split(order, range(size, len(order), size))
+    return [padded(validation[part], limit) for part in parts]
 
 
 # --- checkpoints --------------------------------------------------------------------
@@ -345,9 +337,8 @@ def _save(path: Path, state: State, step: int, settings: dict[str, Any]) -> None
     # Of one name, so that what a killed run leaves is overwritten by the next.
     unfinished = path.with_name(path.name + ".unfinished")
     with unfinished.open("wb") as file:
-        np.savez(
-            file, *jax.tree.leaves(state), step=step, settings=json.dumps(settings)
-        )
+        told = json.dumps(settings)
+        np.savez(file, *jax.tree.leaves(state), step=step, settings=told)
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, path)
@@ -388,16 +379,13 @@ _BROKEN += zipfile.BadZipFile, zlib.error
 
 
 def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> None:
-    differences = [
-        "the corpus is another"
-        if name == "corpus"
-        else f"{name} was {found.get(name)} and is {value}"
-        for name, value in settings.items()
-        if found.get(name) != value
-    ]
-    if differences:
+    changed = [name for name in settings if found.get(name) != settings[name]]
+    told = {x: f"{x} was {found.get(x)} and is {settings[x]}" for x in changed}
+    if "corpus" in told:
+        told["corpus"] = "the corpus is another"
+    if told:
         raise ValueError(
-            f"{path} belongs to another training: {'; '.join(differences)}; "
+            f"{path} belongs to another training: {'; '.join(told.values())}; "
             "use another file, or the old settings"
         )
 

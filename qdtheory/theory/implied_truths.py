@@ -23,7 +23,7 @@ from qdtheory.solvers.interior_point import (
     follow_path,
     require_semidefinite,
 )
-from qdtheory.world.distributions import require_x64
+from qdtheory.world.distributions import check_finite, require_x64
 from qdtheory.world.numbers import CLOSED, EPS, PerText
 from qdtheory.world.records import Record
 
@@ -81,8 +81,7 @@ def implied_truths(
     require_x64()
     r = given_scores(scores)
     eta = np.sort(np.asarray(prices, dtype=float))
-    if not np.isfinite(r).all():
-        raise ValueError("scores must be finite, as each text is to be compared")
+    check_finite(r, "scores")
     if eta.ndim != 1 or not eta.size or not ((eta > 0) & (eta < np.inf)).all():
         raise ValueError("prices must be positive numbers, one or more")
     if isinstance(diversity, str):

@@ -190,10 +190,9 @@ def _witness(row: dict[str, str]) -> dict[str, Any]:
     require_x64()
     p, q = (jnp.array([*map(float, row[x].split())]) for x in ("real", "model"))
     gains = float(row["quality_gain"]), float(row["diversity_gain"])
-    texts = map(
-        " ".join, product("abc"[: int(row["words"])], repeat=int(row["length"]))
-    )
-    return {"witness": Witness(p / p.sum(), q / q.sum(), *gains), "texts": (*texts,)}
+    words = product("abc"[: int(row["words"])], repeat=int(row["length"]))
+    texts = tuple(map(" ".join, words))
+    return {"witness": Witness(p / p.sum(), q / q.sum(), *gains), "texts": texts}
 
 
 def check(

@@ -18,7 +18,7 @@ from jaxtyping import Array, ArrayLike
 from qdtheory.formulas.posed import expected_score
 from qdtheory.pairs.base import ConcavePair
 from qdtheory.world.distributions import check_distribution, check_interior
-from qdtheory.world.numbers import PerText, Scalar
+from qdtheory.world.numbers import PerText, Scalar, require
 
 Diversity = Callable[[ArrayLike], Array]
 
@@ -50,6 +50,7 @@ def compatible_quality(diversity: Diversity, name: str | None = None) -> Concave
         >>> pair.text_quality(np.array([0.75, 0.25])).tolist()
         [1.5, 0.5]
     """
+    require("a function of a distribution", Callable, diversity=diversity)
     own = getattr(diversity, "__name__", type(diversity).__name__)
     return ConcavePair(
         _MinusGradient(diversity), diversity, name or f"compatible with {own}"

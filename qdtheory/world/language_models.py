@@ -17,6 +17,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
 from qdtheory.world.distributions import (
     check_distribution,
+    check_finite,
     check_positive,
     fingerprint,
     require_x64,
@@ -176,8 +177,7 @@ class LSTMLanguageModel(Record):
         for name, value, shape in zip(_SEQGAN_NAMES, values, expected):
             if value.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, got {value.shape}")
-            if not np.isfinite(value).all():
-                raise ValueError(f"{name} must be finite; it holds NaN or infinity")
+            check_finite(value, name)
         kinds = (
             np.concatenate(values[1 + kind : 13 : 3], axis=-1) for kind in range(3)
         )

@@ -24,9 +24,8 @@ def laid_out(told: Told, width: int) -> str:
           w0  -2
     """
     title, sentences, facts = told
-    return "\n".join(
-        [*paragraphs([title, *sentences], width), *fact_lines(facts, width)]
-    )
+    lines = paragraphs([title, *sentences], width) + fact_lines(facts, width)
+    return "\n".join(lines)
 
 
 def paragraphs(texts: Iterable[str], width: int) -> list[str]:

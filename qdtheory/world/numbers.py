@@ -1,6 +1,7 @@
 """Types of numbers, constants of 64-bit arithmetic, tolerances, a range check."""
 
 import numbers as kinds
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,6 +58,15 @@ def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
             raise TypeError(f"{name} must be {what}, got {shown:.60}")
 
 
+def one_of(known: Collection[str], **choices: Any) -> None:
+    """Raise unless choices are among those that are known."""
+    for name, value in choices.items():
+        if value not in known:
+            raise ValueError(
+                f"{name} must be one of {', '.join(known)}, got {value!r:.60}"
+            )
+
+
 def within(
     *, low: int | float, high: int | float = np.inf, ends: str = "[]", **numbers: Any
 ) -> None:
@@ -67,10 +77,8 @@ def within(
     """
     if high < np.inf:
         words = f"lie in {ends[0]}{low:g}, {high:g}{ends[1]}"
-    elif low == 0:
-        words = (
-            "be positive and finite" if ends[0] == "(" else "be finite and at least 0"
-        )
+    elif low == 0 and ends[0] == "(":
+        words = "be positive and finite"
     else:
         words = f"be finite and {'above' if ends[0] == '(' else 'at least'} {low:g}"
     require("a number", **numbers)

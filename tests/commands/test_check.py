@@ -102,6 +102,16 @@ def test_one_p_that_is_not_beaten_is_not_called_compatible(folder, pair):
     assert (report["other_p"], report["witness"]) == ("incompatible", None)
 
 
+def test_what_is_no_pair_of_names_says_what_to_give():
+    def said(*names):
+        return calls.refusal("check", "--quality", names[0], "--diversity", *names[1:])
+
+    assert said("log x", "-x log x").startswith("formulas go in as --f and --g")
+    assert said("", "SE").startswith("no metric is called ''")
+    twice = said("BLEU-2 of 9 references", "SE", "--references", "5")
+    assert twice.endswith("the number of references is given twice; give it once")
+
+
 # --- random input ----------------------------------------------------------------
 
 

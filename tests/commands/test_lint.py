@@ -53,6 +53,11 @@ def test_a_unit_is_given(table):
             "--given: expected NAME=NUMBER, such as length=20, got",
         ),
         (["--given", "length=-1"], "--given: expected NAME=NUMBER"),
+        (["--given", "length=0"], "--given: expected NAME=NUMBER"),
+        (
+            ["--given", "length=2", "length=3"],
+            "--given: length is given as 2 and as 3",
+        ),
         (
             ["--given", "width=1"],
             "--given: expected sizes of the table, whole numbers",
@@ -64,10 +69,19 @@ def test_options_that_are_refused(table, arguments, words):
     assert words in refusal("lint", table, *arguments)
 
 
+def test_a_size_before_the_table(table):
+    after = call("lint", table, "--given", "length=40").stdout
+    assert call("lint", "--given", "length=40", table).stdout == after
+    said = refusal("lint", "--given", "length=40", "references=1", table)
+    assert "leaving no table: write the table first" in said
+
+
 def test_files_that_are_refused(folder):
     (folder / "bytes").write_bytes(b"\xff\xfe\x00a")
     (folder / "empty").write_text("")
     assert "No such file" in refusal("lint", "missing.csv")
     assert "Is a directory" in refusal("lint", ".")
-    assert "can't decode" in refusal("lint", "bytes")
+    assert refusal("lint", "bytes").startswith("bytes: UTF-16, expected UTF-8; convert")
+    (folder / "latin").write_bytes("café".encode("latin-1"))
+    assert "latin, line 1: byte 0xe9" in refusal("lint", "latin")
     assert refusal("lint", "empty").startswith("no table; expected a head and rows")

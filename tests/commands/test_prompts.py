@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from calls import call, refusal
 
 from qdtheory import text
+from qdtheory.commands.prompts import _file
 
 OWN = """
 def same_length(texts, others):
@@ -163,6 +165,12 @@ def test_options_of_prompts_need_them():
     assert said == "Missing option '--references'; see qdtheory evaluate --help"
     said = refusal("evaluate", "near.jsonl", "near.jsonl", "--prompts")
     assert said == "near.jsonl: given more than once"
+
+
+def test_without_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(typer.Exit):
+        _file("-")
 
 
 def test_bad_files_are_told_in_one_line(files):

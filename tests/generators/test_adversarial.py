@@ -483,9 +483,9 @@ def test_bad_input():
         ("a LeakyLSTM is for texts of one", leaky, qd.TextSpace(2, (1, 2))),
         ("gamma must lie in [0, 1], got 2", LeakGAN, 2),
     )
-    words = "LeakGAN trains a LeakyLSTM, got a PrefixTable"
+    words = "be a LeakyLSTM (train others with SeqGANStep), got PrefixTable"
     refused(
-        ("expected an Objective, such as", Sampled, "D", 4),
+        ("objective must be an Objective, such as", Sampled, "D", 4),
         (words, train, LeakGAN(), MODEL, SPACE, P, 1),
         error=TypeError,
     )

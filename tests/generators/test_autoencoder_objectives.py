@@ -216,6 +216,6 @@ def test_bad_input():
         ("an ARAE has a learned prior", trained(TransportedCodes(), LINE, None)),
         (circle, trained(TransportedCodes(), CIRCLE, None, **learned)),
     )
-    words, table = "expected an Autoencoder, got a LogitTable", LogitTable(np.zeros(8))
+    words, table = "must be an Autoencoder, got LogitTable", LogitTable(np.zeros(8))
     for objective in (Elbo(), MatchedCodes(), TransportedCodes()):
         refused((words, train, objective, table, SPACE, P, 1), error=TypeError)

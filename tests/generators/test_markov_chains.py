@@ -104,5 +104,5 @@ def test_bad_input():
         (one, p.probabilities, qd.TextSpace(2, (1, 2))),
         (size + "the space over 3", p.probabilities, qd.TextSpace(3, 2)),
     )
-    beam = "a Markov model takes decoders of tokens, got Beam"
+    beam = "decoder must be one of tokens, as TopK(5), got Beam"
     refused((beam, decode_markov, p, Beam(2)), error=TypeError)

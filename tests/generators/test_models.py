@@ -273,7 +273,7 @@ def test_bad_input():
     space, table = qd.TextSpace(2, 2), LogitTable(np.zeros(4))
     lstm, zeros = qd.LSTMLanguageModel.random(jax.random.key(0), 3), np.zeros(4)
     for form in (policy_gradient, token_policy_gradient):
-        words = "a model is a pytree with probabilities(space)"
+        words = "model must be a pytree with probabilities(space)"
         refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
         refused(
             ("4 logits, the space 8", form, table, qd.TextSpace(2, 3), np.zeros(8)),

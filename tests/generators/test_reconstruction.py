@@ -101,7 +101,7 @@ def test_bad_input():
     lost, short = {"codes": np.full((16, 2), np.nan)}, np.full(8, 1 / 8)
     three = "has 16 codes and 82 outputs, the space needs"
     refused(
-        ('must be "greedy" or "drawn", got \'beam\'', model_of({}, decoding="beam")),
+        ("must be one of greedy, drawn, got 'beam'", model_of({}, decoding="beam")),
         ("max_order must be at least 1, got 0", model_of({}, max_order=0)),
         ("n must lie in 1 .. 4", model_of({}, max_order=5)),
         ("p must have 16 entries, got 8", model_of({}, short)),

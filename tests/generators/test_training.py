@@ -259,7 +259,7 @@ def test_bad_input():
         ("num_steps must be a multiple of every = 2", run(every=2)),
         ("discriminator_steps must be at least 1, got 0", run(discriminator_steps=0)),
         ("learning_rate must be positive and finite, got 0", run(learning_rate=0)),
-        ('must be "adam", "sgd" or "replicator", got', run(optimizer="lion")),
+        ("must be one of adam, sgd, replicator, got", run(optimizer="lion")),
         ("take a LogitTable, got a LSTMLanguageModel", run("D", lstm, **flow)),
         ("one entry a text, (8,), got shape ()", run(lambda q, p: q @ p)),
         ("is for rewards; Moment", run(Momentum(0.5), discriminator_steps=2)),

@@ -227,7 +227,7 @@ def test_bad_input():
     w1, critic, ones = wasserstein_distance, wasserstein_critic, np.ones((9, 9))
     one = "Hamming's distance is for texts of one length, got lengths (1, 2, 3); take "
     refused(
-        ('must be "hamming" or "prefix", got \'edit\'', w1, q, q, SPACE, "edit"),
+        ("must be one of hamming, prefix, got 'edit'", w1, q, q, SPACE, "edit"),
         ("q must have 9 entries, got 8", w1, short, q, SPACE),
         (one + 'ground="prefix"', w1, mixed, mixed, MIXED),
         ("solved on the prefix tree only", critic, q, q, SPACE, "hamming", 10),

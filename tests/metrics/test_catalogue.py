@@ -335,6 +335,10 @@ def test_names_are_found_by_any_of_them():
     assert titled(*find_order("NRR 2")) == "NRR-2"
     assert find_metric("pass@5").name == "pass@k"
     assert find_metric("distinct-2").name == "Distinct-n"
+    assert titled(*find_order("BLEU\u20112")) == titled(*find_order("BLEU\u20132"))
+    assert find_metric("log-likelihood").name == "LL"
+    with pytest.raises(ValueError, match="no metric is called 'BLEU-2-2'; do you mean"):
+        find_metric("BLEU-2-2")
     with pytest.raises(ValueError, match="do you mean Vendi"):
         find_metric("vend")
     with pytest.raises(ValueError, match="no metric is called 'zzzz'; give your own"):

@@ -175,8 +175,8 @@ def test_kernels_are_differentiated_and_batched():
 def test_bad_kernels(as_a_user):
     pair = qd.KernelPair
     refused(
-        ("float64, got a list", pair, [[1.0]]),
-        ("float64, got dtype int64", pair, np.eye(2, dtype=int)),
+        ("float64, got list", pair, [[1.0]]),
+        ("float64, got int64", pair, np.eye(2, dtype=int)),
         error=TypeError,
     )
     refused(

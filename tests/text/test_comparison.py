@@ -315,6 +315,7 @@ def test_bad_input(report, as_a_user):
     ("asked", "kept"),
     [
         (["CND", "BLEU-2"], ["BLEU-2", "CND-1", "CND-2"]),
+        (["dist-2"], ["distinct-2"]),
         (["self bleu", "ms_jaccard-1"], ["Self-BLEU-1", "Self-BLEU-2", "MS-Jaccard-1"]),
         (["NRR-2,nrr", "CR-1"], ["CR-1", "NRR-1", "NRR-2"]),
     ],
@@ -343,6 +344,7 @@ def test_a_metric_that_is_not_there_cannot_be_chosen(report):
         (said.format("BLUE"), report[0].choose, "CND", "BLUE"),
         (said.format("BLEU-3"), report[0].choose, "BLEU-3"),
         (said.format("self"), report[0].choose, "self"),
+        ("with n-grams up to 2", report[0].choose, "BLEU-3"),
     )
 
 

@@ -104,7 +104,7 @@ def test_what_is_bad_is_told_with_its_line():
         ("write one object a line (jq -c '.[]'", read("array.jsonl")),
         ("be kind. Why?', 'Answer the question", read("long.jsonl", "one.jsonl")),
         ("plain.txt, line 1: expected a JSON object", read("plain.txt")),
-        ("empty.jsonl: prompts of one.jsonl", read("one.jsonl", "empty.jsonl")),
+        ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
     )
     refused(
         (

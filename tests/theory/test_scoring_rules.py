@@ -338,3 +338,8 @@ def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
             assert not ((gain > 1e-14) & (rise > 1e-14)).any()
         other = np.sum(p**3) - np.sum(near**3, axis=1)
         assert ((gain > 1e-14) & (other > 1e-14)).any()
+
+
+def test_the_name_of_a_diversity_is_no_function(as_a_user):
+    with pytest.raises(TypeError, match=r"diversity must be a function .*, got 'SE'"):
+        qd.compatible_quality("SE")

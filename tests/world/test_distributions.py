@@ -237,7 +237,7 @@ def softmax(size, seed=0):
 
 
 @pytest.mark.parametrize("size", [3, 64, 10**5])
-def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(size):
+def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(as_a_user, size):
     p, wide = softmax(size)
     for vector in (p, np.asarray(p), [*np.asarray(p)]):
         with pytest.warns(Rounded, match="^p was given in float32") as told:

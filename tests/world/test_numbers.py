@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from qdtheory.world.numbers import EPS, STATIC, within
+from qdtheory.world.numbers import EPS, STATIC, one_of, within
 
 
 def test_eps_is_the_distance_from_1_to_the_next_number():
@@ -49,6 +49,12 @@ def test_within_says_the_name_the_range_and_what_came(
         with pytest.raises(ValueError, match=f"^share {words} {number}$"):
             within(other=0.5, share=number, low=0, high=high, ends=ends)
     jax.jit(lambda x: within(x=x, low=0, high=high, ends=ends))(5.0)
+
+
+def test_one_of_names_all_choices():
+    one_of({"sgd": 1, "adam": 2}, optimizer="adam")
+    with pytest.raises(ValueError, match=r"^way must be one of up, down, got 'left'$"):
+        one_of(("up", "down"), other="up", way="left")
 
 
 def test_within_any_low_end():
