@@ -1,9 +1,10 @@
-"""The number of a claim, on any page, as a link to the line that prints it.
+"""The number of a claim, on any page, as a link to the sentence that states it.
 
-A lecture's line `T2.1  sentence` gets an anchor T2.1. Wherever the number is mentioned
-it becomes a link there, with the sentence as hover text: alone, in a range
-(`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is numbers only.
-A number that no notebook prints is a warning.
+The sentence that `claim("T2.1 ...")` shows in a lecture gets an anchor T2.1. Wherever
+the number is mentioned it becomes a link there, with the sentence as hover text: alone,
+in a range (`N14.15-17`, `T2.3 to T2.5`), or in a link to a notebook whose text is
+numbers only.
+A number that no notebook claims is a warning.
 """
 
 import re
@@ -25,6 +26,7 @@ ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
 PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
 COLUMNS = re.compile(r"\S {2,}\S")
 LINE = 36  # characters; a sentence that goes on has as many on a line
+MARKDOWN = "text/markdown"
 LONGEST = 240  # characters of hover text
 
 # Where a number stays as it is: code, formulas, other links, and headings, which the
@@ -42,7 +44,7 @@ LEFT = (
 
 
 def sentence(claim):
-    """What the cell of a claim prints after the number, in one line."""
+    """What a claim says after its number, in one line."""
     _, figures = claims()[claim]
     return textwrap.shorten(" ".join(figures), LONGEST, placeholder=" …")
 
@@ -88,7 +90,22 @@ def claim_line(text, ids):
 
 
 def set_anchors(app, document):
-    """Set what the claims of a lecture print in lines of their own."""
+    """Give the sentence of each claim its anchor, and its number a link to it."""
+    for output in [*document.findall(is_markdown)]:
+        strong = output.next_node(nodes.strong)
+        number = strong.astext() if strong else ""
+        if re.fullmatch(ID, number):
+            link = nodes.reference("", number, refid=number, internal=True)
+            sentence = strong.parent
+            sentence["classes"].append("claim")
+            sentence["ids"].append(number)
+            strong.replace_self(link)
+            output.parent.replace_self(sentence)  # without its plain text
+    set_lines(document)
+
+
+def set_lines(document):
+    """Set the claims that a lecture still prints in lines of their own."""
     seen = set()
     for block in [*document.findall(nodes.literal_block)]:
         if "stream" not in block["classes"] or not PRINTED.search(block.astext()):
@@ -106,6 +123,11 @@ def set_anchors(app, document):
             seen |= new
         place = block.parent.index(block)
         block.parent[place : place + 1] = lines
+
+
+def is_markdown(node):
+    """Whether a node is what a cell shows as Markdown, as MyST-NB has it."""
+    return isinstance(node, nodes.container) and node.get("mime_type") == MARKDOWN
 
 
 def note_claims(app, document):
@@ -148,7 +170,7 @@ class LinkClaims(SphinxPostTransform):
         """One number as a link, or as it is if no notebook prints it."""
         if claim not in claims():
             logger.warning(
-                "no notebook prints the claim %s", claim, location=place, type="claims"
+                "no notebook makes the claim %s", claim, location=place, type="claims"
             )
             return nodes.Text(shown)
         link = make_refnode(

@@ -56,7 +56,7 @@ include_patterns = [
 templates_path = [str(Path(__file__).parent / "templates")]
 
 nb_execution_mode = "off"
-nb_render_markdown_format = "gfm"  # of outputs: tables
+nb_render_markdown_format = "myst"  # of outputs: claims with math, tables
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 

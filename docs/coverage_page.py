@@ -1,8 +1,8 @@
 """The tables of coverage.md, made from coverage.csv and what the notebooks print.
 
 A row of coverage.csv is an item of a paper: what it says in our words, its status, the
-claims that show it, and a note. Of the first claim the printed line is shown; `lines`
-names others of the same notebook by how they begin, "COCO > BS-2" being the first BS-2
+claims that show it, and a note. Of the first claim the sentence is shown; `lines` names
+printed lines of the same notebook by how they begin, "COCO > BS-2" being the first BS-2
 after COCO. `published` selects from published.csv, "paper:table:row:column" with
 wildcards. Lists are separated by semicolons, "N6.7-N6.9" stands for three claims.
 """
@@ -57,10 +57,12 @@ def parts(cell):
 
 @cache
 def printed():
-    """The texts that the cells of each notebook print, or show for want of a table."""
+    """What the cells of each notebook print or show, in plain text."""
     return {
         path.stem: [
-            "".join(map(text_of, cell.get("outputs", []))) for cell in cells_of(path)
+            text_of(output)
+            for cell in cells_of(path)
+            for output in cell.get("outputs", [])
         ]
         for path in lectures()
     }
@@ -73,7 +75,7 @@ def text_of(output):
 
 @cache
 def claims():
-    """Each claim's notebook, and what its cell prints from the claim's id on."""
+    """Each claim's notebook, and what is said of it after its id."""
     found = {}
     for notebook, texts in printed().items():
         for text in texts:
@@ -130,9 +132,8 @@ def shown(row):
         return "<br>".join(filter(None, [values, row["note"]]))
     notebook, figures = claims()[next(ids(row["claims"]))]
     if row["lines"]:
-        figures = [line(notebook, path) for path in parts(row["lines"])]
-    cell = [links(row["claims"]), values, *(f"`{figure}`" for figure in figures)]
-    return "<br>".join(filter(None, cell))
+        figures = [f"`{line(notebook, path)}`" for path in parts(row["lines"])]
+    return "<br>".join(filter(None, [links(row["claims"]), values, *figures]))
 
 
 def published(cell):

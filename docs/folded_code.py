@@ -1,8 +1,8 @@
-"""The code of the lectures under a fold; what it prints and draws stays in sight.
+"""The code of the lectures under a fold, with what it prints; what it shows stays.
 
-Exercises, their stubs and their solutions stay open, as they are what one comes for.
-Cells without an output share the fold of the cell of code that follows. A switch that
-`static/lecture.js` puts on the page opens all folds.
+Claims, figures and tables are shown. Exercises, their stubs and their solutions stay
+open, as they are what one comes for. Cells that show nothing share the fold of the cell
+of code that follows. A switch that `static/lecture.js` puts on the page opens all.
 """
 
 from docutils import nodes
@@ -30,18 +30,27 @@ def after(node):
 
 
 def fold(app, document):
-    """Put the source of each cell under a fold."""
-    sources = []  # of the cells before that show nothing
+    """Put the source of each cell, and what it prints, under a fold."""
+    folds = []  # of the cells before that show nothing
     for cell in [*document.findall(foldable)]:
-        shown = [child for child in cell if not is_part(child, "cell_code_source")]
-        sources += [child for child in cell if is_part(child, "cell_code_source")]
+        for log in [*cell.findall(is_log)]:
+            log.parent.remove(log)
+            cell.insert(1, log)
+        empty = [x for x in cell if is_part(x, "cell_code_output") and not len(x)]
+        shown = [x for x in cell if is_part(x, "cell_code_output") and len(x)]
+        folds += [x for x in cell if x not in [*empty, *shown]]
         if not shown and foldable(after(cell)):
             cell.parent.remove(cell)
             continue
-        fold = folded("", *sources, summary="Code", classes=["folded", "code"])
+        fold = folded("", *folds, summary="Code", classes=["folded", "code"])
         cell.clear()
         cell += [fold, *shown]
-        sources = []
+        folds = []
+
+
+def is_log(node):
+    """Whether a node is what a cell prints."""
+    return isinstance(node, nodes.literal_block) and "stream" in node["classes"]
 
 
 def setup(app):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import nbformat
 import pytest
 from coverage_page import claims as printed_claims
+from coverage_page import text_of
 from processes import ran
 
 TESTS = Path(__file__).parent
@@ -41,7 +42,7 @@ class Mark(NamedTuple):
 def claims(path):
     """(id, source of its cell) of every claim that a notebook prints."""
     for cell in nbformat.read(path, as_version=4).cells:
-        printed = "".join(o.get("text", "") for o in cell.get("outputs", []))
+        printed = "\n".join(map(text_of, cell.get("outputs", [])))
         for claim in dict.fromkeys(PRINTED_ID.findall(printed)):
             yield claim, cell.source
 

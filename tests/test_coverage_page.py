@@ -163,7 +163,7 @@ def test_a_figure_is_what_the_claim_prints():
     notebook, figures = page.claims()["T2.9"]
     assert notebook == "03_pareto_frontier"
     assert len(figures) == 1
-    assert figures[0].startswith("U, V spread by ")
+    assert figures[0].startswith("If all texts are equally likely, the optima ")
     assert [*page.ids("N6.7-N6.9;T2.1")] == ["N6.7", "N6.8", "N6.9", "T2.1"]
     line = page.line("10b_noise_family", "COCO QDisc > CN-2")
     assert line.startswith("CN-2 2.29e-06 ")

@@ -53,6 +53,12 @@ def printed(lines):
     return {"output_type": "stream", "name": "stdout", "text": lines}
 
 
+def claimed(number, sentence):
+    data = {"text/plain": f"{number}  {sentence}"}
+    data["text/markdown"] = f"**{number}** {sentence}"
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
 def drawn(**data):
     kinds = {"png": "image/png", "svg": "image/svg+xml"}
     data = {kinds[name]: content for name, content in data.items()}
@@ -73,10 +79,13 @@ CELLS = [
     code("y = 2"),
     code(
         "print(x)",
-        printed("before\nT2.1  one = 1\n      and more\nT2.3  three\nT2.3  and four"),
+        *(printed("before\n"), claimed("T2.1", "one is $1$ and more")),
+        *(claimed("T2.3", "three"), printed("after\n")),
     ),
     text("`T2.1` and [N3.8, N3.9](03_draw.ipynb), [N3.8](03_draw.ipynb#again) stay."),
-    code("check(1)", printed("N3.8  eight\nN3.9  nine\n"), tags=["exercise"]),
+    code("claim(8)", claimed("N3.8", "eight"), claimed("N3.9", "nine")),
+    code("print(6)", printed("N3.6  one = 1\n      and more\nN3.7  seven\n")),
+    code("check(1)", printed("03.1 not attempted\n"), tags=["exercise"]),
 ]
 PAGE = """# Page
 
@@ -114,6 +123,7 @@ def small(tmp_path_factory):
         ],
         "root_doc": "docs/page",
         "nb_execution_mode": "off",
+        "nb_render_markdown_format": "myst",
         "myst_enable_extensions": ["dollarmath"],
         "html_static_path": [str(ROOT / "docs/static")],
         "html_theme": "basic",
@@ -178,16 +188,21 @@ def test_every_claim_has_a_number_that_is_found_and_a_short_sentence():
         assert 5 < len(claim_links.sentence(claim)) <= claim_links.LONGEST
 
 
-def test_a_claim_is_a_line_with_its_anchor_and_the_rest_stays(small):
+def test_a_claim_is_a_sentence_with_its_anchor_and_what_is_printed_is_folded(small):
+    page = BeautifulSoup(small["03_draw"], "lxml")
+    sentence = page.select_one("p.claim#T2\\.1")
+    assert sentence.get_text() == r"T2.1 one is \(1\) and more"
+    assert sentence.a["href"] == "#T2.1"
+    assert [p["id"] for p in page.select("p.claim")] == ["T2.1", "T2.3", "N3.8", "N3.9"]
+    assert page.find(string=re.compile("before")).find_parent("details") is not None
+    assert page.find(string=re.compile("after")).find_parent("details") is not None
+    assert page.find(string=re.compile("not attempted")).find_parent("details") is None
+
+
+def test_a_claim_that_is_printed_is_a_line_with_its_anchor(small):
     page = small["03_draw"]
-    assert '<pre class="output claim columns literal-block" id="T2.1">' in page
-    assert '<pre class="output claim literal-block" id="N3.8">' in page
-    (line,) = re.findall(r'<pre[^>]* id="T2.1">(.*?)</pre>', page, re.DOTALL)
-    assert words(line) == "T2.1  one = 1\n      and more"
-    assert 'href="#T2.1">T2.1</a>' in line
-    assert page.count('id="T2.3"') == page.count('id="N3.9"') == 1
-    assert page.count('href="#T2.3">T2.3</a>') == 2
-    assert flat(page).count("before") == 1
+    assert '<pre class="output claim columns literal-block" id="N3.6">' in page
+    assert '<pre class="output claim literal-block" id="N3.7">' in page
 
 
 def test_a_claim_is_a_table_or_a_sentence():
@@ -197,7 +212,7 @@ def test_a_claim_is_a_table_or_a_sentence():
 def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):
     page = flat(small["03_draw"])
     link = '<a class="claim-link reference internal" href="#{0}" title="{1}">{2}</a>'
-    assert link.format("T2.1", "one = 1 and more", "T2.1") + " to " in page
+    assert link.format("T2.1", "one is $1$ and more", "T2.1") + " to " in page
     eight, nine = (
         link.format(f"N3.{n}", word, "{}") for n, word in ((8, "eight"), (9, "nine"))
     )
@@ -206,13 +221,13 @@ def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):
     assert '<span class="pre">T2.1</span>' in page  # code stays
     other = flat(small["page"])
     there = link.replace("#", "../notebooks/03_draw.html#")
-    assert there.format("T2.3", "three and four", "T2.3") + " in it." in other
+    assert there.format("T2.3", "three", "T2.3") + " in it." in other
     assert "T2.1 in a heading" in other
 
 
-def test_a_number_that_no_notebook_prints_is_a_warning(small):
+def test_a_number_that_no_notebook_claims_is_a_warning(small):
     assert small["warnings"].count("WARNING") == 1
-    assert "docs/page.md:6: WARNING: no notebook prints the claim T9.9" in flat(
+    assert "docs/page.md:6: WARNING: no notebook makes the claim T9.9" in flat(
         re.sub(r"\x1b\[[\d;]*m", "", small["warnings"])
     )
 
@@ -313,12 +328,14 @@ def test_code_is_folded_and_exercises_are_not(small):
     page = flat(small["03_draw"])
     folds = re.findall(r'<details class="folded code"> (.*?)</details>', page)
     assert all(fold.startswith("<summary>Code</summary>") for fold in folds)
-    # Cells without an output share the fold of the cell of code that follows.
+    # Cells that show nothing share the fold of the cell of code that follows.
     inside = [words(fold).split() for fold in folds]
     assert inside == [
-        ["Code", "import", "numpy", "draw()"],
+        ["Code", "import", "numpy", "draw()", "said"],
         ["Code", "again()"],
-        ["Code", "x", "=", "1", "y", "=", "2", "print(x)"],
+        ["Code", "x", "=", "1", "y", "=", "2", "print(x)", "before", "after"],
+        ["Code", "claim(8)"],
+        ["Code", "print(6)"],
     ]
     assert page.rindex(">check<") > page.rindex("</details>")
     assert "<details open" not in page

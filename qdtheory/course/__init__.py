@@ -1,5 +1,6 @@
 """Grade the exercises of the notebooks: `check("03.1", answer)` prints one line."""
 
+from qdtheory.course.claims import claim as claim
 from qdtheory.course.exercises import EXERCISES, grader
 from qdtheory.course.grading import NotAttempted
 

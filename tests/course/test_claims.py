@@ -1,0 +1,41 @@
+"""A claim is a sentence in a notebook, and a printed line elsewhere."""
+
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+
+from qdtheory.course import claim
+
+LONG = "N8.16 " + "word " * 20
+
+
+@pytest.fixture
+def published():
+    """What a running IPython is given to show."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher)
+    yield shell.display_pub.outputs
+    InteractiveShell.clear_instance()
+
+
+def test_it_is_printed_in_lines_that_fit_and_begin_below_the_sentence(capsys):
+    claim(LONG)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "N8.16  " + " ".join(["word"] * 14)
+    assert second == "       " + " ".join(["word"] * 6)
+
+
+def test_line_breaks_are_spaces(capsys):
+    claim("""T2.1 one
+    and  more""")
+    assert capsys.readouterr().out == "T2.1  one and more\n"
+
+
+def test_a_notebook_shows_it_as_markdown(published, capsys):
+    claim("T2.1 the *sum* is $1$")
+    (shown,) = published
+    assert shown["data"] == {
+        "text/plain": "T2.1  the *sum* is $1$",
+        "text/markdown": "**T2.1** the *sum* is $1$",
+    }
+    assert capsys.readouterr().out == ""
