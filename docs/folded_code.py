@@ -33,9 +33,10 @@ def fold(app, document):
     """Put the source of each cell, and what it prints, under a fold."""
     folds = []  # of the cells before that show nothing
     for cell in [*document.findall(foldable)]:
-        for log in [*cell.findall(is_log)]:
+        logs = [*cell.findall(is_log)]
+        for log in logs:
             log.parent.remove(log)
-            cell.insert(1, log)
+        cell[1:1] = logs
         empty = [x for x in cell if is_part(x, "cell_code_output") and not len(x)]
         shown = [x for x in cell if is_part(x, "cell_code_output") and len(x)]
         folds += [x for x in cell if x not in [*empty, *shown]]
