@@ -3,9 +3,11 @@
 Cells tagged `slide` begin a slide, those tagged `slide-continued` join the one before.
 Of a code cell a slide shows the outputs, and the paragraph below as their caption. The
 title comes from the heading above; the first slide is the opening with the lecture's
-cover, the last one what to remember. A handout holds the cover, what is claimed, the
-statements, what to remember and the exercises, on at most two printed pages. Both stand
-in the site's folders `slides` and `handouts`, need no network and read without scripts.
+cover, the last one what to remember. If a cell's metadata have a `slide`, these words
+are its slide, a title and text, beside the cell's figure alone; `notes` are for the
+speaker. A handout holds the cover, what is claimed, the statements, what to remember and
+the exercises, on at most two printed pages. Both stand in the site's folders `slides` and
+`handouts`, need no network and read without scripts.
 
 As a script it writes `_build/class.zip`, the course without solutions and without the
 key of the exam: `python docs/course_pages.py`.
@@ -19,7 +21,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import lecture_figures
@@ -57,10 +59,11 @@ DECK_SCRIPT = '<script defer src="../_static/slides.js"></script>\n'
 
 @dataclass
 class Slide:
-    """One slide: its title, and what is on it as HTML."""
+    """One slide: its title, what is on it as HTML, and what the speaker says."""
 
     title: str
     parts: list[str] = field(default_factory=list)
+    notes: str = ""
 
 
 def formula(tex: str, options: dict) -> str:
@@ -145,20 +148,38 @@ def shown(path: Path, place: int) -> Iterator[str]:
 # --- slides -------------------------------------------------------------------
 
 
+def slide_in_words(path: Path, place: int) -> Slide | None:
+    """The slide for which a cell has words of its own."""
+    facts = cells_of(path)[place]["metadata"]
+    if "slide" not in facts:
+        return None
+    title, _, text = facts["slide"].strip().partition("\n")
+    parts = [to_html(text)] if text else []
+    parts += [
+        picture(replace(figure, caption=""))
+        for figure in lecture_figures.figures(path)
+        if figure.cell == place
+    ]
+    return Slide(title, parts, facts.get("notes", ""))
+
+
 def slides(path: Path) -> list[Slide]:
     """The slides of a lecture, the first and the last included."""
     cells = cells_of(path)
-    deck, heading = [Slide(title_of(path), [to_html(opening(path))])], title_of(path)
-    cover = lecture_figures.covers().get(path.stem)
-    if cover:
-        deck[0].parts.append(picture(cover))
+    first, heading = slide_in_words(path, 0), title_of(path)
+    if first is None:
+        first = Slide(heading, [to_html(opening(path))])
+        cover = lecture_figures.covers().get(path.stem)
+        first.parts += [picture(cover)] if cover else []
+    deck = [first]
     for place, cell in enumerate(cells[1:], start=1):
         if cell["cell_type"] == "markdown":
             above = re.findall(r"^#{2,6} (.+)$", source_of(cell), re.MULTILINE)
             heading = above[-1] if above else heading
-        if "slide" in tags_of(cell):
-            deck.append(Slide(heading))
-        if {"slide", "slide-continued"} & set(tags_of(cell)):
+        own = slide_in_words(path, place)
+        if own or "slide" in tags_of(cell):
+            deck.append(own or Slide(heading))
+        if not own and {"slide", "slide-continued"} & set(tags_of(cell)):
             deck[-1].parts += shown(path, place)
     remember = section(cells, "What to remember")
     if remember and all(slide.title != "What to remember" for slide in deck):
@@ -193,7 +214,13 @@ def deck_page(path: Path) -> str:
         f"{''.join(slide.parts)}<p class='place'>{number} / {len(deck)}</p></section>"
         for number, slide in enumerate(deck, start=1)
     )
-    said = "".join(notes(path)) or "<p>No notes.</p>"
+    told = "".join(
+        f'<li value="{number}">{to_html(slide.notes)}</li>'
+        for number, slide in enumerate(deck, start=1)
+        if slide.notes
+    )
+    said = f"<ol>{told}</ol>" if told else ""
+    said += "".join(notes(path))
     aside = (
         f'<aside id="notes"><details><summary>Speaker&rsquo;s notes</summary>{said}'
         f"<p>Keys: arrows or space turn pages, n shows the notes. "

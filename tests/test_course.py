@@ -11,6 +11,7 @@ import course_pages
 import notebook_cells
 import pytest
 from browser import DESK, PHONE, in_a_browser
+from lecture_sizes import is_spine
 from notebook_cells import lecture as of
 
 from qdtheory.course.exercises import EXERCISES
@@ -18,6 +19,7 @@ from qdtheory.course.exercises import EXERCISES
 STEMS = [path.stem for path in notebook_cells.lectures()]
 TEACHING = course_pages.TEACHING.read_text()
 WORDS = 100  # on a slide beside a figure, a table or what a cell prints
+FEW = 30  # on a slide of the spine, where a figure speaks
 NOT_WORDS = re.compile(
     r"<(figure|pre|table)\b.*?</\1>|\\\[.*?\\\]|\\\(.*?\\\)|<[^>]+>", re.DOTALL
 )
@@ -74,6 +76,21 @@ def test_the_slides_of_a_small_lecture(lecture):
     ]
 
 
+def test_a_slide_in_words_of_its_own_has_the_figure_and_notes(lecture):
+    book = json.loads(lecture.read_text())
+    question = {"slide": "Is it one?", "notes": "Ask *them*."}
+    book["cells"][0]["metadata"] |= question
+    book["cells"][5]["metadata"] |= {"slide": "One line.\n\n$a < b$\n"}
+    lecture.write_text(json.dumps(book))
+    notebook_cells.cells_of.cache_clear()
+    first, _, drawn, *_ = course_pages.slides(lecture)
+    assert first == course_pages.Slide("Is it one?", [], "Ask *them*.")
+    formula = '<p><span class="math inline">\\(a &lt; b\\)</span></p>\n'
+    assert drawn == course_pages.Slide("One line.", [formula, f"{FIGURE}</figure>"])
+    deck = course_pages.deck_page(lecture)
+    assert '<ol><li value="1"><p>Ask <em>them</em>.</p>\n</li></ol>' in deck
+
+
 def test_a_deck_holds_the_rows_of_teaching_as_notes(lecture, monkeypatch, tmp_path):
     page = tmp_path / "teaching.md"
     page.write_text(
@@ -122,8 +139,21 @@ def test_a_deck_has_ten_to_fifteen_slides_that_are_neither_empty_nor_full(stem):
     for number, slide in enumerate(deck, start=1):
         words = NOT_WORDS.sub(" ", " ".join(slide.parts)).split()
         assert slide.title, number
-        assert "".join(slide.parts).strip(), (number, slide.title)
+        assert slide.notes or "".join(slide.parts).strip(), (number, slide.title)
         assert len(words) <= WORDS, (number, slide.title, len(words))
+
+
+@pytest.mark.parametrize("stem", filter(is_spine, STEMS))
+def test_a_slide_of_the_spine_has_one_idea_in_few_words_and_notes(stem):
+    deck = course_pages.slides(of(stem))
+    assert len(deck) >= 12
+    for number, slide in enumerate(deck, start=1):
+        said = NOT_WORDS.sub(" ", " ".join([slide.title, *slide.parts])).split()
+        assert len(said) <= FEW, (number, slide.title, len(said))
+        assert slide.notes, (number, slide.title)
+        assert "<pre" not in "".join(slide.parts), (number, slide.title)
+    drawn = sum("<img" in "".join(slide.parts) for slide in deck)
+    assert 2 * drawn >= len(deck)
 
 
 def test_a_lecture_has_goals_homework_and_words_to_say():

@@ -2,6 +2,7 @@
 // Without this script the slides stand one below the other.
 const slides = [...document.querySelectorAll(".slide")];
 const notes = document.querySelector("#notes details");
+const told = [...document.querySelectorAll("#notes li[value]")];
 const WALL = matchMedia("(min-width: 60rem) and (min-height: 30rem)");
 // Text and figures of a full slide shrink together, down to what is read from a seat.
 const SIZES = [1, 0.92, 0.84, 0.76, 0.68];
@@ -22,6 +23,7 @@ function fit(slide) {
 function turn(to) {
   now = Math.max(0, Math.min(slides.length - 1, to));
   slides.forEach((slide, place) => slide.classList.toggle("now", place === now));
+  for (const note of told) note.hidden = note.value !== now + 1;
   fit(slides[now]);
   history.replaceState(null, "", `#slide-${now + 1}`);
   scrollTo(0, 0);
