@@ -5,9 +5,9 @@ Of a code cell a slide shows the outputs, and the paragraph below as their capti
 title comes from the heading above; the first slide is the opening with the lecture's
 cover, the last one what to remember. If a cell's metadata have a `slide`, these words
 are its slide, a title and text, beside the cell's figure alone; `notes` are for the
-speaker. A handout holds the cover, what is claimed, the statements, what to remember and
-the exercises, on at most two printed pages. Both stand in the site's folders `slides` and
-`handouts`, need no network and read without scripts.
+speaker. A handout holds the cover, what is claimed, the statements, what to remember
+and the exercises, on at most two printed pages. Both stand in the site's folders
+`slides` and `handouts`, need no network and read without scripts.
 
 As a script it writes `_build/class.zip`, the course without solutions and without the
 key of the exam: `python docs/course_pages.py`.

@@ -143,7 +143,7 @@ def test_a_deck_has_ten_to_fifteen_slides_that_are_neither_empty_nor_full(stem):
         assert len(words) <= WORDS, (number, slide.title, len(words))
 
 
-@pytest.mark.parametrize("stem", filter(is_spine, STEMS))
+@pytest.mark.parametrize("stem", [*filter(is_spine, STEMS)])
 def test_a_slide_of_the_spine_has_one_idea_in_few_words_and_notes(stem):
     deck = course_pages.slides(of(stem))
     assert len(deck) >= 12
