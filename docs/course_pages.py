@@ -19,6 +19,7 @@ import importlib.util
 import posixpath
 import re
 import shutil
+import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,27 @@ PAGE = """<!DOCTYPE html>
 {body}
 </body>
 </html>
+"""
+CLASS_README = """\
+WHAT QUALITY AND DIVERSITY SAY ABOUT A TEXT GENERATOR
+
+notebooks/  the lectures. Begin with 00_map and go on to 09; a lecture whose
+            number has a letter is a detour, 10 and later ones are research.
+            Each says at the top how long it takes and what to read before.
+handouts/   a lecture on two pages to print, with its exercises; the exam.
+
+Install
+{install}
+Work
+  Run a lecture from its first cell. Each claim is a sentence with its number,
+  T2.1 or N8.11: change a number in its cell and run it again. If the claim no
+  longer holds, the cell stops.
+  The exercises are at the end. Write an answer in place of None and run the
+  cell below: it says "right", or what is wrong. A formula may be written as
+  text, "x log x", or as a function, a number as 1/3 or .3333.
+  Save the notebook with its output, and hand in the file as it is.
+
+Text and figures may be used under CC BY 4.0, the code under its licence.
 """
 DECK_SCRIPT = '<script defer src="../_static/slides.js"></script>\n'
 
@@ -338,7 +360,8 @@ def exam_page() -> str:
 
 def class_files() -> Iterator[tuple[str, bytes]]:
     """What a class gets, each file's place and content; no solution and no key."""
-    yield "README.txt", install(lectures(), "notebooks")
+    packages = textwrap.indent(install(lectures(), "notebooks").decode(), "  ")
+    yield "README.txt", CLASS_README.format(install=packages).encode()
     if not RELEASED:
         yield WHEEL, wheel()
     for path in [*lectures(), *sorted(ROOT.glob("notebooks/data/*.*"))]:

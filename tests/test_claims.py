@@ -123,7 +123,8 @@ def test_a_test_that_only_recounts_a_table_says_so():
 
 
 @pytest.mark.parametrize(
-    "page", ["notebooks/src/00_map", "paper/paper", "README", "docs/index"]
+    "page",
+    ["notebooks/src/00_map", "paper/paper", "paper/jose", "README", "docs/index"],
 )
 def test_the_pages_say_how_many_claims_rest_on_a_recount(page):
     anew = {mark.claim for mark in MARKED if not mark.says}

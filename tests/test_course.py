@@ -199,8 +199,8 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
     assert names >= {f"handouts/{stem}.html" for stem in STEMS}
     assert names >= {"handouts/exam.html", "notebooks/data/tables.py"}
     assert names >= {"_static/handout.css", "_static/tex-svg-full.js"}
-    packages = texts["qdtheory_class/README.txt"].decode()
-    assert "pip install ipywidgets jupyterlab nltk seaborn " in packages
+    readme = texts["qdtheory_class/README.txt"].decode()
+    assert "\n      pip install ipywidgets jupyterlab nltk seaborn " in readme
     assert (address.WHEEL in names) is not address.RELEASED
     assert names >= {"_static/scrolls.css", "_static/scrolls.js"}
     assert not [name for name in names if "solution" in name or "key" in name]
