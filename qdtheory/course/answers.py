@@ -7,7 +7,13 @@ import jax
 import numpy as np
 
 import qdtheory as qd
-from qdtheory.course.grading import Fault, as_distribution, as_formula, as_numbers
+from qdtheory.course.grading import (
+    Fault,
+    as_distribution,
+    as_formula,
+    as_numbers,
+    require,
+)
 
 # What a test of an example returns: a truth value of Python, NumPy or JAX.
 Truth: TypeAlias = Any
@@ -33,34 +39,53 @@ def has_unlikely_greedy_text(p: np.ndarray) -> Truth:
     """The text of the likeliest tokens has less than .51 of the mode's probability."""
     by_first = p.reshape(2, 2)
     first = by_first.sum(axis=1)
-    greedy = by_first[first.argmax()].max()
-    return first[0] != first[1] and greedy < 0.51 * by_first.max()
+    require(first[0] != first[1], "a and b are equally likely first tokens")
+    share = by_first[first.argmax()].max() / by_first.max()
+    told = f"the greedy text has {share:.3g} of the mode's probability"
+    require(share < 0.51, f"{told}, expected less than .51")
+    return True
 
 
 def is_rational_cubic(answer: Any) -> Truth:
     """A rational g = a x^2 + b x^3 that is convex from .55 on."""
     a, b = map(float, as_numbers(answer))
+    bend = 2 * a + 6 * b * 0.55
+    require(bend >= 0, f"g'' is {bend:.3g} at .55, expected 0 or more: g is not convex")
     pair = qd.SeparablePair(qd.formulas.CR, lambda x: a * x**2 + b * x**3)
-    return 2 * a + 6 * b * 0.55 >= 0 and qd.check_rationality(pair).rational
+    x = qd.check_rationality(pair).diversity_violation
+    require(x is None, f"g is not rational: g' does not fall enough between {x}")
+    return True
 
 
 def is_pair_of_two_rewards(answer: Any) -> Truth:
     """A formula of D that is a pair, rewards 1/2 with 1 and e / (1 + e) with 3."""
-    rho = qd.generators.given_reward(str(answer))
-    rewards = rho.of_discriminator(np.array([0.5, np.e / (1 + np.e)]))
-    fits = np.allclose(rewards, [1, 3], atol=1e-9)
-    return fits and qd.generators.check_reward(rho).is_pair is True
+    readable = isinstance(answer, str) or callable(answer)
+    require(readable, 'expected a formula of D as text, like "log(D)", or a function')
+    try:
+        given = answer if callable(answer) else qd.generators.given_reward(answer)
+    except (TypeError, ValueError) as error:
+        raise Fault(str(error)) from None
+    rho = getattr(given, "of_discriminator", given)
+    d = np.append([0.5, np.e / (1 + np.e)], np.linspace(0.05, 0.95, 7))
+    rewards = np.array([float(as_numbers(rho(x))) for x in d])
+    for name, value, expected in zip((".5", ".731"), rewards, (1, 3), strict=False):
+        near = np.abs(value - expected) <= 1e-9
+        require(near, f"{value:.4g} at D = {name}, expected {expected}")
+    # The only pairs are lines in the logit (N20.6), and two values fix a line.
+    is_pair = np.allclose(rewards, 1 + 2 * np.log(d / (1 - d)), rtol=0, atol=1e-9)
+    require(is_pair, "right at both values, but the objective is no pair (N20.6)")
+    return True
 
 
 def is_on_frontier(p: np.ndarray) -> Truth:
     """Five positive probabilities, not all equal, that LL-NRR has on its frontier."""
-    if p.min() == 0:
-        raise Fault("a probability is 0, expected five positive ones")
-    if np.ptp(p) <= 1e-3:
-        raise Fault("all are equal, which every pair has on its frontier")
+    require(p.min() > 0, "a probability is 0, expected five positive ones")
+    require(np.ptp(p) > 1e-3, "all are equal, which every pair has on its frontier")
     w = -2 * np.ptp(p) / np.ptp(np.log(p))
-    q = qd.pareto_optimum(qd.LL_NRR, p, w).q
-    return np.abs(q - p).max() <= 1e-9
+    gap = np.abs(qd.pareto_optimum(qd.LL_NRR, p, w).q - p).max()
+    why = f"below the frontier: the optimum at weight {w:.3g} is {gap:.2g} away"
+    require(gap <= 1e-9, f"{why}, and P must be a line in log P")
+    return True
 
 
 def quartic_divergence(q: np.ndarray, p: np.ndarray) -> Any:
@@ -72,30 +97,52 @@ def quartic_divergence(q: np.ndarray, p: np.ndarray) -> Any:
 
 def is_compatible(f: Any, g: str) -> Truth:
     """Two formulas are a compatible pair."""
+    why = "the pair is incompatible: g' is not a falling line in this f"
+    if callable(f):  # of NumPy, JAX or Python: no proof reads it, its values say enough
+        x = np.linspace(0.05, 0.95, 19)
+        scores = np.array([float(as_numbers(f(place))) for place in x])
+        slopes = np.array([-jax.grad(as_formula(g))(place) for place in x])
+        line = np.polyfit(slopes, scores, 1)
+        apart = np.abs(np.polyval(line, slopes) - scores).max()
+        require(line[0] > 0 and apart <= 1e-9 * np.ptp(scores), why)
+        return True
     verdict = qd.check_compatibility(qd.SeparablePair(as_formula(f), as_formula(g)))
-    if verdict.compatible is None:
-        raise Fault(f"the pair is undecided: {verdict.reason}")
-    if not verdict.compatible:
-        raise Fault("the pair is incompatible: g' is not a falling line in this f")
+    decided = verdict.compatible is not None
+    require(decided, f"the pair is undecided: {verdict.reason}")
+    require(verdict.compatible, why)
     return True
 
 
 def has_uniform_bigrams(q: np.ndarray) -> Truth:
     """Texts of three tokens over two, far from uniform, with uniform bigrams."""
     bigrams = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution(q, 2)
+    worst = bigrams[np.abs(bigrams - 1 / 4).argmax()]
+    require(abs(worst - 1 / 4) <= 1e-9, f"a bigram has {worst:.4g}, expected 1/4")
     moved = np.abs(q - 1 / 8).sum() / 2
-    return np.abs(bigrams - 1 / 4).max() <= 1e-12 and moved >= 1 / 4 - 1e-12
+    require(moved >= 1 / 4 - 1e-9, f"{moved:.3g} of the mass is moved, expected 1/4")
+    return True
+
+
+def gains_of(pair: Any, q: np.ndarray, p: np.ndarray) -> tuple[list[float], str]:
+    """What a model has more than P of quality and diversity, also in words."""
+    du = float(pair.quality(q, p) - pair.quality(p, p))
+    dv = float(pair.diversity(q) - pair.diversity(p))
+    return [du, dv], f"quality changes by {du:.3g} and diversity by {dv:.3g}"
 
 
 def is_beating_model(answer: Any) -> Truth:
     """A similarity of four texts, and a model that beats the uniform P under it."""
     kernel, q = answer
     kernel, q, p = as_numbers(kernel), as_distribution(q, 4), np.full(4, 1 / 4)
-    well = (np.diag(kernel) == 1).all() and 0 <= kernel.min() <= kernel.max() <= 1
+    require(kernel.shape == (4, 4), f"K has shape {kernel.shape}, expected (4, 4)")
+    require((kernel == kernel.T).all(), "K is not symmetric")
+    require((np.diag(kernel) == 1).all(), "K has not 1 on its diagonal")
+    require(0 <= kernel.min() <= kernel.max() <= 1, "K has an entry outside [0, 1]")
     pair = qd.KernelPair(kernel)
-    du = pair.quality(q, p) - pair.quality(p, p)
-    dv = pair.diversity(q) - pair.diversity(p)
-    return well and min(du, dv) >= -1e-12 and max(du, dv) > 1e-6
+    gains, told = gains_of(pair, q, p)
+    beats = min(gains) >= -1e-12 and max(gains) > 1e-6
+    require(beats, f"{told}, expected neither to fall and one to rise")
+    return True
 
 
 def loses_by_a_reference(answer: Any) -> Truth:
@@ -103,8 +150,11 @@ def loses_by_a_reference(answer: Any) -> Truth:
     candidate, reference, added = ([*map(str, text)] for text in answer)
     few, more = [reference], [reference, added]
     lengths = [len(text) for text in (candidate, *more)]
+    require(min(lengths) >= 2, "a text has fewer than two tokens")
     before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
-    return min(lengths) >= 2 and after < before - 1e-12
+    why = f"BLEU-1 is {before:.3g}, and {after:.3g} with the other reference"
+    require(after < before - 1e-12, f"{why}; it must fall")
+    return True
 
 
 def greedy_text_is_rare(p: np.ndarray) -> Truth:
@@ -126,15 +176,20 @@ def fourth_power(num_references: int, num_self_references: int) -> Any:
 def beats_under_bleu(q: np.ndarray) -> Truth:
     """Better than P in BLEU and in Self-BLEU of one word, with two references each."""
     pair, p = qd.pairs.single_token_bleu_pair(2, 2), np.array([0.5, 0.3, 0.15, 0.05])
-    gain = pair.quality(q, p) - pair.quality(p, p)
-    return min(gain, pair.diversity(q) - pair.diversity(p)) > 1e-9
+    gains, told = gains_of(pair, q, p)
+    require(min(gains) > 1e-9, f"{told}, expected both to rise")
+    return True
 
 
 def hides_from_bigrams(q: np.ndarray, p: np.ndarray) -> Truth:
     """Two distributions of equal bigrams, 0.2 apart in total variation."""
     space = qd.TextSpace(2, 3)
-    cnd = qd.cnd(*(space.ngram_distribution(x, 2) for x in (q, p)))
-    return cnd <= 1e-20 and qd.metrics.total_variation(q, p) > 0.2 - 1e-9
+    apart = np.subtract(*(space.ngram_distribution(x, 2) for x in (q, p)))
+    most = np.abs(apart).max()
+    require(most <= 1e-9, f"a bigram is {most:.2g} likelier in one, expected equal")
+    tv = qd.metrics.total_variation(q, p)
+    require(tv > 0.2 - 1e-9, f"they are {tv:.3g} apart, expected .2")
+    return True
 
 
 def cnd_between(answer: Any, n: int, estimator: str = "plug-in") -> float:

@@ -1,8 +1,11 @@
 """Four kinds of graders: a statement, a number, a function, an example to be tested."""
 
+import dis
 import hashlib
+import math
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,21 +62,23 @@ def digest(exercise: str, answer: str) -> str:
 
 
 def number(expected: float, tolerance: float) -> Grader:
-    """Grade a number to a relative tolerance, which is absolute for the number 0."""
+    """Grade a number: it is near to a relative tolerance, or well rounded.
+
+    The tolerance is absolute for the number 0. A number is well rounded if it has two
+    digits or more, and those of the right one.
+    """
 
     def grade(answer: object) -> str | None:
         try:
-            given = as_numbers(answer)
-            if given.ndim:
-                raise TypeError("not one number")
+            given = as_number(answer)
         except (TypeError, ValueError):
-            return f"{shown(answer)}, expected one number"
-        missed = abs(given - expected)
-        if missed <= tolerance * (abs(expected) or 1):
+            return f"{shown(answer)}, expected one number, such as 2/3 or .667"
+        digits = len(Decimal(str(given)).normalize().as_tuple().digits)
+        near = abs(given - expected) <= tolerance * (abs(expected) or 1)
+        if near or (digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)):
             return None
-        if missed <= 1e-3 * abs(expected) and expected % 1:
-            return f"{shown(answer)}: close; give the term, or more digits"
-        return f"{shown(answer)}, expected another number"
+        found = np.array([[given], [expected]], float)
+        return f"{shown(answer)}: {difference(*found)}"
 
     return grade
 
@@ -83,9 +88,13 @@ def function(
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
+    def agree(given: ArrayLike, expected: ArrayLike) -> bool:
+        return np.allclose(given, expected, rtol=tolerance, atol=tolerance)
+
     def grade(answer: object) -> str | None:
         if not callable(answer):
             return f"{shown(answer)}, expected a function"
+        values = []
         for arguments in cases:
             call = f"your function of ({', '.join(map(shown, arguments))})"
             try:
@@ -93,7 +102,9 @@ def function(
             except Exception as error:  # the reader's own function may raise anything
                 return f"{call} raised {type(error).__name__}: {shown(error)}"
             if value is None:
-                raise NotAttempted
+                if is_stub(answer):
+                    raise NotAttempted
+                return f"{call} gave None: end it with `return` and the value"
             try:
                 given = as_numbers(value)
             except (TypeError, ValueError):
@@ -102,11 +113,68 @@ def function(
             if given.shape != expected.shape:
                 size = f"shape {expected.shape}" if expected.shape else "one number"
                 return f"{call} gave {shown(value)}, expected {size}"
-            if not np.allclose(given, expected, rtol=tolerance, atol=tolerance):
-                return f"{call} gave {shown(value)}, expected another value"
-        return None
+            values.append((call, given, expected))
+        wrong = [(call, x) for call, x, y in values if not agree(x, y)]
+        if not wrong:
+            return None
+        call, value = wrong[0]
+        _, *columns = zip(*values, strict=True)
+        why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
+        if is_right_turned_round(answer):
+            why = "right with its arguments exchanged"
+        return f"{call} gave {shown(value)}: {why}"
+
+    def is_right_turned_round(answer: Callable) -> bool:
+        try:
+            return all(agree(answer(b, a), reference(a, b)) for a, b in cases)
+        except Exception:  # these are not two, or it does not take them so
+            return False
 
     return grade
+
+
+# A number that is wrong by one of these factors counts something twice, or not at all.
+FACTORS = np.array([2, 3, 4, 10, 100, 1 / 2, 1 / 3, 1 / 4, 1 / 10, 1 / 100])
+
+
+def difference(x: np.ndarray, y: np.ndarray) -> str:
+    """Say how one or more numbers differ from the right ones."""
+
+    def alike(a: np.ndarray | float, b: np.ndarray | float) -> bool:
+        return np.allclose(a, b, rtol=1e-4, atol=1e-9)
+
+    apart = x - y
+    if not np.isfinite(x).all():
+        return "not a finite number"
+    if x.size == 1 and y % 1 and abs(apart) <= 2e-2 * abs(y):
+        return "close; give the term, or more digits"
+    if alike(x, y):
+        return f"close, but off by up to {abs(apart).max():.1g}"
+    if alike(x, -y):
+        return "the sign is the other one"
+    if alike(x * math.log(2), y):
+        return "this is in bits; logarithms are natural here"
+    largest = abs(y).argmax()
+    factor = x[largest] / y[largest] if y.any() else 0.0
+    named = x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4
+    if named and alike(x, factor * y):
+        return f"{factor:.3g} times the right value"
+    if alike(x, 1 - y):
+        return "1 minus the right value"
+    if alike(x * y, 1):
+        return "1 over the right value"
+    if alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1)):
+        return f"right up to a constant, {apart[0]:.3g}"
+    if (apart > 0).any() and (apart < 0).any():
+        return "too large for some arguments, too small for others"
+    return "too large" if (apart > 0).any() else "too small"
+
+
+def is_stub(answer: Callable) -> bool:
+    """Whether a function does nothing but return None, as those to be filled in."""
+    code = getattr(answer, "__code__", None)
+    does = {step.opname for step in dis.get_instructions(code)} if code else set()
+    return does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
 
 
 def witness(test: Callable[..., object], requirement: str) -> Grader:
@@ -125,6 +193,21 @@ def witness(test: Callable[..., object], requirement: str) -> Grader:
 
 
 # --- reading answers -----------------------------------------------------------
+
+
+def as_number(answer: object) -> np.number:
+    """Convert an answer to one number; text is a term without x, like "2/3".
+
+    A float32 stays one: its digits are fewer.
+    """
+    if isinstance(answer, str):
+        formula = Expression(answer)
+        if formula(0.25) != formula(0.5):
+            raise TypeError("not a number")
+        answer = formula(0.25)
+    as_numbers(answer)  # refuses what is none
+    (given,) = np.ravel(answer)
+    return given if isinstance(given, np.floating) else np.float64(given)
 
 
 def as_numbers(answer: object) -> np.ndarray:
@@ -152,12 +235,17 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
 
 def as_formula(answer: object) -> Expression:
     """Convert an answer, text, to a formula in x."""
-    if not isinstance(answer, str):
-        raise Fault('expected a formula in x as text, like "sqrt(x)"')
+    require(isinstance(answer, str), 'expected a formula in x as text, like "sqrt(x)"')
     try:
         return Expression(answer)
     except ValueError as error:
         raise Fault(str(error)) from None
+
+
+def require(holds: object, fault: str) -> None:
+    """Raise a `Fault` unless a condition on an example holds."""
+    if not holds:
+        raise Fault(fault)
 
 
 def shown(answer: object, width: int = 60) -> str:

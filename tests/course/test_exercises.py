@@ -1,8 +1,11 @@
 """Wrong answers are refused, and mistakes that many make recognised, with a reason."""
 
+import math
 import subprocess
 import sys
+from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
 
@@ -59,13 +62,34 @@ SAID = [
     ("03.2", [0.2] * 5, "[0.2, 0.2, 0.2, 0.2, 0.2]: all are equal, which every pair"),
     ("03.2", [0.5, 0.5], "2 numbers, expected 5 probabilities"),
     ("03.2", [0.5, 0.5, 0, 0, 0], "a probability is 0, expected five positive"),
-    ("04.2", lambda x: 2 * x, 'expected a formula in x as text, like "sqrt(x)"'),
+    ("04.2", 2, 'expected a formula in x as text, like "sqrt(x)"'),
+    ("04.2", lambda x: 3 * x, "the pair is incompatible: g' is not a falling line"),
     ("04.2", "x**3", "the pair is incompatible: g' is not a falling line in this f"),
     ("04.3", "A", "A, expected with it the claim that refutes it: 'A N1.1'"),
     ("04.3", "A T3.1", "expected another statement, or another claim"),
     ("04.3", "B T3.12", "expected another statement, or another claim"),
     ("04.3", "T3.12", "expected a letter and a claim"),
-    ("05.2", [1.0, *[0] * 7], "expected eight numbers of sum 1"),
+    ("05.2", [1.0, *[0] * 7], "a bigram has 1, expected 1/4"),
+    ("05.2", [1 / 8] * 8, "0 of the mass is moved, expected 1/4"),
+    ("01.2", [0.4, 0.1, 0.3, 0.2], "a and b are equally likely first tokens"),
+    ("01.2", [0.5, 0.2, 0.2, 0.1], "the greedy text has 1 of the mode's probability"),
+    ("02.2", [0, -1], "g'' is -3.3 at .55, expected 0 or more: g is not convex"),
+    ("02.2", (-3, 2), "g is not rational: "),
+    ("03.2", [0.5, 0.2, 0.1, 0.1, 0.1], "below the frontier: the optimum at weight "),
+    ("06.2", [np.eye(3), [0.25] * 4], "K has shape (3, 3), expected (4, 4)"),
+    ("06.2", [np.eye(4), [0.25] * 4], "changes by 0 and diversity by 0, expected neit"),
+    ("06.2", [2 * np.eye(4), [0.25] * 4], "K has not 1 on its diagonal"),
+    ("06.2", [np.eye(4) - np.eye(4)[::-1], [0.25] * 4], "entry outside [0, 1]"),
+    ("06.2", [np.triu(np.ones((4, 4))), [0.25] * 4], "K is not symmetric"),
+    ("07.2", ["ab", "a", "ab"], "a text has fewer than two tokens"),
+    ("07.2", ["ab", "ab", "ba"], "BLEU-1 is 1, and 1 with the other reference; it"),
+    ("08.2", [0.5, 0.3, 0.15, 0.05], "diversity by 0, expected both to rise"),
+    ("09.2", [[1 / 8] * 8] * 2, "they are 0 apart, expected .2"),
+    ("09.2", [[1 / 8] * 8, [1, *[0] * 7]], "a bigram is 0.75 likelier in one"),
+    ("20.3", "log(D)", "-0.6931 at D = .5, expected 1"),
+    ("20.3", lambda d: 1 + (d > 0.6) * 2, "right at both values, but the objective is"),
+    ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
+    ("20.3", 3, 'expected a formula of D as text, like "log(D)", or a function'),
     ("13.3", [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], "2 numbers, expected 3"),
     ("14.3", [[1 / 8] * 8], "expected (p, q), each eight numbers of sum 1"),
 ]
@@ -77,6 +101,32 @@ def test_a_wrong_answer_gets_words_that_lead_on(exercise, answer, words, capsys)
     printed = capsys.readouterr().out
     assert printed.startswith(f"{exercise} not yet: ")
     assert words in printed
+
+
+# Right answers as different people type them.
+RIGHT = [
+    *[("04.2", text) for text in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")],
+    ("04.2", lambda x: np.log(x) + 2 * x),
+    ("04.2", lambda x: math.log(x) + 2 * x),
+    ("04.2", lambda x: jax.numpy.log(x) + 2 * x),
+    ("20.3", "1 + 2*log(D/(1-D))"),
+    ("20.3", "1 + 2 logit(D)"),
+    ("20.3", "2 ln(D/(1 - D)) + 1"),
+    ("20.3", r"1 + 2\log\frac{D}{1 - D}"),
+    ("20.3", lambda d: 1 + 2 * np.log(d / (1 - d))),
+    ("20.3", lambda d: 1 + 2 * jax.scipy.special.logit(d)),
+    *[("12b.1", answer) for answer in (0.68, 0.678, ".6776")],
+    *[("07.0", answer) for answer in (2 / 3, "2/3", 0.667, Fraction(2, 3), ".67")],
+    ("09.0", "-1/50"),
+    ("04.0", "-2"),
+    ("03.0", ".64/.68"),
+]
+
+
+@pytest.mark.parametrize(("exercise", "answer"), RIGHT)
+def test_a_right_answer_is_right_in_any_spelling(exercise, answer, capsys):
+    check(exercise, answer)
+    assert capsys.readouterr().out == f"{exercise} right\n"
 
 
 @pytest.mark.parametrize("answer", ["A T3.12", "a, t3.12", " A: T3.12 "])

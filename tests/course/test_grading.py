@@ -3,10 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from refusals import refused
 
 from qdtheory.course.grading import (
     Fault,
+    NotAttempted,
     as_distribution,
     digest,
     function,
@@ -48,27 +50,97 @@ def test_what_is_no_distribution_is_told_apart():
     )
 
 
-def test_numbers_of_any_kind_are_read_and_compared_to_the_tolerance():
-    grade = number(0.5, 1e-3)
-    for answer in (0.5, 0.5004, np.float32(0.5), np.array(0.5), Fraction(1, 2)):
-        assert grade(answer) is None
-    assert grade(0.51) == "0.51, expected another number"
-    assert number(2 / 3, 1e-9)(0.6667) == "0.6667: close; give the term, or more digits"
-    assert number(69.0, 1e-9)(68.97) == "68.97, expected another number"
-    for answer in ("0.5", [0.5], 0.5j):
-        assert "expected one number" in str(grade(answer))
-    assert number(0.0, 1e-3)(1e-4) is None
+RIGHT = [
+    (0.5, [0.5, 0.5004, np.float32(0.5), np.array(0.5), [0.5], Fraction(1, 2)]),
+    (0.5, ["1/2", ".5", "0.5", "2^-1", " exp(0)/2 "]),
+    (2 / 3, [0.67, 0.667, "2/3", np.float32(0.6667)]),
+    (0.6776, [0.68, 0.678, ".68"]),
+    (-1 / 30, [-0.033, "-1/30"]),
+    (0.0, [1e-4, 0]),
+]
+
+
+@pytest.mark.parametrize(("expected", "answers"), RIGHT)
+def test_a_number_is_right_however_it_is_written_and_well_rounded(expected, answers):
+    grade = number(expected, 1e-3)
+    assert [answer for answer in answers if grade(answer) is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "words"),
+    [
+        (0.6776, 0.67, "close; give the term, or more digits"),
+        (0.6776, 0.7, "too large"),
+        (69.0, 68.97, "too small"),
+        (0.5, 0.51, "too large"),
+        (0.3, -0.3, "the sign is the other one"),
+        (0.3, -0.6, "-2 times the right value"),
+        (0.3, 30, "100 times the right value"),
+        (0.3, 0.7, "1 minus the right value"),
+        (0.3, 1 / 0.3, "1 over the right value"),
+        (3.3, 4.3, "right up to a constant, 1"),
+        (3.0, 3 / np.log(2), "this is in bits; logarithms are natural here"),
+        (0.0, 2.0, "too large"),
+        (0.5, np.inf, "not a finite number"),
+    ],
+)
+def test_a_wrong_number_is_told_how_it_is_wrong(expected, answer, words):
+    assert number(expected, 1e-9)(answer) == f"{answer}: {words}"
+
+
+def test_what_is_not_one_number_is_refused():
+    for answer in ("half", "x", "1,5", "", [0.5, 0.5], [], 0.5j):
+        fault = str(number(0.5, 1e-3)(answer))
+        assert fault.endswith(", expected one number, such as 2/3 or .667")
+
+
+CASES = [(np.array([0.3, 1.2]), 0.25), (np.array([2.0, 0.1]), 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x, a: x**a + 1e-6, "close, but off by up to 1e-06"),
+        (lambda x, a: -(x**a), "the sign is the other one"),
+        (lambda x, a: 1.5 * x**a, "1.5 times the right value"),
+        (lambda x, a: 1 - x**a, "1 minus the right value"),
+        (lambda x, a: x**-a, "1 over the right value"),
+        (lambda x, a: x**a + 0.3, "right up to a constant, 0.3"),
+        (lambda x, a: a**x, "right with its arguments exchanged"),
+        (lambda x, a: x, "too large for some arguments, too small for others"),
+        (lambda x, a: x**a + x, "too large"),
+        (lambda x, a: x * np.nan, "not a finite number"),
+    ],
+)
+def test_a_wrong_function_is_told_how_it_is_wrong(answer, words):
+    said = str(function(lambda x, a: x**a, CASES, 1e-9)(answer))
+    assert said.startswith("your function of ([0.3 1.2], 0.25) gave ")
+    assert said.endswith(f": {words}")
 
 
 def test_functions_are_compared_on_every_input():
     grade = function(lambda x: x**2, [(np.array([1.0, 2.0]),)], 1e-9)
     for answer in (lambda x: x * x, lambda x: [1, 4]):
         assert grade(answer) is None
-    off = str(grade(lambda x: x**2 + 1e-6))
-    assert off.startswith("your function of ([1. 2.]) gave [1.000001 4.000001], expec")
     assert "expected shape (2,)" in str(grade(lambda x: 1))
     assert "raised ZeroDivisionError: division by zero" in str(grade(lambda x: 1 / 0))
     assert grade(2) == "2, expected a function"
+
+
+def test_a_function_without_return_is_told_from_a_stub():
+    def forgot(x):
+        x**2
+
+    def stub(x):
+        """To be filled in."""
+        return None
+
+    grade = function(lambda x: x**2, [(2.0,)], 1e-9)
+    assert grade(forgot) == (
+        "your function of (2.0) gave None: end it with `return` and the value"
+    )
+    with pytest.raises(NotAttempted):
+        grade(stub)
 
 
 def test_an_example_that_its_test_fails_on_is_refused_with_the_hint():
