@@ -65,7 +65,7 @@ def is_pair_of_two_rewards(answer: Any) -> Truth:
         given = answer if callable(answer) else qd.generators.given_reward(answer)
     except (TypeError, ValueError) as error:
         raise Fault(str(error)) from None
-    rho = getattr(given, "of_discriminator", given)
+    rho: Any = getattr(given, "of_discriminator", given)
     d = np.append([0.5, np.e / (1 + np.e)], np.linspace(0.05, 0.95, 7))
     rewards = np.array([float(as_numbers(rho(x))) for x in d])
     for name, value, expected in zip((".5", ".731"), rewards, (1, 3), strict=False):
@@ -184,8 +184,8 @@ def beats_under_bleu(q: np.ndarray) -> Truth:
 def hides_from_bigrams(q: np.ndarray, p: np.ndarray) -> Truth:
     """Two distributions of equal bigrams, 0.2 apart in total variation."""
     space = qd.TextSpace(2, 3)
-    apart = np.subtract(*(space.ngram_distribution(x, 2) for x in (q, p)))
-    most = np.abs(apart).max()
+    a, b = (np.asarray(space.ngram_distribution(x, 2)) for x in (q, p))
+    most = np.abs(a - b).max()
     require(most <= 1e-9, f"a bigram is {most:.2g} likelier in one, expected equal")
     tv = qd.metrics.total_variation(q, p)
     require(tv > 0.2 - 1e-9, f"they are {tv:.3g} apart, expected .2")

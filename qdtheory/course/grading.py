@@ -205,9 +205,9 @@ def as_number(answer: object) -> np.number:
         if formula(0.25) != formula(0.5):
             raise TypeError("not a number")
         answer = formula(0.25)
-    as_numbers(answer)  # refuses what is none
-    (given,) = np.ravel(answer)
-    return given if isinstance(given, np.floating) else np.float64(given)
+    (given,) = as_numbers(answer).ravel()
+    few = getattr(answer, "dtype", None) == np.float32
+    return np.float32(given) if few else given
 
 
 def as_numbers(answer: object) -> np.ndarray:
@@ -235,7 +235,8 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
 
 def as_formula(answer: object) -> Expression:
     """Convert an answer, text, to a formula in x."""
-    require(isinstance(answer, str), 'expected a formula in x as text, like "sqrt(x)"')
+    if not isinstance(answer, str):
+        raise Fault('expected a formula in x as text, like "sqrt(x)"')
     try:
         return Expression(answer)
     except ValueError as error:
