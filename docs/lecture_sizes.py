@@ -4,8 +4,8 @@ As a script it prints a table of the lectures as built, or of another commit's:
 
     python docs/lecture_sizes.py [COMMIT]
 
-Words are those of the text and of the claims. A reader takes a minute for 200 of them,
-and a minute for each proof and each cell of code.
+Words are those of the text and of the claims; minutes are what the lecture says at its
+head, which notebooks/build.py puts there.
 """
 
 import json
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lecture_figures import pictures
-from notebook_cells import cells_of, joined, lectures, source_of, tags_of
+from notebook_cells import NOTEBOOKS, cells_of, joined, lectures, source_of
 
-WORDS_A_MINUTE = 200
+sys.path.append(str(NOTEBOOKS))
+from build import minutes, words
+
 # Lectures 00 to 09: what a student reads in an afternoon.
 SPINE = 10
 
@@ -37,25 +39,18 @@ class Size(NamedTuple):
 
 def size(cells: Sequence[dict]) -> Size:
     """Size of a lecture that has these cells."""
-    words = code = printed = thinking = 0
+    read = code = printed = 0
     to_figure = None
     for cell in cells:
-        is_text = cell["cell_type"] == "markdown"
-        outputs = cell.get("outputs", [])
         if to_figure is None and any(pictures(cell)):
-            to_figure = words, code
-        if is_text:
-            words += len(source_of(cell).split())
-        else:
+            to_figure = read, code
+        read += words(cell)
+        if cell["cell_type"] == "code":
             code += sum(map(bool, map(str.strip, source_of(cell).splitlines())))
-        for output in outputs:
-            claimed = joined(output.get("data", {}).get("text/markdown", ""))
-            words += len(claimed.split())
+        for output in cell.get("outputs", []):
             printed += len(joined(output.get("text", "")).splitlines())
-        thinking += not is_text or "proof" in tags_of(cell)
-    minutes = round(words / WORDS_A_MINUTE + thinking)
     return Size(
-        words, code, printed, len(cells), *(to_figure or (words, code)), minutes
+        read, code, printed, len(cells), *(to_figure or (read, code)), minutes(cells)
     )
 
 

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from lecture_figures import covers, lecture_number
+from notebook_cells import cells_of, source_of
+from notebook_cells import lecture as of
 
 DOCS = Path(__file__).parent
 SOURCES = DOCS.parent / "notebooks/src"
@@ -39,7 +41,8 @@ def titled(lecture):
 
 def reading(lecture):
     """How long a lecture takes to read, as its head says."""
-    found = re.search(r"\*\*Reading\*\* (\d+ min)", source(lecture).read_text("utf-8"))
+    head = source_of(cells_of(of(lecture))[0])
+    found = re.search(r"\*\*Reading\*\* (\d+ min)", head)
     return f" ({found[1]})" if found else ""
 
 

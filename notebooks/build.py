@@ -3,13 +3,14 @@
     python notebooks/build.py [--check | --stale] [NAME ...]
 
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
-`solutions/NAME.ipynb` where it holds cells tagged `solution`. A notebook is
-written only if its source, its tags, its alt texts, a number or a figure changed beyond
-the tolerances below, so that rebuilding on another machine changes no file; what its
-run read goes into `records/NAME.json` (freshness.py). With `--check` nothing is
-written, and a difference is a failure. With `--stale` nothing is executed either:
-notebooks that read a file which changed since are named, and to have edited one of
-them or its source without building it is a failure.
+`solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` in its first
+cell becomes the time that it takes to read. A notebook is written only if its source,
+its tags, its alt texts, a number or a figure changed beyond the tolerances below, so
+that rebuilding on another machine changes no file; what its run read goes into
+`records/NAME.json` (freshness.py). With `--check` nothing is written, and a difference
+is a failure. With `--stale` nothing is executed either: notebooks that read a file
+which changed since are named, and to have edited one of them or its source without
+building it is a failure.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from threading import current_thread
+from typing import Any
 
 import freshness
 import jupytext
@@ -55,6 +57,7 @@ RELATIVE, LOOSE, ABSOLUTE = 1e-4, 1e-2, 1e-8
 GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 SHIFT, LOOSE_SHIFT = 0.5, 15.0
 CELL_SECONDS = 600
+WORDS_A_MINUTE = 200
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
@@ -105,17 +108,17 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
-def alt(cell: NotebookNode) -> str:
-    """What is seen in the figure of a cell, for those who do not see it."""
-    return cell.metadata.get("alt", "")
+def told(cell: NotebookNode) -> dict[str, str]:
+    """What a cell says beside its text: what its figure shows, the words of a slide."""
+    kept = ("alt", "notes", "slide")
+    return {name: cell.metadata[name] for name in kept if name in cell.metadata}
 
 
 def notebook(cells: Sequence[NotebookNode]) -> NotebookNode:
     """Notebook that holds these cells and no fact of this machine."""
     book = new_notebook(metadata=METADATA, nbformat_minor=5)
     for number, cell in enumerate(cells, start=1):
-        metadata = {"alt": alt(cell), "tags": sorted(tags(cell))}
-        metadata = {name: value for name, value in metadata.items() if value}
+        metadata = told(cell) | ({"tags": sorted(tags(cell))} if tags(cell) else {})
         kept = cell | {"id": f"cell-{number}", "metadata": NotebookNode(metadata)}
         book.cells.append(NotebookNode(kept))
     return book
@@ -243,6 +246,8 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
             raise CellError(str(error).strip()) from None
     read = {*book.cells.pop().outputs[0].text.splitlines()}
     book.metadata = NotebookNode(METADATA)
+    opening = book.cells[0]
+    opening.source = opening.source.replace("{minutes}", str(minutes(book.cells)))
     for number, cell in enumerate(book.cells, start=1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -280,6 +285,27 @@ def with_palette(png: str) -> str:
     packed = io.BytesIO()
     picture.quantize(256, dither=Image.Dither.NONE).save(packed, "png", optimize=True)
     return base64.b64encode(packed.getvalue()).decode()
+
+
+# --- reading time -------------------------------------------------------------
+
+
+def words(cell: Mapping[str, Any]) -> int:
+    """Words of a cell that are read: its text, or the claims that it shows."""
+    if cell["cell_type"] == "markdown":
+        return len("".join(cell["source"]).split())
+    shown = (o.get("data", {}).get("text/markdown", "") for o in cell["outputs"])
+    return sum(len("".join(text).split()) for text in shown)
+
+
+def minutes(cells: Iterable[Mapping[str, Any]]) -> int:
+    """Time to read a notebook: its words, and a minute a proof or cell of code."""
+    taken = 0.0
+    for cell in cells:
+        is_code = cell["cell_type"] == "code"
+        is_proof = "proof" in cell["metadata"].get("tags", [])
+        taken += words(cell) / WORDS_A_MINUTE + (is_code or is_proof)
+    return round(taken)
 
 
 # --- comparison -------------------------------------------------------------
@@ -353,8 +379,8 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
         return f"source {clip(old.source)} committed, now {clip(new.source)}"
     if tags(old) != tags(new):
         return f"tags {sorted(tags(old))} committed, now {sorted(tags(new))}"
-    if alt(old) != alt(new):
-        return f"alt {clip(alt(old))} committed, now {clip(alt(new))}"
+    if told(old) != told(new):
+        return f"metadata {clip(str(told(old)))} committed, now {clip(str(told(new)))}"
     shown = [list(payloads(cell)) for cell in (old, new)]
     kinds = [[kind for kind, _ in cell] for cell in shown]
     if kinds[0] != kinds[1]:

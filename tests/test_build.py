@@ -26,6 +26,8 @@ kernelspec:
 
 Set up, count, draw.
 
+**Reading** {minutes} min
+
 ```{code-cell} ipython3
 :tags: [setup]
 
@@ -41,6 +43,8 @@ print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")
 
 ```{code-cell} ipython3
 :alt: 'A line from corner to corner: it rises.'
+:notes: Ask how steep it is.
+:slide: It rises
 :tags: [loose, cover]
 
 fig, ax = plt.subplots(figsize=(1, 1))
@@ -113,8 +117,21 @@ def test_the_readers_notebook_has_no_solution_and_no_fact_of_the_machine(book):
 
 
 def test_a_figure_keeps_what_is_said_of_it(book):
-    alts = [None, None, None, SAID, None, None]
-    assert [c.metadata.get("alt") for c in book.cells] == alts
+    said = {"alt": SAID, "notes": "Ask how steep it is.", "slide": "It rises"}
+    assert [build.told(c) for c in book.cells] == [{}, {}, {}, said, {}, {}]
+
+
+def test_the_build_says_how_long_the_words_the_code_and_the_proofs_take(book):
+    assert book.cells[0].source.endswith("**Reading** 4 min")  # of four cells of code
+    many = [
+        {"cell_type": "markdown", "source": ["word " * 200, "word " * 99]},
+        {"cell_type": "markdown", "source": "", "tags": ["proof"]},
+        {"cell_type": "code", "outputs": [{"data": {"text/markdown": "**N1.1** it"}}]},
+    ]
+    cells = [{"metadata": {"tags": c.pop("tags", [])}} | c for c in many]
+    assert [build.words(cell) for cell in cells] == [299, 0, 2]
+    assert build.minutes(cells) == 4  # 301 words, a proof, a cell of code: 3.5
+    assert build.minutes(cells[1:]) == 2
 
 
 def test_the_view_of_a_widget_is_left_out(book):
@@ -272,7 +289,7 @@ def swapped(figure):
          "tags ['setup'] committed, now ['loose', 'setup']"),
         (3, "outputs", lambda old: [], "outputs ['stream'] committed, now []"),
         (4, "metadata", lambda old: old | {"alt": "A line."},
-         f"alt '{SAID}' committed, now 'A line.'"),
+         f"metadata \"{{'alt': '{SAID}', "),
         (4, "outputs", lambda old: [swapped(old[0])], "figure "),
     ],
 )  # fmt: skip
