@@ -285,6 +285,9 @@ def _roots(
     """
     from scipy.optimize import brentq  # a fifth of a second that few need
 
+    def at(x: float) -> float:
+        return function(np.array([x]))[0]
+
     roots, stretches = [], [(low, high)]
     while stretches:
         low, high = stretches.pop()
@@ -294,11 +297,7 @@ def _roots(
             continue
         side = value >= 0
         for i in np.flatnonzero(side[1:] != side[:-1]):
-            roots.append(
-                brentq(
-                    lambda t: function(np.array([t]))[0], x[i], x[i + 1], rtol=TIGHTEST
-                )
-            )
+            roots.append(brentq(at, x[i], x[i + 1], rtol=TIGHTEST))
         size = np.abs(value)
         left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
         hiding = np.minimum(left, right) > noise

@@ -61,9 +61,7 @@ def markov_projection(
     """
     q = check_vector(q, "q", space.num_texts)
     normalize(q)  # raises if q does not hold weights
-    if order < 0:
-        raise ValueError(f"order must be at least 0, got {order}")
-    within(alpha=alpha, low=0)
+    within(order=order, alpha=alpha, low=0)
     lengths, positions = space.text_lengths[:, None], np.arange(space.max_length)
     has_token = positions < lengths
     may_end = np.isin(positions, space.lengths) & (positions <= lengths)
