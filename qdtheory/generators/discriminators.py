@@ -154,7 +154,6 @@ def features(
         for gram in product(range(space.vocab_size), repeat=n):
             here = np.pad((windows == gram).all(axis=2), ((0, 0), (n - 1, 0)))
             columns.append(np.maximum.accumulate(here, axis=1))
-    lengths = np.broadcast_to(
-        np.eye(space.max_length), (space.num_texts, *2 * [space.max_length])
-    )
+    shape = space.num_texts, space.max_length, space.max_length
+    lengths = np.broadcast_to(np.eye(space.max_length), shape)
     return np.concatenate([np.stack(columns, axis=2), lengths], axis=2).astype(float)

@@ -150,12 +150,9 @@ class _Curve:
         w = alphas / (1 - alphas) / self.gaps.max()
         level = np.interp(tops, self.x, self.slopes)
         below = self.x <= self.inflection
-        return np.interp(
-            level[..., None] + w[..., None] * self.gaps,
-            self.slopes[below][::-1],
-            self.x[below][::-1],
-            right=0.0,
-        )
+        slopes, x = self.slopes[below][::-1], self.x[below][::-1]
+        levels = level[..., None] + w[..., None] * self.gaps
+        return np.interp(levels, slopes, x, right=0.0)
 
     def excess_mass(self, alphas: np.ndarray, tops: np.ndarray) -> np.ndarray:
         return self.rest(tops, alphas).sum(axis=-1) + tops - 1

@@ -165,9 +165,8 @@ def _problem(posed: Posed, table: BleuTable) -> _Problem:
     p, scores, n = posed.p, posed.scores, posed.p.size
     tensor, rounding = _self_bleu(table, n)
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
-    codes, place, count = np.unique(
-        (key[0] * n + key[1]) * n + key[2], return_inverse=True, return_counts=True
-    )
+    code = (key[0] * n + key[1]) * n + key[2]
+    codes, place, count = np.unique(code, return_inverse=True, return_counts=True)
     return _Problem(
         gains=scores - p @ scores,
         tensor=tensor,
@@ -187,9 +186,8 @@ def _self_bleu(table: BleuTable, n: int) -> tuple[np.ndarray, float]:
     """
     sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(float)
     weights = np.zeros((n, len(sets)))
-    np.add.at(
-        weights, (np.asarray(table.text), np.asarray(table.set_index)), table.weight
-    )
+    pairs = np.asarray(table.text), np.asarray(table.set_index)
+    np.add.at(weights, pairs, table.weight)
     tensor = np.stack([(row * sets.T) @ sets for row in weights])
     tensor = (tensor + tensor.transpose(1, 0, 2) + tensor.transpose(2, 1, 0)) / 3
     # A sum of products has at most as many roundings as it has terms.

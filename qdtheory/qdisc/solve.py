@@ -109,10 +109,7 @@ def solve_or_search(
         case Separable(g=g) if method == "exact" or (not method and _is_solvable(g)):
             _ = posed.real_diversity, posed.scores  # raise if they are not finite
             try:
-                with (
-                    np.errstate(all="ignore"),
-                    warnings.catch_warnings(action="ignore"),
-                ):
+                with warnings.catch_warnings(action="ignore"):
                     result = _solved(posed)
             except STOPS as error:
                 if method == "exact":
@@ -241,6 +238,7 @@ def _repaired(
 
 
 # --- The exact cases ----------------------------------------------------------------
+@np.errstate(all="ignore")
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = posed.scores, posed.g

@@ -115,7 +115,6 @@ def _contexts(space: TextSpace, order: int) -> tuple[np.ndarray, int]:
     number = np.zeros(space.tokens.shape, dtype=np.int64)
     for offset in range(order):
         window = padded[:, offset : offset + space.max_length]
-        number = np.unique(
-            number * (space.vocab_size + 1) + window, return_inverse=True
-        )[1].reshape(window.shape)
+        code = number * (space.vocab_size + 1) + window
+        number = np.unique(code, return_inverse=True)[1].reshape(window.shape)
     return number, int(number.max()) + 1
