@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -141,23 +141,21 @@ def refuse_idle(why: str, **options: Any) -> None:
             fail(f"--{name.replace('_', '-')} has no effect {why}; leave it out")
 
 
-def is_bleu(
-    pair: str | None, references: int | None, self_references: int | None
-) -> bool:
-    """Whether a pair is BLEU; fail if it is not and numbers of references are given."""
-    if pair is not None and re.match(BLEU, pair):
-        return True
-    refuse_idle(
-        "on a pair that is not BLEU-1, BLEU-2, ...",
-        references=references,
-        self_references=self_references,
-    )
-    return False
+def is_bleu(pair: str | None) -> bool:
+    """Whether a pair is called BLEU, of some order."""
+    return pair is not None and re.match(BLEU, pair) is not None
 
 
-def bleu_pair(
-    name: str, space: Any, references: int | None, self_references: int | None
-) -> Any:
+def space_of(vocab_size: int | None, length: int | None) -> Any:
+    """All texts of these sizes, or of the default ones."""
+    sizes = vocab_size or VOCAB_SIZE, length or LENGTH
+    count_texts(*sizes, None)
+    from qdtheory import TextSpace
+
+    return TextSpace(*sizes)
+
+
+def _bleu_pair(name: str, space: Any, numbers: Sequence[int | None]) -> Any:
     """BLEU and negative Self-BLEU of the order in a name, over a space."""
     from qdtheory import BleuPair
 
@@ -169,9 +167,9 @@ def bleu_pair(
             f"{name} of texts of {max(space.lengths)} tokens is 0: they have no n-gram "
             f"of order {order}; give a lower order, or --length"
         )
-    numbers = references or REFERENCES, self_references or SELF_REFERENCES
+    r, k = numbers
     with told(ValueError):
-        return BleuPair(space, int(order), *numbers)
+        return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 
 def with_references(name: str, number: int | None) -> str:
@@ -182,28 +180,38 @@ def with_references(name: str, number: int | None) -> str:
 
 
 def chosen_pair(
-    f, g, name, quality, diversity, scores, real, num_texts: int | None
-) -> Any:
-    """Build the pair from formulas, a name, functions or scores; one is given."""
-    match f, g, name, quality, diversity, scores:
-        case str(), str(), None, None, None, None:
-            return _given_pair(f, g)
-        case None, None, str(), None, None, None:
-            from qdtheory.pairs.named import named_pair
+    given: tuple, numbers: Sequence[int | None], sizes: Sequence[int | None], real
+) -> tuple[Any, int | None]:
+    """Build a pair, and count its texts if their number is known.
 
-            try:
-                return named_pair(name)
-            except ValueError as error:
-                fail(f"{error}, BLEU-1, BLEU-2, ...")
-        case None, None, None, str(), str(), None:
-            return _function_pair(quality, diversity, real, num_texts)
-        case None, str(), None, None, None, Path():
-            return _scores_pair(scores, g, real, num_texts)
+    Of f, g, a name, two functions and scores one pair is given; beside it the numbers
+    of references of BLEU and Self-BLEU, and the sizes of vocabulary and texts.
+    """
+    space = space_of(*sizes) if is_bleu(given[2]) else None
+    if space is None:
+        why = "on a pair that is not BLEU-1, BLEU-2, ..."
+        refuse_idle(why, references=numbers[0], self_references=numbers[1])
+    num_texts = space.num_texts if space else count_texts(*sizes, real)
+    if space and real is not None and real.size != num_texts:
+        fail(
+            f"--p has {real.size} probabilities, expected one for each of the "
+            f"{num_texts} texts of --vocab-size and --length"
+        )
+    match given:
+        case str(f), str(g), None, None, None, None:
+            pair = _given_pair(f, g)
+        case None, None, str(name), None, None, None:
+            pair = _bleu_pair(name, space, numbers) if space else _named_pair(name)
+        case None, None, None, str(quality), str(diversity), None:
+            pair = _function_pair(quality, diversity, real, num_texts)
+        case None, str(g), None, None, None, Path() as scores:
+            pair = _scores_pair(scores, g, real, num_texts)
         case _:
             fail(
                 "give --f and --g, or --pair, or --quality and --diversity, or "
                 "--scores and --g; --help has an example"
             )
+    return pair, num_texts
 
 
 def read_distribution(path: Path) -> Any:
@@ -278,8 +286,6 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
         return None
     if real is not None or vocab_size is None or length is None:
         fail("give --p, or both --vocab-size and --length, or none of them")
-    if vocab_size < 1 or length < 1:
-        fail("--vocab-size and --length are at least 1")
     # The full power of two large numbers would take hours.
     num_texts = vocab_size ** min(length, MAX_TEXTS.bit_length())
     if num_texts > MAX_TEXTS:
@@ -287,6 +293,15 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
     if length > MAX_LENGTH:
         fail(f"--length is at most {MAX_LENGTH}, got {length}")
     return num_texts
+
+
+def _named_pair(name: str) -> Any:
+    from qdtheory.pairs.named import named_pair
+
+    try:
+        return named_pair(name)
+    except ValueError as error:
+        fail(f"{error}, BLEU-1, BLEU-2, ...")
 
 
 def _given_pair(*given: Any) -> Any:

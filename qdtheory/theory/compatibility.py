@@ -43,6 +43,7 @@ from qdtheory.world.distributions import (
     require_x64,
     rounded,
 )
+from qdtheory.world.layout import Told, number
 from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record, Shown
 
@@ -100,6 +101,22 @@ class Verdict(Record, Shown):
     witness: Witness | None = None
     status: VerdictStatus = cast(VerdictStatus, None)  # filled in
     other_p: Literal["incompatible", "undecided"] | None = None
+
+    def told(self) -> Told:
+        """Status and reason, constants with their exact values, and a witness."""
+        title, not_beaten = self.status, self.status == "not_beaten_at_p"
+        if not_beaten or self.other_p == "incompatible":
+            here = "not beaten" if not_beaten else "undecided"
+            title = f"at this P: {here}; for other P: {self.other_p}"
+        facts = {key: number(getattr(self, key)) for key in ("w0", "b0", "alpha")}
+        for key, exact in (self.exact or {}).items():
+            facts[key] = exact if exact == facts[key] else f"{exact} = {facts[key]}"
+        facts |= {"Psi": self.psi or "", "Psi(P) - Psi(Q)": self.divergence or ""}
+        if (beats := self.witness) is not None:
+            names = "real P", "better Q", "quality gain", "diversity gain"
+            facts |= dict(zip(names, map(number, vars(beats).values())))
+        facts["residual"] = number(self.residual)
+        return title, [self.reason], [x for x in facts.items() if x[1]]
 
     def __post_init__(self) -> None:
         if self.status is None:

@@ -56,11 +56,11 @@ class NamedVerdict(Verdict):
 
     def told(self) -> Told:
         """What the verdict says, and of a rival the texts whose shares differ most."""
-        sentences = [self.reason, *self.notes, *self.instead]
+        title, sentences, facts = super().told()
+        title = f"{title}: {self.pair}"
+        sentences = [*sentences, *self.notes, *self.instead]
         if not (beats := self.witness):
-            own = {*vars(self)} - {*vars(Verdict(None, ""))}
-            facts = [x for x in super().told()[2] if x[0] not in own]
-            return f"{self.status}: {self.pair}", sentences, facts
+            return title, sentences, facts
         gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
         sentences += [f"A rival Q of this P gains in quality {gains}:"]
         names = self.texts or [*map(str, range(len(beats.q)))]
@@ -68,7 +68,7 @@ class NamedVerdict(Verdict):
         shares = (
             (names[i], f"P {number(beats.p[i])}, Q {number(beats.q[i])}") for i in moved
         )
-        return f"{self.status}: {self.pair}", sentences, [*shares]
+        return title, sentences, [*shares]
 
 
 class Named(Record):
