@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -15,6 +15,7 @@ from qdtheory.commands.outputs import fail, told
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import Files, shown
 
+Two: TypeAlias = tuple[int | None, int | None]
 MAX_TEXTS = 10**6
 VOCAB_SIZE, LENGTH = 4, 3  # where none are given
 BLEU = r"(?i)BLEU[-\s_]*"  # a pair, by the order that follows
@@ -155,7 +156,7 @@ def space_of(vocab_size: int | None, length: int | None) -> Any:
     return TextSpace(*sizes)
 
 
-def _bleu_pair(name: str, space: Any, numbers: Sequence[int | None]) -> Any:
+def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
     """BLEU and negative Self-BLEU of the order in a name, over a space."""
     from qdtheory import BleuPair
 
@@ -174,13 +175,15 @@ def _bleu_pair(name: str, space: Any, numbers: Sequence[int | None]) -> Any:
 
 def with_references(name: str, number: int | None) -> str:
     """The name of a metric with its references, if they are given."""
-    if number and re.search(r"(?i) of \d+ references?$", name):
+    from qdtheory.theory.named_pairs import parsed
+
+    if number and parsed(name)[1]:
         fail(f"{name}: the number of references is given twice; give it once")
     return f"{name} of {number} references" if number else name
 
 
 def chosen_pair(
-    given: tuple, numbers: Sequence[int | None], sizes: Sequence[int | None], real
+    given: tuple, numbers: Two, sizes: Two, real: Any
 ) -> tuple[Any, int | None]:
     """Build a pair, and count its texts if their number is known.
 

@@ -81,6 +81,11 @@ class Named(Record):
     title: str
 
 
+def parsed(name: str) -> tuple[str, str]:
+    """A name without its number of references, and the number, "" if it has none."""
+    return re.findall(NUMBERED, name)[0]
+
+
 def named(kind: str, given: str) -> Named:
     """Read the name of a quality or a diversity, or of what cannot be in a pair.
 
@@ -93,7 +98,7 @@ def named(kind: str, given: str) -> Named:
         >>> named("quality", "BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
-    stem, number = re.findall(NUMBERED, given)[0]
+    stem, number = parsed(given)
     metric, order = find_order(stem)
     name, default = titled(metric, order), REFERENCES.get(metric.name, "")
     if {metric.kind, kind} == {"quality", "diversity"}:
@@ -120,7 +125,7 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
         ('LL and Distinct-1', 'incompatible', ('a a a', 'a a b'))
     """
     u, v = named("quality", quality), named("diversity", diversity)
-    row = _matrix().get((u.name, u.references, v.name, v.references), {})
+    row = matrix().get((u.name, u.references, v.name, v.references), {})
     known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
     if row and known["reason"] == OPEN:
         says = f"Over all texts of 4 words and 3 tokens {row['says']}."
@@ -178,7 +183,7 @@ def _claims(x: Named) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _matrix() -> dict[tuple[str, ...], dict[str, str]]:
+def matrix() -> dict[tuple[str, ...], dict[str, str]]:
     """The compatibility matrix, by the names and references of both metrics."""
     text = Path(__file__).with_suffix(".csv").read_text("utf-8")
     rows = csv.DictReader(x for x in text.splitlines() if not x.startswith("#"))
