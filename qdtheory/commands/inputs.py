@@ -223,15 +223,8 @@ def read_distribution(path: Path) -> Any:
 
     warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
-    try:
+    with told(ValueError, TypeError, of=f"{shown(path)}: "):
         check_distribution(values, "P")
-    except (ValueError, TypeError) as error:
-        # A command has no functions.
-        said = str(error).replace(
-            "; call normalize(P) if it holds weights",
-            "; divide the numbers by their sum",
-        )
-        fail(f"{shown(path)}: {said}")
     return values
 
 
@@ -255,11 +248,16 @@ def _numbers(path: Path, what: str):
 
     from qdtheory.text.files import lines, streamed
 
+    found: list[float] = []
     if path.suffix != ".npy":
         with streamed(path, bounded=True) as (_, held):
-            found = enumerate(lines(held, shown(path), bounded=True), 1)
-            words = [(n, word) for n, line in found for word in line.split()]
-        return np.array([_number(word, f"line {n}", what) for n, word in words])
+            for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
+                try:
+                    found += map(float, line.split())
+                except ValueError:
+                    said = f"expected one {what} a line, got {line.strip()!r:.40}"
+                    raise ValueError(f"line {n}: {said}") from None
+        return np.array(found)
     try:
         values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
@@ -272,15 +270,6 @@ def _numbers(path: Path, what: str):
         )
     # Of float32 the check of a distribution knows the rounding.
     return values if values.dtype == np.float32 else values.astype(float)
-
-
-def _number(word: str, where: str, what: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(
-            f"{where}: expected one {what} a line, got {word!r:.40}"
-        ) from None
 
 
 def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:

@@ -59,6 +59,8 @@ def with_options(message: str) -> str:
         'name the field (--field text), or take --max-order 2'
     """
     message = message.replace("(lowercase=True)", "(--lowercase)")
+    by_sum = "divide the numbers by their sum"  # a command has no functions
+    message = message.replace("call normalize(P) if it holds weights", by_sum)
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
         "^(memory|calls|lot|alpha|quality|diversity|kernel|given)s?: ",
