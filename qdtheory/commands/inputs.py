@@ -304,7 +304,7 @@ def _given_pair(*given: Any) -> Any:
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
-    size = _tested_at("scores", real, num_texts)
+    size = _tested_at("scores", real, num_texts).size
     scores = read_numbers(path, "--scores", "score")
     if scores.size != size:
         fail(
@@ -314,22 +314,21 @@ def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
     return _given_pair(scores, g)
 
 
-def _tested_at(what: str, real, num_texts: int | None) -> int:
-    """Number of texts of the P at which a pair is tested."""
+def _tested_at(what: str, real, num_texts: int | None) -> Any:
+    """The P at which a pair is tried: a given one, or the uniform one."""
+    import numpy as np
+
     if real is not None:
-        return real.size
+        return real
     if num_texts is None:
         fail(f"{what} are tested at a P: add --p, or --vocab-size and --length")
-    return num_texts
+    return np.full(num_texts, 1 / num_texts)
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
-    import numpy as np
-
     from qdtheory.pairs.base import FunctionPair
 
-    size = _tested_at("functions", real, num_texts)
-    trial = np.full(size, 1 / size) if real is None else real
+    trial = _tested_at("functions", real, num_texts)
     functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))
     return FunctionPair(*functions, f"{quality} and {diversity}")
 

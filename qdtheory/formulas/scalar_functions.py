@@ -126,7 +126,7 @@ def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
 
 
 @partial(jax.jit, static_argnums=0)
-def evaluate(h: ScalarFunction, x: Array) -> Array:
+def evaluate(h: ScalarFunction, x: ArrayLike) -> Array:
     """Evaluate a scalar function at each entry of a vector."""
     return jax.vmap(h)(x)
 

@@ -74,9 +74,10 @@ def folded(name: Any, *operands: Any) -> Any:
             return part
         case ("-", part, Fraction(numerator=0)):
             return part
-        case ("*", Fraction() as one, part) | ("*" | "/", part, Fraction() as one):
-            if one == 1:
-                return part
+        case ("*", Fraction() as one, part) | ("*" | "/", part, Fraction() as one) if (
+            one == 1
+        ):
+            return part
     if not all(isinstance(part, Fraction) for part in operands):
         return tree
     if tree in SPECIAL_VALUES:

@@ -23,14 +23,8 @@ from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.pooled import PooledPair
+from qdtheory.theory import beyond_theorem_3 as beyond
 from qdtheory.theory import optimality, theorem_3
-from qdtheory.theory.beyond_theorem_3 import (
-    keeps_order_with_one_text,
-    likely_points,
-    orders_three_texts,
-    orders_two_texts,
-    random_points,
-)
 from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
@@ -251,7 +245,7 @@ def check_compatibility(
     forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
     metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
-    return _check_at_points(metrics, p, random_points(num_texts))
+    return _check_at_points(metrics, p, beyond.random_points(num_texts))
 
 
 def _stated(stated: str | None) -> optimality.Concavity | None:
@@ -310,7 +304,7 @@ def _check_formulas(
     verdict = _check_at_points(
         optimality.metrics_of_formulas(f, g),
         p,
-        chain(*(likely_points(functions, size) for size in sizes)),
+        chain(*(beyond.likely_points(functions, size) for size in sizes)),
         BEATEN if beaten else NO_DEVIATION,
     )
     return _explained(verdict, f"Theorem 3: {'; '.join(failures)}.", num_texts)
@@ -338,8 +332,8 @@ def _check_code(
         metrics = optimality.metrics_of_formulas(*functions.formulas, concave)
     else:
         metrics = optimality.metrics_of(*functions.metrics, concave)
-    likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
-    verdict = _check_at_points(metrics, p, likely)
+    points = beyond.likely_points(functions, num_texts or 4)
+    verdict = _check_at_points(metrics, p, (q for q in points if q.min() >= least))
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 
@@ -360,7 +354,7 @@ def _by_proofs(
     """Prove compatibility for every P by one of four theorems; f and g are smooth."""
     if proof is not None and theorem_3.increases(f).value == 1:
         return _proved(proof)
-    if num_texts == 2 and orders_two_texts(f, g):
+    if num_texts == 2 and beyond.orders_two_texts(f, g):
         return Verdict(
             True,
             "With two texts: f(t) > f(1 - t) for t > 1/2, and g(t) + g(1 - t) falls "
@@ -368,7 +362,7 @@ def _by_proofs(
             "oppositely and every interior P is Pareto-optimal. Theorem 3 does not "
             "hold for it from N = 4 on.",
         )
-    if num_texts != 2 and proof is not None and keeps_order_with_one_text(f):
+    if num_texts != 2 and proof is not None and beyond.keeps_order_with_one_text(f):
         return Verdict(
             True,
             "Every interior P of three texts or more is Pareto-optimal: g'' = w0 f' "
@@ -378,7 +372,7 @@ def _by_proofs(
             w0=float(proof.w0),
             b0=float(proof.b0),
         )
-    if num_texts == 3 and orders_three_texts(f, g):
+    if num_texts == 3 and beyond.orders_three_texts(f, g):
         return Verdict(
             True,
             "With three texts: the points (f(P_i), g'(P_i)) lie on one falling line "

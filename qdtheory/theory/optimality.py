@@ -84,13 +84,11 @@ def metrics_of(
         _compiled(lambda p, d=derivative: (d(quality)(p, p), d(diversity)(p)))
         for derivative in (jax.grad, jax.hessian)
     )
-    values = _compiled(
-        jax.vmap(
-            lambda p, q: jnp.stack([quality(q, p), diversity(q)]),
-            in_axes=(None, 0),
-            out_axes=1,
-        )
-    )
+
+    def both(p, q):
+        return jnp.stack([quality(q, p), diversity(q)])
+
+    values = _compiled(jax.vmap(both, in_axes=(None, 0), out_axes=1))
 
     def noise(p: np.ndarray) -> np.ndarray:
         real, slopes = values(p, p[None]), gradients(p)
