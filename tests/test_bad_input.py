@@ -207,8 +207,11 @@ VALUES = [
         lambda: qd.pareto_frontier(linear(lambda p: -p / 0), P),
     ),
     ("num_points .*least 3", lambda: qd.pareto_frontier(qd.LL_SE, P, 2)),
-    ("below 0, got 0", lambda: qd.theory.frontier_slopes(qd.LL_SE, P, 0.0)),
-    ("must be finite", lambda: qd.theory.frontier_slopes(qd.LL_SE, P, -np.inf)),
+    (
+        r"w must lie in \(-inf, 0\), got 0",
+        lambda: qd.theory.frontier_slopes(qd.LL_SE, P, 0.0),
+    ),
+    (r"0\), got -inf", lambda: qd.theory.frontier_slopes(qd.LL_SE, P, -np.inf)),
     (r"\(3,\) and \(8,\)", lambda: qd.pareto_filter(P, UNIFORM8)),
     ("must not hold NaN", lambda: qd.pareto_filter(P * np.nan, P)),
     # Language models.

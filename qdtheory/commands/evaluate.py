@@ -12,8 +12,8 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
-from qdtheory.commands.merge import check_compared, check_outputs, form_of, show
-from qdtheory.commands.outputs import fail, line_of, told, with_options
+from qdtheory.commands.merge import check_compared, form_of, show
+from qdtheory.commands.outputs import check_outputs, fail, line_of, told, with_options
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
 from qdtheory.text import defaults
@@ -173,9 +173,8 @@ def evaluate(
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
     wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
-    for name in wanted:
-        if part or memory or scheduler:
-            fail(f"--{name}: needs all texts at once, in memory")
+    if wanted and (part or memory or scheduler):
+        fail(f"--{wanted[0]}: needs all texts at once, in memory")
     for name in add or []:
         if name not in REQUESTED:
             fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")

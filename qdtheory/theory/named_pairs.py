@@ -56,11 +56,11 @@ class NamedVerdict(Verdict):
 
     def told(self) -> Told:
         """What the verdict says, and of a rival the texts whose shares differ most."""
-        sentences = [self.reason, *self.notes, *self.instead]
+        title, sentences, facts = super().told()
+        title = f"{title}: {self.pair}"
+        sentences = [*sentences, *self.notes, *self.instead]
         if not (beats := self.witness):
-            own = {*vars(self)} - {*vars(Verdict(None, ""))}
-            facts = [x for x in super().told()[2] if x[0] not in own]
-            return f"{self.status}: {self.pair}", sentences, facts
+            return title, sentences, facts
         gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
         sentences += [f"A rival Q of this P gains in quality {gains}:"]
         names = self.texts or [*map(str, range(len(beats.q)))]
@@ -68,7 +68,7 @@ class NamedVerdict(Verdict):
         shares = (
             (names[i], f"P {number(beats.p[i])}, Q {number(beats.q[i])}") for i in moved
         )
-        return f"{self.status}: {self.pair}", sentences, [*shares]
+        return title, sentences, [*shares]
 
 
 class Named(Record):
@@ -79,6 +79,11 @@ class Named(Record):
     name: str
     references: str
     title: str
+
+
+def parsed(name: str) -> tuple[str, str]:
+    """A name without its number of references, and the number, "" if it has none."""
+    return re.findall(NUMBERED, name)[0]
 
 
 def named(kind: str, given: str) -> Named:
@@ -93,7 +98,7 @@ def named(kind: str, given: str) -> Named:
         >>> named("quality", "BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
-    stem, number = re.findall(NUMBERED, given)[0]
+    stem, number = parsed(given)
     metric, order = find_order(stem)
     name, default = titled(metric, order), REFERENCES.get(metric.name, "")
     if {metric.kind, kind} == {"quality", "diversity"}:
@@ -120,7 +125,7 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
         ('LL and Distinct-1', 'incompatible', ('a a a', 'a a b'))
     """
     u, v = named("quality", quality), named("diversity", diversity)
-    row = _matrix().get((u.name, u.references, v.name, v.references), {})
+    row = matrix().get((u.name, u.references, v.name, v.references), {})
     known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
     if row and known["reason"] == OPEN:
         says = f"Over all texts of 4 words and 3 tokens {row['says']}."
@@ -178,7 +183,7 @@ def _claims(x: Named) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _matrix() -> dict[tuple[str, ...], dict[str, str]]:
+def matrix() -> dict[tuple[str, ...], dict[str, str]]:
     """The compatibility matrix, by the names and references of both metrics."""
     text = Path(__file__).with_suffix(".csv").read_text("utf-8")
     rows = csv.DictReader(x for x in text.splitlines() if not x.startswith("#"))

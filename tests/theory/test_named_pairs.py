@@ -11,7 +11,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.metrics.catalogue import find_order, titled
-from qdtheory.theory.named_pairs import FORMULA, NamedVerdict, _matrix, named
+from qdtheory.theory.named_pairs import FORMULA, NamedVerdict, matrix, named
 
 KEYS = "quality", "references", "diversity", "self_references"
 
@@ -30,7 +30,7 @@ def countable(key):
     """Whether all sets of references can be listed: not of ten among 27 texts."""
     (u, v), (_, r, _, k) = canonical(TABLE[key]), key
     names = [(u, r if counted(u, r) != u else ""), (v, k if counted(v, k) != v else "")]
-    row = _matrix()[tuple(x for name in names for x in name)]
+    row = matrix()[tuple(x for name in names for x in name)]
     return row["words"] != "3" or int(r or 0) <= 2
 
 
@@ -95,7 +95,7 @@ def test_their_witnesses_win_when_every_text_is_counted(key):
 
 
 def test_every_pair_of_the_matrix_is_in_the_table_once_with_a_rival():
-    rows = _matrix()
+    rows = matrix()
     assert len(rows) == len(TABLE) + 4 == 484
     assert {row["verdict"] for row in rows.values()} == {"compatible", "incompatible"}
     for row in rows.values():
@@ -331,7 +331,7 @@ def test_the_table_is_what_its_script_makes_of_two_pairs():
     kinds = [("CR", "", "SE", ""), ("LL", "", "NRR", "")]
     made = make.witnesses(kinds)
     for kind in kinds:
-        row = _matrix()[kind]
+        row = matrix()[kind]
         words, length, real, model, *gains = made[kind]
         assert (str(words), str(length), real) == (
             row["words"],
