@@ -21,6 +21,7 @@ from qdtheory.metrics.bleu_formula import (
     closest_length,
     matches,
 )
+from qdtheory.text.checks import check_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
@@ -159,7 +160,7 @@ def bleu(
         [1.0, 0.3536]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     statistics = _against(as_corpus(candidates), references, max_order)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -227,7 +228,7 @@ def self_bleu(
         [0.75]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -315,9 +316,3 @@ def _self_matches(
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
-
-
-def check_aggregate(aggregate: Aggregate) -> None:
-    """Raise, before anything is counted, unless the aggregate is known."""
-    if aggregate not in ("mean", "pooled"):
-        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

@@ -12,20 +12,13 @@ from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text import comparability
+from qdtheory.text.checks import check_choice, check_positive, check_whole
 from qdtheory.text.cluster import num_parts_on, sums_on
 from qdtheory.text.containers import Tokenizer, signature_of
-from qdtheory.text.corpus import (
-    Corpus,
-    Empty,
-    Texts,
-    as_corpus,
-    check_whole,
-    read_corpus,
-    stored_corpus,
-)
-from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, read_corpus, stored_corpus
+from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
-from qdtheory.text.intervals import check_level, interval_of, summed_variance
+from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.leave_out import (
     KINDS,
     distinct_of_draws,
@@ -33,7 +26,7 @@ from qdtheory.text.leave_out import (
     num_ngrams,
 )
 from qdtheory.text.looks import named_here, told_later
-from qdtheory.text.ngrams import Estimator, check_estimator
+from qdtheory.text.ngrams import Estimator
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import (
     CorpusSums,
@@ -50,15 +43,7 @@ from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
-RANGES = {
-    "BLEU": (0, 1),
-    "Self-BLEU": (0, 1),
-    "CR": (0, 1),
-    "NRR": (-1, 0),
-    "CND": (-2, 2),
-    "distinct": (0, 1),
-    "MS-Jaccard": (0, 1),
-}
+RANGES = dict.fromkeys(KINDS, (0, 1)) | {"NRR": (-1, 0), "CND": (-2, 2)}
 # What a list of texts is called.
 ALONE = "candidates"
 # The level at which a CND below 0 is no chance.
@@ -262,10 +247,9 @@ def planned(
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
-    check_estimator(estimator)
-    check_level(level)
-    if draws is not None:
-        check_whole("draws", draws)
+    check_choice("estimator", estimator, Estimator)
+    check_positive("level", level, below=1)
+    check_whole("draws", draws, optional=True)
     real = as_corpus(references, empty)
     comparability.require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}

@@ -23,11 +23,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from numbers import Integral
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from qdtheory.text.checks import check_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
 from qdtheory.text.looks import tell, unlike
@@ -486,7 +487,7 @@ def expected_distinct(
 def _totals(
     n: int, estimator: Estimator, *texts: Countable
 ) -> tuple[list[NgramCounts], list[NgramTotals]]:
-    check_estimator(estimator)
+    check_choice("estimator", estimator, Estimator)
     tables = [ngram_counts(x, n) for x in texts]
     totals = []
     for table in tables:
@@ -518,13 +519,6 @@ def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> A
     q, p = (_of_ngrams(x, totals[0].estimator) for x in tables)
     rows, others = shared_ngrams(*tables)
     return coverage_of((q[rows] * p[others]).sum().item(), *totals)
-
-
-def check_estimator(estimator: Estimator) -> None:
-    """Raise unless the estimator is known."""
-    if estimator not in get_args(Estimator):
-        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
-        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
 
 
 def check_order(order: int, name: str) -> None:

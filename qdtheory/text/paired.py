@@ -15,7 +15,8 @@ from qdtheory.metrics.bleu_formula import (
     check_smoothing,
     matches,
 )
-from qdtheory.text.bleu import Aggregate, aggregate_bleu, check_aggregate
+from qdtheory.text.bleu import Aggregate, aggregate_bleu
+from qdtheory.text.checks import check_choice
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
 from qdtheory.text.looks import tell, unlike
@@ -73,7 +74,7 @@ def paired_bleu(
         [0.8333, 0.2887]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     counted = _pairs(candidates, references, max_order)
     return aggregate_bleu(counted, smoothing, aggregate)
 

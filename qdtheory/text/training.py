@@ -21,15 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.text.corpus import (
-    Corpus,
-    Texts,
-    Token,
-    as_corpus,
-    check_whole,
-    fingerprint,
-    prefix_sums,
-)
+from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.containers import Token
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint, prefix_sums
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.world.packages import required
 
@@ -394,16 +388,12 @@ def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> Non
 
 
 def _check_settings(settings: dict[str, Any], corpus: Corpus) -> None:
-    rate = settings.pop("learning_rate")
-    if not 0 < rate < np.inf:
-        raise ValueError(f"learning_rate: expected a positive number, got {rate}")
+    check_positive("learning_rate", settings.pop("learning_rate"))
+    check_whole("seed", settings.pop("seed"), 0)
+    size = settings.pop("batch_size")
+    check_whole("batch_size", size, 1, len(corpus), ", the sentences of the corpus")
     for name, value in settings.items():
-        check_whole(name, value, least=0 if name == "seed" else 1)
-    if settings["batch_size"] > len(corpus):
-        raise ValueError(
-            f"batch_size: expected at most the {len(corpus)} sentences of the corpus, "
-            f"got {settings['batch_size']}"
-        )
+        check_whole(name, value)
 
 
 def _print_on_a_terminal(progress: Progress) -> None:
