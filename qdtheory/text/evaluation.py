@@ -1,8 +1,7 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import compress
 from typing import Any
@@ -25,7 +24,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import named_here, told_later
+from qdtheory.text.looks import ALONE, named, named_here, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import (
@@ -44,8 +43,6 @@ from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = dict.fromkeys(KINDS, (0, 1)) | {"NRR": (-1, 0), "CND": (-2, 2)}
-# What a list of texts is called.
-ALONE = "candidates"
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
 
@@ -389,18 +386,6 @@ def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
 def _size(corpus: Corpus) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
-
-
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except TypeError as error:
-        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
-        raise TypeError(f"{name}: {error}{hint}") from None
 
 
 def every_metric(

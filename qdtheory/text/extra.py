@@ -13,7 +13,6 @@ from qdtheory.text.comparability import unchanged, warnings_of
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS, REQUESTED
 from qdtheory.text.embeddings import embed
-from qdtheory.text.evaluation import named
 from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
     interval_of,
@@ -22,6 +21,7 @@ from qdtheory.text.intervals import (
     without_groups,
 )
 from qdtheory.text.lm_scores import cross_entropy_of, fit_language_model, known_words
+from qdtheory.text.looks import named
 from qdtheory.text.paired import paired_bleu_scores, rouge_scores
 from qdtheory.text.report import Report
 from qdtheory.world.records import Estimate
