@@ -22,9 +22,8 @@ from qdtheory.metrics.bleu_formula import (
     matches,
 )
 from qdtheory.text.checks import check_choice
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
     clipped_at_others,
@@ -271,10 +270,8 @@ def aggregate_bleu(
 
 def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matches:
     known, lengths = prepare_references(references, max_order), candidates.lengths
-    unknown = len(known.ids)
-    tell(unlike(candidates.vocabulary, known.ids))
-    ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
-    tokens, base = np.array(ids)[candidates.tokens], unknown + 1
+    tokens = ids_in(known.ids, candidates.vocabulary)[candidates.tokens]
+    base = len(known.ids) + 1  # one id more, of all other words
     sentence, ends = token_sentences(candidates), token_ends(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1

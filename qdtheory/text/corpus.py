@@ -8,9 +8,9 @@ import hashlib
 import mmap
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 from os import PathLike
 from typing import Any, TypeAlias, cast, overload
 
@@ -31,7 +31,7 @@ from qdtheory.text.containers import (
 )
 from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of, shown
-from qdtheory.text.looks import odd_ends, tell
+from qdtheory.text.looks import odd_ends, tell, unlike
 from qdtheory.text.sources import Source, is_file, opened
 
 CHUNK = 2**17  # tokens that are read at a time
@@ -422,6 +422,15 @@ def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
     """Number the words of several corpora together."""
     ids = _numbering()
     return [_ids_of(corpus.vocabulary, ids) for corpus in corpora]
+
+
+def ids_in(
+    known: Collection[Token], words: Collection[Token]
+) -> Int[np.ndarray, " words"]:
+    """The place of each word among those that are known; of others, the next one."""
+    tell(unlike(words, known))
+    ids = {word: place for place, word in enumerate(known)}
+    return np.fromiter(map(ids.get, words, repeat(len(ids))), np.int32)
 
 
 def _numbering() -> defaultdict[Token, int]:

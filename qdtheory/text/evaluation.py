@@ -316,7 +316,9 @@ def reported(
         *(f"{kind}-{n}" for kind in KINDS for n in orders),
         *(f"distinct_{draws}-{n}" for n in drawn),
     )
-    bounds = _bounds(plan, [(1, draws)] * len(drawn))
+    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
+    ends = [end for end in ranges.values() for _ in orders] + [(1, draws)] * len(drawn)
+    low, high = np.array(ends).T
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, block in blocks.items():
@@ -335,9 +337,9 @@ def reported(
             if not value[rates].any():
                 value[rates[0]] = np.nan
         known = value, variance, degrees
-        scores[name] = interval_of(*known, plan.level, bounds, are_rates)
-        high = np.asarray(interval_of(*known, SURE).high)
-        below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
+        scores[name] = interval_of(*known, plan.level, (low, high), are_rates)
+        most = np.asarray(interval_of(*known, SURE).high)
+        below[name] = [n for n in orders if most[names.index(f"CND-{n}")] < 0]
         lacking = ([*compress(names, x)] for x in missing)
         warnings += comparability.warnings_of(name, *lacking)
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
@@ -373,14 +375,6 @@ def _values(
     more = [distinct_of_draws(totals, name, n, draws) for n in drawn]
     rest = rows.shape[1] - min(map(len, more), default=0)  # it is of one text
     return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
-
-
-def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
-    """The range of each metric, of all orders of one kind first."""
-    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
-    ends = [end for end in ranges.values() for _ in range(plan.max_order)]
-    low, high = np.array([*ends, *more]).T
-    return low, high
 
 
 def _size(corpus: Corpus) -> TextSize:

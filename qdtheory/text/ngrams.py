@@ -21,7 +21,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import repeat
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,9 +28,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text.checks import check_choice
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
-from qdtheory.text.looks import tell, unlike
 from qdtheory.text.postings import (
     Postings,
     changes,
@@ -550,10 +548,8 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
 
 def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the n-grams that occur in both tables, of one order, in each of them."""
-    tell(unlike(q.vocabulary, p.vocabulary))
-    ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
-    unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
-    renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
+    # One id for all unknown tokens: no n-gram of p contains it.
+    renamed, unknown = ids_in(p.vocabulary, q.vocabulary), len(p.vocabulary)
     columns = (
         np.append(renamed[q.corpus.tokens[q.starts + k]], p.corpus.tokens[p.starts + k])
         for k in range(q.n)

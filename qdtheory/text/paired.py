@@ -17,9 +17,8 @@ from qdtheory.metrics.bleu_formula import (
 )
 from qdtheory.text.bleu import Aggregate, aggregate_bleu
 from qdtheory.text.checks import check_choice
-from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import positions_of, postings_by_order
 from qdtheory.world.records import Record
@@ -170,9 +169,7 @@ def _pairs(candidates: Texts, references: Texts, max_order: int) -> Matches:
             "each candidate needs a reference of its own, at the same place; got "
             f"{len(ours)} candidates and {len(theirs)} references"
         )
-    tell(unlike(ours.vocabulary, theirs.vocabulary))
-    ids = dict(zip(theirs.vocabulary, range(theirs.vocab_size)))
-    renamed = np.array([ids.get(token, len(ids)) for token in ours.vocabulary])
+    renamed = ids_in(theirs.vocabulary, ours.vocabulary)
     both = Corpus(
         np.concatenate([renamed[ours.tokens], theirs.tokens]),
         np.append(ours.offsets, theirs.offsets[1:] + ours.num_tokens),

@@ -101,16 +101,13 @@ def prepare(
         order = np.random.default_rng(seed).permutation(order)
     left = corpus[order]
     ids = np.where(is_rare, corpus.vocab_size, np.arange(corpus.vocab_size))
-    tokens, vocabulary = _shrink(ids[left.tokens], (*corpus.vocabulary, unknown))
+    ids = ids[left.tokens]
+    used = np.bincount(ids, minlength=corpus.vocab_size + 1) > 0
+    # Number the words in use from zero, in the order of the vocabulary.
+    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
+    vocabulary = tuple(compress((*corpus.vocabulary, unknown), used.tolist()))
     left = replace(left, tokens=tokens, vocabulary=vocabulary)
     return replace(left, empty_lines=corpus.empty_lines, removed=removed)
-
-
-def _shrink(ids, vocabulary):
-    """Renumber the words in use from zero, in the order of the vocabulary."""
-    used = np.bincount(ids, minlength=len(vocabulary)) > 0
-    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
-    return tokens, tuple(compress(vocabulary, used.tolist()))
 
 
 def imdb(sentences_per_review: int | None = 2) -> Corpus:

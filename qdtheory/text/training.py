@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -138,7 +138,11 @@ def train(
     }
     _check_settings(settings | {"epochs": epochs, "every": every}, corpus)
     held_out = None if validation is None else _in_order(validation, corpus)
-    state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
+    words = corpus.vocab_size
+    sizes = words + 1, embedding_size, hidden_size, INITIAL_SIGMA
+    # Optax's type annotations accept only containers as trees.
+    model: Any = LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
+    state, step = (model, optax.adam(0.0).init(model)), 0
     num_steps = epochs * (len(corpus) // batch_size)
     settings["corpus"] = fingerprint([corpus])
     if checkpoint is not None:
@@ -257,16 +261,6 @@ def _mean_nll(model: LSTMLanguageModel, tables: list[np.ndarray]) -> float:
     return float(nll / predicted)
 
 
-def _first_state(
-    corpus: Corpus, embedding_size: int, hidden_size: int, seed: int
-) -> State:
-    words, key = corpus.vocab_size, jax.random.key(seed)
-    sizes = words + 1, embedding_size, hidden_size
-    # Optax's type annotations accept only containers as trees.
-    model: Any = LSTMLanguageModel.random(key, *sizes, INITIAL_SIGMA, end_token=words)
-    return model, optax.adam(0.0).init(model)
-
-
 # --- batches ------------------------------------------------------------------------
 
 
@@ -274,12 +268,10 @@ def _batches(
     corpus: Corpus, batch_size: int, seed: int, steps: range
 ) -> Iterator[np.ndarray]:
     """Generate the tables of given steps; each depends only on the seed and step."""
-    per_epoch, order, current = len(corpus) // batch_size, np.empty(0), None
+    order = lru_cache(1)(partial(_order, corpus, batch_size, seed))
     for step in steps:
-        epoch, place = divmod(step, per_epoch)
-        if epoch != current:
-            order, current = _order(corpus, batch_size, seed, epoch), epoch
-        yield padded(corpus[order[place]], int(corpus.lengths.max()))
+        epoch, place = divmod(step, len(corpus) // batch_size)
+        yield padded(corpus[order(epoch)[place]], int(corpus.lengths.max()))
 
 
 def _order(
