@@ -98,7 +98,8 @@ def sentences(
     if field == "." and quoted:
         return (text for _, text in records(chain(first, rest), path, str))
     if field is not None and any(map(_opens_record, first)):
-        return _fields(chain(first, rest), path, field)
+        found = records(chain(first, rest), path)
+        return (_string(record, field, where, "field") for where, record in found)
     if column is not None:
         header = "".join(first[:1])
         if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
@@ -151,11 +152,6 @@ def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
         return json.loads(line) if line.lstrip().startswith(opening) else None
     except (ValueError, RecursionError):
         return None
-
-
-def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
-    for where, record in records(lines, path):
-        yield _string(record, field, where, "field")
 
 
 def records(
