@@ -2,10 +2,12 @@
 
 import importlib
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -100,6 +102,27 @@ def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
         reader = stored_corpus if stored else read_corpus
         files = (standard_input() if path == "-" else path for path in paths)
         return reader(Files(files), **settings)
+
+
+def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
+    """Fail if a field or column is named, and all files are plain text."""
+    from qdtheory.text.sources import opened
+
+    both = names.get("reference_field")
+    choice = names.get("field", both), names.get("column", both)
+
+    def first(path: str, *choice: str | None) -> list[str]:
+        with opened(path, *choice, bounded=False) as texts:
+            return [*islice(texts, 9)]
+
+    try:  # a pipe can be read once
+        plain = any(choice) and all(
+            Path(x).is_file() and first(x) == first(x, *choice) for x in paths
+        )
+    except (OSError, ValueError, ImportError):  # of records, or told by who reads it
+        return
+    if plain:
+        refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
 
 
 # --- Reports ------------------------------------------------------------------------
@@ -290,10 +313,17 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 
 
 def _given_pair(*given: Any) -> Any:
+    from qdtheory.formulas.scalar_functions import BY_NAMES
+    from qdtheory.metrics.catalogue import is_metric
     from qdtheory.pairs.named import given_pair
 
-    with told(TypeError, ValueError):
+    try:
         return given_pair(*given)
+    except (TypeError, ValueError) as error:
+        names = [x if isinstance(x, str) and is_metric(x) else "NAME" for x in given]
+        u, v = map(shlex.quote, names)
+        named = f"write qdtheory check --quality {u} --diversity {v}"
+        fail(str(error).replace(BY_NAMES, named))
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:

@@ -261,9 +261,4 @@ def check(
     named = [isinstance(x, str) and not re.search(FORMULA, x) for x in pair]
     if all(named) and p is num_texts is None:
         return check_names(quality, diversity)
-    try:
-        built = given_pair(*pair)
-    except ValueError as error:
-        hint = "; metrics by their names come two together, without p or num_texts"
-        raise ValueError(f"{error}{hint * any(named)}") from None
-    return check_compatibility(built, p, num_texts=num_texts, stated=stated)
+    return check_compatibility(given_pair(*pair), p, num_texts=num_texts, stated=stated)
