@@ -24,9 +24,9 @@ const Formulas = (() => {
   const BRACKETS = new RegExp(spellings.brackets);
   const NUMBER = new RegExp(`^(?:${spellings.number})$`);
 
-  function refused(why, wordAndText = "") {
+  function refused(why, text = "") {
     for (const [at, hint] of spellings.hints) {
-      const found = new RegExp(at).exec(wordAndText);
+      const found = new RegExp(at).exec(`${why}\n${text}`);
       if (found) return new Error(`${why}; ${hint.replace(/\\(\d)/g, (_, n) => found[n])}`);
     }
     return new Error(`${why}; ${allowed}`);
@@ -56,10 +56,7 @@ const Formulas = (() => {
     const said = lowered.match(new RegExp(spellings.word, "gu")) ?? [];
     const known = (word) => WORDS.get(word) ?? (NUMBER.test(word) ? ["n", word] : null);
     const unknown = said.find((word) => !known(word));
-    if (unknown) {
-      const word = printable(unknown);
-      throw refused(`${word} is not allowed in an expression`, `${word}\n${lowered}`);
-    }
+    if (unknown) throw refused(`${printable(unknown)} is not allowed in an expression`, lowered);
     const variables = [...new Set(said.filter((word) => known(word)[0] === "x"))];
     if (new Set(variables.map((word) => word.toLowerCase())).size > 1) {
       throw refused(`${variables.join(" and ")} are not one variable`);

@@ -2,12 +2,11 @@
 
 import importlib
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -108,20 +107,18 @@ def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
     """Fail if a field or column is named, and all files are plain text."""
     from qdtheory.text.sources import opened
 
-    both = names.get("reference_field")
-    choice = names.get("field", both), names.get("column", both)
+    one, *_, other = *names.values(), *names.values()
 
-    def first(path: str, *choice: str | None) -> list[str]:
-        with opened(path, *choice, bounded=False) as texts:
-            return [*islice(texts, 9)]
+    def is_plain(path: str) -> bool:
+        with (
+            suppress(OSError, ValueError, ImportError),  # told by who reads it
+            opened(path, one, other, bounded=False) as texts,
+        ):
+            return isinstance(texts, chain)  # lines as they are, of no record
+        return False
 
-    try:  # a pipe can be read once
-        plain = any(choice) and all(
-            Path(x).is_file() and first(x) == first(x, *choice) for x in paths
-        )
-    except (OSError, ValueError, ImportError):  # of records, or told by who reads it
-        return
-    if plain:
+    # A pipe can be read once.
+    if (one or other) and all(Path(x).is_file() and is_plain(x) for x in paths):
         refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
 
 
@@ -313,17 +310,15 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 
 
 def _given_pair(*given: Any) -> Any:
-    from qdtheory.formulas.scalar_functions import BY_NAMES
-    from qdtheory.metrics.catalogue import is_metric
     from qdtheory.pairs.named import given_pair
+    from qdtheory.theory.named_pairs import FORMULA
 
     try:
         return given_pair(*given)
     except (TypeError, ValueError) as error:
-        names = [x if isinstance(x, str) and is_metric(x) else "NAME" for x in given]
-        u, v = map(shlex.quote, names)
-        named = f"write qdtheory check --quality {u} --diversity {v}"
-        fail(str(error).replace(BY_NAMES, named))
+        u, v = ("NAME" if re.search(FORMULA, f"{x}") else repr(x) for x in given)
+        names = f"--quality {u} --diversity {v}"
+        fail(str(error).replace("--quality NAME --diversity NAME", names))
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:

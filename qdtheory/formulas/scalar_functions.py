@@ -23,10 +23,8 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.formulas.trees import Tree, in_numpy
-from qdtheory.metrics.catalogue import is_metric
 from qdtheory.world.numbers import EPS, within
 
-BY_NAMES = "names come two together, without p or num_texts: qd.check(NAME, NAME)"
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
 QUALITIES: dict[str, ScalarFunction] = {}
@@ -73,7 +71,7 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     (Expression(text='-x**2'), True)
     """
     if isinstance(h, str):
-        h = (QUALITIES | DIVERSITIES).get(h) or _formula(h, name)
+        h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
     if not callable(h):
         raise TypeError(
             f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
@@ -88,15 +86,6 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     require_traceable(h, np.array(0.5), name=name)
     read = formula_of_code(h)
     return Code(h, read) if isinstance(read, str) else read
-
-
-def _formula(text: str, name: str) -> Expression:
-    try:
-        return Expression(text)
-    except ValueError:
-        if not is_metric(text):
-            raise
-    raise ValueError(f"{name}: {text} is a metric's name, not a formula; {BY_NAMES}")
 
 
 def order_of(g: ScalarFunction) -> float | None:

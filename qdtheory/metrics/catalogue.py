@@ -124,14 +124,6 @@ def find_order(name: str) -> tuple[Metric, int | None]:
     raise ValueError(f"no metric is called {name!r}{hint}; {own}")
 
 
-def is_metric(name: str) -> bool:
-    """Whether a metric has a name."""
-    try:
-        return bool(find_order(name))
-    except ValueError:
-        return False
-
-
 def titled(metric: Metric, order: int | None) -> str:
     """The name of a metric, with its number in the place of n or k."""
     if order is None:

@@ -56,8 +56,8 @@ class FunctionPair:
     name: str = field(default="quality-diversity", metadata=STATIC)
 
     def __post_init__(self) -> None:
-        require("a function of q and p", Callable, quality=self.quality)
-        require("a function of q", Callable, diversity=self.diversity)
+        both = {"quality": self.quality, "diversity": self.diversity}
+        require("a function of distributions", Callable, **both)
 
 
 @jax.tree_util.register_dataclass
@@ -200,8 +200,8 @@ class ConcavePair:
     name: str = field(default="linear-concave", metadata=STATIC)
 
     def __post_init__(self) -> None:
-        require("a function of p", Callable, text_quality=self.text_quality)
-        require("a function of q", Callable, diversity=self.diversity)
+        both = {"text_quality": self.text_quality, "diversity": self.diversity}
+        require("a function of a distribution", Callable, **both)
 
     def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.

@@ -30,7 +30,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
-from qdtheory.text.looks import named_here, tell, unlike
+from qdtheory.text.looks import tell, unlike
 from qdtheory.text.postings import (
     Postings,
     changes,
@@ -137,7 +137,6 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
     return NgramCounts(n, counts, corpus, starts[order])
 
 
-@named_here
 def coverage_rate(
     candidates: Countable,
     references: Countable,
@@ -224,7 +223,6 @@ def negative_repetition_rate(
     return -float(ours.repetition)
 
 
-@named_here
 def cnd(
     candidates: Countable,
     references: Countable,
@@ -346,7 +344,6 @@ def jaccard_index(candidates: Countable, references: Countable, n: int) -> float
     return jaccard_of(int(np.minimum(a, b).sum()), ours, real)
 
 
-@named_here
 def ms_jaccard(
     candidates: Texts, references: Texts, max_order: int = MAX_ORDER
 ) -> Float[np.ndarray, " orders"]:

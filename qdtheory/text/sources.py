@@ -169,10 +169,10 @@ def records(
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            hint = f"; {NO_JSON}" * (record is None)
-            begins = line.strip() in OPENING  # a document over several lines
-            if begins or (record is not None and {*map(type, record)} <= {dict}):
-                hint = f"; {ONE_A_LINE}"
+            # One document, over several lines or in one.
+            whole = line.strip() in OPENING if record is None else record == []
+            whole |= isinstance(record, list) and {*map(type, record)} == {dict}
+            hint = f"; {ONE_A_LINE if whole else NO_JSON}" * (whole or record is None)
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
                 f"{line.strip():.40}{hint}"

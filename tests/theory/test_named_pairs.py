@@ -249,6 +249,12 @@ def test_exact_match_fits_distinct_k_of_one_draw_more(k, n):
         ("BLEU-4", "NLZ78", "incompatible", "compression ratio has no partner"),
         ("METEOR", "distinct-2", "undecided", "METEOR: No verdict"),
         ("BLEURT", "SE", "undecided", "a score of each"),
+        ("F1", "SE", "undecided", "a score of each"),
+        ("win rate", "Self-BLEU-4", "undecided", "perfect is a family"),
+        ("accuracy", "distinct-2", "undecided", "perfect is a family"),
+        ("sacreBLEU", "Self-BLEU-4", "undecided", "no mean over texts"),
+        ("generation perplexity", "SE", "compatible", "Theorem 3"),
+        ("EM of 3 references", "distinct_10", "incompatible", "Theorem 3"),
         ("COMET", "SE", "undecided", "given its source"),
         ("LL", "MTLD", "undecided", "repeat each other"),
         ("MAUVE", "NRR", "undecided", "A divergence"),
@@ -272,7 +278,7 @@ def test_the_twenty_commonest_metrics_are_known():
     names = """BLEU-4, ROUGE-L, ROUGE-1, METEOR, chrF, TER, CIDEr, BERTScore, BLEURT,
     COMET, BARTScore, perplexity, MAUVE, Self-BLEU-4, distinct-2, TTR, MTLD,
     2-gram entropy, Zipf coefficient, compression ratio, Vendi score,
-    Frechet distance, LLM judge"""
+    Frechet distance, LLM judge, F1, EM, accuracy, win rate, gen ppl, sacreBLEU"""
     for name in names.replace("\n", " ").split(","):
         metric, _ = find_order(name.strip())
         kind = "quality" if metric.kind == "divergence" else metric.kind
@@ -357,9 +363,13 @@ def test_an_unknown_pair_is_one_line_with_the_names_there_are(as_a_user, door):
         (("BLEU-2 of 0 references", "SE"), "no metric is called"),
         (("a\nb", "SE"), "no metric is called"),
         (("LL", "ümlaut"), "no metric is called"),
-        (("ROUGE-L",), "no pair is called 'ROUGE-L'.*by their names come two together"),
+        (
+            ("ROUGE-L",),
+            "no pair is called 'ROUGE-L'.*a metric, needs another beside it",
+        ),
         (("ROUGE-L", "-x log x"), "ROUGE is not allowed.* come two together"),
         (("ROUGE-L", "NRR", [0.5, 0.5]), "ROUGE is not .* without p or num_texts"),
+        (("x", "2-gram entropy"), r"gram is not .* or qd.check\(NAME, NAME\)"),
     ],
 )
 def test_bad_names_are_one_clear_line(as_a_user, names, says):
