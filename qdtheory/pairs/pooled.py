@@ -66,7 +66,7 @@ class PooledPair:
         whole = held.ndim in (1, 2) and held.size and held.dtype.kind in "iu"
         kept = held[held >= 0] if whole and held.ndim == 2 else held
         numbers = np.unique(kept) if whole else kept
-        if not whole or not np.array_equal(numbers, np.arange(numbers.size)):
+        if not whole or not np.array_equal(numbers, np.arange(numbers.size or 1)):
             raise ValueError(
                 f"{self.of} must be one whole number a text, or a row of them, from 0 "
                 "without gaps"

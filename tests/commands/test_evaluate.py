@@ -435,7 +435,7 @@ def test_the_sides_have_fields_of_their_own():
 def test_a_field_of_plain_text_is_refused_where_no_file_has_fields():
     Path("t.txt").write_text("\n".join(LINES))
     Path("t.jsonl").write_text("\n".join(json.dumps({"text": x}) for x in LINES))
-    Path("t").write_text("\n".join(["text", *LINES]))
+    Path("t").write_text("\n".join(["text", *(f'"{x}"' for x in LINES)]))
     idle = "has no effect where a line is a sentence, as in t.txt; leave it out"
     both = "evaluate", "t.txt", "--references", "t.txt"
     for option in ("--field", "--column", "--reference-field"):

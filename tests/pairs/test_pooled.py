@@ -274,5 +274,5 @@ def test_classes_of_no_pair_are_refused_at_once(as_a_user, pair):
 
 @pytest.mark.parametrize("classes", [None, "ab", 3, [None, 1], [[-1], [-1]], [1, 2]])
 def test_no_classes_are_refused_at_once(as_a_user, classes):
-    with pytest.raises(ValueError, match="^classes must be one whole number a text"):
+    with pytest.raises(ValueError, match=r"^classes must be one whole number a text"):
         qd.PooledPair(qd.LL_SE, classes)

@@ -358,6 +358,7 @@ def test_an_unknown_pair_is_one_line_with_the_names_there_are(as_a_user, door):
         ),
         (("BLEU-2", "ROUGE-L"), "diversity: ROUGE-L is a quality; name a diversity"),
         (("BLEU", "Self-BLEU"), "quality: BLEU needs an order: BLEU-2, ..."),
+        (("BLEU-0", "Self-BLEU-0"), "quality: BLEU-0 needs an order: BLEU-2, ..."),
         (("LL", "distinct"), "diversity: distinct needs an order: Distinct-2, ..."),
         (("LL of 3 references", "SE"), "LL has no number of references; leave it out"),
         (("BLEU-2 of 0 references", "SE"), "no metric is called"),
