@@ -5,7 +5,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -108,18 +109,13 @@ def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
     from qdtheory.text.sources import opened
 
     one, *_, other = *names.values(), *names.values()
-
-    def is_plain(path: str) -> bool:
-        with (
-            suppress(OSError, ValueError, ImportError),  # told by who reads it
-            opened(path, one, other, bounded=False) as texts,
-        ):
-            return isinstance(texts, chain)  # lines as they are, of no record
-        return False
-
-    # A pipe can be read once.
-    if (one or other) and all(Path(x).is_file() and is_plain(x) for x in paths):
-        refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
+    if not (one or other) or not all(Path(path).is_file() for path in paths):
+        return  # a pipe can be read once
+    choice = partial(opened, field=one, column=other, bounded=False)
+    with suppress(OSError, ValueError, ImportError), ExitStack() as stack:
+        texts = [stack.enter_context(choice(path)) for path in paths]
+        if all(isinstance(found, chain) for found in texts):  # lines as they are
+            refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
 
 
 # --- Reports ------------------------------------------------------------------------

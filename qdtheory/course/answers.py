@@ -105,11 +105,10 @@ def is_beating_model(answer: Any) -> Truth:
 
 def loses_by_a_reference(answer: Any) -> Truth:
     """BLEU-1 of a candidate falls when a reference is added; none has one token."""
-    candidate, reference, added = ([*map(str, text)] for text in answer)
-    few, more = [reference], [reference, added]
-    lengths = [len(text) for text in (candidate, *more)]
-    before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
-    return min(lengths) >= 2 and after < before - 1e-12
+    texts = [[*map(str, text)] for text in answer]
+    before, after = (qd.text.bleu(texts[:1], texts[1:n], 1)[0] for n in (2, 3))
+    three = len(texts) == 3 and min(map(len, texts)) >= 2
+    return three and after < before - 1e-12
 
 
 def greedy_text_is_rare(p: np.ndarray) -> Truth:
@@ -152,8 +151,7 @@ def has_exchanged_tails(answer: Any) -> Truth:
 
 def copies(answer: Any) -> Truth:
     """Candidates of BLEU-2 = 1 whose bigrams are not those of the references."""
-    candidates, references = answer
-    bleu = qd.text.bleu(candidates, references, 2)[1]
+    bleu = qd.text.bleu(*answer, max_order=2)[1]
     return bleu > 1 - 1e-12 and cnd_between(answer, 2) > 0.1 - 1e-12
 
 
