@@ -33,7 +33,7 @@ LABELS = {
     "Distinct-1": "type-token ratio",
     "METEOR": "as any score of each text",
 }
-STATUSES = ["compatible", "incompatible", "undecided"]
+STATUSES = ["compatible", "incompatible", "undecided", "conditional"]
 
 
 def metrics(kind):

@@ -14,6 +14,7 @@ EXIT_STATUSES = {
     "incompatible": 2,
     "undecided": 3,
     "not_beaten_at_p": 4,
+    "conditional": 5,
 }
 
 
@@ -35,7 +36,8 @@ def check(
         bool,
         inputs.flag(
             "--exit-code",
-            "Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared.",
+            "Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared, 5 if "
+            "it depends on the texts.",
         ),
     ] = False,
     as_json: inputs.AsJson = False,

@@ -69,6 +69,7 @@ def doctor(
     outputs.check_outputs({"--witness": witness, "--plot": plot}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
+    inputs.refuse_idle_choice([texts], field=field, column=column)
     real = inputs.read_text(texts, field=field, column=column, **settings)
     from qdtheory.text.doctor import doctor as diagnose
 

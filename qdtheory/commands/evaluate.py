@@ -187,6 +187,9 @@ def evaluate(
     ours |= {"field": field, "stored": size is not None or numbers is not None}
     own = {"field": reference_field, "column": reference_field}
     theirs = ours | own if reference_field else ours
+    shared = candidates if reference_field else [*candidates, *references]
+    inputs.refuse_idle_choice(shared, field=field, column=column)
+    inputs.refuse_idle_choice(references, reference_field=reference_field)
     corpora, real = _read(candidates, references, ours, theirs)
     name = ", ".join(map(shown, references))
     with _named_errors(corpora, name):

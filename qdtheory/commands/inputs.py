@@ -5,7 +5,9 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -101,6 +103,20 @@ def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
         reader = stored_corpus if stored else read_corpus
         files = (standard_input() if path == "-" else path for path in paths)
         return reader(Files(files), **settings)
+
+
+def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
+    """Fail if a field or column is named, and all files are plain text."""
+    from qdtheory.text.sources import opened
+
+    one, *_, other = *names.values(), *names.values()
+    if not (one or other) or not all(Path(path).is_file() for path in paths):
+        return  # a pipe can be read once
+    choice = partial(opened, field=one, column=other, bounded=False)
+    with suppress(OSError, ValueError, ImportError), ExitStack() as stack:
+        texts = [stack.enter_context(choice(path)) for path in paths]
+        if all(isinstance(found, chain) for found in texts):  # lines as they are
+            refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
 
 
 # --- Reports ------------------------------------------------------------------------
@@ -298,9 +314,14 @@ def _named_pair(name: str) -> Any:
 
 def _given_pair(*given: Any) -> Any:
     from qdtheory.pairs.named import given_pair
+    from qdtheory.theory.named_pairs import FORMULA
 
-    with told(TypeError, ValueError):
+    try:
         return given_pair(*given)
+    except (TypeError, ValueError) as error:
+        u, v = ("NAME" if re.search(FORMULA, f"{x}") else repr(x) for x in given)
+        names = f"--quality {u} --diversity {v}"
+        fail(str(error).replace("--quality NAME --diversity NAME", names))
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:

@@ -14,11 +14,19 @@ Truth: TypeAlias = Any
 
 # Probabilities of the texts aa, ab, ba, bb, or of a, b, c, d.
 FOUR = (0.4, 0.3, 0.2, 0.1), (0.1, 0.6, 0.05, 0.25), (0.25, 0.25, 0.25, 0.25)
+STEEP = np.array([0.5, 0.3, 0.15, 0.05])
+THREE_TOKENS = qd.TextSpace(vocab_size=2, lengths=3)
 
 
 def fours(*more: object) -> list[tuple]:
     """Arguments of a function of four probabilities, and of what else it takes."""
     return [(np.array(p), *more) for p in FOUR]
+
+
+def gains(pair: Any, q: np.ndarray, p: np.ndarray) -> list:
+    """What a model gains in quality and in diversity."""
+    u, v = pair.quality, pair.diversity
+    return [u(q, p) - u(p, p), v(q) - v(p)]
 
 
 def temper_tokens(p: np.ndarray, beta: float) -> Any:
@@ -66,8 +74,7 @@ def is_on_frontier(p: np.ndarray) -> Truth:
 def quartic_divergence(q: np.ndarray, p: np.ndarray) -> Any:
     """Psi(P) - Psi(Q) of f = x^3 and g = -x^4, where alpha = 4/5."""
     pair = qd.SeparablePair(lambda x: x**3, lambda x: -(x**4))
-    lost = pair.quality(p, p) - pair.quality(q, p)
-    return (4 * lost + pair.diversity(p) - pair.diversity(q)) / 5
+    return -np.dot([4 / 5, 1 / 5], gains(pair, q, p))
 
 
 def is_compatible(f: Any, g: str) -> Truth:
@@ -82,7 +89,7 @@ def is_compatible(f: Any, g: str) -> Truth:
 
 def has_uniform_bigrams(q: np.ndarray) -> Truth:
     """Texts of three tokens over two, far from uniform, with uniform bigrams."""
-    bigrams = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution(q, 2)
+    bigrams = THREE_TOKENS.ngram_distribution(q, 2)
     moved = np.abs(q - 1 / 8).sum() / 2
     return np.abs(bigrams - 1 / 4).max() <= 1e-12 and moved >= 1 / 4 - 1e-12
 
@@ -92,19 +99,16 @@ def is_beating_model(answer: Any) -> Truth:
     kernel, q = answer
     kernel, q, p = as_numbers(kernel), as_distribution(q, 4), np.full(4, 1 / 4)
     well = (np.diag(kernel) == 1).all() and 0 <= kernel.min() <= kernel.max() <= 1
-    pair = qd.KernelPair(kernel)
-    du = pair.quality(q, p) - pair.quality(p, p)
-    dv = pair.diversity(q) - pair.diversity(p)
-    return well and min(du, dv) >= -1e-12 and max(du, dv) > 1e-6
+    found = gains(qd.KernelPair(kernel), q, p)
+    return well and min(found) >= -1e-12 and max(found) > 1e-6
 
 
 def loses_by_a_reference(answer: Any) -> Truth:
     """BLEU-1 of a candidate falls when a reference is added; none has one token."""
-    candidate, reference, added = ([*map(str, text)] for text in answer)
-    few, more = [reference], [reference, added]
-    lengths = [len(text) for text in (candidate, *more)]
-    before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
-    return min(lengths) >= 2 and after < before - 1e-12
+    texts = [[*map(str, text)] for text in answer]
+    before, after = (qd.text.bleu(texts[:1], texts[1:n], 1)[0] for n in (2, 3))
+    three = len(texts) == 3 and min(map(len, texts)) >= 2
+    return three and after < before - 1e-12
 
 
 def greedy_text_is_rare(p: np.ndarray) -> Truth:
@@ -117,23 +121,19 @@ def greedy_text_is_rare(p: np.ndarray) -> Truth:
 def fourth_power(num_references: int, num_self_references: int) -> Any:
     """The kappa of notebook 08 at probability 0."""
     pair = qd.pairs.single_token_bleu_pair(num_references, num_self_references)
-    rise = jax.grad(pair.f)
-    bend = jax.grad(jax.grad(pair.g))
+    rise, bend = jax.grad(pair.f), jax.grad(jax.grad(pair.g))
     eta = -rise(0.0) / bend(0.0)
     return (jax.grad(rise)(0.0) + eta * jax.grad(bend)(0.0)) / 2
 
 
 def beats_under_bleu(q: np.ndarray) -> Truth:
     """Better than P in BLEU and in Self-BLEU of one word, with two references each."""
-    pair, p = qd.pairs.single_token_bleu_pair(2, 2), np.array([0.5, 0.3, 0.15, 0.05])
-    gain = pair.quality(q, p) - pair.quality(p, p)
-    return min(gain, pair.diversity(q) - pair.diversity(p)) > 1e-9
+    return min(gains(qd.pairs.single_token_bleu_pair(2, 2), q, STEEP)) > 1e-9
 
 
 def hides_from_bigrams(q: np.ndarray, p: np.ndarray) -> Truth:
     """Two distributions of equal bigrams, 0.2 apart in total variation."""
-    space = qd.TextSpace(2, 3)
-    cnd = qd.cnd(*(space.ngram_distribution(x, 2) for x in (q, p)))
+    cnd = qd.cnd(*(THREE_TOKENS.ngram_distribution(x, 2) for x in (q, p)))
     return cnd <= 1e-20 and qd.metrics.total_variation(q, p) > 0.2 - 1e-9
 
 
@@ -151,8 +151,7 @@ def has_exchanged_tails(answer: Any) -> Truth:
 
 def copies(answer: Any) -> Truth:
     """Candidates of BLEU-2 = 1 whose bigrams are not those of the references."""
-    candidates, references = answer
-    bleu = qd.text.bleu(candidates, references, 2)[1]
+    bleu = qd.text.bleu(*answer, max_order=2)[1]
     return bleu > 1 - 1e-12 and cnd_between(answer, 2) > 0.1 - 1e-12
 
 
@@ -161,21 +160,14 @@ def is_blind_within_classes(answer: Any) -> Truth:
     p, q, classes = answer
     p, q = as_distribution(p, 4), as_distribution(q, 4)
     pair = qd.PooledPair(qd.LL_SE, [int(c) for c in classes])
-    same = np.allclose(
-        [pair.quality(p, p), pair.diversity(p)],
-        [pair.quality(q, p), pair.diversity(q)],
-        atol=1e-9,
-    )
+    same = np.allclose(gains(pair, q, p), 0, atol=1e-9)
     return same and qd.metrics.total_variation(p, q) > 0.5 - 1e-9
 
 
 def turned_round(quality: np.ndarray, diversity: np.ndarray, score: np.ndarray) -> int:
     """Number of pairs ordered by the plane that a score orders the other way."""
     better = zip(quality, diversity, -score, strict=True)
-    return sum(
-        all(x > y for x, y in zip(a, b, strict=True))
-        for a, b in permutations(better, 2)
-    )
+    return sum(bool(np.greater(a, b).all()) for a, b in permutations(better, 2))
 
 
 def is_open_to_the_plane(answer: Any) -> Truth:
@@ -210,17 +202,15 @@ def is_richer_below(p: np.ndarray, scorer: np.ndarray, q: np.ndarray) -> Truth:
 
 def scores_of_distinct(p: np.ndarray) -> np.ndarray:
     """The quality that fits Distinct-1 of ten texts of three tokens over two."""
-    space = qd.TextSpace(vocab_size=2, lengths=3)
-    pair = qd.compatible_quality(
-        lambda q: qd.metrics.expected_distinct(space, q, 1, 10)
-    )
+    distinct = qd.metrics.expected_distinct
+    pair = qd.compatible_quality(lambda q: distinct(THREE_TOKENS, q, 1, 10))
     scores = np.asarray(pair.text_quality(p))
     return scores - scores.mean()
 
 
 def beats_in_coverage_and_words(p: np.ndarray, q: np.ndarray) -> Truth:
     """P and a model that has more of both CR and NRR-1."""
-    words = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution
+    words = THREE_TOKENS.ngram_distribution
     coverage = [qd.coverage_rate(x, p) for x in (p, q)]
     repetition = [qd.negative_repetition_rate(words(x, 1)) for x in (p, q)]
     return min(np.diff(coverage), np.diff(repetition)) >= 0.01
@@ -229,9 +219,7 @@ def beats_in_coverage_and_words(p: np.ndarray, q: np.ndarray) -> Truth:
 def ignores_order(answer: Any) -> Truth:
     """Features of eight texts: the Fréchet distance does not see the order of words."""
     features = as_numbers(answer).reshape(8, -1)
-    counts = np.asarray(
-        qd.metrics.ngram_matrix(qd.TextSpace(vocab_size=2, lengths=3), 1)
-    )
+    counts = np.asarray(qd.metrics.ngram_matrix(THREE_TOKENS, 1))
     alike = (counts[:, :, None] == counts[:, None]).all(axis=0)
     p, first, last = np.arange(1, 9) / 36, np.eye(8)[0], np.eye(8)[-1]
     swapped = p @ (alike / alike.sum(axis=0))
@@ -243,18 +231,16 @@ def ignores_order(answer: Any) -> Truth:
 def fits_at_a_kink(answer: Any) -> Truth:
     """Scores that fit -max at (.4, .4, .15, .05), and differ on the first two texts."""
     first, second, *rest = as_numbers(answer)
-    return (
-        len(rest) == 2 and first != second and rest[0] == rest[1] <= min(first, second)
-    )
+    level = len(rest) == 2 and rest[0] == rest[1]
+    return level and first != second and rest[0] <= min(first, second)
 
 
 def is_incompatible_similarity(answer: Any) -> Truth:
     """An incompatible similarity of three texts, each of similarity 1 to itself."""
     kernel = as_numbers(answer)
     well = kernel.shape == (3, 3) and (kernel == kernel.T).all()
-    return well and not (
-        (np.diag(kernel) != 1).any() or qd.kernel_criterion(kernel).compatible
-    )
+    well = well and (np.diag(kernel) == 1).all()
+    return well and not qd.kernel_criterion(kernel).compatible
 
 
 def changes_the_order(p: np.ndarray, *models: np.ndarray) -> Truth:
@@ -281,9 +267,9 @@ def luck_wins(answer: Any) -> Truth:
 def proves_optimal(answer: Any) -> Truth:
     """A price and a level whose bound is the quality of P itself, under CR-NRR."""
     price, level = map(float, as_numbers(answer))
-    p = np.array([0.5, 0.3, 0.15, 0.05])
-    bound = qd.qdisc.dual_bound(qd.formulas.NRR, p, float(-(p @ p)), price, level)
-    return bound <= p @ p + 1e-9
+    own = float(STEEP @ STEEP)  # its quality, and less it its diversity
+    bound = qd.qdisc.dual_bound(qd.formulas.NRR, STEEP, -own, price, level)
+    return bound <= own + 1e-9
 
 
 def gains_under_any_pool(*rows: np.ndarray) -> Truth:
@@ -312,10 +298,9 @@ def hides_from_words(q: np.ndarray) -> Truth:
 
 def truncation_beats_temperature(p: np.ndarray) -> Truth:
     """Min-p of 1/2 has more LL and more SE than a temperature of .3."""
-    two = qd.TextSpace(2, 2)
     if p.min() == 0:
         return False
-    q = qd.generators.decode(p, two, qd.generators.MinP(0.5))
-    cold = qd.generators.decode(p, two, qd.generators.Temperature(0.3))
+    rules = qd.generators.MinP(0.5), qd.generators.Temperature(0.3)
+    q, cold = (qd.generators.decode(p, qd.TextSpace(2, 2), rule) for rule in rules)
     better = (q - cold) @ np.log(p) > 1e-9
     return better and qd.entropy(q) - qd.entropy(cold) > 1e-9

@@ -37,6 +37,7 @@ OPENING = "{", "["  # of a record
 SHOWN = 20  # lines that tell a format
 LISTS = "lists of several outputs a prompt are for --prompts, or evaluate_prompts"
 ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
+NO_JSON = "mend or remove this line, which is no JSON"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
@@ -164,10 +165,13 @@ def records(
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            several = kind is dict and (not record or {*map(type, record)} == {dict})
+            # One document, over several lines or in one.
+            whole = line.strip() in OPENING if record is None else record == []
+            whole |= isinstance(record, list) and {*map(type, record)} == {dict}
+            hint = f"; {ONE_A_LINE if whole else NO_JSON}" * (whole or record is None)
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
-                f"{line.strip():.40}" + f"; {ONE_A_LINE}" * several
+                f"{line.strip():.40}{hint}"
             )
         yield where, record
 

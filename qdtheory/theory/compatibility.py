@@ -56,7 +56,7 @@ THEOREM = (
 
 
 VerdictStatus: TypeAlias = Literal[
-    "compatible", "incompatible", "not_beaten_at_p", "undecided"
+    "compatible", "incompatible", "not_beaten_at_p", "conditional", "undecided"
 ]
 
 
@@ -78,7 +78,8 @@ class Verdict(Record, Shown):
             is proved, or from the condition named in the reason.
         witness: for an incompatible pair, a distribution that beats P.
         status: `compatible` in words, or "not_beaten_at_p": the given P is
-            Pareto-optimal, which says nothing of other P.
+            Pareto-optimal, which says nothing of other P; or, of two metrics by their
+            names, "conditional": compatible over those texts that the reason names.
         other_p: what holds for other P where the given one is not beaten or undecided:
             "incompatible" if one of them is beaten, else "undecided".
     """

@@ -30,6 +30,8 @@ NUMBERED = r"(?s)(.*?)(?: of ([1-9]\d*) references?)?\Z"
 ORDERED = ".*(BLEU-n|Distinct-n|distinct_k|n-gram LL|n-gram entropy|Markov-k LL)"
 # What a formula of x has, and the name of a metric has not.
 FORMULA = r"(?i)[()*/]|(?<![a-z])[xpq](?![a-z])|^[-\d.]*$|^-(LL|CR|SE|NRR|SDI)$"
+# Over some texts a pair is compatible, over others incompatible.
+CONDITIONAL: dict[str, Any] = {"compatible": None, "status": "conditional"}
 OPEN = (
     "Nothing is proved of this pair by its names, and the matrix has other orders and "
     "numbers of references. Give functions or scores, or try `qdtheory doctor`."
@@ -103,7 +105,7 @@ def named(kind: str, given: str) -> Named:
     name, default = titled(metric, order), REFERENCES.get(metric.name, "")
     if {metric.kind, kind} == {"quality", "diversity"}:
         raise ValueError(f"{kind}: {given} is a {metric.kind}; name a {kind}")
-    if order is None and re.fullmatch(ORDERED, name):
+    if not order and re.fullmatch(ORDERED, metric.name) and name != "Markov-0 LL":
         raise ValueError(f"{kind}: {given} needs an order: {titled(metric, 2)}, ...")
     if number and not default:
         raise ValueError(f"{kind}: {stem} has no number of references; leave it out")
@@ -129,8 +131,10 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
     known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
     if row and known["reason"] == OPEN:
         says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        known = _found(row["verdict"] == "compatible", says, row["claim"])
-    if row.get("words") and known["compatible"] is False:
+        known = _found(False, says, row["claim"])
+        if row["verdict"] == "compatible":  # BLEU of whole texts, over no other length
+            known |= CONDITIONAL
+    if row.get("words") and known["compatible"] is not True:
         known |= _witness(row)
     here = row.get("setting") and f"Here {row['setting']}."
     return NamedVerdict(
@@ -165,9 +169,10 @@ def _stated(u: Named, v: Named) -> dict[str, Any] | None:
             return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
     if u.order == v.order and f"Self-{u.metric.name}" == v.metric.name:
         over = u.metric.verdict.removeprefix("Conditional: over")
-        here = f"Here n = {u.order}, with {u.references} and {v.references} references."
-        sound = u.order == 1 and u.references == v.references == "1"
-        return _found(sound, f"Over{over} {here}", "N25.20", "N25.21", "N25.22")
+        here = f"Here n = {u.order}, with {u.references} and {v.references} references:"
+        known, so = _bleu(int(u.order or 0), int(u.references), int(v.references))
+        found = _found(known, f"Over{over} {here} {so}.", "N25.20", "N25.21", "N25.22")
+        return found | CONDITIONAL if known is None else found
     if u.order == v.order and u.metric.partner == v.metric.name:
         return _found(True, u.metric.verdict, *_claims(u))
     for x in (v, u):
@@ -175,6 +180,18 @@ def _stated(u: Named, v: Named) -> dict[str, Any] | None:
             lack = x.metric.verdict.replace("Incompatible", f"{x.title} has no partner")
             return _found(False, lack, *_claims(x))
     return None
+
+
+def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
+    """Where BLEU and Self-BLEU are compatible, by `compatibility.bleu_1_setting`."""
+    if r == k == 1 < n:
+        return None, f"compatible at L = {n}, incompatible from L = {n + 1} on"
+    if r == k == 1:
+        return True, "compatible at every L"
+    if n == 1 and k <= 3:
+        where = "of two words" if max(r, k) < 3 else "of one token, over two words"
+        return None, f"compatible over texts {where}, incompatible over any others"
+    return False, "incompatible at every L"
 
 
 def _claims(x: Named) -> tuple[str, ...]:
@@ -249,9 +266,4 @@ def check(
     named = [isinstance(x, str) and not re.search(FORMULA, x) for x in pair]
     if all(named) and p is num_texts is None:
         return check_names(quality, diversity)
-    try:
-        built = given_pair(*pair)
-    except ValueError as error:
-        hint = "; metrics by their names come two together, without p or num_texts"
-        raise ValueError(f"{error}{hint * any(named)}") from None
-    return check_compatibility(built, p, num_texts=num_texts, stated=stated)
+    return check_compatibility(given_pair(*pair), p, num_texts=num_texts, stated=stated)
