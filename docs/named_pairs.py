@@ -14,7 +14,7 @@ import jax
 from claim_links import ID
 from coverage_page import claims
 
-from qdtheory.theory.named_pairs import _matrix, check_names, named
+from qdtheory.theory.named_pairs import check_names, matrix, named, parsed
 
 DATA = Path(__file__).parent / "static/named_pairs.js"
 COLUMNS = {
@@ -33,12 +33,12 @@ LABELS = {
     "Distinct-1": "type-token ratio",
     "METEOR": "as any score of each text",
 }
-STATUSES = ["compatible", "incompatible", "undecided"]
+STATUSES = ["compatible", "incompatible", "undecided", "conditional"]
 
 
 def metrics(kind):
     """The names in a list, each with its references, in the order of the alphabet."""
-    rows = {tuple(row[x] for x in COLUMNS[kind]) for row in _matrix().values()}
+    rows = {tuple(row[x] for x in COLUMNS[kind]) for row in matrix().values()}
     names = [
         f"{name} of {number} references" if number else name for name, number in rows
     ]
@@ -54,7 +54,7 @@ def numbered(title):
 
 def entry(kind, name):
     """What a list has of a metric: its name, what it shows, and how it is typed."""
-    stem, number = re.findall(r"(.*?)(?: of (\d+) references?)?\Z", name)[0]
+    stem, number = parsed(name)
     option = {"quality": "references", "diversity": "self-references"}[kind]
     typed = stem if " " not in stem else f'"{stem}"'
     return {

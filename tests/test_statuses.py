@@ -90,6 +90,7 @@ def verdicts():
     return [
         qd.check("LL-SE"),
         qd.check("LL-NRR"),
+        qd.check("BLEU-4 of 1 reference", "Self-BLEU-4 of 1 reference"),
         qd.check("LL-NRR", p=EVEN),
         qd.check("5", "-x**2"),
         qd.check_compatibility(concave, P),

@@ -24,7 +24,13 @@ const Formulas = (() => {
   const BRACKETS = new RegExp(spellings.brackets);
   const NUMBER = new RegExp(`^(?:${spellings.number})$`);
 
-  const refused = (why) => new Error(`${why}; ${allowed}`);
+  function refused(why, text = "") {
+    for (const [at, hint] of spellings.hints) {
+      const found = new RegExp(at).exec(`${why}\n${text}`);
+      if (found) return new Error(`${why}; ${hint.replace(/\\(\d)/g, (_, n) => found[n])}`);
+    }
+    return new Error(`${why}; ${allowed}`);
+  }
   const printable = (text) =>
     text.replace(/[^ -~]/gu, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 
@@ -50,7 +56,7 @@ const Formulas = (() => {
     const said = lowered.match(new RegExp(spellings.word, "gu")) ?? [];
     const known = (word) => WORDS.get(word) ?? (NUMBER.test(word) ? ["n", word] : null);
     const unknown = said.find((word) => !known(word));
-    if (unknown) throw refused(`${printable(unknown)} is not allowed in an expression`);
+    if (unknown) throw refused(`${printable(unknown)} is not allowed in an expression`, lowered);
     const variables = [...new Set(said.filter((word) => known(word)[0] === "x"))];
     if (new Set(variables.map((word) => word.toLowerCase())).size > 1) {
       throw refused(`${variables.join(" and ")} are not one variable`);

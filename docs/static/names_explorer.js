@@ -10,6 +10,7 @@
     (u, v) => `Compatible: no model can beat the real distribution in both ${u} and ${v}.`,
     (u, v) => `Incompatible: a model can beat the real distribution in both ${u} and ${v}.`,
     (u, v) => `No verdict on ${u} and ${v} by their names.`,
+    (u, v) => `Conditional: over some texts a model can beat the real distribution in both ${u} and ${v}, over others none can.`,
   ];
   const MOST = 8; // texts shown: those whose share changes most
 

@@ -8,13 +8,13 @@ import typer
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import fail, print_facts, print_json, told
 from qdtheory.solvers.progress import progress
-from qdtheory.world.layout import number
 
 EXIT_STATUSES = {
     "compatible": 0,
     "incompatible": 2,
     "undecided": 3,
     "not_beaten_at_p": 4,
+    "conditional": 5,
 }
 
 
@@ -28,15 +28,16 @@ def check(
     references: inputs.References = None,
     self_references: inputs.SelfReferences = None,
     vocab_size: Annotated[
-        int | None, inputs.option("Tokens in the vocabulary of the texts.")
+        int | None, inputs.option("Tokens in the vocabulary of the texts.", min=1)
     ] = None,
-    length: Annotated[int | None, inputs.option("Tokens in a text.")] = None,
+    length: Annotated[int | None, inputs.option("Tokens in a text.", min=1)] = None,
     p: inputs.RealFile = None,
     exit_code: Annotated[
         bool,
         inputs.flag(
             "--exit-code",
-            "Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared.",
+            "Exit with 2 if incompatible, 3 if undecided, 4 if only P is cleared, 5 if "
+            "it depends on the texts.",
         ),
     ] = False,
     as_json: inputs.AsJson = False,
@@ -74,19 +75,9 @@ def check(
             verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
-    of_bleu = inputs.is_bleu(pair, references, self_references)
-    if of_bleu:
-        vocab_size, length = vocab_size or inputs.VOCAB_SIZE, length or inputs.LENGTH
-        num_texts = inputs.count_texts(vocab_size, length, None)
-        from qdtheory import TextSpace
-
-        space = TextSpace(vocab_size, length)
-        chosen = inputs.bleu_pair(str(pair), space, references, self_references)
-    else:
-        num_texts = inputs.count_texts(vocab_size, length, real)
-        chosen = inputs.chosen_pair(
-            f, g, pair, quality, diversity, scores, real, num_texts
-        )
+    given = f, g, pair, quality, diversity, scores
+    numbers = references, self_references
+    chosen, num_texts = inputs.chosen_pair(given, numbers, (vocab_size, length), real)
     with progress(1) as step:
         step(f"Checking {chosen.name}")
         try:
@@ -102,28 +93,12 @@ def check(
     if as_json:
         print_json({"pair": chosen.name} | vars(verdict))
     else:
+        title, sentences, facts = verdict.told()
         size = num_texts if real is None else real.size
-        bounded = size and (size < 4 or of_bleu)
         # What Theorem 3 proves holds over any number of texts.
-        scope = f" for every P over {size} texts" * bool(bounded and not verdict.exact)
-        _print_verdict(chosen.name, verdict, scope)
+        bounded = verdict.compatible and not verdict.exact
+        if bounded and size and (size < 4 or inputs.is_bleu(pair)):
+            title += f" for every P over {size} texts"
+        print_facts(f"{title}: {chosen.name}", sentences, facts)
     if exit_code:
         raise typer.Exit(EXIT_STATUSES[verdict.status])
-
-
-def _print_verdict(name: str, verdict, scope: str) -> None:
-    title = verdict.status + scope * (verdict.compatible is True)
-    not_beaten = verdict.status == "not_beaten_at_p"
-    if not_beaten or verdict.other_p == "incompatible":
-        here = "not beaten" if not_beaten else "undecided"
-        title = f"at this P: {here}; for other P: {verdict.other_p}"
-    rows = {key: number(getattr(verdict, key)) for key in ("w0", "b0", "alpha")}
-    for key, exact in (verdict.exact or {}).items():
-        rows[key] = exact if exact == rows[key] else f"{exact} = {rows[key]}"
-    rows |= {"Psi": verdict.psi or "", "Psi(P) - Psi(Q)": verdict.divergence or ""}
-    if (beats := verdict.witness) is not None:
-        names = "real P", "better Q", "quality gain", "diversity gain"
-        values = beats.p, beats.q, beats.quality_gain, beats.diversity_gain
-        rows |= dict(zip(names, map(number, values)))
-    rows["residual"] = number(verdict.residual)
-    print_facts(f"{title}: {name}", [verdict.reason], rows.items())

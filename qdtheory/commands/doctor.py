@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands import inputs
+from qdtheory.commands import inputs, outputs
 from qdtheory.commands.inputs import count, option
-from qdtheory.commands.merge import check_outputs
-from qdtheory.commands.outputs import fail, with_options, write, write_figure
 from qdtheory.solvers.progress import progress
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.files import shown
@@ -68,9 +66,10 @@ def doctor(
 
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
-    check_outputs({"--witness": witness, "--plot": plot}, texts)
+    outputs.check_outputs({"--witness": witness, "--plot": plot}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
+    inputs.refuse_idle_choice([texts], field=field, column=column)
     real = inputs.read_text(texts, field=field, column=column, **settings)
     from qdtheory.text.doctor import doctor as diagnose
 
@@ -81,19 +80,21 @@ def doctor(
             try:
                 kept = stack.enter_context(shelve.open(str(cache)))
             except dbm.error as error:
-                fail(f"--cache: {shown(cache)}: {error}; name another file")
+                outputs.fail(f"--cache: {shown(cache)}: {error}; name another file")
         step = stack.enter_context(progress(calls))
         try:
             found = diagnose(
                 u, v, real, lot=lot, calls=calls, alpha=alpha, cache=kept, step=step
             )
         except ValueError as error:
-            said = with_options(str(error))
-            fail(f"{shown(texts)}{said[5:]}" if said.startswith("texts: ") else said)
-    write(found.to_json(indent=2) if as_json else str(found), None)
+            said = outputs.with_options(str(error))
+            if said.startswith("texts: "):
+                said = shown(texts) + said.removeprefix("texts")
+            outputs.fail(said)
+    outputs.write(found.to_json(indent=2) if as_json else str(found), None)
     if plot is not None:
-        write_figure(found, plot)
+        outputs.write_figure(found, plot)
     if witness is not None:
         if not found.beaten:
-            fail(f"--witness: {shown(texts)} has none: {found.verdict}")
-        write("\n".join(found.witness), witness, "--witness")
+            outputs.fail(f"--witness: {shown(texts)} has none: {found.verdict}")
+        outputs.write("\n".join(found.witness), witness, "--witness")

@@ -12,8 +12,8 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
-from qdtheory.commands.merge import check_compared, check_outputs, form_of, show
-from qdtheory.commands.outputs import fail, line_of, told, with_options
+from qdtheory.commands.merge import check_compared, form_of, show
+from qdtheory.commands.outputs import check_outputs, fail, line_of, told, with_options
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
 from qdtheory.text import defaults
@@ -173,9 +173,8 @@ def evaluate(
     if scheduler is not None and (part is not None or memory is not None):
         fail("--scheduler: counts on a cluster, without --memory and --part")
     wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
-    for name in wanted:
-        if part or memory or scheduler:
-            fail(f"--{name}: needs all texts at once, in memory")
+    if wanted and (part or memory or scheduler):
+        fail(f"--{wanted[0]}: needs all texts at once, in memory")
     for name in add or []:
         if name not in REQUESTED:
             fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
@@ -188,6 +187,9 @@ def evaluate(
     ours |= {"field": field, "stored": size is not None or numbers is not None}
     own = {"field": reference_field, "column": reference_field}
     theirs = ours | own if reference_field else ours
+    shared = candidates if reference_field else [*candidates, *references]
+    inputs.refuse_idle_choice(shared, field=field, column=column)
+    inputs.refuse_idle_choice(references, reference_field=reference_field)
     corpora, real = _read(candidates, references, ours, theirs)
     name = ", ".join(map(shown, references))
     with _named_errors(corpora, name):

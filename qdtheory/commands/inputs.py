@@ -5,7 +5,9 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,6 +17,7 @@ from qdtheory.commands.outputs import fail, told
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import Files, shown
 
+Two: TypeAlias = tuple[int | None, int | None]
 MAX_TEXTS = 10**6
 VOCAB_SIZE, LENGTH = 4, 3  # where none are given
 BLEU = r"(?i)BLEU[-\s_]*"  # a pair, by the order that follows
@@ -102,6 +105,20 @@ def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
         return reader(Files(files), **settings)
 
 
+def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
+    """Fail if a field or column is named, and all files are plain text."""
+    from qdtheory.text.sources import opened
+
+    one, *_, other = *names.values(), *names.values()
+    if not (one or other) or not all(Path(path).is_file() for path in paths):
+        return  # a pipe can be read once
+    choice = partial(opened, field=one, column=other, bounded=False)
+    with suppress(OSError, ValueError, ImportError), ExitStack() as stack:
+        texts = [stack.enter_context(choice(path)) for path in paths]
+        if all(isinstance(found, chain) for found in texts):  # lines as they are
+            refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
+
+
 # --- Reports ------------------------------------------------------------------------
 
 Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
@@ -141,23 +158,21 @@ def refuse_idle(why: str, **options: Any) -> None:
             fail(f"--{name.replace('_', '-')} has no effect {why}; leave it out")
 
 
-def is_bleu(
-    pair: str | None, references: int | None, self_references: int | None
-) -> bool:
-    """Whether a pair is BLEU; fail if it is not and numbers of references are given."""
-    if pair is not None and re.match(BLEU, pair):
-        return True
-    refuse_idle(
-        "on a pair that is not BLEU-1, BLEU-2, ...",
-        references=references,
-        self_references=self_references,
-    )
-    return False
+def is_bleu(pair: str | None) -> bool:
+    """Whether a pair is called BLEU, of some order."""
+    return pair is not None and re.match(BLEU, pair) is not None
 
 
-def bleu_pair(
-    name: str, space: Any, references: int | None, self_references: int | None
-) -> Any:
+def space_of(vocab_size: int | None, length: int | None) -> Any:
+    """All texts of these sizes, or of the default ones."""
+    sizes = vocab_size or VOCAB_SIZE, length or LENGTH
+    count_texts(*sizes, None)
+    from qdtheory import TextSpace
+
+    return TextSpace(*sizes)
+
+
+def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
     """BLEU and negative Self-BLEU of the order in a name, over a space."""
     from qdtheory import BleuPair
 
@@ -169,41 +184,53 @@ def bleu_pair(
             f"{name} of texts of {max(space.lengths)} tokens is 0: they have no n-gram "
             f"of order {order}; give a lower order, or --length"
         )
-    numbers = references or REFERENCES, self_references or SELF_REFERENCES
+    r, k = numbers
     with told(ValueError):
-        return BleuPair(space, int(order), *numbers)
+        return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 
 def with_references(name: str, number: int | None) -> str:
     """The name of a metric with its references, if they are given."""
-    if number and re.search(r"(?i) of \d+ references?$", name):
+    from qdtheory.theory.named_pairs import parsed
+
+    if number and parsed(name)[1]:
         fail(f"{name}: the number of references is given twice; give it once")
     return f"{name} of {number} references" if number else name
 
 
 def chosen_pair(
-    f, g, name, quality, diversity, scores, real, num_texts: int | None
-) -> Any:
-    """Build the pair from formulas, a name, functions or scores; one is given."""
-    match f, g, name, quality, diversity, scores:
-        case str(), str(), None, None, None, None:
-            return _given_pair(f, g)
-        case None, None, str(), None, None, None:
-            from qdtheory.pairs.named import named_pair
+    given: tuple, numbers: Two, sizes: Two, real: Any
+) -> tuple[Any, int | None]:
+    """Build a pair, and count its texts if their number is known.
 
-            try:
-                return named_pair(name)
-            except ValueError as error:
-                fail(f"{error}, BLEU-1, BLEU-2, ...")
-        case None, None, None, str(), str(), None:
-            return _function_pair(quality, diversity, real, num_texts)
-        case None, str(), None, None, None, Path():
-            return _scores_pair(scores, g, real, num_texts)
+    Of f, g, a name, two functions and scores one pair is given; beside it the numbers
+    of references of BLEU and Self-BLEU, and the sizes of vocabulary and texts.
+    """
+    space = space_of(*sizes) if is_bleu(given[2]) else None
+    if space is None:
+        why = "on a pair that is not BLEU-1, BLEU-2, ..."
+        refuse_idle(why, references=numbers[0], self_references=numbers[1])
+    num_texts = space.num_texts if space else count_texts(*sizes, real)
+    if space and real is not None and real.size != num_texts:
+        fail(
+            f"--p has {real.size} probabilities, expected one for each of the "
+            f"{num_texts} texts of --vocab-size and --length"
+        )
+    match given:
+        case str(f), str(g), None, None, None, None:
+            pair = _given_pair(f, g)
+        case None, None, str(name), None, None, None:
+            pair = _bleu_pair(name, space, numbers) if space else _named_pair(name)
+        case None, None, None, str(quality), str(diversity), None:
+            pair = _function_pair(quality, diversity, real, num_texts)
+        case None, str(g), None, None, None, Path() as scores:
+            pair = _scores_pair(scores, g, real, num_texts)
         case _:
             fail(
                 "give --f and --g, or --pair, or --quality and --diversity, or "
                 "--scores and --g; --help has an example"
             )
+    return pair, num_texts
 
 
 def read_distribution(path: Path) -> Any:
@@ -212,15 +239,8 @@ def read_distribution(path: Path) -> Any:
 
     warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
-    try:
+    with told(ValueError, TypeError, of=f"{shown(path)}: "):
         check_distribution(values, "P")
-    except (ValueError, TypeError) as error:
-        # A command has no functions.
-        said = str(error).replace(
-            "; call normalize(P) if it holds weights",
-            "; divide the numbers by their sum",
-        )
-        fail(f"{shown(path)}: {said}")
     return values
 
 
@@ -244,11 +264,16 @@ def _numbers(path: Path, what: str):
 
     from qdtheory.text.files import lines, streamed
 
+    found: list[float] = []
     if path.suffix != ".npy":
         with streamed(path, bounded=True) as (_, held):
-            found = enumerate(lines(held, shown(path), bounded=True), 1)
-            words = [(n, word) for n, line in found for word in line.split()]
-        return np.array([_number(word, f"line {n}", what) for n, word in words])
+            for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
+                try:
+                    found += map(float, line.split())
+                except ValueError:
+                    said = f"expected one {what} a line, got {line.strip()!r:.40}"
+                    raise ValueError(f"line {n}: {said}") from None
+        return np.array(found)
     try:
         values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
@@ -263,23 +288,12 @@ def _numbers(path: Path, what: str):
     return values if values.dtype == np.float32 else values.astype(float)
 
 
-def _number(word: str, where: str, what: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(
-            f"{where}: expected one {what} a line, got {word!r:.40}"
-        ) from None
-
-
 def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
     """Number of texts, if both sizes are given."""
     if vocab_size is None and length is None:
         return None
     if real is not None or vocab_size is None or length is None:
         fail("give --p, or both --vocab-size and --length, or none of them")
-    if vocab_size < 1 or length < 1:
-        fail("--vocab-size and --length are at least 1")
     # The full power of two large numbers would take hours.
     num_texts = vocab_size ** min(length, MAX_TEXTS.bit_length())
     if num_texts > MAX_TEXTS:
@@ -289,15 +303,29 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
     return num_texts
 
 
+def _named_pair(name: str) -> Any:
+    from qdtheory.pairs.named import named_pair
+
+    try:
+        return named_pair(name)
+    except ValueError as error:
+        fail(f"{error}, BLEU-1, BLEU-2, ...")
+
+
 def _given_pair(*given: Any) -> Any:
     from qdtheory.pairs.named import given_pair
+    from qdtheory.theory.named_pairs import FORMULA
 
-    with told(TypeError, ValueError):
+    try:
         return given_pair(*given)
+    except (TypeError, ValueError) as error:
+        u, v = ("NAME" if re.search(FORMULA, f"{x}") else repr(x) for x in given)
+        names = f"--quality {u} --diversity {v}"
+        fail(str(error).replace("--quality NAME --diversity NAME", names))
 
 
 def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
-    size = _tested_at("scores", real, num_texts)
+    size = _tested_at("scores", real, num_texts).size
     scores = read_numbers(path, "--scores", "score")
     if scores.size != size:
         fail(
@@ -307,22 +335,21 @@ def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
     return _given_pair(scores, g)
 
 
-def _tested_at(what: str, real, num_texts: int | None) -> int:
-    """Number of texts of the P at which a pair is tested."""
+def _tested_at(what: str, real, num_texts: int | None) -> Any:
+    """The P at which a pair is tried: a given one, or the uniform one."""
+    import numpy as np
+
     if real is not None:
-        return real.size
+        return real
     if num_texts is None:
         fail(f"{what} are tested at a P: add --p, or --vocab-size and --length")
-    return num_texts
+    return np.full(num_texts, 1 / num_texts)
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
-    import numpy as np
-
     from qdtheory.pairs.base import FunctionPair
 
-    size = _tested_at("functions", real, num_texts)
-    trial = np.full(size, 1 / size) if real is None else real
+    trial = _tested_at("functions", real, num_texts)
     functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))
     return FunctionPair(*functions, f"{quality} and {diversity}")
 

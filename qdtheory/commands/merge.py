@@ -1,6 +1,5 @@
 """The command merge, and how the report of an evaluation is shown and written."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,9 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import (
-    check_output,
+    check_outputs,
     complain,
     fail,
-    require_figures,
     to_json,
     told,
     with_options,
@@ -92,17 +90,6 @@ def show(
     if html is not None:
         write(_shortened(found).to_html(), html, "--html")
     write(text, outputs["--output"])
-
-
-def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
-    """Fail early if a file cannot be written, or no figure can be drawn."""
-    given = {option: path for option, path in files.items() if path is not None}
-    for option, path in given.items():
-        check_output(path, *inputs, option=option)
-    if len({os.path.realpath(path) for path in given.values()}) < len(given):
-        fail(f"{' and '.join(given)} name one file; give each its own")
-    if given.keys() & {"--plot", "--html"}:
-        require_figures(given.get("--plot"))
 
 
 def check_compared(compare: Any, names: Iterable[str], form: Any) -> None:

@@ -59,6 +59,8 @@ def with_options(message: str) -> str:
         'name the field (--field text), or take --max-order 2'
     """
     message = message.replace("(lowercase=True)", "(--lowercase)")
+    by_sum = "divide the numbers by their sum"  # a command has no functions
+    message = message.replace("call normalize(P) if it holds weights", by_sum)
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
         "^(memory|calls|lot|alpha|quality|diversity|kernel|given)s?: ",
@@ -88,20 +90,26 @@ def print_json(report: dict[str, Any]) -> None:
     print(to_json(report))
 
 
-def check_output(path: Path, *inputs: str, option: str = "--output") -> None:
-    """Fail early if a file cannot be written, or is one of those that are read."""
-    for name in inputs:
-        if path.exists() and Path(name).exists() and path.samefile(name):
-            fail(f"{option}: {path} is a file that is read; name another")
-    if path.is_dir():
-        fail(f"{option}: {path} is a folder; name a file")
-    if not path.parent.is_dir():
-        fail(f"{option}: there is no folder {path.parent}")
-    target = Path(os.path.realpath(path))
-    device = target.exists() and not target.is_file()  # which nothing replaces
-    written = target if device else target.parent
-    if not os.access(written, os.W_OK):
-        fail(f"{option}: {path}: no permission to write to {written}")
+def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
+    """Fail early if a file cannot be written or is read, or no figure can be drawn."""
+    given = {option: path for option, path in files.items() if path is not None}
+    for option, path in given.items():
+        for name in inputs:
+            if path.exists() and Path(name).exists() and path.samefile(name):
+                fail(f"{option}: {path} is a file that is read; name another")
+        if path.is_dir():
+            fail(f"{option}: {path} is a folder; name a file")
+        if not path.parent.is_dir():
+            fail(f"{option}: there is no folder {path.parent}")
+        target = Path(os.path.realpath(path))
+        device = target.exists() and not target.is_file()  # which nothing replaces
+        written = target if device else target.parent
+        if not os.access(written, os.W_OK):
+            fail(f"{option}: {path}: no permission to write to {written}")
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        fail(f"{' and '.join(given)} name one file; give each its own")
+    if given.keys() & {"--plot", "--html"}:
+        _require_figures(given.get("--plot"))
 
 
 def write(text: str, path: Path | None, option: str = "--output") -> None:
@@ -118,7 +126,7 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
         unfinished.write_bytes(data)
 
 
-def require_figures(path: Path | None) -> None:
+def _require_figures(path: Path | None) -> None:
     """Fail early if no figure can be drawn, or none of this kind."""
     from qdtheory.world.packages import required
 

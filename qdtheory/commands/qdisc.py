@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import LENGTH, VOCAB_SIZE
-from qdtheory.commands.outputs import fail, print_facts, print_json, print_rows, told
+from qdtheory.commands.outputs import print_facts, print_json, print_rows, told
 from qdtheory.solvers.progress import progress
 from qdtheory.world.layout import number
 
@@ -52,52 +52,36 @@ def qdisc(
 
     Example: qdtheory qdisc --pair BLEU-2 --sigma 0.5 --seeds 3
     """
-    of_bleu = inputs.is_bleu(pair, references, self_references)
     if p is not None:
         inputs.refuse_idle(
             "beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds
         )
-        if not of_bleu:
+        if not inputs.is_bleu(pair):
             inputs.refuse_idle("beside --p", vocab_size=vocab_size, length=length)
-    vocab_size, length = vocab_size or VOCAB_SIZE, length or LENGTH
-    inputs.count_texts(vocab_size, length, None)
-    from qdtheory import TextSpace
-
-    space = TextSpace(vocab_size, length)
-    spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
-    if not 0 < spread < math.inf:
-        fail(f"--sigma: expected a positive number, got {spread}")
-    size, number = hidden_size or HIDDEN_SIZE, seeds or SEEDS
     real = None if p is None else inputs.read_distribution(p)
+    if real is None:
+        vocab_size, length = vocab_size or VOCAB_SIZE, length or LENGTH
     # Before the oracles, which take seconds: errors of the pair are told at once.
-    if not of_bleu:
-        num_texts = space.num_texts if real is None else None
-        chosen = inputs.chosen_pair(
-            f, g, pair, quality, diversity, scores, real, num_texts
-        )
-    else:
-        if real is not None and real.size != space.num_texts:
-            fail(
-                f"{p}: {real.size} probabilities, expected one for each of the "
-                f"{vocab_size}**{length} = {space.num_texts} texts"
-            )
-        chosen = inputs.bleu_pair(str(pair), space, references, self_references)
-    rows = _oracles(space, spread, size, number) if real is None else {str(p): real}
+    given = f, g, pair, quality, diversity, scores
+    numbers = references, self_references
+    chosen, _ = inputs.chosen_pair(given, numbers, (vocab_size, length), real)
+    rows = {str(p): real}
+    if real is None:
+        from qdtheory import oracle
+
+        space, size = inputs.space_of(vocab_size, length), hidden_size or HIDDEN_SIZE
+        spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
+        with told(ValueError, of="--"):
+            rows = {
+                f"seed {n}": oracle(space, n, spread, size)
+                for n in range(seeds or SEEDS)
+            }
     results = _discrepancies(chosen, rows, certified)
     if as_json:
         rows = [{"real": name} | vars(found) for name, found in results.items()]
         print_json({"pair": chosen.name, "results": rows})
     else:
         _print_discrepancies(chosen.name, results)
-
-
-def _oracles(space, sigma: float, hidden_size: int, seeds: int) -> dict[str, Any]:
-    """The distributions of LSTM oracles, by name."""
-    from qdtheory import oracle
-
-    return {
-        f"seed {seed}": oracle(space, seed, sigma, hidden_size) for seed in range(seeds)
-    }
 
 
 def _discrepancies(pair, rows: dict[str, Any], certified: bool) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Grade the exercises of the notebooks: `check("03.1", answer)` prints one line."""
 
+from contextlib import suppress
+
 from qdtheory.course.claims import claim as claim
 from qdtheory.course.exercises import EXERCISES, grader
 from qdtheory.course.grading import NotAttempted
@@ -28,18 +30,12 @@ def check(exercise: str, answer: object) -> None:
             f"no exercise {exercise!r}; there are: {', '.join(EXERCISES)}: "
             "use the number that the notebook gives"
         )
-    fault = None
-    try:
+    said = "not attempted"
+    with suppress(NotAttempted):
         if answer is not None:
             fault = grader(exercise)(answer)
-            if fault:
-                fault = hint(exercise, answer) or fault
-    except NotAttempted:
-        answer = None
-    if answer is None:
-        print(exercise, "not attempted")
-    else:
-        print(exercise, f"not yet: {fault}" if fault else "right")
+            said = f"not yet: {hint(exercise, answer) or fault}" if fault else "right"
+    print(exercise, said)
 
 
 def hint(exercise: str, answer: object) -> str | None:

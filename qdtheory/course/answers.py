@@ -20,11 +20,25 @@ Truth: TypeAlias = Any
 
 # Probabilities of the texts aa, ab, ba, bb, or of a, b, c, d.
 FOUR = (0.4, 0.3, 0.2, 0.1), (0.1, 0.6, 0.05, 0.25), (0.25, 0.25, 0.25, 0.25)
+STEEP = np.array([0.5, 0.3, 0.15, 0.05])
+THREE_TOKENS = qd.TextSpace(vocab_size=2, lengths=3)
 
 
 def fours(*more: object) -> list[tuple]:
     """Arguments of a function of four probabilities, and of what else it takes."""
     return [(np.array(p), *more) for p in FOUR]
+
+
+def gains(pair: Any, q: np.ndarray, p: np.ndarray) -> list:
+    """What a model gains in quality and in diversity."""
+    u, v = pair.quality, pair.diversity
+    return [u(q, p) - u(p, p), v(q) - v(p)]
+
+
+def in_words(found: list) -> str:
+    """What a model gains, in words."""
+    u, v = map(float, found)
+    return f"quality changes by {u:.3g} and diversity by {v:.3g}"
 
 
 def temper_tokens(p: np.ndarray, beta: float) -> Any:
@@ -91,8 +105,7 @@ def is_on_frontier(p: np.ndarray) -> Truth:
 def quartic_divergence(q: np.ndarray, p: np.ndarray) -> Any:
     """Psi(P) - Psi(Q) of f = x^3 and g = -x^4, where alpha = 4/5."""
     pair = qd.SeparablePair(lambda x: x**3, lambda x: -(x**4))
-    lost = pair.quality(p, p) - pair.quality(q, p)
-    return (4 * lost + pair.diversity(p) - pair.diversity(q)) / 5
+    return -np.dot([4 / 5, 1 / 5], gains(pair, q, p))
 
 
 def is_compatible(f: Any, g: str) -> Truth:
@@ -115,19 +128,12 @@ def is_compatible(f: Any, g: str) -> Truth:
 
 def has_uniform_bigrams(q: np.ndarray) -> Truth:
     """Texts of three tokens over two, far from uniform, with uniform bigrams."""
-    bigrams = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution(q, 2)
+    bigrams = THREE_TOKENS.ngram_distribution(q, 2)
     worst = bigrams[np.abs(bigrams - 1 / 4).argmax()]
     require(abs(worst - 1 / 4) <= 1e-9, f"a bigram has {worst:.4g}, expected 1/4")
     moved = np.abs(q - 1 / 8).sum() / 2
     require(moved >= 1 / 4 - 1e-9, f"{moved:.3g} of the mass is moved, expected 1/4")
     return True
-
-
-def gains_of(pair: Any, q: np.ndarray, p: np.ndarray) -> tuple[list[float], str]:
-    """What a model has more than P of quality and diversity, also in words."""
-    du = float(pair.quality(q, p) - pair.quality(p, p))
-    dv = float(pair.diversity(q) - pair.diversity(p))
-    return [du, dv], f"quality changes by {du:.3g} and diversity by {dv:.3g}"
 
 
 def is_beating_model(answer: Any) -> Truth:
@@ -138,10 +144,9 @@ def is_beating_model(answer: Any) -> Truth:
     require((kernel == kernel.T).all(), "K is not symmetric")
     require((np.diag(kernel) == 1).all(), "K has not 1 on its diagonal")
     require(0 <= kernel.min() <= kernel.max() <= 1, "K has an entry outside [0, 1]")
-    pair = qd.KernelPair(kernel)
-    gains, told = gains_of(pair, q, p)
-    beats = min(gains) >= -1e-12 and max(gains) > 1e-6
-    require(beats, f"{told}, expected neither to fall and one to rise")
+    found = gains(qd.KernelPair(kernel), q, p)
+    beats = min(found) >= -1e-12 and max(found) > 1e-6
+    require(beats, f"{in_words(found)}, expected neither to fall and one to rise")
     return True
 
 
@@ -167,24 +172,21 @@ def greedy_text_is_rare(p: np.ndarray) -> Truth:
 def fourth_power(num_references: int, num_self_references: int) -> Any:
     """The kappa of notebook 08 at probability 0."""
     pair = qd.pairs.single_token_bleu_pair(num_references, num_self_references)
-    rise = jax.grad(pair.f)
-    bend = jax.grad(jax.grad(pair.g))
+    rise, bend = jax.grad(pair.f), jax.grad(jax.grad(pair.g))
     eta = -rise(0.0) / bend(0.0)
     return (jax.grad(rise)(0.0) + eta * jax.grad(bend)(0.0)) / 2
 
 
 def beats_under_bleu(q: np.ndarray) -> Truth:
     """Better than P in BLEU and in Self-BLEU of one word, with two references each."""
-    pair, p = qd.pairs.single_token_bleu_pair(2, 2), np.array([0.5, 0.3, 0.15, 0.05])
-    gains, told = gains_of(pair, q, p)
-    require(min(gains) > 1e-9, f"{told}, expected both to rise")
+    found = gains(qd.pairs.single_token_bleu_pair(2, 2), q, STEEP)
+    require(min(found) > 1e-9, f"{in_words(found)}, expected both to rise")
     return True
 
 
 def hides_from_bigrams(q: np.ndarray, p: np.ndarray) -> Truth:
     """Two distributions of equal bigrams, 0.2 apart in total variation."""
-    space = qd.TextSpace(2, 3)
-    a, b = (np.asarray(space.ngram_distribution(x, 2)) for x in (q, p))
+    a, b = (np.asarray(THREE_TOKENS.ngram_distribution(x, 2)) for x in (q, p))
     most = np.abs(a - b).max()
     require(most <= 1e-9, f"a bigram is {most:.2g} likelier in one, expected equal")
     tv = qd.metrics.total_variation(q, p)
@@ -206,8 +208,7 @@ def has_exchanged_tails(answer: Any) -> Truth:
 
 def copies(answer: Any) -> Truth:
     """Candidates of BLEU-2 = 1 whose bigrams are not those of the references."""
-    candidates, references = answer
-    bleu = qd.text.bleu(candidates, references, 2)[1]
+    bleu = qd.text.bleu(*answer, max_order=2)[1]
     return bleu > 1 - 1e-12 and cnd_between(answer, 2) > 0.1 - 1e-12
 
 
@@ -216,21 +217,14 @@ def is_blind_within_classes(answer: Any) -> Truth:
     p, q, classes = answer
     p, q = as_distribution(p, 4), as_distribution(q, 4)
     pair = qd.PooledPair(qd.LL_SE, [int(c) for c in classes])
-    same = np.allclose(
-        [pair.quality(p, p), pair.diversity(p)],
-        [pair.quality(q, p), pair.diversity(q)],
-        atol=1e-9,
-    )
+    same = np.allclose(gains(pair, q, p), 0, atol=1e-9)
     return same and qd.metrics.total_variation(p, q) > 0.5 - 1e-9
 
 
 def turned_round(quality: np.ndarray, diversity: np.ndarray, score: np.ndarray) -> int:
     """Number of pairs ordered by the plane that a score orders the other way."""
     better = zip(quality, diversity, -score, strict=True)
-    return sum(
-        all(x > y for x, y in zip(a, b, strict=True))
-        for a, b in permutations(better, 2)
-    )
+    return sum(bool(np.greater(a, b).all()) for a, b in permutations(better, 2))
 
 
 def is_open_to_the_plane(answer: Any) -> Truth:
@@ -265,17 +259,15 @@ def is_richer_below(p: np.ndarray, scorer: np.ndarray, q: np.ndarray) -> Truth:
 
 def scores_of_distinct(p: np.ndarray) -> np.ndarray:
     """The quality that fits Distinct-1 of ten texts of three tokens over two."""
-    space = qd.TextSpace(vocab_size=2, lengths=3)
-    pair = qd.compatible_quality(
-        lambda q: qd.metrics.expected_distinct(space, q, 1, 10)
-    )
+    distinct = qd.metrics.expected_distinct
+    pair = qd.compatible_quality(lambda q: distinct(THREE_TOKENS, q, 1, 10))
     scores = np.asarray(pair.text_quality(p))
     return scores - scores.mean()
 
 
 def beats_in_coverage_and_words(p: np.ndarray, q: np.ndarray) -> Truth:
     """P and a model that has more of both CR and NRR-1."""
-    words = qd.TextSpace(vocab_size=2, lengths=3).ngram_distribution
+    words = THREE_TOKENS.ngram_distribution
     coverage = [qd.coverage_rate(x, p) for x in (p, q)]
     repetition = [qd.negative_repetition_rate(words(x, 1)) for x in (p, q)]
     return min(np.diff(coverage), np.diff(repetition)) >= 0.01
@@ -284,9 +276,7 @@ def beats_in_coverage_and_words(p: np.ndarray, q: np.ndarray) -> Truth:
 def ignores_order(answer: Any) -> Truth:
     """Features of eight texts: the Fréchet distance does not see the order of words."""
     features = as_numbers(answer).reshape(8, -1)
-    counts = np.asarray(
-        qd.metrics.ngram_matrix(qd.TextSpace(vocab_size=2, lengths=3), 1)
-    )
+    counts = np.asarray(qd.metrics.ngram_matrix(THREE_TOKENS, 1))
     alike = (counts[:, :, None] == counts[:, None]).all(axis=0)
     p, first, last = np.arange(1, 9) / 36, np.eye(8)[0], np.eye(8)[-1]
     swapped = p @ (alike / alike.sum(axis=0))
@@ -298,18 +288,16 @@ def ignores_order(answer: Any) -> Truth:
 def fits_at_a_kink(answer: Any) -> Truth:
     """Scores that fit -max at (.4, .4, .15, .05), and differ on the first two texts."""
     first, second, *rest = as_numbers(answer)
-    return (
-        len(rest) == 2 and first != second and rest[0] == rest[1] <= min(first, second)
-    )
+    level = len(rest) == 2 and rest[0] == rest[1]
+    return level and first != second and rest[0] <= min(first, second)
 
 
 def is_incompatible_similarity(answer: Any) -> Truth:
     """An incompatible similarity of three texts, each of similarity 1 to itself."""
     kernel = as_numbers(answer)
     well = kernel.shape == (3, 3) and (kernel == kernel.T).all()
-    return well and not (
-        (np.diag(kernel) != 1).any() or qd.kernel_criterion(kernel).compatible
-    )
+    well = well and (np.diag(kernel) == 1).all()
+    return well and not qd.kernel_criterion(kernel).compatible
 
 
 def changes_the_order(p: np.ndarray, *models: np.ndarray) -> Truth:
@@ -336,9 +324,9 @@ def luck_wins(answer: Any) -> Truth:
 def proves_optimal(answer: Any) -> Truth:
     """A price and a level whose bound is the quality of P itself, under CR-NRR."""
     price, level = map(float, as_numbers(answer))
-    p = np.array([0.5, 0.3, 0.15, 0.05])
-    bound = qd.qdisc.dual_bound(qd.formulas.NRR, p, float(-(p @ p)), price, level)
-    return bound <= p @ p + 1e-9
+    own = float(STEEP @ STEEP)  # its quality, and less it its diversity
+    bound = qd.qdisc.dual_bound(qd.formulas.NRR, STEEP, -own, price, level)
+    return bound <= own + 1e-9
 
 
 def gains_under_any_pool(*rows: np.ndarray) -> Truth:
@@ -367,10 +355,9 @@ def hides_from_words(q: np.ndarray) -> Truth:
 
 def truncation_beats_temperature(p: np.ndarray) -> Truth:
     """Min-p of 1/2 has more LL and more SE than a temperature of .3."""
-    two = qd.TextSpace(2, 2)
     if p.min() == 0:
         return False
-    q = qd.generators.decode(p, two, qd.generators.MinP(0.5))
-    cold = qd.generators.decode(p, two, qd.generators.Temperature(0.3))
+    rules = qd.generators.MinP(0.5), qd.generators.Temperature(0.3)
+    q, cold = (qd.generators.decode(p, qd.TextSpace(2, 2), rule) for rule in rules)
     better = (q - cold) @ np.log(p) > 1e-9
     return better and qd.entropy(q) - qd.entropy(cold) > 1e-9

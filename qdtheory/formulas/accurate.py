@@ -252,9 +252,8 @@ class Numerics:
         if self.whole:
             return in_jax(self.tree, x)
         # No maximum or minimum: at a tie JAX halves their slopes.
-        value = self.from_least_on(
-            jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
-        )
+        at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
+        value = self.from_least_on(at)
         (least, slope), (start, steepest) = self.least, self.zero
         if np.isfinite(start):
             near = start + slope * x

@@ -278,10 +278,6 @@ def _sign(a: Tree) -> Tree:
     return folded("where", _less(ZERO, a), ONE, below)
 
 
-def _cube_root(a: Tree) -> Tree:
-    return folded("*", _sign(a), folded("**", absolute(a), Fraction(1, 3)))
-
-
 def _polynomial(a: Tree, *coefficients: Tree) -> Tree:
     return reduce(
         lambda higher, c: folded("+", folded("*", higher, a), c), coefficients[::-1]
@@ -314,7 +310,7 @@ OF_NUMBERS |= {
     "neg": partial(folded, "minus"),
     "polynomial": _polynomial,
     "tan": lambda a: folded("/", folded("sin", a), folded("cos", a)),
-    "cbrt": _cube_root,
+    "cbrt": lambda a: folded("*", _sign(a), folded("**", absolute(a), Fraction(1, 3))),
     "erfc": lambda a: folded("-", ONE, folded("erf", a)),
     "abs": absolute,
     "sign": _sign,
@@ -332,9 +328,7 @@ COMPARISONS: dict[str, Callable[..., Tree]] = {
 }
 OF_ANY: dict[str, Callable[..., Tree]] = {
     "select_n": _selected,
-    "and": partial(folded, "and"),
-    "or": partial(folded, "or"),
-    "not": partial(folded, "not"),
+    **{name: partial(folded, name) for name in ("and", "or", "not")},
     **dict.fromkeys(("stop_gradient", "copy", "copy_p"), _same),
     **dict.fromkeys(("reshape", "squeeze", "broadcast_in_dim"), _same),
 }

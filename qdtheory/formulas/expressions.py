@@ -275,7 +275,10 @@ def _parse(text: str, letter: str) -> Tree:
     return tree
 
 
-def _refused(why: str, letter: str) -> ValueError:
+def _refused(why: str, letter: str, text: str = "") -> ValueError:
+    for at, hint in SPELLINGS["hints"]:
+        if found := re.search(at, f"{why}\n{text}"):
+            return ValueError(f"{why}; {found.expand(hint)}")
     return ValueError(f"{why}; {re.sub(r'x(?!p)', letter, ALLOWED)}")
 
 
@@ -304,7 +307,7 @@ def _words(text: str, letter: str) -> tuple[str, list[str]]:
     known = {word: ("n", word) for word in words if NUMBER.fullmatch(word)} | WORDS
     known |= dict.fromkeys(letters, ("x", letter))
     if unknown := [_printable(word) for word in words if word not in known]:
-        raise _refused(f"{unknown[0]} is not allowed in an expression", letter)
+        raise _refused(f"{unknown[0]} is not allowed in an expression", letter, text)
     variables = [word for word in dict.fromkeys(words) if known[word][0] == "x"]
     if len({word.lower() for word in variables}) > 1:
         raise _refused(f"{' and '.join(variables)} are not one variable", letter)

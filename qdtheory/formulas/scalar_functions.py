@@ -90,11 +90,7 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
 
 def order_of(g: ScalarFunction) -> float | None:
     """The a for which g is the Tsallis entropy up to a linear term, if known."""
-    if g is SE:
-        return 1.0
-    if g is NRR:
-        return 2.0
-    return g.order if isinstance(g, Tsallis) else None
+    return g.order if isinstance(g, Tsallis) else {SE: 1.0, NRR: 2.0}.get(g)
 
 
 def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
@@ -130,7 +126,7 @@ def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
 
 
 @partial(jax.jit, static_argnums=0)
-def evaluate(h: ScalarFunction, x: Array) -> Array:
+def evaluate(h: ScalarFunction, x: ArrayLike) -> Array:
     """Evaluate a scalar function at each entry of a vector."""
     return jax.vmap(h)(x)
 

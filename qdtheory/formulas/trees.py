@@ -43,10 +43,8 @@ ARITHMETIC: dict[str, Callable] = {
 # Of a number that is computed, exactly, before a formula is used.
 MAX_BITS = 512
 # What SymPy calls the functions.
-SYMPY_NAMES = {
-    **{name: name for name in (*FUNCTIONS, "erf", "sin", "cos")},
-    **{"loggamma": "lgamma"},
-}
+SYMPY_NAMES = {name: name for name in (*FUNCTIONS, "erf", "sin", "cos")}
+SYMPY_NAMES["loggamma"] = "lgamma"
 # Pieces of [0, 1] on which a condition is tried.
 NUM_PIECES = 64
 SPECIAL_VALUES = {
@@ -72,11 +70,9 @@ def folded(name: Any, *operands: Any) -> Any:
     if name == "where" and operands[0] is False:
         return operands[2]
     match tree:
-        case ("+", Fraction(numerator=0), part) | (
-            "+" | "-",
-            part,
-            Fraction(numerator=0),
-        ):
+        case ("+", Fraction(numerator=0), part) | ("+", part, Fraction(numerator=0)):
+            return part
+        case ("-", part, Fraction(numerator=0)):
             return part
         case ("*", Fraction() as one, part) | ("*" | "/", part, Fraction() as one) if (
             one == 1

@@ -12,7 +12,7 @@ the generator, whose gradient ends there.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,8 @@ NODES = 256
 OPTIMAL = OptimalDiscriminator()
 # What the generator sees of its own state and of the discriminator's.
 VARIANTS = {"leak": (False, True), "noleak": (True, False), "mixed": (True, True)}
+# Of each text in a batch; None for a mean over all texts of the model.
+Shares: TypeAlias = Array | None
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,7 @@ class Adversarial(Objective):
         raise NotImplementedError
 
     def ascent(
-        self,
-        state: Any,
-        model: Any,
-        space: TextSpace,
-        p: Array,
-        shares: Array | None = None,
+        self, state: Any, model: Any, space: TextSpace, p: Array, shares: Shares = None
     ) -> Step:
         """Return the mean step over the model's texts, or over those of a batch."""
         q = model.probabilities(space)
@@ -431,12 +428,7 @@ class LeakGAN(Adversarial):
         return discounted_returns(jax.nn.sigmoid(logits), self.gamma), state
 
     def ascent(
-        self,
-        state: Any,
-        model: Any,
-        space: TextSpace,
-        p: Array,
-        shares: Array | None = None,
+        self, state: Any, model: Any, space: TextSpace, p: Array, shares: Shares = None
     ) -> Step:
         """Return both directions as one."""
         ascent, state = super().ascent(state, model, space, p, shares)
@@ -544,9 +536,8 @@ def expected_share(weights: PerText, q: PerText, num_rivals: int) -> TextArray:
     first, last = -logs.max() - 36, 4 - lightest
     t = jnp.linspace(first, last, NODES)
     fading = jnp.exp(-jnp.exp(t)[:, None] * weights)
-    integrand = (
-        jnp.exp(t)[:, None] * weights * fading * ((fading @ q) ** num_rivals)[:, None]
-    )
+    behind = ((fading @ q) ** num_rivals)[:, None]
+    integrand = jnp.exp(t)[:, None] * weights * fading * behind
     return integrand.sum(axis=0) * (last - first) / (NODES - 1)
 
 

@@ -516,8 +516,7 @@ def masked_prefixes(space: TextSpace) -> tuple[tuple[int, ...], ...]:
 
 
 def _checked(grid: LatentGrid) -> LatentGrid:
-    if not 2 <= grid.size <= MAX_NODES:
-        raise ValueError(f"a grid needs 2 to {MAX_NODES:,} nodes, got {grid.size:,}")
+    within(size=grid.size, low=2, high=MAX_NODES)
     return grid
 
 

@@ -14,7 +14,7 @@ the gradient by that bound, so that each is sure to ascend.
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +23,13 @@ from jaxtyping import Array, Float
 
 from qdtheory.generators.models import prefix_ids
 from qdtheory.world.distributions import check_positive
+from qdtheory.world.numbers import within
 from qdtheory.world.spaces import TextSpace
 
 # Share of the trace that keeps the bound on the curvature from being singular.
 RIDGE = 1e-9
+# A logit for each text and position, and the new state.
+Judged: TypeAlias = tuple[Float[Array, "texts positions"], Any]
 
 
 @runtime_checkable
@@ -43,7 +46,7 @@ class Discriminator(Protocol):
         q: Float[Array, "texts positions"],
         p: Float[Array, "texts positions"],
         space: TextSpace,
-    ) -> tuple[Float[Array, "texts positions"], Any]:
+    ) -> Judged:
         """Learn from the model's and from real prefixes, then judge them.
 
         With one position these are whole texts.
@@ -70,9 +73,7 @@ class OptimalDiscriminator:
         """Return an empty state."""
         return ()
 
-    def logits(
-        self, state: Any, q: Array, p: Array, space: TextSpace
-    ) -> tuple[Array, Any]:
+    def logits(self, state: Any, q: Array, p: Array, space: TextSpace) -> Judged:
         """Compare the distributions."""
         return jnp.log(p) - jnp.log(q), state
 
@@ -114,9 +115,7 @@ class LogisticDiscriminator:
         """Return weights of 0: D is 1/2."""
         return jnp.zeros(features(space, self.order)[:, -num_positions:].shape[2])
 
-    def logits(
-        self, state: Any, q: Array, p: Array, space: TextSpace
-    ) -> tuple[Array, Any]:
+    def logits(self, state: Any, q: Array, p: Array, space: TextSpace) -> Judged:
         """Take the steps from the last weights, then judge."""
         inputs = jnp.asarray(features(space, self.order)[:, -q.shape[1] :])
         real, fake = p[:, -1:], q[:, -1:]
@@ -148,18 +147,13 @@ def features(
         sizes = ids.max(axis=0) + 1
         places = ids + np.cumsum([0, *sizes[:-1]])
         return (places[..., None] == np.arange(sizes.sum())).astype(float)
-    if order > space.max_length:
-        raise ValueError(
-            f"order must be at most the length of the texts, {space.max_length}, got "
-            f"{order}"
-        )
+    within(order=order, low=1, high=space.max_length)
     columns = []
     for n in range(1, order + 1):
         windows = np.lib.stride_tricks.sliding_window_view(space.tokens, n, axis=1)
         for gram in product(range(space.vocab_size), repeat=n):
             here = np.pad((windows == gram).all(axis=2), ((0, 0), (n - 1, 0)))
             columns.append(np.maximum.accumulate(here, axis=1))
-    lengths = np.broadcast_to(
-        np.eye(space.max_length), (space.num_texts, *2 * [space.max_length])
-    )
+    shape = space.num_texts, space.max_length, space.max_length
+    lengths = np.broadcast_to(np.eye(space.max_length), shape)
     return np.concatenate([np.stack(columns, axis=2), lengths], axis=2).astype(float)

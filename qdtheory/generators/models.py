@@ -64,13 +64,7 @@ class LogitTable(Record):
 
     def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, of which there are as many as logits."""
-        logits = check_vector(self.logits, "logits")
-        if logits.size != space.num_texts:
-            raise ValueError(
-                f"the table has {logits.size} logits, the space {space.num_texts} "
-                "texts; a table needs one logit a text"
-            )
-        return jax.nn.softmax(logits)
+        return jax.nn.softmax(check_vector(self.logits, "logits", space.num_texts))
 
 
 @jax.tree_util.register_dataclass

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.world.distributions import check_distributions, check_positive, sample
-from qdtheory.world.numbers import PerText
+from qdtheory.world.numbers import PerText, one_of, within
 from qdtheory.world.records import Record
 
 # A run with given settings and a seed: the values of its metrics, by name.
@@ -139,13 +139,10 @@ def random_search(
         (-2.0, 7)
     """
     check_positive(num_trials=num_trials)
-    if num_seeds < 2:
-        raise ValueError(f"a deviation needs at least 2 seeds, got {num_seeds}")
+    within(num_seeds=num_seeds, low=2)  # for a deviation
     if trials is None:
         trials = _search(run, ranges, num_trials, seed)
-    if metric not in trials.values:
-        known = ", ".join(trials.values)
-        raise ValueError(f"the runs have the metrics {known}; got {metric!r}")
+    one_of(trials.values, metric=metric)
     scores = trials.values[metric] * (1 if lowest else -1)
     scores = np.where(np.isfinite(scores), scores, np.inf)
     best = int(scores.argmin())

@@ -86,12 +86,10 @@ def reconstruct(
     codes = model.text_codes()
     log_decoded = model.log_decoded(space, codes)
     refuse_nan(log_decoded)
+    decoded = jnp.exp(log_decoded)
     if decoding == "greedy":
-        decoded = jax.nn.one_hot(
-            greedy_texts(model, space, codes), space.num_texts, dtype=float
-        )
-    else:
-        decoded = jnp.exp(log_decoded)
+        texts = greedy_texts(model, space, codes)
+        decoded = jax.nn.one_hot(texts, space.num_texts, dtype=float)
 
     def paired(scores: Array | np.ndarray) -> Array:
         return p @ (decoded * scores).sum(axis=1)

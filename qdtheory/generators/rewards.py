@@ -30,8 +30,7 @@ from qdtheory.formulas.shape import find_hole
 from qdtheory.formulas.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.formulas.trees import names
-from qdtheory.generators.models import refuse
-from qdtheory.world.distributions import check_distribution
+from qdtheory.world.distributions import check_distribution, check_interior
 from qdtheory.world.numbers import PerText, Scalar, TextArray
 from qdtheory.world.records import Record
 
@@ -392,13 +391,8 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
 
 def check_positive_everywhere(p: PerText, size: int | None = None) -> Array:
     """Check a real distribution that must have no zeros."""
-    p = check_distribution(p, "p", size)
-    refuse(
-        p == 0,
-        "p must be positive everywhere: the optimal discriminator is certain of a text "
-        "that P lacks, and its reward may be infinite; leave such texts out",
-    )
-    return p
+    why = ": the optimal discriminator is certain of a text that P lacks"
+    return check_interior(p, f"{why}, and its reward may be infinite", size)
 
 
 def check_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
@@ -513,7 +507,8 @@ def _closed_form(rho: Expression, phi: ScalarFunction) -> str | None:
     terms = sympy.Add.make_args(sympy.expand_mul(split))
     if not all(_is_short(term, x) for term in terms):
         return None
-    whole = sum(sympy.integrate(-_of_ratio(term, x, u), u) for term in terms)
+    of_ratio = [sympy.simplify(term.subs(x, 1 / (1 + u))) for term in terms]
+    whole = sum(sympy.integrate(-_split_logs(term), u) for term in of_ratio)
     whole = sympy.expand(_split_logs(sympy.expand(whole)))
     bent = sum(t for t in sympy.Add.make_args(whole) if t.diff(u, 2) != 0)
     found = sympy.collect(bent, list(sympy.sympify(bent).atoms(sympy.log)))
@@ -547,13 +542,6 @@ def _is_short(term: Any, x: Any) -> bool:
     if log_of in (x, 1 - x):
         return all(power.is_Integer and power >= 0 for power in (a, b))
     return not powers and log_of.is_polynomial(x) and sympy.degree(log_of, x) == 1
-
-
-def _of_ratio(term: Any, x: Any, u: Any) -> Any:
-    """A term of the reward at D = 1 / (1 + u)."""
-    import sympy
-
-    return _split_logs(sympy.simplify(term.subs(x, 1 / (1 + u))))
 
 
 def _split_logs(h: Any) -> Any:

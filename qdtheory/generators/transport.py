@@ -7,7 +7,7 @@ duality bound the distance, and refused unless they meet.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -213,7 +213,7 @@ def wasserstein_critic(
     q, p = check_distributions(space.num_texts, q=q, p=p)
     check_ground(space, ground, penalty)
     if ground == "hamming":
-        (negative,) = _outside_jax(_Potential(space), [q.shape], q, p)
+        (negative,) = _outside_jax(partial(_potential, space), [q.shape], q, p)
         return -negative
     q, p = prefix_distribution(space, q), prefix_distribution(space, p)
     slope = jnp.sign(p - q)
@@ -303,27 +303,22 @@ def _transport(*arrays: Any) -> list[np.ndarray]:
     return [plan, u, v]
 
 
-@dataclass(frozen=True)
-class _Potential:
+def _potential(space: TextSpace, *arrays: Any) -> list[np.ndarray]:
     """The potential f with E_Q f - E_P f = W1, f(x) - f(y) <= 1 for neighbours."""
-
-    space: TextSpace
-
-    def __call__(self, *arrays: Any) -> list[np.ndarray]:
-        q, p = map(np.asarray, arrays)
-        if not np.isfinite(q).all():  # as above
-            return [np.full_like(q, np.nan)]
-        flow = _flows(self.space)
-        if not flow.shape[1]:
-            return [np.zeros_like(q)]  # there is one text only
-        x, f = _minimise(np.ones(flow.shape[1]), flow, q - p)
-        f = f / max(1, (flow.T @ f).max())
-        f = f - f.mean()
-        # What the flow leaves undone goes at most from one end of a text to the other.
-        undone = abs(q - p - flow @ x.clip(0)).sum() / 2
-        value = x.clip(0).sum() + undone * self.space.max_length
-        _check_gap(float(value), float((q - p) @ f), self.space.max_length)
-        return [f]
+    q, p = map(np.asarray, arrays)
+    if not np.isfinite(q).all():  # as above
+        return [np.full_like(q, np.nan)]
+    flow = _flows(space)
+    if not flow.shape[1]:
+        return [np.zeros_like(q)]  # there is one text only
+    x, f = _minimise(np.ones(flow.shape[1]), flow, q - p)
+    f = f / max(1, (flow.T @ f).max())
+    f = f - f.mean()
+    # What the flow leaves undone goes at most from one end of a text to the other.
+    undone = abs(q - p - flow @ x.clip(0)).sum() / 2
+    value = x.clip(0).sum() + undone * space.max_length
+    _check_gap(float(value), float((q - p) @ f), space.max_length)
+    return [f]
 
 
 def _minimise(

@@ -217,9 +217,8 @@ def bleu_table(
         for top, row, value in zip(tops, np.where(below, sums, 0).sum(axis=1), weights):
             index = row_of.setdefault(int(row), len(rows))
             if index == len(rows):
-                space.refuse_beyond_memory(
-                    (len(rows) + 1) * space.num_texts, "BLEU table"
-                )
+                num_bytes = (len(rows) + 1) * space.num_texts
+                space.refuse_beyond_memory(num_bytes, "BLEU table")
                 rows.append((clipped & ~top) == 0)
             text.append(candidate)
             set_index.append(index)

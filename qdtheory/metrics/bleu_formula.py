@@ -33,9 +33,7 @@ def bleu_of_matches(
 ) -> Float[np.ndarray, "orders ..."]:
     r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$."""
     clipped, possible, length, closest = matches
-    counts = (
-        np.where(clipped == 0, EPSILON, clipped) if smoothing == "epsilon" else clipped
-    )
+    counts = clipped if smoothing is None else np.where(clipped == 0, EPSILON, clipped)
     with np.errstate(divide="ignore"):
         logs = np.log(counts / possible)
     orders = np.arange(1, len(clipped) + 1).reshape(-1, *[1] * (logs.ndim - 1))

@@ -89,9 +89,8 @@ def gaussian_distance(
     """2-Wasserstein distance of two Gaussians."""
     a, b = _root(covariance_a), _root(covariance_b)
     u, _, v = np.linalg.svd(a @ b.T)
-    distance = np.hypot(
-        np.linalg.norm(mean_a - mean_b), np.linalg.norm(a - u @ (v @ b))
-    )
+    norm = np.linalg.norm
+    distance = np.hypot(norm(mean_a - mean_b), norm(a - u @ (v @ b)))
     return float(distance**2 if squared else distance)
 
 

@@ -268,10 +268,8 @@ def expected_self_repetition(
     most = int(shared.max())
     counts = np.arange(most + 1)
     size = most * (num_texts - 1) + 1
-    space.refuse_beyond_memory(
-        16 * space.num_texts * max(size, space.num_texts * most),
-        "sums of shared n-grams",
-    )
+    num_bytes = 16 * space.num_texts * max(size, space.num_texts * most)
+    space.refuse_beyond_memory(num_bytes, "sums of shared n-grams")
     # The distribution of c(x, y) for each x, then of the sum over m - 1 independent y.
     chances = (jnp.asarray(shared[:, None] == counts[:, None]) * q).sum(axis=-1)
     transform = jnp.fft.fft(chances, size, axis=1)

@@ -145,8 +145,12 @@ def lcs_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
         >>> lcs_kernel(TextSpace(vocab_size=2, lengths=2))[1].tolist()
         [0.5, 1.0, 0.5, 0.5]
     """
-    common, lengths = _lcs(space), space.text_lengths
-    return 2 * common / (lengths[:, None] + lengths)
+    best = np.zeros((space.max_length + 1,) * 2 + (space.num_texts,) * 2, np.int8)
+    for i, j, same in _tables(space):
+        longer = np.maximum(best[i, j + 1], best[i + 1, j])
+        best[i + 1, j + 1] = np.where(same, best[i, j] + 1, longer)
+    lengths = space.text_lengths
+    return 2 * best[-1, -1] / (lengths[:, None] + lengths)
 
 
 def edit_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
@@ -170,42 +174,25 @@ def edit_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
         >>> edit_kernel(TextSpace(vocab_size=2, lengths=2))[1].tolist()
         [0.5, 1.0, 0.0, 0.5]
     """
-    lengths = space.text_lengths
-    return 1 - _edits(space) / np.maximum(lengths[:, None], lengths)
-
-
-def _tables(space: TextSpace) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Positions i and j, and of each two texts whether their tokens there agree."""
-    space.refuse_beyond_memory(
-        (space.max_length + 1) ** 2 * space.num_texts**2, "table of prefixes"
-    )
-    for i, j in product(range(space.max_length), repeat=2):
-        first, second = space.tokens[:, i], space.tokens[:, j]
-        yield i, j, (first[:, None] == second) & (second >= 0)
-
-
-def _lcs(space: TextSpace) -> np.ndarray:
-    """Length of the longest common subsequence of each two texts."""
-    shape = (space.max_length + 1,) * 2 + (space.num_texts,) * 2
-    best = np.zeros(shape, np.int8)
-    for i, j, same in _tables(space):
-        longer = np.maximum(best[i, j + 1], best[i + 1, j])
-        best[i + 1, j + 1] = np.where(same, best[i, j] + 1, longer)
-    return best[-1, -1]
-
-
-def _edits(space: TextSpace) -> np.ndarray:
-    """Fewest insertions, deletions and substitutions from one text to another."""
-    size = space.max_length + 1
-    fewest = np.zeros((size, size) + (space.num_texts,) * 2, np.int8)
+    size, texts = space.max_length + 1, np.arange(space.num_texts)
+    fewest = np.zeros((size,) * 2 + (texts.size,) * 2, np.int8)
     fewest[:, 0] += np.arange(size, dtype=np.int8)[:, None, None]
     fewest[0] += np.arange(size, dtype=np.int8)[:, None, None]
     for i, j, same in _tables(space):
         aside = np.minimum(fewest[i, j + 1], fewest[i + 1, j]) + 1
         fewest[i + 1, j + 1] = np.minimum(aside, fewest[i, j] + ~same)
-    a, b = (x[..., None] for x in (space.text_lengths,) * 2)
-    texts = np.arange(space.num_texts)
-    return fewest[a, b.T, texts[:, None], texts]
+    lengths = space.text_lengths
+    edits = fewest[lengths[:, None], lengths, texts[:, None], texts]
+    return 1 - edits / np.maximum(lengths[:, None], lengths)
+
+
+def _tables(space: TextSpace) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Positions i and j, and of each two texts whether their tokens there agree."""
+    size = (space.max_length + 1) ** 2 * space.num_texts**2
+    space.refuse_beyond_memory(size, "table of prefixes")
+    for i, j in product(range(space.max_length), repeat=2):
+        first, second = space.tokens[:, i], space.tokens[:, j]
+        yield i, j, (first[:, None] == second) & (second >= 0)
 
 
 # --- Vendi --------------------------------------------------------------------------

@@ -55,6 +55,10 @@ class FunctionPair:
     diversity: Callable[[ArrayLike], ArrayLike] = field(metadata=STATIC)
     name: str = field(default="quality-diversity", metadata=STATIC)
 
+    def __post_init__(self) -> None:
+        both = {"quality": self.quality, "diversity": self.diversity}
+        require("a function of distributions", Callable, **both)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, init=False)
@@ -195,6 +199,10 @@ class ConcavePair:
     diversity: Functional = field(metadata=STATIC)
     name: str = field(default="linear-concave", metadata=STATIC)
 
+    def __post_init__(self) -> None:
+        both = {"text_quality": self.text_quality, "diversity": self.diversity}
+        require("a function of a distribution", Callable, **both)
+
     def quality(self, q: PerText, p: PerText) -> Scalar:
         r"""$U(Q; P) = \sum_i Q_i u_i(P)$, with $0 \cdot \infty = 0$.
 
@@ -218,9 +226,9 @@ def set_fields(self: object, **fields: object) -> None:
 
 
 def is_concrete(field: Any) -> bool:
-    """Whether a field holds numbers; JAX rebuilds pairs with others in their place."""
-    arrays = isinstance(field, np.ndarray | jax.Array | list | tuple)
-    return arrays and not isinstance(field, Tracer)
+    """Whether a user gave a field; JAX rebuilds pairs with objects in its place."""
+    given = np.ndarray | jax.Array | list | tuple | str | int | float | None
+    return isinstance(field, given) and not isinstance(field, Tracer)
 
 
 def known_to_jax(pair: Pair) -> Any:

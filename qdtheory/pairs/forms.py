@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import ArrayLike
 
 from qdtheory.formulas.posed import Posed, total_diversity
-from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
+from qdtheory.formulas.scalar_functions import evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu import BleuTable, text_bleu
 from qdtheory.pairs import base
@@ -84,7 +84,7 @@ def form_of(pair: Any) -> Form:
     compiled = _compiled(pair)
     match pair:
         case base.SeparablePair(f=f, g=g):
-            scores = partial(_evaluated, f)
+            scores = partial(evaluate, f)
             return Separable(pair, scores, None, partial(total_diversity, g), f, g)
         case base.LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
@@ -118,10 +118,6 @@ def bleu_form(pair: BleuPair) -> Bleu:
 def _compiled(pair: base.Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
-
-
-def _evaluated(f: ScalarFunction, p: ArrayLike) -> Array:
-    return evaluate(f, jnp.asarray(p))
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:

@@ -134,7 +134,8 @@ def given_pair(quality: Any, diversity: Any = None) -> Any:
             try:
                 return named_pair(quality)
             except ValueError as error:
-                raise ValueError(f"{error}; a formula f needs a g beside it") from None
+                said = "a formula, or the name of a metric, needs another beside it"
+                raise ValueError(f"{error}; {said}") from None
         if isinstance(quality, Pair):
             return quality
         raise TypeError(

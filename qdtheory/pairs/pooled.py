@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.pairs.base import SeparablePair, is_concrete, set_fields
+from qdtheory.pairs.base import SeparablePair, is_concrete, require_pair, set_fields
 from qdtheory.pairs.named import CR_NRR
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray
@@ -61,10 +61,12 @@ class PooledPair:
     def __post_init__(self) -> None:
         if not is_concrete(self.map):
             return
+        require_pair(self.pair)
         held = np.asarray(self.map)
-        numbers = np.unique(held if held.ndim == 1 else held[held >= 0])
         whole = held.ndim in (1, 2) and held.size and held.dtype.kind in "iu"
-        if not whole or not np.array_equal(numbers, np.arange(numbers.size)):
+        kept = held[held >= 0] if whole and held.ndim == 2 else held
+        numbers = np.unique(kept) if whole else kept
+        if not whole or not np.array_equal(numbers, np.arange(numbers.size or 1)):
             raise ValueError(
                 f"{self.of} must be one whole number a text, or a row of them, from 0 "
                 "without gaps"

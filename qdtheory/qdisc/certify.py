@@ -162,14 +162,12 @@ def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
         return found
     bound, method = bounding_method(posed.form)
     bounds = bound(posed, np.asarray(found.q), **limits)
-    gain, q, dominated_in = posed.gain(found.q), found.q, "quality"
+    gain, q, dominated_in = posed.gain(found.q), found.q, found.dominated_in
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
     if bounds.qdisc > gain + MARGIN * posed.spread:
-        gain, q = bounds.qdisc, bounds.q
+        gain, q, dominated_in = bounds.qdisc, bounds.q, "quality"
         reason += " A local search improved on it."
-    else:
-        dominated_in = found.dominated_in
     gain, upper = max(gain, 0.0), bounds.upper_bound
     status, fault = seal(posed, np.asarray(q), gain, upper, "certified")
     reason += f" No seal: {fault}." if fault else ""

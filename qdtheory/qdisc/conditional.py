@@ -29,7 +29,7 @@ from qdtheory.pairs.base import Pair, SummedPair
 from qdtheory.pairs.forms import form_of
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
-from qdtheory.qdisc.duality import rounding, tangent_bound
+from qdtheory.qdisc.duality import FEASIBLE, rounding, tangent_bound
 from qdtheory.solvers.interior_point import Program, Tangent, follow_path, tangent_at
 from qdtheory.solvers.regularized_argmax import require_concave
 from qdtheory.theory.frontier import maximise, weight_of
@@ -48,11 +48,12 @@ from qdtheory.world.records import Record
 # A distribution over texts in each row, one a condition, and P(c) of these.
 Conditional: TypeAlias = Float[ArrayLike, "conditions texts"]
 Weights: TypeAlias = Float[ArrayLike, " conditions"]
+# p, the weights and the scores of the texts, checked.
+Given: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ROOT = "A root in the multiplier that all conditions share"
 PATH = "A convex problem, solved by an interior-point method"
 PROGRAM = "A linear program over the models with the pooled distribution of P"
-FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @runtime_checkable
@@ -220,7 +221,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
-        return _bounds(p, 0.0, p, weights, scores, f"{ROOT}.", Prices(w=0.0))
+        return _bounds(p, 0.0, (p, weights, scores), f"{ROOT}.", Prices(w=0.0))
     low, high = 0.0, 1.0
     if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
@@ -230,17 +231,15 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
     q, _ = model(low)
     w = weight_of(low)
     price = -1 / w
-    heights = [
-        tangent_bound(pair.g, u, price, x) for u, x in zip(scores, q, strict=True)
-    ]
+    rows = zip(scores, q, strict=True)
+    heights = [tangent_bound(pair.g, u, price, x) for u, x in rows]
     paid = price * least
     quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
     bound = float(weights @ heights) - paid - quality
-    bound += rounding(p.size, error_of(pair.g)) * (
-        abs(paid) + float(np.abs(heights).max())
-    )
+    sizes = abs(paid) + float(np.abs(heights).max())
+    bound += rounding(p.size, error_of(pair.g)) * sizes
     upper, reason = _if_concave(pair.g, bound, ROOT)
-    return _bounds(q, upper, p, weights, scores, reason, Prices(w=w))
+    return _bounds(q, upper, (p, weights, scores), reason, Prices(w=w))
 
 
 def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bounds:
@@ -298,13 +297,13 @@ def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bo
         bound = weights @ heights.max(axis=1) - (weights[:, None] * p * scores).sum()
         q = at.x.reshape(p.shape) / weights[:, None]
         q = q / q.sum(axis=1, keepdims=True)
-        upper, found = min(upper, float(bound)), _gain(q, p, weights, scores)
+        upper, found = min(upper, float(bound)), _gain(q, (p, weights, scores))
         if found > gain:
             best, gain = q, found
         if upper - gain <= CLOSED * unit:
             break
     upper, reason = _if_concave(pair.g, upper, PATH)
-    return _bounds(best, upper, p, weights, scores, reason, Prices(w=-1 / price))
+    return _bounds(best, upper, (p, weights, scores), reason, Prices(w=-1 / price))
 
 
 def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bounds:
@@ -374,7 +373,7 @@ def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bound
         conditions=jnp.asarray(condition_potentials), texts=jnp.asarray(text_potentials)
     )
     upper = float(weights @ condition_potentials) - real
-    return _bounds(q, upper, p, weights, scores, f"{PROGRAM}.", prices)
+    return _bounds(q, upper, (p, weights, scores), f"{PROGRAM}.", prices)
 
 
 # --- Behind them --------------------------------------------------------------------
@@ -413,16 +412,11 @@ def _check_conditional(
 
 
 def _bounds(
-    q: np.ndarray,
-    upper: float,
-    p: np.ndarray,
-    weights: np.ndarray,
-    scores: np.ndarray,
-    reason: str,
-    evidence: Prices,
+    q: np.ndarray, upper: float, given: Given, reason: str, evidence: Prices
 ) -> Bounds:
     """Bounds on conditional models: certified where they meet, as `seal` has it."""
-    gain = max(_gain(q, p, weights, scores), 0.0)
+    p, weights, scores = given
+    gain = max(_gain(q, given), 0.0)
     upper = max(upper, gain)  # below the gain by rounding only
     finite = np.isfinite(scores)
     values = np.where(finite, scores, 0.0)
@@ -451,10 +445,9 @@ def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
     return np.stack([Posed(form_of(pair), row).scores for row in p])
 
 
-def _gain(
-    q: np.ndarray, p: np.ndarray, weights: np.ndarray, scores: np.ndarray
-) -> float:
+def _gain(q: np.ndarray, given: Given) -> float:
     """U(Q) - U(P), if neither has mass on texts of score minus infinity."""
+    p, weights, scores = given
     rise = (q - p) * np.where(np.isfinite(scores), scores, 0.0)
     return float(weights @ rise.sum(axis=1))
 
@@ -472,10 +465,8 @@ _average_diversity = jax.jit(average_diversity)
 
 def _sums(conditions: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
     """Matrices that sum a flattened coupling over texts and over conditions."""
-    return (
-        np.kron(np.eye(conditions), np.ones(texts)),
-        np.tile(np.eye(texts), conditions),
-    )
+    over_texts = np.kron(np.eye(conditions), np.ones(texts))
+    return over_texts, np.tile(np.eye(texts), conditions)
 
 
 def _pooled_tangent(g: ScalarFunction, columns: np.ndarray, x: np.ndarray) -> Tangent:

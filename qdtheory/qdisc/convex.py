@@ -150,12 +150,9 @@ class _Curve:
         w = alphas / (1 - alphas) / self.gaps.max()
         level = np.interp(tops, self.x, self.slopes)
         below = self.x <= self.inflection
-        return np.interp(
-            level[..., None] + w[..., None] * self.gaps,
-            self.slopes[below][::-1],
-            self.x[below][::-1],
-            right=0.0,
-        )
+        slopes, x = self.slopes[below][::-1], self.x[below][::-1]
+        levels = level[..., None] + w[..., None] * self.gaps
+        return np.interp(levels, slopes, x, right=0.0)
 
     def excess_mass(self, alphas: np.ndarray, tops: np.ndarray) -> np.ndarray:
         return self.rest(tops, alphas).sum(axis=-1) + tops - 1
@@ -285,6 +282,9 @@ def _roots(
     """
     from scipy.optimize import brentq  # a fifth of a second that few need
 
+    def at(x: float) -> float:
+        return function(np.array([x]))[0]
+
     roots, stretches = [], [(low, high)]
     while stretches:
         low, high = stretches.pop()
@@ -294,11 +294,7 @@ def _roots(
             continue
         side = value >= 0
         for i in np.flatnonzero(side[1:] != side[:-1]):
-            roots.append(
-                brentq(
-                    lambda t: function(np.array([t]))[0], x[i], x[i + 1], rtol=TIGHTEST
-                )
-            )
+            roots.append(brentq(at, x[i], x[i + 1], rtol=TIGHTEST))
         size = np.abs(value)
         left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
         hiding = np.minimum(left, right) > noise

@@ -28,14 +28,9 @@ import numpy as np
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.metrics.bleu import BleuTable
-from qdtheory.qdisc.bounds import (
-    Bounds,
-    constant_gain,
-    require_few_texts,
-    sealed_bounds,
-)
+from qdtheory.qdisc import bounds
 from qdtheory.solvers.boxes import climb_from
-from qdtheory.world.numbers import EPS, TINY
+from qdtheory.world.numbers import EPS, TINY, within
 from qdtheory.world.records import Record
 
 METHOD = "the cubic relaxation"
@@ -76,14 +71,14 @@ def cubic_bounds(
     start: np.ndarray,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
-) -> Bounds:
+) -> bounds.Bounds:
     """Bound QDisc of BLEU with two Self-BLEU references, by its table."""
     problem, p = _problem(posed, table), posed.p
     unit, n = float(np.ptp(problem.gains)), p.size
     if unit <= problem.error:  # up to rounding no model has another quality than P
         nothing = CubicCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
         upper = _bound(problem, nothing)
-        return sealed_bounds(posed, p, upper, METHOD, evidence=nothing)
+        return bounds.sealed_bounds(posed, p, upper, METHOD, evidence=nothing)
     width = tolerance * unit
 
     def climb(q: np.ndarray) -> np.ndarray:
@@ -114,7 +109,8 @@ def cubic_bounds(
             lower, q = gain, better
     # By the theorem the bound is the certificate's, or the gain that it takes as known.
     upper = max(upper, certificate.floor)
-    return sealed_bounds(posed, q, upper, METHOD, steps=steps, evidence=certificate)
+    told = {"steps": steps, "evidence": certificate}
+    return bounds.sealed_bounds(posed, q, upper, METHOD, **told)
 
 
 def certificate_bound(
@@ -129,8 +125,7 @@ def certificate_bound(
             f"a certificate for {n} texts has matrices of shape {(n, n, n)} and "
             f"{(n, n)}, got {grams.shape} and {gram.shape}"
         )
-    if not 0 <= price < np.inf:
-        raise ValueError(f"the price must be finite and at least 0, got {price}")
+    within(price=price, low=0)
     return max(certificate.floor, _bound(problem, certificate))
 
 
@@ -166,19 +161,18 @@ class _Problem:
 
 
 def _problem(posed: Posed, table: BleuTable) -> _Problem:
-    require_few_texts(posed, MAX_TEXTS)
+    bounds.require_few_texts(posed, MAX_TEXTS)
     p, scores, n = posed.p, posed.scores, posed.p.size
     tensor, rounding = _self_bleu(table, n)
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
-    codes, place, count = np.unique(
-        (key[0] * n + key[1]) * n + key[2], return_inverse=True, return_counts=True
-    )
+    code = (key[0] * n + key[1]) * n + key[2]
+    codes, place, count = np.unique(code, return_inverse=True, return_counts=True)
     return _Problem(
         gains=scores - p @ scores,
         tensor=tensor,
         budget=float(tensor @ p @ p @ p),
         rounding=rounding,
-        error=posed.score_error + constant_gain(scores),
+        error=posed.score_error + bounds.constant_gain(scores),
         index=np.stack([codes // n**2, codes // n % n, codes % n]),
         place=place,
         count=count.astype(float),
@@ -192,9 +186,8 @@ def _self_bleu(table: BleuTable, n: int) -> tuple[np.ndarray, float]:
     """
     sets = np.asarray(table.sets).reshape(-1, n)[: table.num_sets].astype(float)
     weights = np.zeros((n, len(sets)))
-    np.add.at(
-        weights, (np.asarray(table.text), np.asarray(table.set_index)), table.weight
-    )
+    pairs = np.asarray(table.text), np.asarray(table.set_index)
+    np.add.at(weights, pairs, table.weight)
     tensor = np.stack([(row * sets.T) @ sets for row in weights])
     tensor = (tensor + tensor.transpose(1, 0, 2) + tensor.transpose(2, 1, 0)) / 3
     # A sum of products has at most as many roundings as it has terms.

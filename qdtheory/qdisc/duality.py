@@ -42,7 +42,7 @@ from qdtheory.formulas.scalar_functions import (
 from qdtheory.formulas.trees import ball
 from qdtheory.qdisc.convex import chord_height, slope_table, values_of
 from qdtheory.solvers.boxes import Box
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, PerText, TextVector
+from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, PerText, TextVector, within
 
 FLAT = 1e-14
 NARROWEST = Fraction(1, 2**60)
@@ -56,6 +56,8 @@ MAX_BOXES = 64
 MAX_PRICE = 1e6
 # Replaces a price of 0 in divisions.
 LEAST_PRICE = 1e-30
+# How far a linear program's solution may be from feasible, below the default of 1e-7.
+FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def rounding(num_terms: int, error: float = EPS) -> float:
@@ -125,11 +127,7 @@ def dual_bound(
         >>> float(scores @ p)
         0.54
     """
-    if not price >= 0:
-        raise ValueError(
-            f"the price of diversity must be at least 0, got {price}; weak duality "
-            "needs it"
-        )
+    within(price=price, low=0)  # weak duality needs it
     problem = Problem(g, np.asarray(scores, float), least, shape_of(g))
     low, high = (np.broadcast_to(end, problem.scores.shape) for end in (low, high))
     return problem.bound(price, level, low, high)
@@ -405,16 +403,13 @@ def _multipliers(
     # A linear term of g is a constant in diversity, and shifts the level.
     spare = values.sum(axis=1) - problem.least + shape.tilt * left
     planes = [-np.ones(len(x)), spare / shape.unit, left]
-    tolerances = dict.fromkeys(
-        ["primal_feasibility_tolerance", "dual_feasibility_tolerance"], 1e-10
-    )
     solution = linprog(
         [1.0, 0.0, 0.0],
         A_ub=np.column_stack(planes),
         b_ub=-(x @ problem.scores),
         bounds=[(None, None), (0, MAX_PRICE), (-MAX_PRICE, MAX_PRICE)],
         method="highs-ds",
-        options=tolerances,
+        options=FEASIBLE,
     )
     if solution.x is None:  # at price 0 the best text bounds quality
         shares = np.full(len(x), 1 / len(x))

@@ -13,13 +13,7 @@ import numpy as np
 
 from qdtheory.formulas.posed import Posed
 from qdtheory.formulas.scalar_functions import jet_of
-from qdtheory.qdisc.bounds import (
-    Bounds,
-    constant_gain,
-    in_units,
-    require_few_texts,
-    sealed_bounds,
-)
+from qdtheory.qdisc import bounds
 from qdtheory.qdisc.duality import Problem, bounded, enclosure, ends_of, shape_of
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS
@@ -31,15 +25,16 @@ MAX_TEXTS = 256
 
 def envelope_bounds(
     posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
-) -> Bounds:
+) -> bounds.Bounds:
     """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
-    require_few_texts(posed, MAX_TEXTS)
+    bounds.require_few_texts(posed, MAX_TEXTS)
     p, scores, g = posed.p, posed.scores, posed.g
     # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
-    units = in_units(scores[order], p[order])
+    units = bounds.in_units(scores[order], p[order])
     if units is None:
-        return sealed_bounds(posed, p, constant_gain(scores[order]), METHOD)
+        upper = bounds.constant_gain(scores[order])
+        return bounds.sealed_bounds(posed, p, upper, METHOD)
     shape = shape_of(g)  # refuses a g without bounds
     values = [enclosure(g, x, x)[0] for x in p.tolist()]
     left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
@@ -66,18 +61,11 @@ def envelope_bounds(
     # No less than 1 / i.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
-    root = 0 * high, np.minimum(high, 1), columns
+    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, problem)
     bound, best, splits = branch_and_bound(
-        partial(bounded, problem),
-        root,
-        _halves,
-        climb,
-        value,
-        best,
-        tolerance,
-        max_steps,
+        relaxed, root, _halves, climb, value, best, tolerance, max_steps
     )
-    return sealed_bounds(posed, best, units.gain(bound), METHOD, steps=splits)
+    return bounds.sealed_bounds(posed, best, units.gain(bound), METHOD, steps=splits)
 
 
 def _halves(box: Box) -> Iterator[tuple]:

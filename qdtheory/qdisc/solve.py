@@ -109,10 +109,7 @@ def solve_or_search(
         case Separable(g=g) if method == "exact" or (not method and _is_solvable(g)):
             _ = posed.real_diversity, posed.scores  # raise if they are not finite
             try:
-                with (
-                    np.errstate(all="ignore"),
-                    warnings.catch_warnings(action="ignore"),
-                ):
+                with warnings.catch_warnings(action="ignore"):
                     result = _solved(posed)
             except STOPS as error:
                 if method == "exact":
@@ -158,13 +155,13 @@ def _searched(posed: Posed, search: Search) -> Discrepancy:
         rise = posed.diversity(search.most_diverse) - posed.real_diversity
         if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
             q, dominated_in = search.most_diverse, "diversity"
-    reason = f"A search of {search.num_starts} starts; none gained quality."
+    outcome = "none gained quality"
     if dominated_in == "quality":
-        reason = (
-            f"A search of {search.num_starts} starts; before the best few were "
-            f"polished, {search.num_agreeing} came within 1e-4 of the best gain, "
-            "relatively."
+        outcome = (
+            f"before the best few were polished, {search.num_agreeing} came within "
+            "1e-4 of the best gain, relatively"
         )
+    reason = f"A search of {search.num_starts} starts; {outcome}."
     if search.learning_rate is not None:
         reason = (
             "SGD on a penalty: the best feasible iterate, at the learning rate "
@@ -241,6 +238,7 @@ def _repaired(
 
 
 # --- The exact cases ----------------------------------------------------------------
+@np.errstate(all="ignore")
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = posed.scores, posed.g
@@ -396,7 +394,11 @@ def _convex(posed: Posed) -> Discrepancy:
         claim = _tried(face, best, p)
     q = _repaired(posed, q, inner, noise)
     gain = max(float(expected_score(q - p, scores)), 0.0)
-    _refuse_contradiction(posed, q, gain, upper)
+    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
+        raise not_concave(
+            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
+            "allow"
+        )
     dominated_in = _dominated_in(posed, q, on_modes, noise, price)
     upper = max(upper, gain)
     everywhere = face_of(diversity, np.zeros(p.size))
@@ -415,17 +417,6 @@ def _convex(posed: Posed) -> Discrepancy:
         dominated_in=dominated_in,
         reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
     )
-
-
-def _refuse_contradiction(
-    posed: Posed, q: np.ndarray, gain: float, upper: float
-) -> None:
-    """Raise if a model gains more than tangents of a concave V allow."""
-    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
-        raise not_concave(
-            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
-            "allow"
-        )
 
 
 def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:

@@ -58,9 +58,8 @@ def tail_bounds(
     def climb(box: Box) -> np.ndarray:
         part = replace(problem, vertices=problem.vertices[seen])
         climbed = np.zeros(seen.size)
-        climbed[seen] = climb_from(
-            part.vertices @ part.weights, part.spent, part.budget, box.q[seen]
-        )
+        worth = part.vertices @ part.weights
+        climbed[seen] = climb_from(worth, part.spent, part.budget, box.q[seen])
         # Texts with the same count vector are equivalent in both metrics.
         return (climbed / np.bincount(kind))[kind]
 

@@ -94,9 +94,8 @@ def ascend(problem: Problem, start: Array, num_steps: int) -> Array:
         now = jax.tree.map(lambda a, b: jnp.where(good, a, b), new, now)
         # A clipped move is not evidence on the rate; once halved, it must be below the
         # clipping threshold.
-        rate = jnp.where(
-            good, jnp.where(scale < 1, rate, 1.05 * rate), rate * scale / 2
-        )
+        grown = jnp.where(scale < 1, rate, 1.05 * rate)
+        rate = jnp.where(good, grown, rate * scale / 2)
         penalty = jnp.maximum(penalty, 2 * now.price(0.0))
         move = rate * (now.du + now.price(-now.s / rate) * now.ds)
         scale = jnp.minimum(1.0, 1 / move.max())  # no text grows by more than e

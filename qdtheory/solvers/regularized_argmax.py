@@ -98,9 +98,8 @@ def _positive_part(gaps: Array, last: Array, r: Array, t: Array) -> Array:
     Comparing the gaps with e_k instead would depend on their last bit.
     """
     finite = jnp.isfinite(gaps)
-    return jnp.where(
-        finite, jnp.maximum(r + t * (last - jnp.where(finite, gaps, 0.0)), 0.0), 0.0
-    )
+    below = last - jnp.where(finite, gaps, 0.0)
+    return jnp.where(finite, jnp.maximum(r + t * below, 0.0), 0.0)
 
 
 def order_two_moments(

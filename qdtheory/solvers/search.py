@@ -34,8 +34,8 @@ from qdtheory.solvers.mirror_ascent import (
     solve,
 )
 from qdtheory.solvers.progress import progress
-from qdtheory.world.distributions import check_distribution, require_x64
-from qdtheory.world.numbers import EPS, STATIC, PerText, one_of
+from qdtheory.world.distributions import check_distribution
+from qdtheory.world.numbers import EPS, STATIC, PerText, one_of, within
 from qdtheory.world.records import Record
 
 # Relative difference below which gains agree.
@@ -153,7 +153,9 @@ def search_posed(
 ) -> Search:
     """Search for a model at each of several real distributions of one pair."""
     one_of(("ascent", "penalty"), method=method)
-    pair, key = _prepared(posed[0].form.pair, num_starts, key)
+    within(num_starts=num_starts, low=NUM_POLISHED)
+    pair = known_to_jax(posed[0].form.pair)
+    key = jax.random.key(0) if key is None else key
     for at in posed:
         if not np.isfinite(at.real_quality):
             raise ValueError(
@@ -165,15 +167,6 @@ def search_posed(
     if method == "ascent":
         return _search_rows(pair, batch, key, num_starts)
     return _penalty_batch(pair, batch)
-
-
-def _prepared(pair: Any, num_starts: int, key: Any) -> tuple[Any, Array]:
-    """Return the pair as a pytree, and the key; check the number of starts."""
-    if num_starts < NUM_POLISHED:
-        raise ValueError(
-            f"num_starts must be at least {NUM_POLISHED}, got {num_starts}"
-        )
-    return known_to_jax(pair), jax.random.key(0) if key is None else key
 
 
 def _require_slopes(pair: Pair, p: np.ndarray) -> None:
@@ -357,7 +350,6 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
         >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
         (3, 5000) 0.0134
     """
-    require_x64()
     pair, p = known_to_jax(pair), check_distribution(p)
     _, values = _penalised(pair, p)
     gains = values - pair.quality(p, p)
@@ -366,12 +358,7 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
 
 # --- The frontier --------------------------------------------------------------------
 def search_frontier(
-    pair: Pair,
-    p: PerText,
-    num_points: int,
-    *,
-    num_starts: int = NUM_STARTS,
-    key: PRNGKeyArray | None = None,
+    pair: Pair, p: PerText, num_points: int
 ) -> tuple[
     Float[Array, "points texts"], Float[Array, " points"], Float[Array, " points"]
 ]:
@@ -381,33 +368,23 @@ def search_frontier(
     that of the best text alone. Each level's starts descend from those of the previous
     level.
     """
-    require_x64()
-    pair, key = _prepared(pair, num_starts, key)
-    return _frontier(pair, check_distribution(p), key, num_points, num_starts)
+    return _frontier(known_to_jax(pair), check_distribution(p), num_points)
 
 
-@partial(jax.jit, static_argnums=(3, 4))
-def _frontier(
-    pair: Pair, p: Array, key: Array, num_points: int, num_starts: int
-) -> tuple[Array, Array, Array]:
-    first, *keys = jax.random.split(key, num_points)
+@partial(jax.jit, static_argnums=2)
+def _frontier(pair: Pair, p: Array, num_points: int) -> tuple[Array, Array, Array]:
+    first, *keys = jax.random.split(jax.random.key(0), num_points)
     landmarks = _landmarks(pair, p)
     most_diverse = problem_of(pair, p, MOST_DIVERSE, UNBOUNDED)
-    start, _, _ = solve(most_diverse, landmarks[1], landmarks, first, num_starts)
+    start, _, _ = solve(most_diverse, landmarks[1], landmarks, first, NUM_STARTS)
     top, end = start[0], landmarks[2]
     levels = jnp.linspace(pair.diversity(top), pair.diversity(end), num_points)[1:]
 
     def descend(population, given):
         least, key = given
         parents = jnp.concatenate([population[:NUM_POLISHED], landmarks])
-        population, _, _ = solve(
-            problem_of(pair, p, BEST, least),
-            top,
-            parents,
-            key,
-            num_starts,
-            num_rounds=1,
-        )
+        problem = problem_of(pair, p, BEST, least)
+        population, _, _ = solve(problem, top, parents, key, NUM_STARTS, num_rounds=1)
         return population, population[0]
 
     _, models = jax.lax.scan(descend, start, (levels, jnp.stack(keys)))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from qdtheory.text.checks import check_positive
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.intervals import check_level
 from qdtheory.world.records import Estimate
 
 # Two samples, and three inequalities each that may fail.
@@ -73,7 +73,7 @@ def estimate_bhattacharyya(
         >>> print(f"{exact:.3f}, bias {found.bias:.1e}")
         0.070, bias 1.9e-05
     """
-    check_level(level)
+    check_positive("level", level, below=1)
     log_means, sizes, variance = [], [], 0.0
     for owner, other, own_log, other_log in (
         ("real_log_p", "real_log_q", real_log_p, real_log_q),

@@ -21,9 +21,10 @@ from qdtheory.metrics.bleu_formula import (
     closest_length,
     matches,
 )
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.checks import check_choice
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.looks import tell, unlike
+from qdtheory.text.looks import named_here
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
     clipped_at_others,
@@ -108,6 +109,7 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
     )
 
 
+@named_here
 def bleu(
     candidates: Texts,
     references: Prepared,
@@ -159,11 +161,12 @@ def bleu(
         [1.0, 0.3536]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     statistics = _against(as_corpus(candidates), references, max_order)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
 
+@named_here
 def bleu_scores(
     candidates: Texts,
     references: Prepared,
@@ -187,6 +190,7 @@ def bleu_scores(
     return bleu_of_matches(statistics, smoothing).T
 
 
+@named_here
 def self_bleu(
     candidates: Texts,
     max_order: int = MAX_ORDER,
@@ -227,7 +231,7 @@ def self_bleu(
         [0.75]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -270,10 +274,8 @@ def aggregate_bleu(
 
 def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matches:
     known, lengths = prepare_references(references, max_order), candidates.lengths
-    unknown = len(known.ids)
-    tell(unlike(candidates.vocabulary, known.ids))
-    ids = [known.ids.get(token, unknown) for token in candidates.vocabulary]
-    tokens, base = np.array(ids)[candidates.tokens], unknown + 1
+    tokens = ids_in(known.ids, candidates.vocabulary)[candidates.tokens]
+    base = len(known.ids) + 1  # one id more, of all other words
     sentence, ends = token_sentences(candidates), token_ends(candidates)
     starts = np.arange(candidates.num_tokens)
     rank, size = np.zeros(len(starts), int), 1
@@ -315,9 +317,3 @@ def _self_matches(
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
-
-
-def check_aggregate(aggregate: Aggregate) -> None:
-    """Raise, before anything is counted, unless the aggregate is known."""
-    if aggregate not in ("mean", "pooled"):
-        raise ValueError(f'aggregate: expected "mean" or "pooled", got {aggregate!r}')

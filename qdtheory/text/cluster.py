@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import reduce
 from typing import Any
 
 from qdtheory.text.numbered import NumberedText
@@ -72,10 +73,10 @@ def sums_on(
         client.submit(count, scattered, *settings, part, num_parts, pure=False)
         for part in range(num_parts)
     ]
-    whole = None
-    for future in as_completed(futures):
-        part = future.result()
-        whole = part if whole is None else merge(whole, part)
-        step(f"Counted {len(whole.totals.parts)} of {num_parts} parts")
-    assert whole is not None
-    return whole
+
+    def counted() -> Iterator[PartialSums]:
+        for number, future in enumerate(as_completed(futures), start=1):
+            yield future.result()
+            step(f"Counted {number} of {num_parts} parts")
+
+    return reduce(merge, counted())

@@ -83,9 +83,8 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
 
 def require_draws(corpus: Corpus, max_order: int, draws: int) -> None:
     """Raise for texts without as many n-grams as distinct_k is of."""
-    num_groups = min(NUM_GROUPS, len(corpus))
     ngrams = np.maximum(corpus.lengths - max_order + 1, 0)
-    groups = np.bincount(random_groups(len(corpus), num_groups), ngrams)
+    groups = np.bincount(random_groups(len(corpus), NUM_GROUPS), ngrams)
     least = int(groups.sum() - groups.max())
     if least < draws:
         raise ValueError(

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from qdtheory.text.checks import check_positive
 from qdtheory.text.defaults import LEVEL, REQUESTED
-from qdtheory.text.intervals import check_level, interval_of, summed_variance
+from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.looks import named_here
 from qdtheory.world.layout import printable
 from qdtheory.world.records import Estimate, Record
@@ -226,7 +227,7 @@ def compare(
     References:
         Welch 1947; Berger 1982 (intersection-union tests).
     """
-    check_level(level)
+    check_positive("level", level, below=1)
     if not hasattr(report, "real_left_out"):
         kind = type(report).__name__
         raise TypeError(f"report: expected a Report, as evaluate returns, got a {kind}")

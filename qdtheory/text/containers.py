@@ -70,8 +70,10 @@ def rows(texts: Any, column: str | None = None) -> Iterable[Any]:
     if isinstance(texts, Iterable):
         return texts
     if isinstance(texts, ArrowColumn):
-        return _arrow_rows(texts)
-    raise TypeError(f"{WANTED}, got {type(texts).__name__}")
+        with required(f"reading a {kind}", "parquet"):
+            from pyarrow import chunked_array
+        return chunked_array(texts).to_pylist()
+    raise TypeError(f"{WANTED}, got {kind}")
 
 
 def _refuse(texts: Any, kind: str) -> None:
@@ -116,12 +118,6 @@ def _cells(dataset: Dataset, column: str) -> Iterator[Any]:
         if not isinstance(row, Mapping) or column not in row:
             raise TypeError(f"row {number}: expected a dictionary with {column!r}")
         yield row[column]
-
-
-def _arrow_rows(column: ArrowColumn) -> list[Any]:
-    with required(f"reading a {type(column).__name__}", "parquet"):
-        from pyarrow import chunked_array
-    return chunked_array(column).to_pylist()
 
 
 def token_lists(

@@ -8,17 +8,17 @@ import hashlib
 import mmap
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
-from numbers import Integral
+from itertools import chain, islice, pairwise, repeat
 from os import PathLike
-from typing import Any, TypeAlias, cast, get_args, overload
+from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
+from qdtheory.text.checks import check_choice
 from qdtheory.text.containers import (
     ArrowColumn,
     Dataset,
@@ -31,7 +31,7 @@ from qdtheory.text.containers import (
 )
 from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of, shown
-from qdtheory.text.looks import odd_ends, tell
+from qdtheory.text.looks import odd_ends, tell, unlike
 from qdtheory.text.sources import Source, is_file, opened
 
 CHUNK = 2**17  # tokens that are read at a time
@@ -361,8 +361,7 @@ def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
 
 def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     """Return the corpus with its empty sentences kept or skipped."""
-    if empty not in get_args(Empty):
-        raise ValueError(f'empty: expected "keep" or "skip", got {empty!r}')
+    check_choice("empty", empty, Empty)
     skipped = 0 if empty == "keep" else corpus.num_empty
     if not skipped:
         return corpus
@@ -425,6 +424,15 @@ def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
     return [_ids_of(corpus.vocabulary, ids) for corpus in corpora]
 
 
+def ids_in(
+    known: Collection[Token], words: Collection[Token]
+) -> Int[np.ndarray, " words"]:
+    """The place of each word among those that are known; of others, the next one."""
+    tell(unlike(words, known))
+    ids = {word: place for place, word in enumerate(known)}
+    return np.fromiter(map(ids.get, words, repeat(len(ids))), np.int32)
+
+
 def _numbering() -> defaultdict[Token, int]:
     """An empty table of ids, in which a new token gets the next one."""
     ids: defaultdict[Token, int] = defaultdict()
@@ -434,14 +442,6 @@ def _numbering() -> defaultdict[Token, int]:
 
 def _ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:
     return np.fromiter(map(ids.__getitem__, tokens), np.int32)
-
-
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Raise unless a setting is a whole number from some number on."""
-    if not isinstance(value, Integral) or value < least:
-        raise ValueError(
-            f"{name}: expected a whole number from {least} on, got {value!r}"
-        )
 
 
 def prefix_sums(values: ArrayLike) -> Int[np.ndarray, " boundaries"]:

@@ -22,7 +22,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.text import containers
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole, fingerprint
+from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
@@ -110,8 +111,7 @@ def doctor(
     """
     from scipy.special import ndtri, stdtr  # late: slow to import
 
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"alpha: expected a number in (0, 0.5), got {alpha!r}")
+    check_positive("alpha", alpha, below=0.5)
     check_whole("calls", calls, LEAST_CALLS)
     for side, metric in (("quality", quality), ("diversity", diversity)):
         if not (isinstance(metric, str) or callable(metric)):
@@ -128,11 +128,8 @@ def doctor(
             "give more, from one source"
         )
     lot = min(MAX_LOT, len(corpus) // 100) if lot is None else lot
-    check_whole("lot", lot, 10)
-    if lot > len(corpus) // 50:
-        raise ValueError(
-            f"lot: expected at most a fiftieth of the {len(corpus):,} texts, got {lot}"
-        )
+    why = f", a fiftieth of the {len(corpus):,} texts"
+    check_whole("lot", lot, 10, len(corpus) // 50, why)
     names, ask, own = _asked(quality, diversity, corpus, strings, cache, step)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(corpus))

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.text.corpus import check_whole
+from qdtheory.text.checks import check_whole
 from qdtheory.text.ngrams import expected_distinct
+
+SAMPLES = ", the number of samples"
 
 
 def class_counts(classes: Iterable[Any]) -> Counter[Hashable]:
@@ -62,7 +64,8 @@ def distinct_k(classes: Iterable[Any], k: int) -> float:
         1.666667
     """
     counts = np.array(list(class_counts(classes).values()))
-    n = _enough(int(counts.sum()), k)
+    n = int(counts.sum())
+    check_whole("k", k, 1, n, SAMPLES)
     return expected_distinct(*np.unique(counts, return_counts=True), n, k)
 
 
@@ -103,7 +106,8 @@ def utility_k(
     counts = class_counts(classes)
     values = np.asarray(utilities, float)
     sizes = np.array(list(counts.values()))
-    n = _enough(int(sizes.sum()), k)
+    n = int(sizes.sum())
+    check_whole("k", k, 1, n, SAMPLES)
     if values.shape != (n,):
         raise ValueError(
             f"utilities: expected one a sample, shape ({n},), got {values.shape}"
@@ -147,7 +151,7 @@ def pass_at_k(
         0.25
     """
     n, c = np.broadcast_arrays(np.atleast_1d(num_samples), np.atleast_1d(num_correct))
-    _enough(int(n.min()), k)
+    check_whole("k", k, 1, int(n.min()), SAMPLES)
     if ((c < 0) | (c > n)).any():
         raise ValueError("num_correct: expected numbers from 0 to num_samples")
     return float((1 - _chance_unseen(n, c, k)[-1]).mean())
@@ -181,10 +185,3 @@ def semantic_entropy(classes: Iterable[Any]) -> float:
     counts = np.array(list(class_counts(classes).values()))
     shares = counts / counts.sum()
     return float(abs(shares @ np.log(shares)))
-
-
-def _enough(n: int, k: int) -> int:
-    check_whole("k", k)
-    if k > n:
-        raise ValueError(f"k: expected at most {n}, the number of samples, got {k}")
-    return n

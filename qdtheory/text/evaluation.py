@@ -1,8 +1,7 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import compress
 from typing import Any
@@ -12,28 +11,21 @@ from jaxtyping import Float
 
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text import comparability
+from qdtheory.text.checks import check_choice, check_positive, check_whole
 from qdtheory.text.cluster import num_parts_on, sums_on
 from qdtheory.text.containers import Tokenizer, signature_of
-from qdtheory.text.corpus import (
-    Corpus,
-    Empty,
-    Texts,
-    as_corpus,
-    check_whole,
-    read_corpus,
-    stored_corpus,
-)
-from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, read_corpus, stored_corpus
+from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
-from qdtheory.text.intervals import check_level, interval_of, summed_variance
+from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.leave_out import (
     KINDS,
     distinct_of_draws,
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import named_here, told_later
-from qdtheory.text.ngrams import Estimator, check_estimator
+from qdtheory.text.looks import ALONE, named, named_here, told_later
+from qdtheory.text.ngrams import Estimator
 from qdtheory.text.numbered import number_texts
 from qdtheory.text.partial_sums import (
     CorpusSums,
@@ -50,17 +42,7 @@ from qdtheory.world.packages import versions
 from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
-RANGES = {
-    "BLEU": (0, 1),
-    "Self-BLEU": (0, 1),
-    "CR": (0, 1),
-    "NRR": (-1, 0),
-    "CND": (-2, 2),
-    "distinct": (0, 1),
-    "MS-Jaccard": (0, 1),
-}
-# What a list of texts is called.
-ALONE = "candidates"
+RANGES = dict.fromkeys(KINDS, (0, 1)) | {"NRR": (-1, 0), "CND": (-2, 2)}
 # The level at which a CND below 0 is no chance.
 SURE = 0.999
 
@@ -262,10 +244,9 @@ def planned(
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
-    check_estimator(estimator)
-    check_level(level)
-    if draws is not None:
-        check_whole("draws", draws)
+    check_choice("estimator", estimator, Estimator)
+    check_positive("level", level, below=1)
+    check_whole("draws", draws, optional=True)
     real = as_corpus(references, empty)
     comparability.require_ngrams(real, max_order, estimator)
     corpora: dict[str, Corpus] = {}
@@ -335,7 +316,9 @@ def reported(
         *(f"{kind}-{n}" for kind in KINDS for n in orders),
         *(f"distinct_{draws}-{n}" for n in drawn),
     )
-    bounds = _bounds(plan, [(1, draws)] * len(drawn))
+    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
+    ends = [end for end in ranges.values() for _ in orders] + [(1, draws)] * len(drawn)
+    low, high = np.array(ends).T
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
     for name, block in blocks.items():
@@ -354,9 +337,9 @@ def reported(
             if not value[rates].any():
                 value[rates[0]] = np.nan
         known = value, variance, degrees
-        scores[name] = interval_of(*known, plan.level, bounds, are_rates)
-        high = np.asarray(interval_of(*known, SURE).high)
-        below[name] = [n for n in orders if high[names.index(f"CND-{n}")] < 0]
+        scores[name] = interval_of(*known, plan.level, (low, high), are_rates)
+        most = np.asarray(interval_of(*known, SURE).high)
+        below[name] = [n for n in orders if most[names.index(f"CND-{n}")] < 0]
         lacking = ([*compress(names, x)] for x in missing)
         warnings += comparability.warnings_of(name, *lacking)
     dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
@@ -394,29 +377,9 @@ def _values(
     return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
 
 
-def _bounds(plan: Plan, more: list[tuple[float, float]]) -> tuple[Any, Any]:
-    """The range of each metric, of all orders of one kind first."""
-    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
-    ends = [end for end in ranges.values() for _ in range(plan.max_order)]
-    low, high = np.array([*ends, *more]).T
-    return low, high
-
-
 def _size(corpus: Corpus) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
-
-
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except TypeError as error:
-        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
-        raise TypeError(f"{name}: {error}{hint}") from None
 
 
 def every_metric(

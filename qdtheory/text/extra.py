@@ -13,7 +13,6 @@ from qdtheory.text.comparability import unchanged, warnings_of
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS, REQUESTED
 from qdtheory.text.embeddings import embed
-from qdtheory.text.evaluation import named
 from qdtheory.text.features import frechet_distance, vendi_score
 from qdtheory.text.intervals import (
     interval_of,
@@ -22,6 +21,7 @@ from qdtheory.text.intervals import (
     without_groups,
 )
 from qdtheory.text.lm_scores import cross_entropy_of, fit_language_model, known_words
+from qdtheory.text.looks import named
 from qdtheory.text.paired import paired_bleu_scores, rouge_scores
 from qdtheory.text.report import Report
 from qdtheory.world.records import Estimate
@@ -117,7 +117,7 @@ def _fitted(plan, candidates, references: Corpus, step) -> Iterator[Row]:
         value = np.array([score.value for score in scores])
         error = np.array([score.standard_error for score in scores])
         interval = interval_of(value, error**2, np.inf, plan.level)
-        without = np.full((_num_groups(corpus), 2), np.nan)
+        without = np.full((min(NUM_GROUPS, len(corpus)), 2), np.nan)
         yield ["LM score", "reverse LM score"], name, interval, without
 
 
@@ -209,13 +209,9 @@ def _distance(real: np.ndarray, own: np.ndarray) -> list[Any]:
     return [estimate_bhattacharyya(*real.T, *own.T).value]
 
 
-def _num_groups(corpus: Corpus) -> int:
-    return min(NUM_GROUPS, len(corpus))
-
-
 def _groups(corpus: Corpus) -> np.ndarray:
     """As the n-gram metrics deal sentences out."""
-    return random_groups(len(corpus), _num_groups(corpus))
+    return random_groups(len(corpus), NUM_GROUPS)
 
 
 def _jackknifed(

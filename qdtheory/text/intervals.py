@@ -19,13 +19,13 @@ instead, such as the logit, is undefined where a metric is 0 or 1, as BLEU-4 oft
 """
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, check_whole
+from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
 from qdtheory.world.records import Estimate
 
@@ -88,11 +88,8 @@ def jackknife_interval(
     for position, sample in enumerate(samples):
         size = len(sample)
         number = size if num_groups is None else num_groups
-        if not isinstance(number, Integral) or not 2 <= number <= size:
-            raise ValueError(
-                f"num_groups: expected 2 to {size}, the sentences of corpus "
-                f"{position}, got {number}"
-            )
+        why = f", the sentences of corpus {position}"
+        check_whole("num_groups", number, 2, size, why)
         groups.append(random_groups(size, number, rng))
     left_out = without_groups(metric, samples, groups)
     variances, degrees = zip(*map(jackknife_variance, left_out))
@@ -115,7 +112,7 @@ def without_groups(
 def random_groups(
     size: int, num_groups: int, seed: int | np.random.Generator = 0
 ) -> Int[np.ndarray, " sentences"]:
-    """Deal sentences out to groups of equal size at random, as the jackknife does."""
+    """Deal sentences out to groups of equal size at random, or to one each if few."""
     rng = np.random.default_rng(seed)
     return rng.permutation(np.arange(size) % num_groups)
 
@@ -238,14 +235,8 @@ def bootstrap_interval(
     return Estimate(metric(*samples), low, high, values.std(axis=0, ddof=1))
 
 
-def check_level(level: float) -> None:
-    """Raise unless the level is a probability."""
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
-
-
 def _samples(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
     if not corpora:
         raise ValueError("expected at least one corpus after the metric, got none")
-    check_level(level)
+    check_positive("level", level, below=1)
     return [as_corpus(texts) for texts in corpora]

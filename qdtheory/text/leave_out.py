@@ -121,18 +121,12 @@ def _subsets(times: Int[np.ndarray, "groups lengths"]) -> list[np.ndarray]:
 
 
 def _totals(
-    n: int,
-    lengths: Lengths,
-    estimator: Estimator,
-    squares: np.ndarray,
-    within: np.ndarray,
+    n: int, lengths: Lengths, estimator: Estimator, *sums: np.ndarray
 ) -> list[NgramTotals]:
     """What the n-grams of a text add up to, and without each group."""
-    sums = squares[n - 1].tolist(), within[n - 1].tolist()
-    return [
-        NgramTotals(n, estimator, lengths.values, times, *some)
-        for times, *some in zip(_subsets(lengths.times), *sums)
-    ]
+    each = zip(_subsets(lengths.times), *(x[n - 1].tolist() for x in sums))
+    known = n, estimator, lengths.values
+    return [NgramTotals(*known, times, *some) for times, *some in each]
 
 
 def _rates(

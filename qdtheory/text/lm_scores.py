@@ -10,15 +10,15 @@ seeds: training noise can change a reverse score by more than its interval.
 from collections.abc import Sequence
 from itertools import compress
 from pathlib import Path
-from statistics import NormalDist
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, check_whole
-from qdtheory.text.defaults import LEVEL
+from qdtheory.text.checks import check_whole
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.intervals import interval_of
 from qdtheory.text.looks import tell, unlike
 from qdtheory.world.language_models import LSTMLanguageModel
 from qdtheory.world.records import Estimate, Record
@@ -321,5 +321,4 @@ def _ratio(nats: np.ndarray, units: np.ndarray) -> Estimate:
     """Ratio of two totals over texts, with an interval by the delta method."""
     value = float(nats.sum() / units.sum())
     error = float((nats - value * units).std(ddof=1) / units.mean() / len(nats) ** 0.5)
-    margin = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
-    return Estimate(value, value - margin, value + margin, error)
+    return interval_of(value, error**2, degrees=np.inf)

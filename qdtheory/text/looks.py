@@ -44,6 +44,8 @@ SAID = {
     "end": ("end with {0!r}", "s/ *{1} *$//"),
     "round": ("begin with {0[0]} and end with {0[1]}", "s/^ *{1[0]}//; s/{1[1]} *$//"),
 }
+# What a list of texts is called.
+ALONE = "candidates"
 # What arguments are called in other packages.
 _MODEL = "predictions preds hypotheses hyps generated samples"
 _REAL = "refs targets gold ground_truth real"
@@ -87,6 +89,18 @@ def told_later() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TextWarning)
         yield
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Say in errors whose texts they are about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError as error:
+        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
+        raise TypeError(f"{name}: {error}{hint}") from None
 
 
 tell = partial(tell_caller, kind=TextWarning)

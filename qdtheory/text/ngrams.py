@@ -21,16 +21,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import repeat
 from numbers import Integral
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
+from qdtheory.text.checks import check_choice
+from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
-from qdtheory.text.looks import tell, unlike
 from qdtheory.text.postings import (
     Postings,
     changes,
@@ -486,7 +485,7 @@ def expected_distinct(
 def _totals(
     n: int, estimator: Estimator, *texts: Countable
 ) -> tuple[list[NgramCounts], list[NgramTotals]]:
-    check_estimator(estimator)
+    check_choice("estimator", estimator, Estimator)
     tables = [ngram_counts(x, n) for x in texts]
     totals = []
     for table in tables:
@@ -520,13 +519,6 @@ def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> A
     return coverage_of((q[rows] * p[others]).sum().item(), *totals)
 
 
-def check_estimator(estimator: Estimator) -> None:
-    """Raise unless the estimator is known."""
-    if estimator not in get_args(Estimator):
-        known = ", ".join(f'"{name}"' for name in get_args(Estimator))
-        raise ValueError(f"estimator: expected one of {known}, got {estimator!r}")
-
-
 def check_order(order: int, name: str) -> None:
     """Raise unless an n-gram order is a positive integer."""
     if not isinstance(order, Integral):
@@ -556,10 +548,8 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
 
 def shared_ngrams(q: NgramCounts, p: NgramCounts) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the n-grams that occur in both tables, of one order, in each of them."""
-    tell(unlike(q.vocabulary, p.vocabulary))
-    ids = dict(zip(p.vocabulary, range(len(p.vocabulary))))
-    unknown = len(ids)  # one id for all unknown tokens: no n-gram of p contains it
-    renamed = np.fromiter(map(ids.get, q.vocabulary, repeat(unknown)), np.int32)
+    # One id for all unknown tokens: no n-gram of p contains it.
+    renamed, unknown = ids_in(p.vocabulary, q.vocabulary), len(p.vocabulary)
     columns = (
         np.append(renamed[q.corpus.tokens[q.starts + k]], p.corpus.tokens[p.starts + k])
         for k in range(q.n)

@@ -9,12 +9,13 @@ lower bound on QDisc.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
+from qdtheory.text.checks import check_positive, check_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.ngrams import Countable, ngram_counts
 from qdtheory.world.records import Record
@@ -107,8 +108,7 @@ def add_noise(
     """
     if not isinstance(share, Real) or not 0 <= share <= 1:
         raise ValueError(f"share: expected a number from 0 to 1, got {share!r}")
-    if length is not None and (not isinstance(length, Integral) or length < 1):
-        raise ValueError(f"length: expected 1 or more tokens, or None, got {length!r}")
+    check_whole("length", length, optional=True)
     corpus = as_corpus(texts)
     size = len(corpus)
     rng = np.random.default_rng(seed)
@@ -221,10 +221,7 @@ def noise_discrepancy(
             f"{len(candidates)} and {size}; diversity depends on the number, so cut "
             "the larger set"
         )
-    if not isinstance(quality_range, Real) or not 0 < quality_range < np.inf:
-        raise ValueError(
-            f"quality_range: expected a positive number, got {quality_range!r}"
-        )
+    check_positive("quality_range", quality_range)
 
     def measured(texts: Corpus, name: str) -> tuple[float, float]:
         u = _number(quality(texts, references), f"quality of {name}")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
@@ -23,6 +24,7 @@ from qdtheory.text.postings import (
     hashed,
     postings_by_order,
     sorted_keys,
+    token_sentences,
 )
 from qdtheory.world.records import Record
 
@@ -65,8 +67,7 @@ def number_texts(
     candidates: Mapping[str, Corpus], references: Corpus, num_groups: int = NUM_GROUPS
 ) -> dict[str, NumberedText]:
     """Number the words and the sentences of all texts together."""
-    if not 1 <= num_groups <= MAX_GROUPS:
-        raise ValueError(f"num_groups: expected 1 to {MAX_GROUPS}, got {num_groups}")
+    check_whole("num_groups", num_groups, 1, MAX_GROUPS)
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
     size = 1 + max(int(x.max(initial=0)) for x in ids)
@@ -110,8 +111,8 @@ def ngrams_of(
     texts: Sequence[NumberedText], max_order: int, part: int, num_parts: int
 ) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
-    chosen = None if num_parts == 1 else _dealt(texts[0].num_ids, part, num_parts)
-    yield _words(texts, None if chosen is None else chosen[0] == 0)
+    chosen = _dealt(texts[0].num_ids, part, num_parts)
+    yield _words(texts, chosen[0] == 0)
     if max_order > 1:
         positions = _positions(texts, max_order, chosen)
         yield from postings_by_order(positions, max_order - 1)
@@ -132,21 +133,18 @@ def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndar
     return first.astype(np.uint16), two.astype(np.uint16)
 
 
-def _words(texts: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings:
-    """Group the chosen words, or all, in chunks: one may be in most sentences."""
+def _words(texts: Sequence[NumberedText], chosen: np.ndarray) -> Postings:
+    """Group the chosen words in chunks: one may be in most sentences."""
     last = texts[-1].first + texts[-1].size
     bits = last.bit_length()
     keys, times = [], []
     for text in texts:
-        wanted = None if chosen is None else chosen[text.ids]
+        wanted = chosen[text.ids]
         for start, chunk in slices(text.corpus):
+            kept = np.flatnonzero(wanted[chunk.tokens])
             place = text.place[start : start + len(chunk)]
-            if wanted is None:
-                tokens, sentence = chunk.tokens, np.repeat(place, chunk.lengths)
-            else:
-                kept = np.flatnonzero(wanted[chunk.tokens])
-                tokens, sentence = chunk.tokens[kept], place[_sentence(chunk, kept)]
-            words = text.ids[tokens].astype(np.int64) << bits | sentence
+            sentence = np.repeat(place, chunk.lengths)[kept]
+            words = text.ids[chunk.tokens[kept]].astype(np.int64) << bits | sentence
             words, many = np.unique(words, return_counts=True)
             keys.append(words)
             times.append(many.astype(np.int32))
@@ -161,11 +159,9 @@ def _words(texts: Sequence[NumberedText], chosen: np.ndarray | None) -> Postings
 
 
 def _positions(
-    texts: Sequence[NumberedText],
-    max_order: int,
-    chosen: tuple[np.ndarray, np.ndarray] | None,
+    texts: Sequence[NumberedText], max_order: int, chosen: Sequence[np.ndarray]
 ) -> Positions:
-    """The places whose first two tokens are chosen, or all, sentence after sentence."""
+    """The places whose first two tokens are chosen, sentence after sentence."""
     chunks = (x for text in texts for x in _chunks(text, max_order, chosen))
     rows = [*map(list, zip(*chunks))]
     sentence = np.concatenate(rows.pop())
@@ -184,19 +180,15 @@ def _positions(
 
 
 def _chunks(
-    text: NumberedText, max_order: int, chosen: tuple[np.ndarray, np.ndarray] | None
+    text: NumberedText, max_order: int, chosen: Sequence[np.ndarray]
 ) -> Iterator[tuple[np.ndarray, ...]]:
     """Columns of tokens, how many are left up to the order, and the sentence."""
-    first, second = (None, None) if chosen is None else (x[text.ids] for x in chosen)
+    first, second = (x[text.ids] for x in chosen)
     for start, chunk in slices(text.corpus):
         tokens = chunk.tokens
-        if first is None or second is None:
-            kept = np.arange(len(tokens))
-            sentence = np.repeat(np.arange(len(chunk), dtype=np.int32), chunk.lengths)
-        else:
-            # The last token of a sentence begins no pair, whatever stands behind it.
-            kept = np.flatnonzero(first[tokens[:-1]] == second[tokens[1:]])
-            sentence = _sentence(chunk, kept)
+        # The last token of a sentence begins no pair, whatever stands behind it.
+        kept = np.flatnonzero(first[tokens[:-1]] == second[tokens[1:]])
+        sentence = token_sentences(chunk)[kept]
         left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
         padded = np.append(tokens, np.zeros(max_order, tokens.dtype))
         yield (
@@ -204,8 +196,3 @@ def _chunks(
             left.astype(np.min_scalar_type(max_order)),
             text.place[start:][sentence],
         )
-
-
-def _sentence(chunk: Corpus, places: np.ndarray) -> np.ndarray:
-    """The sentences in which some places are."""
-    return np.searchsorted(chunk.offsets, places, side="right") - 1

@@ -15,10 +15,10 @@ from qdtheory.metrics.bleu_formula import (
     check_smoothing,
     matches,
 )
-from qdtheory.text.bleu import Aggregate, aggregate_bleu, check_aggregate
-from qdtheory.text.corpus import Corpus, Texts, as_corpus
+from qdtheory.text.bleu import Aggregate, aggregate_bleu
+from qdtheory.text.checks import check_choice
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.looks import tell, unlike
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import positions_of, postings_by_order
 from qdtheory.world.records import Record
@@ -73,7 +73,7 @@ def paired_bleu(
         [0.8333, 0.2887]
     """
     check_smoothing(smoothing)
-    check_aggregate(aggregate)
+    check_choice("aggregate", aggregate, Aggregate)
     counted = _pairs(candidates, references, max_order)
     return aggregate_bleu(counted, smoothing, aggregate)
 
@@ -169,9 +169,7 @@ def _pairs(candidates: Texts, references: Texts, max_order: int) -> Matches:
             "each candidate needs a reference of its own, at the same place; got "
             f"{len(ours)} candidates and {len(theirs)} references"
         )
-    tell(unlike(ours.vocabulary, theirs.vocabulary))
-    ids = dict(zip(theirs.vocabulary, range(theirs.vocab_size)))
-    renamed = np.array([ids.get(token, len(ids)) for token in ours.vocabulary])
+    renamed = ids_in(theirs.vocabulary, ours.vocabulary)
     both = Corpus(
         np.concatenate([renamed[ours.tokens], theirs.tokens]),
         np.append(ours.offsets, theirs.offsets[1:] + ours.num_tokens),

@@ -37,6 +37,8 @@ from qdtheory.text.partial_sums import (
 from qdtheory.text.report import Report
 from qdtheory.world.records import Record, plain
 
+# What is said of parts whose jobs differ in these.
+OTHERWISE = {"inputs": "other texts", "num_parts": "another number of parts"}
 START = b'{"part of": "qdtheory evaluate", '
 
 
@@ -228,13 +230,9 @@ def _head(path: Path, file: Iterator[dict[str, Any]]) -> dict[str, Any]:
 def _common_job(paths: Sequence[Path], heads: list[dict[str, Any]]) -> Job:
     first = heads[0]["job"]
     for path, head in zip(paths, heads):
-        for name, what in {
-            "inputs": "other texts",
-            "num_parts": "another number of parts",
-            "plan": "other settings",
-            "references": "other settings",
-        }.items():
+        for name in ("inputs", "num_parts", "plan", "references"):
             if head["job"][name] != first[name]:
+                what = OTHERWISE.get(name, "other settings")
                 raise ValueError(
                     f"{shown(path)}: a part of an evaluation of {what} than that of "
                     f"{shown(paths[0])}"

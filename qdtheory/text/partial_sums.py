@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int, Integer, Num
 
+from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.ngram_sums import (
@@ -126,8 +127,7 @@ def count(
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
     """Add up one part of the n-grams of texts that are numbered already."""
-    if not 0 <= part < num_parts:
-        raise ValueError(f"part: expected 0 to {num_parts - 1}, got {part}")
+    check_whole("part", part, 0, num_parts - 1)
     *names, _ = texts
     *ours, real = texts.values()
     references, per_order = [], []

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.text.checks import check_positive
 from qdtheory.text.comparison import compare
 from qdtheory.text.looks import named_here
 from qdtheory.world.records import Record
@@ -63,9 +64,8 @@ def plan(
     """
     from scipy.special import ndtri  # late: slow to import
 
-    for name, x in (("power", power), ("within", within)):
-        if not 0 < x < 1:
-            raise ValueError(f"{name}: expected a number between 0 and 1, got {x}")
+    check_positive("power", power, below=1)
+    check_positive("within", within, below=1)
     compared: Any = compare(report, one, other, **how)
     size, more = report.sizes[one], report.sizes[other]
     if size != more:

@@ -6,20 +6,15 @@ from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, compress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from qdtheory.text.corpus import (
-    Corpus,
-    Removed,
-    Texts,
-    as_corpus,
-    check_whole,
-    prefix_sums,
-)
+from qdtheory.text.checks import check_choice, check_whole
+from qdtheory.text.corpus import Corpus, Removed, Texts, as_corpus, prefix_sums
 from qdtheory.world.packages import missing
 
+Rare: TypeAlias = Literal["drop", "unk"]
 _BREAK = re.compile(r"<br\s*/?>")
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=["'(]?[A-Z0-9])""")
 _TOKEN = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
@@ -29,7 +24,7 @@ def prepare(
     corpus: Texts,
     *,
     min_count: int = 1,
-    rare: Literal["drop", "unk"] = "drop",
+    rare: Rare = "drop",
     max_unknown: int | None = None,
     min_length: int = 1,
     max_length: int | None = None,
@@ -77,7 +72,13 @@ def prepare(
         >>> list(prepare(["a b a", "a c", "a a a a"], min_count=2, rare="unk"))
         [('a', '<unk>', 'a'), ('a', '<unk>'), ('a', 'a', 'a', 'a')]
     """
-    _check_settings(min_count, rare, max_unknown, min_length, max_length)
+    check_whole("min_count", min_count, 0)
+    check_whole("max_unknown", max_unknown, 0, optional=True)
+    check_whole("min_length", min_length, 0)
+    check_whole("max_length", max_length, min_length, optional=True)
+    check_choice("rare", rare, Rare)
+    if rare == "drop" and max_unknown is not None:
+        raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
     corpus = as_corpus(corpus)
     is_rare = np.bincount(corpus.tokens, minlength=corpus.vocab_size) < min_count
     if rare == "unk":  # a corpus may already contain the unknown word
@@ -100,29 +101,13 @@ def prepare(
         order = np.random.default_rng(seed).permutation(order)
     left = corpus[order]
     ids = np.where(is_rare, corpus.vocab_size, np.arange(corpus.vocab_size))
-    tokens, vocabulary = _shrink(ids[left.tokens], (*corpus.vocabulary, unknown))
+    ids = ids[left.tokens]
+    used = np.bincount(ids, minlength=corpus.vocab_size + 1) > 0
+    # Number the words in use from zero, in the order of the vocabulary.
+    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
+    vocabulary = tuple(compress((*corpus.vocabulary, unknown), used.tolist()))
     left = replace(left, tokens=tokens, vocabulary=vocabulary)
     return replace(left, empty_lines=corpus.empty_lines, removed=removed)
-
-
-def _check_settings(min_count, rare, max_unknown, min_length, max_length) -> None:
-    check_whole("min_count", min_count, 0)
-    if max_unknown is not None:
-        check_whole("max_unknown", max_unknown, 0)
-    check_whole("min_length", min_length, 0)
-    if max_length is not None:
-        check_whole("max_length", max_length, min_length)
-    if rare not in ("drop", "unk"):
-        raise ValueError(f'rare: expected "drop" or "unk", got {rare!r}')
-    if rare == "drop" and max_unknown is not None:
-        raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
-
-
-def _shrink(ids, vocabulary):
-    """Renumber the words in use from zero, in the order of the vocabulary."""
-    used = np.bincount(ids, minlength=len(vocabulary)) > 0
-    tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
-    return tokens, tuple(compress(vocabulary, used.tolist()))
 
 
 def imdb(sentences_per_review: int | None = 2) -> Corpus:
@@ -151,8 +136,7 @@ def imdb(sentences_per_review: int | None = 2) -> Corpus:
     References:
         Montahaei et al. 2019, section 4.1; Maas et al. 2011 (the reviews).
     """
-    if sentences_per_review is not None:
-        check_whole("sentences_per_review", sentences_per_review)
+    check_whole("sentences_per_review", sentences_per_review, optional=True)
     with _path().open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         reviews = [row["text"] for row in rows if row["source"] == "imdb"]

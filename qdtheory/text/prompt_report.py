@@ -1,6 +1,5 @@
 """What `evaluate_prompts` finds: fair kernel scores, tests, and how many prompts."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, combinations, product
 from typing import Any
@@ -8,13 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text import report as reports
+from qdtheory.text.checks import check_positive
 from qdtheory.text.comparison import Named
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
+from qdtheory.text.report import COLUMNS, SAID, Tabled, numbers, with_margin
 from qdtheory.text.tables import BEST, Cell, csv_table, in_markdown, plain_table
 from qdtheory.world.layout import printable, wrapped
-from qdtheory.world.records import Estimate, Record, Shown, plain
+from qdtheory.world.records import Estimate, Record, plain
 
 PARTS = (" quality", " diversity", " score")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
@@ -85,8 +85,7 @@ class PromptComparison(Record):
         """
         from scipy.special import ndtri  # late: slow to import
 
-        if not 0 < power < 1:
-            raise ValueError(f"power: expected a number between 0 and 1, got {power}")
+        check_positive("power", power, below=1)
         d, z, found = self.difference, ndtri((1 + self.level) / 2), {}
         gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
         gaps = np.where(gaps > 0, gaps, np.nan)
@@ -119,7 +118,7 @@ class PromptComparison(Record):
         )
 
 
-class PromptReport(Record, Shown):
+class PromptReport(Record, Tabled):
     """Fair kernel scores of candidates over prompts; made by `evaluate_prompts`.
 
     `report["model"]["2-grams score"]` is the mean over prompts, an `Estimate` with
@@ -154,9 +153,6 @@ class PromptReport(Record, Shown):
         values = Named("candidate", self.scores)[name]
         means = (mean_interval(x, self.level) for x in values)
         return Named("metric", zip(self.metrics, means))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.scores)
 
     def compare(self, one: str, other: str, kernel: str = "") -> PromptComparison:
         """Test whether two candidates have equal scores: a paired t-test over prompts.
@@ -230,7 +226,7 @@ class PromptReport(Record, Shown):
 
         def cell(metric: str, x: Estimate) -> Cell:
             mark = BEST if x.value >= best.get(metric, np.inf) else ""
-            return reports.with_margin(x), mark
+            return with_margin(x), mark
 
         return {x: [cell(*each) for each in means[x].items()] for x in means}
 
@@ -259,7 +255,7 @@ class PromptReport(Record, Shown):
     def to_markdown(self) -> str:
         """Lay out the table in Markdown, and say what the tests find."""
         said = map(in_markdown, self.conclusions)
-        return "\n\n".join([reports.to_markdown(self), *said])
+        return "\n\n".join([super().to_markdown(), *said])
 
     def to_csv(self) -> str:
         """Write a row for each metric of each candidate, and one for each test.
@@ -267,19 +263,11 @@ class PromptReport(Record, Shown):
         A test is a row of "one - other": the difference of their mean scores by a
         kernel, with its interval and the p-value.
         """
-        rows: list[Any] = [
-            (name, *found, "") for name in self for found in self[name].items()
-        ]
+        lines: list[Any] = [(*line, "") for line in self._rows()]
         for x in self.comparisons:
-            name, metric = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
-            rows.append((name, metric, x.difference, x.p_value))
-        lines = ((*names, *reports.numbers(x), p) for *names, x, p in rows)
-        return csv_table([(*reports.COLUMNS, "p_value"), *lines])
-
-    to_latex, to_frame = reports.to_latex, reports.to_frame
-
-    def _repr_html_(self) -> str:
-        return reports.to_fragment(self)
+            names = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
+            lines.append((*names, *numbers(x.difference), x.p_value))
+        return csv_table([(*COLUMNS, "p_value"), *lines])
 
     def _plain(self) -> dict[str, Any]:
         tests, values = self.comparisons, plain(self.scores)
@@ -288,7 +276,7 @@ class PromptReport(Record, Shown):
             "candidates": {name: plain(self[name]) for name in self},
             "values": {x: dict(zip(self.metrics, y)) for x, y in values.items()},
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            **{name: plain(getattr(self, name)) for name in reports.SAID[2:]},
+            **{name: plain(getattr(self, name)) for name in SAID[2:]},
         }
 
 

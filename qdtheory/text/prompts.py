@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.text.checks import check_positive
 from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.intervals import check_level
 from qdtheory.text.looks import named_here
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
@@ -133,7 +133,7 @@ def evaluate_prompts(
         >>> found.compare("ours", "other").closer is None
         True
     """
-    check_level(level)
+    check_positive("level", level, below=1)
     kernels = [kernels] if isinstance(kernels, str) or callable(kernels) else kernels
     names = (*map(kernel_name, kernels),)
     if not names or len({*names}) < len(names):

@@ -2,11 +2,12 @@
 
 import zlib
 from math import log2
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
+from qdtheory.text.checks import check_choice
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, common_ids
 from qdtheory.text.defaults import MAX_ORDER
 from qdtheory.text.ngrams import Countable, check_order, distinct, ngram_counts
@@ -106,8 +107,7 @@ def compression_ratio(candidates: Texts, method: Method = "lz78") -> float:
         >>> [round(compression_ratio(["a b"] * n), 4) for n in (4, 90)]
         [0.6154, 1.44]
     """
-    if method not in get_args(Method):
-        raise ValueError(f'method: expected "lz78" or "gzip", got {method!r}')
+    check_choice("method", method, Method)
     corpus = as_corpus(candidates)
     if method == "gzip":
         plain = " ".join(" ".join(map(str, text)) for text in corpus).encode()

@@ -50,52 +50,52 @@ svg { max-width: 100%; height: auto; background: #fff }
 """
 
 
-def to_markdown(report: Any) -> str:
-    """Lay out the table in Markdown, with the best values in bold."""
-    table = tables.markdown_table(report.metrics, report.cells())
-    return f"{table}\n\n{report.legend('Bold')}"
+class Tabled(Shown):
+    """A report that is a table, with a column for each candidate."""
+
+    def __iter__(self: Any) -> Iterator[str]:
+        return iter(self.scores)
+
+    def to_markdown(self: Any) -> str:
+        """Lay out the table in Markdown, with the best values in bold."""
+        table = tables.markdown_table(self.metrics, self.cells())
+        return f"{table}\n\n{self.legend('Bold')}"
+
+    def to_latex(self: Any) -> str:
+        """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
+        table = tables.latex_table(self.metrics, self.cells())
+        return f"% {self.legend('Bold')}\n{table}"
+
+    def to_csv(self: Any) -> str:
+        """Write a row for each metric of each candidate, below names of columns."""
+        return tables.csv_table([COLUMNS, *self._rows()])
+
+    def to_frame(self: Any) -> Any:
+        """Make a data frame of pandas in long form, a row for each candidate's metric.
+
+        Its columns are candidate, metric, value, low, high and standard_error. A table
+        with candidates side by side is
+        `frame.pivot(index="metric", columns="candidate", values="value")`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        with required("a data frame", extra=None):
+            import pandas as pd
+        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
+
+    def _rows(self: Any) -> list[tuple]:
+        cells = ((name, *cell) for name in self for cell in self[name].items())
+        return [(*names, *numbers(interval)) for *names, interval in cells]
+
+    def _repr_html_(self: Any) -> str:
+        warnings = getattr(self, "warnings", ())
+        said = self.legend(), *warnings, *self.conclusions, self.methods
+        told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
+        return f"{html_table(self.metrics, self.cells())}{told}"
 
 
-def to_latex(report: Any) -> str:
-    """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
-    table = tables.latex_table(report.metrics, report.cells())
-    return f"% {report.legend('Bold')}\n{table}"
-
-
-def to_csv(report: Any) -> str:
-    """Write a row for each metric of each candidate, below names of columns."""
-    return tables.csv_table([COLUMNS, *_rows(report)])
-
-
-def to_frame(report: Any) -> Any:
-    """Make a data frame of pandas in long form, a row for each candidate's metric.
-
-    Its columns are candidate, metric, value, low, high and standard_error. A table
-    with candidates side by side is
-    `frame.pivot(index="metric", columns="candidate", values="value")`.
-
-    Raises:
-        ModuleNotFoundError: pandas is not installed.
-    """
-    with required("a data frame", extra=None):
-        import pandas as pd
-    return pd.DataFrame(_rows(report), columns=list(COLUMNS))
-
-
-def _rows(report: Any) -> list[tuple]:
-    cells = ((name, *cell) for name in report for cell in report[name].items())
-    return [(*names, *numbers(interval)) for *names, interval in cells]
-
-
-def to_fragment(report: Any) -> str:
-    """Lay out table and sentences in HTML, for a notebook."""
-    warnings = getattr(report, "warnings", ())
-    said = report.legend(), *warnings, *report.conclusions, report.methods
-    told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
-    return f"{html_table(report.metrics, report.cells())}{told}"
-
-
-class Report(Record, Shown):
+class Report(Record, Tabled):
     """Metrics of candidates against one set of references.
 
     Attributes:
@@ -140,9 +140,6 @@ class Report(Record, Shown):
         intervals = (Estimate(*row) for row in rows)
         return Named("metric", zip(self.metrics, intervals, strict=True))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.scores)
-
     compare, choose = comparison.compare, comparison.choose
     conclusions = property(comparison.conclusions)
 
@@ -155,8 +152,6 @@ class Report(Record, Shown):
         table = tables.plain_table(self.metrics, self.cells(), width)
         said = "", self.legend(), *self.warnings, "", *self.conclusions
         return "\n".join([table, *paragraphs(said, width)])
-
-    to_markdown, to_latex, to_csv = to_markdown, to_latex, to_csv
 
     def to_html(self) -> str:
         """Lay out planes, table and methods as one page that needs no other file.
@@ -204,11 +199,6 @@ class Report(Record, Shown):
         from qdtheory.plotting import plot_report
 
         return plot_report(self, n)
-
-    to_frame = to_frame
-
-    def _repr_html_(self) -> str:
-        return to_fragment(self)
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's intervals, with a mark for the best and its like."""

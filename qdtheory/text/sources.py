@@ -37,6 +37,7 @@ OPENING = "{", "["  # of a record
 SHOWN = 20  # lines that tell a format
 LISTS = "lists of several outputs a prompt are for --prompts, or evaluate_prompts"
 ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
+NO_JSON = "mend or remove this line, which is no JSON"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
@@ -98,7 +99,8 @@ def sentences(
     if field == "." and quoted:
         return (text for _, text in records(chain(first, rest), path, str))
     if field is not None and any(map(_opens_record, first)):
-        return _fields(chain(first, rest), path, field)
+        found = records(chain(first, rest), path)
+        return (_string(record, field, where, "field") for where, record in found)
     if column is not None:
         header = "".join(first[:1])
         if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
@@ -153,11 +155,6 @@ def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
         return None
 
 
-def _fields(lines: Iterable[str], path: str, field: str) -> Iterator[str]:
-    for where, record in records(lines, path):
-        yield _string(record, field, where, "field")
-
-
 def records(
     lines: Iterable[str], path: str, kind: type = dict
 ) -> Iterator[tuple[str, Any]]:
@@ -168,10 +165,13 @@ def records(
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            several = kind is dict and (not record or {*map(type, record)} == {dict})
+            # One document, over several lines or in one.
+            whole = line.strip() in OPENING if record is None else record == []
+            whole |= isinstance(record, list) and {*map(type, record)} == {dict}
+            hint = f"; {ONE_A_LINE if whole else NO_JSON}" * (whole or record is None)
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
-                f"{line.strip():.40}" + f"; {ONE_A_LINE}" * several
+                f"{line.strip():.40}{hint}"
             )
         yield where, record
 

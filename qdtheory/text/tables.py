@@ -17,11 +17,10 @@ from qdtheory.world.layout import GAP, WRAP, padded, printable, wrapped
 Cell: TypeAlias = tuple[str, str]
 BEST = "*"
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
-_LATEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "{}$&#_%"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 def plain_table(
@@ -116,11 +115,8 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
         best = rf"$\mathbf{{{value}}} \pm {half}$"
         return best if mark == BEST else rf"${value} \pm {half}$ {mark}".rstrip()
 
-    def escaped(name: str) -> str:
-        return "".join(_LATEX.get(c, c) for c in name)
-
-    heads = [escaped(printable(name)) for name in columns]
-    cells = _lines([*map(escaped, rows)], columns, shown)
+    heads = [printable(name).translate(_LATEX) for name in columns]
+    cells = _lines([row.translate(_LATEX) for row in rows], columns, shown)
     body = [f"{' & '.join(line)} \\\\" for line in cells]
     rule = r"\hline"
     return "\n".join(

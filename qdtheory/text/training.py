@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,15 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int
 
-from qdtheory.text.corpus import (
-    Corpus,
-    Texts,
-    Token,
-    as_corpus,
-    check_whole,
-    fingerprint,
-    prefix_sums,
-)
+from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.containers import Token
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint, prefix_sums
 from qdtheory.world.language_models import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.world.packages import required
 
@@ -144,7 +138,11 @@ def train(
     }
     _check_settings(settings | {"epochs": epochs, "every": every}, corpus)
     held_out = None if validation is None else _in_order(validation, corpus)
-    state, step = _first_state(corpus, embedding_size, hidden_size, seed), 0
+    words = corpus.vocab_size
+    sizes = words + 1, embedding_size, hidden_size, INITIAL_SIGMA
+    # Optax's type annotations accept only containers as trees.
+    model: Any = LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
+    state, step = (model, optax.adam(0.0).init(model)), 0
     num_steps = epochs * (len(corpus) // batch_size)
     settings["corpus"] = fingerprint([corpus])
     if checkpoint is not None:
@@ -263,16 +261,6 @@ def _mean_nll(model: LSTMLanguageModel, tables: list[np.ndarray]) -> float:
     return float(nll / predicted)
 
 
-def _first_state(
-    corpus: Corpus, embedding_size: int, hidden_size: int, seed: int
-) -> State:
-    words, key = corpus.vocab_size, jax.random.key(seed)
-    sizes = words + 1, embedding_size, hidden_size
-    # Optax's type annotations accept only containers as trees.
-    model: Any = LSTMLanguageModel.random(key, *sizes, INITIAL_SIGMA, end_token=words)
-    return model, optax.adam(0.0).init(model)
-
-
 # --- batches ------------------------------------------------------------------------
 
 
@@ -280,12 +268,10 @@ def _batches(
     corpus: Corpus, batch_size: int, seed: int, steps: range
 ) -> Iterator[np.ndarray]:
     """Generate the tables of given steps; each depends only on the seed and step."""
-    per_epoch, order, current = len(corpus) // batch_size, np.empty(0), None
+    order = lru_cache(1)(partial(_order, corpus, batch_size, seed))
     for step in steps:
-        epoch, place = divmod(step, per_epoch)
-        if epoch != current:
-            order, current = _order(corpus, batch_size, seed, epoch), epoch
-        yield padded(corpus[order[place]], int(corpus.lengths.max()))
+        epoch, place = divmod(step, len(corpus) // batch_size)
+        yield padded(corpus[order(epoch)[place]], int(corpus.lengths.max()))
 
 
 def _order(
@@ -394,16 +380,12 @@ def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> Non
 
 
 def _check_settings(settings: dict[str, Any], corpus: Corpus) -> None:
-    rate = settings.pop("learning_rate")
-    if not 0 < rate < np.inf:
-        raise ValueError(f"learning_rate: expected a positive number, got {rate}")
+    check_positive("learning_rate", settings.pop("learning_rate"))
+    check_whole("seed", settings.pop("seed"), 0)
+    size = settings.pop("batch_size")
+    check_whole("batch_size", size, 1, len(corpus), ", the sentences of the corpus")
     for name, value in settings.items():
-        check_whole(name, value, least=0 if name == "seed" else 1)
-    if settings["batch_size"] > len(corpus):
-        raise ValueError(
-            f"batch_size: expected at most the {len(corpus)} sentences of the corpus, "
-            f"got {settings['batch_size']}"
-        )
+        check_whole(name, value)
 
 
 def _print_on_a_terminal(progress: Progress) -> None:

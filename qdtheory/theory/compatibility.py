@@ -23,14 +23,8 @@ from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.pooled import PooledPair
+from qdtheory.theory import beyond_theorem_3 as beyond
 from qdtheory.theory import optimality, theorem_3
-from qdtheory.theory.beyond_theorem_3 import (
-    keeps_order_with_one_text,
-    likely_points,
-    orders_three_texts,
-    orders_two_texts,
-    random_points,
-)
 from qdtheory.theory.dominance import Witness
 from qdtheory.theory.kernel_criterion import (
     dominating_model,
@@ -43,6 +37,7 @@ from qdtheory.world.distributions import (
     require_x64,
     rounded,
 )
+from qdtheory.world.layout import Told, number
 from qdtheory.world.numbers import PerText
 from qdtheory.world.records import Record, Shown
 
@@ -61,7 +56,7 @@ THEOREM = (
 
 
 VerdictStatus: TypeAlias = Literal[
-    "compatible", "incompatible", "not_beaten_at_p", "undecided"
+    "compatible", "incompatible", "not_beaten_at_p", "conditional", "undecided"
 ]
 
 
@@ -83,7 +78,8 @@ class Verdict(Record, Shown):
             is proved, or from the condition named in the reason.
         witness: for an incompatible pair, a distribution that beats P.
         status: `compatible` in words, or "not_beaten_at_p": the given P is
-            Pareto-optimal, which says nothing of other P.
+            Pareto-optimal, which says nothing of other P; or, of two metrics by their
+            names, "conditional": compatible over those texts that the reason names.
         other_p: what holds for other P where the given one is not beaten or undecided:
             "incompatible" if one of them is beaten, else "undecided".
     """
@@ -100,6 +96,22 @@ class Verdict(Record, Shown):
     witness: Witness | None = None
     status: VerdictStatus = cast(VerdictStatus, None)  # filled in
     other_p: Literal["incompatible", "undecided"] | None = None
+
+    def told(self) -> Told:
+        """Status and reason, constants with their exact values, and a witness."""
+        title, not_beaten = self.status, self.status == "not_beaten_at_p"
+        if not_beaten or self.other_p == "incompatible":
+            here = "not beaten" if not_beaten else "undecided"
+            title = f"at this P: {here}; for other P: {self.other_p}"
+        facts = {key: number(getattr(self, key)) for key in ("w0", "b0", "alpha")}
+        for key, exact in (self.exact or {}).items():
+            facts[key] = exact if exact == facts[key] else f"{exact} = {facts[key]}"
+        facts |= {"Psi": self.psi or "", "Psi(P) - Psi(Q)": self.divergence or ""}
+        if (beats := self.witness) is not None:
+            names = "real P", "better Q", "quality gain", "diversity gain"
+            facts |= dict(zip(names, map(number, vars(beats).values())))
+        facts["residual"] = number(self.residual)
+        return title, [self.reason], [x for x in facts.items() if x[1]]
 
     def __post_init__(self) -> None:
         if self.status is None:
@@ -234,7 +246,7 @@ def check_compatibility(
     forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
     metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
-    return _check_at_points(metrics, p, random_points(num_texts))
+    return _check_at_points(metrics, p, beyond.random_points(num_texts))
 
 
 def _stated(stated: str | None) -> optimality.Concavity | None:
@@ -293,7 +305,7 @@ def _check_formulas(
     verdict = _check_at_points(
         optimality.metrics_of_formulas(f, g),
         p,
-        chain(*(likely_points(functions, size) for size in sizes)),
+        chain(*(beyond.likely_points(functions, size) for size in sizes)),
         BEATEN if beaten else NO_DEVIATION,
     )
     return _explained(verdict, f"Theorem 3: {'; '.join(failures)}.", num_texts)
@@ -321,8 +333,8 @@ def _check_code(
         metrics = optimality.metrics_of_formulas(*functions.formulas, concave)
     else:
         metrics = optimality.metrics_of(*functions.metrics, concave)
-    likely = (q for q in likely_points(functions, num_texts or 4) if q.min() >= least)
-    verdict = _check_at_points(metrics, p, likely)
+    points = beyond.likely_points(functions, num_texts or 4)
+    verdict = _check_at_points(metrics, p, (q for q in points if q.min() >= least))
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 
@@ -343,7 +355,7 @@ def _by_proofs(
     """Prove compatibility for every P by one of four theorems; f and g are smooth."""
     if proof is not None and theorem_3.increases(f).value == 1:
         return _proved(proof)
-    if num_texts == 2 and orders_two_texts(f, g):
+    if num_texts == 2 and beyond.orders_two_texts(f, g):
         return Verdict(
             True,
             "With two texts: f(t) > f(1 - t) for t > 1/2, and g(t) + g(1 - t) falls "
@@ -351,7 +363,7 @@ def _by_proofs(
             "oppositely and every interior P is Pareto-optimal. Theorem 3 does not "
             "hold for it from N = 4 on.",
         )
-    if num_texts != 2 and proof is not None and keeps_order_with_one_text(f):
+    if num_texts != 2 and proof is not None and beyond.keeps_order_with_one_text(f):
         return Verdict(
             True,
             "Every interior P of three texts or more is Pareto-optimal: g'' = w0 f' "
@@ -361,7 +373,7 @@ def _by_proofs(
             w0=float(proof.w0),
             b0=float(proof.b0),
         )
-    if num_texts == 3 and orders_three_texts(f, g):
+    if num_texts == 3 and beyond.orders_three_texts(f, g):
         return Verdict(
             True,
             "With three texts: the points (f(P_i), g'(P_i)) lie on one falling line "

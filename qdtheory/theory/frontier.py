@@ -175,14 +175,8 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
     residual = require_solved(jnp.abs(q.sum() - 1))
     _require_optimal(pair.g, scores, q, weight, b)
     q = jnp.where(residual <= SOLVED, q, jnp.nan)
-    return ParetoOptimum(
-        q=q,
-        w=weight,
-        b=b,
-        quality=expected_score(q, scores),
-        diversity=total_diversity(pair.g, q),
-        residual=residual,
-    )
+    quality, diversity = expected_score(q, scores), total_diversity(pair.g, q)
+    return ParetoOptimum(q, weight, b, quality, diversity, residual)
 
 
 def pareto_frontier(
@@ -320,8 +314,7 @@ def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
         >>> float((slopes.diversity / slopes.quality).round(6))
         -0.5
     """
-    if not isinstance(w, Tracer) and not -np.inf < w < 0:
-        raise ValueError(f"w must be finite and below 0, got {w}")
+    within(w=w, low=-np.inf, high=0, ends="()")
     scores = _scores(pair, p)
     weight = jnp.asarray(w, dtype=float)
     return FrontierSlopes(*_slopes(pair.g, scores, weight))

@@ -90,13 +90,8 @@ def implied_truths(
     start = face.tangent(np.full(r.size, 1 / r.size))
     found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
     points = np.array([at.x for at, _ in found])
-    return ImpliedTruths(
-        prices=jnp.asarray(eta),
-        p=jnp.asarray(points),
-        quality=jnp.asarray(points @ r),
-        diversity=jnp.asarray([at.value for at, _ in found]),
-        gap=jnp.asarray(eta * [gap for _, gap in found]),
-    )
+    values, gaps = [at.value for at, _ in found], eta * [gap for _, gap in found]
+    return ImpliedTruths(*map(jnp.asarray, (eta, points, points @ r, values, gaps)))
 
 
 def _best(program: Program, start: Tangent, u: np.ndarray) -> tuple[Tangent, float]:

@@ -30,6 +30,8 @@ NUMBERED = r"(?s)(.*?)(?: of ([1-9]\d*) references?)?\Z"
 ORDERED = ".*(BLEU-n|Distinct-n|distinct_k|n-gram LL|n-gram entropy|Markov-k LL)"
 # What a formula of x has, and the name of a metric has not.
 FORMULA = r"(?i)[()*/]|(?<![a-z])[xpq](?![a-z])|^[-\d.]*$|^-(LL|CR|SE|NRR|SDI)$"
+# Over some texts a pair is compatible, over others incompatible.
+CONDITIONAL: dict[str, Any] = {"compatible": None, "status": "conditional"}
 OPEN = (
     "Nothing is proved of this pair by its names, and the matrix has other orders and "
     "numbers of references. Give functions or scores, or try `qdtheory doctor`."
@@ -56,11 +58,11 @@ class NamedVerdict(Verdict):
 
     def told(self) -> Told:
         """What the verdict says, and of a rival the texts whose shares differ most."""
-        sentences = [self.reason, *self.notes, *self.instead]
+        title, sentences, facts = super().told()
+        title = f"{title}: {self.pair}"
+        sentences = [*sentences, *self.notes, *self.instead]
         if not (beats := self.witness):
-            own = {*vars(self)} - {*vars(Verdict(None, ""))}
-            facts = [x for x in super().told()[2] if x[0] not in own]
-            return f"{self.status}: {self.pair}", sentences, facts
+            return title, sentences, facts
         gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
         sentences += [f"A rival Q of this P gains in quality {gains}:"]
         names = self.texts or [*map(str, range(len(beats.q)))]
@@ -68,7 +70,7 @@ class NamedVerdict(Verdict):
         shares = (
             (names[i], f"P {number(beats.p[i])}, Q {number(beats.q[i])}") for i in moved
         )
-        return f"{self.status}: {self.pair}", sentences, [*shares]
+        return title, sentences, [*shares]
 
 
 class Named(Record):
@@ -79,6 +81,11 @@ class Named(Record):
     name: str
     references: str
     title: str
+
+
+def parsed(name: str) -> tuple[str, str]:
+    """A name without its number of references, and the number, "" if it has none."""
+    return re.findall(NUMBERED, name)[0]
 
 
 def named(kind: str, given: str) -> Named:
@@ -93,12 +100,12 @@ def named(kind: str, given: str) -> Named:
         >>> named("quality", "BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
-    stem, number = re.findall(NUMBERED, given)[0]
+    stem, number = parsed(given)
     metric, order = find_order(stem)
     name, default = titled(metric, order), REFERENCES.get(metric.name, "")
     if {metric.kind, kind} == {"quality", "diversity"}:
         raise ValueError(f"{kind}: {given} is a {metric.kind}; name a {kind}")
-    if order is None and re.fullmatch(ORDERED, name):
+    if not order and re.fullmatch(ORDERED, metric.name) and name != "Markov-0 LL":
         raise ValueError(f"{kind}: {given} needs an order: {titled(metric, 2)}, ...")
     if number and not default:
         raise ValueError(f"{kind}: {stem} has no number of references; leave it out")
@@ -120,12 +127,14 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
         ('LL and Distinct-1', 'incompatible', ('a a a', 'a a b'))
     """
     u, v = named("quality", quality), named("diversity", diversity)
-    row = _matrix().get((u.name, u.references, v.name, v.references), {})
+    row = matrix().get((u.name, u.references, v.name, v.references), {})
     known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
     if row and known["reason"] == OPEN:
         says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        known = _found(row["verdict"] == "compatible", says, row["claim"])
-    if row.get("words") and known["compatible"] is False:
+        known = _found(False, says, row["claim"])
+        if row["verdict"] == "compatible":  # BLEU of whole texts, over no other length
+            known |= CONDITIONAL
+    if row.get("words") and known["compatible"] is not True:
         known |= _witness(row)
     here = row.get("setting") and f"Here {row['setting']}."
     return NamedVerdict(
@@ -160,9 +169,10 @@ def _stated(u: Named, v: Named) -> dict[str, Any] | None:
             return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
     if u.order == v.order and f"Self-{u.metric.name}" == v.metric.name:
         over = u.metric.verdict.removeprefix("Conditional: over")
-        here = f"Here n = {u.order}, with {u.references} and {v.references} references."
-        sound = u.order == 1 and u.references == v.references == "1"
-        return _found(sound, f"Over{over} {here}", "N25.20", "N25.21", "N25.22")
+        here = f"Here n = {u.order}, with {u.references} and {v.references} references:"
+        known, so = _bleu(int(u.order or 0), int(u.references), int(v.references))
+        found = _found(known, f"Over{over} {here} {so}.", "N25.20", "N25.21", "N25.22")
+        return found | CONDITIONAL if known is None else found
     if u.order == v.order and u.metric.partner == v.metric.name:
         return _found(True, u.metric.verdict, *_claims(u))
     for x in (v, u):
@@ -172,13 +182,25 @@ def _stated(u: Named, v: Named) -> dict[str, Any] | None:
     return None
 
 
+def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
+    """Where BLEU and Self-BLEU are compatible, by `compatibility.bleu_1_setting`."""
+    if r == k == 1 < n:
+        return None, f"compatible at L = {n}, incompatible from L = {n + 1} on"
+    if r == k == 1:
+        return True, "compatible at every L"
+    if n == 1 and k <= 3:
+        where = "of two words" if max(r, k) < 3 else "of one token, over two words"
+        return None, f"compatible over texts {where}, incompatible over any others"
+    return False, "incompatible at every L"
+
+
 def _claims(x: Named) -> tuple[str, ...]:
     """Claims of the verdict itself, where they are told apart."""
     return x.metric.shown_by or x.metric.claims
 
 
 @lru_cache(maxsize=1)
-def _matrix() -> dict[tuple[str, ...], dict[str, str]]:
+def matrix() -> dict[tuple[str, ...], dict[str, str]]:
     """The compatibility matrix, by the names and references of both metrics."""
     text = Path(__file__).with_suffix(".csv").read_text("utf-8")
     rows = csv.DictReader(x for x in text.splitlines() if not x.startswith("#"))
@@ -244,9 +266,4 @@ def check(
     named = [isinstance(x, str) and not re.search(FORMULA, x) for x in pair]
     if all(named) and p is num_texts is None:
         return check_names(quality, diversity)
-    try:
-        built = given_pair(*pair)
-    except ValueError as error:
-        hint = "; metrics by their names come two together, without p or num_texts"
-        raise ValueError(f"{error}{hint * any(named)}") from None
-    return check_compatibility(built, p, num_texts=num_texts, stated=stated)
+    return check_compatibility(given_pair(*pair), p, num_texts=num_texts, stated=stated)

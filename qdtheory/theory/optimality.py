@@ -84,13 +84,11 @@ def metrics_of(
         _compiled(lambda p, d=derivative: (d(quality)(p, p), d(diversity)(p)))
         for derivative in (jax.grad, jax.hessian)
     )
-    values = _compiled(
-        jax.vmap(
-            lambda p, q: jnp.stack([quality(q, p), diversity(q)]),
-            in_axes=(None, 0),
-            out_axes=1,
-        )
-    )
+
+    def both(p, q):
+        return jnp.stack([quality(q, p), diversity(q)])
+
+    values = _compiled(jax.vmap(both, in_axes=(None, 0), out_axes=1))
 
     def noise(p: np.ndarray) -> np.ndarray:
         real, slopes = values(p, p[None]), gradients(p)
@@ -287,23 +285,20 @@ def _best_step(
     if best_q is not p:
         confirmed = metrics.gains(p, best_q)
         if (confirmed > (0 if metrics.exact else noise)).all():
-            return _witness(p, best_q, best)
+            return Witness(jnp.asarray(p), jnp.asarray(best_q), *map(float, best))
     if not metrics.exact or p.size > MAX_EXACT:
         return None
     for t in SMALL_STEPS:
         q = p + t * d + t**2 * e / 2
         if q.min() <= 0:
             continue
-        gains = metrics.gains(p, q / q.sum())
+        q = q / q.sum()
+        gains = metrics.gains(p, q)
         if gains.min() > 0:
-            return _witness(p, q / q.sum(), gains)
+            return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
         if np.isnan(gains).any():
             break  # a formula without an enclosure here has none for shorter steps
     return None
-
-
-def _witness(p: np.ndarray, q: np.ndarray, gains: np.ndarray) -> Witness:
-    return Witness(jnp.asarray(p), jnp.asarray(q), float(gains[0]), float(gains[1]))
 
 
 def concave_as_stated(diversity: Callable, p: np.ndarray) -> str | None:

@@ -511,10 +511,9 @@ def _sample(
         return token, ended, token
 
     text = _along_a_text(model, temperature, write)
+    keys = jax.random.split(key, num_texts)
     return jax.lax.map(
-        lambda text_key: text(jax.random.uniform(text_key, (length,))),
-        jax.random.split(key, num_texts),
-        batch_size=BATCH_SIZE,
+        lambda x: text(jax.random.uniform(x, (length,))), keys, batch_size=BATCH_SIZE
     )
 
 

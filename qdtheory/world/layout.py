@@ -5,7 +5,6 @@ from html import escape
 from typing import Any, TypeAlias
 
 from rich.cells import cell_len
-from rich.text import Text
 
 GAP = 2
 MOST = 8  # entries of a vector that are shown
@@ -115,6 +114,8 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
         >>> wrapped("文字 文字文字", 6)
         ['文字', '文字文', '字']
     """
+    from rich.text import Text  # late: slower to import than all else here
+
     room: Any = max(width - cell_len(rest), 2)
     lines = Text(" ".join(text.split())).wrap(None, room)  # pyright: ignore
     parts = [part for line in lines if (part := line.plain.rstrip())] or [""]

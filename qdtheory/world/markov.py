@@ -61,9 +61,7 @@ def markov_projection(
     """
     q = check_vector(q, "q", space.num_texts)
     normalize(q)  # raises if q does not hold weights
-    if order < 0:
-        raise ValueError(f"order must be at least 0, got {order}")
-    within(alpha=alpha, low=0)
+    within(order=order, alpha=alpha, low=0)
     lengths, positions = space.text_lengths[:, None], np.arange(space.max_length)
     has_token = positions < lengths
     may_end = np.isin(positions, space.lengths) & (positions <= lengths)
@@ -117,7 +115,6 @@ def _contexts(space: TextSpace, order: int) -> tuple[np.ndarray, int]:
     number = np.zeros(space.tokens.shape, dtype=np.int64)
     for offset in range(order):
         window = padded[:, offset : offset + space.max_length]
-        number = np.unique(
-            number * (space.vocab_size + 1) + window, return_inverse=True
-        )[1].reshape(window.shape)
+        code = number * (space.vocab_size + 1) + window
+        number = np.unique(code, return_inverse=True)[1].reshape(window.shape)
     return number, int(number.max()) + 1

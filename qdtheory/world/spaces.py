@@ -17,8 +17,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.world.distributions import check_distribution
-from qdtheory.world.numbers import PerText, require
+from qdtheory.world.distributions import check_distribution, check_positive
+from qdtheory.world.numbers import PerText, require, within
 
 # Larger tables are refused: the exact wing is for spaces that can be enumerated.
 MAX_GIB = 2.0
@@ -182,10 +182,7 @@ class TextSpace:
             >>> TextSpace(vocab_size=2, lengths=2).ngrams(2).ravel().tolist()
             [0, 1, 2, 3]
         """
-        if not 1 <= n <= self.max_length:
-            raise ValueError(
-                f"n must lie in 1 .. {self.max_length}, the greatest length, got {n}"
-            )
+        within(n=n, low=1, high=self.max_length)
         return _ngrams(self, n)
 
     def ngram_counts(self, q: PerText, n: int) -> Float[Array, " ngrams"]:
@@ -286,8 +283,7 @@ def _check_size(name: str, value: int) -> None:
             f"{name} must be an integer, got {value!r}; "
             "give one length or a tuple of lengths"
         )
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+    check_positive(**{name: value})
 
 
 @lru_cache(maxsize=16)

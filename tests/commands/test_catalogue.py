@@ -40,7 +40,10 @@ def test_one_metric_with_its_claims():
 @pytest.mark.parametrize("name", ["BLEU", "Self-BLEU"])
 def test_the_first_line_says_when_bleu_is_compatible(name):
     first = call("metrics", name, columns=300).stdout.splitlines()[0]
-    assert ". Conditional: over texts of L tokens, BLEU-n and Self-BLEU-n are" in first
+    assert (
+        ". Conditional: over texts of L tokens, L >= n, BLEU-n and Self-BLEU-n are"
+        in first
+    )
     assert first.endswith("otherwise some P are beaten.")
 
 

@@ -182,3 +182,33 @@ def test_random_formulas_and_the_diversities_that_fit_them(answer):
             answers.append(answer(Expression(slope).text, f"-({negative})"))
     # The others are convex somewhere, or linear, or not defined.
     assert answers.count("compatible") >= 10
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "named"),
+    [
+        ("ROUGE-L", "distinct-2", "--quality 'ROUGE-L' --diversity 'distinct-2'"),
+        ("LL", "2-gram entropy", "--quality 'LL' --diversity '2-gram entropy'"),
+        ("BLEU-4", "-x^2", "--quality 'BLEU-4' --diversity NAME"),
+        ("x", "Vendi", "--quality NAME --diversity 'Vendi'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "qdisc"])
+def test_names_given_as_formulas_are_sent_to_their_options(command, f, g, named):
+    more = ["--vocab-size", "2", "--length", "2"] if command == "qdisc" else []
+    said = calls.refusal(command, "--f", f, f"--g={g}", *more)
+    assert "is not allowed in an expression; metrics by their names come two" in said
+    assert f"{named} or qd.check" in said
+
+
+def test_a_pair_that_is_conditional_says_so_in_every_form():
+    names = "--quality", "BLEU-4", "--diversity", "Self-BLEU-4"
+    ones = "--references", "1", "--self-references", "1"
+    found = calls.call("check", *names, *ones, "--exit-code")
+    assert found.exit_code == 5
+    assert found.stdout.startswith("conditional: BLEU-4 of 1 reference and Self-BLEU-4")
+    told = " ".join(found.stdout.split())
+    assert "compatible at L = 4, incompatible from L = 5 on." in told
+    report = json.loads(calls.call("check", *names, *ones, "--json").stdout)
+    assert (report["status"], report["compatible"]) == ("conditional", None)
+    assert calls.call("check", *names, "--exit-code").exit_code == 2

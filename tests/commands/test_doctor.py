@@ -88,8 +88,11 @@ def test_kept_answers_make_the_same_command_short(lines):
             "--calls: expected a whole number from 100",
             ["real.txt", *NAMED, "--calls=9"],
         ),
-        ("--lot: expected at most a fiftieth", ["real.txt", *NAMED, "--lot", "999"]),
-        ("--alpha: expected a number in", ["real.txt", *NAMED, "--alpha", "2"]),
+        (
+            "--lot: expected a whole number from 10 to 400, a fift",
+            ["real.txt", *NAMED, "--lot", "999"],
+        ),
+        ("--alpha: expected a number between", ["real.txt", *NAMED, "--alpha", "2"]),
         ("--witness: real.txt is a file that is read", ["--witness", "real.txt"]),
         ("--witness: real.txt has none", ["--witness", "witness.txt"]),
         ("--plot: lots.txt: expected a name that ends in", ["--plot", "lots.txt"]),

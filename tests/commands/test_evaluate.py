@@ -431,6 +431,33 @@ def test_the_sides_have_fields_of_their_own():
     assert said.endswith("whose quotes would count as text: decode them (--field .)")
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_field_of_plain_text_is_refused_where_no_file_has_fields():
+    Path("t.txt").write_text("\n".join(LINES))
+    Path("t.jsonl").write_text("\n".join(json.dumps({"text": x}) for x in LINES))
+    Path("t").write_text("\n".join(["text", *(f'"{x}"' for x in LINES)]))
+    idle = "has no effect where a line is a sentence, as in t.txt; leave it out"
+    both = "evaluate", "t.txt", "--references", "t.txt"
+    for option in ("--field", "--column", "--reference-field"):
+        assert refusal(*both, option, "text").endswith(f"{option} {idle}")
+    of_records = "evaluate", "t.jsonl", "--references", "t.txt", "--field", "text"
+    said = refusal(*of_records, "--reference-field", "text")
+    assert said.endswith(f"--reference-field {idle}")
+    names = "--quality", "BLEU-2", "--diversity", "NRR-2"
+    assert refusal("doctor", "t.txt", *names, "--field", "x").endswith(
+        f"--field {idle}"
+    )
+    # One side may be plain text, and what is read for its fields is none.
+    expected = evaluated("t.txt", references="t.txt")
+    for ours, theirs, option in (
+        ("t.jsonl", "t.txt", "--field"),
+        ("t.txt", "t.jsonl", "--field"),
+        ("t", "t.txt", "--column"),
+        ("t.txt", "t", "--reference-field"),
+    ):
+        assert evaluated(ours, option, "text", references=theirs) == expected
+
+
 CHANGES = [
     ["--max-order", "1"],
     ["--smoothing", "none"],

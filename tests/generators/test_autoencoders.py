@@ -283,10 +283,10 @@ def test_bad_input():
     def drawn(space=SPACE, *setting, **settings):
         return lambda: draw(grid, *setting, space=space, **settings)
 
-    nodes = "a grid needs 2 to 100,000 nodes, got"
+    nodes = "size must lie in [2, 100000], got"
     refused(
         (f"{nodes} 1", normal_grid, 1),
-        (f"{nodes} 100,001", circle_grid, 100_001),
+        (f"{nodes} 100001", circle_grid, 100_001),
         ("underflow beyond 350 nodes, got 400", gauss_hermite_grid, 400),
         ("sigma must lie in (0, 100), got -1", draw, grid, -1.0),
         ("is for texts of one length, g", drawn(qd.TextSpace(2, (1, 2)))),

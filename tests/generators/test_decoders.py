@@ -531,6 +531,6 @@ def test_bad_input():
     )
     refused(
         ("expected a decoder, as TopK(5), got 'top-k'", decode, q, space, "top-k"),
-        ("LogitTable; got a dict", decode, {}, space, TopK(1)),
+        ("LogitTable, got {}", decode, {}, space, TopK(1)),
         error=TypeError,
     )

@@ -86,5 +86,5 @@ def test_bad_input():
     refused(
         ("num_steps must be at least 1, got 0", LogisticDiscriminator, 2, 0),
         ("order must be at least 1, got 0", LogisticDiscriminator, 0),
-        ("at most the length of the texts, 3, got 4", long.start, SPACE, 1),
+        ("order must lie in [1, 3], got 4", long.start, SPACE, 1),
     )

@@ -276,7 +276,13 @@ def test_bad_input():
         words = "model must be a pytree with probabilities(space)"
         refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
         refused(
-            ("4 logits, the space 8", form, table, qd.TextSpace(2, 3), np.zeros(8)),
+            (
+                "logits must have 8 entries, got 4",
+                form,
+                table,
+                qd.TextSpace(2, 3),
+                np.zeros(8),
+            ),
             ("model's texts are over 3 tokens", form, lstm, space, zeros),
             ("rewards must be finite", form, table, space, zeros + np.inf),
         )

@@ -334,7 +334,7 @@ def test_bad_input():
         ("finite, nonnegative variance", fisher_drift, model, space, 0.1, 2, 1.0, -1.0),
         ("finite mean", drift, q, 0.1, 2, np.nan),
         ("q must sum to 1", drift, np.ones(2), 0.1, 2),
-        ("2 logits, the space 3 texts", fisher_drift, model, texts(3), 0.1, 2),
+        ("logits must have 3 entries, got 2", fisher_drift, model, texts(3), 0.1, 2),
         ("positive probability", fisher_drift, lost, space, 0.1, 2),
         ("clip must be positive", policy_update, state, space, x, r, rule, 0.0),
         ("shapes (2,) and (3,)", policy_update, state, space, x, jnp.ones(3), rule),

@@ -138,8 +138,8 @@ def test_bad_input():
         ("needs positive ends, got 0", Range, 0, 1),
         ("nothing to search", search({})),
         ("kind has no values to choose from", search({"kind": ()})),
-        ("have the metrics fd, bleu; got 'js'", search(metric="js", num_trials=2)),
+        ("metric must be one of fd, bleu, got 'js'", search(metric="js", num_trials=2)),
         ("num_trials must be at least 1, got 0", search(num_trials=0)),
-        ("at least 2 seeds, got 1", search(num_seeds=1)),
+        ("num_seeds must be finite and at least 2, got 1", search(num_seeds=1)),
         ("must have 8 entries, got 4", of_samples, lambda q, p: {}, q, p, 10, 0),
     )

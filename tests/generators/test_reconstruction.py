@@ -103,7 +103,7 @@ def test_bad_input():
     refused(
         ("must be one of greedy, drawn, got 'beam'", model_of({}, decoding="beam")),
         ("max_order must be at least 1, got 0", model_of({}, max_order=0)),
-        ("n must lie in 1 .. 4", model_of({}, max_order=5)),
+        ("n must lie in [1, 4]", model_of({}, max_order=5)),
         ("p must have 16 entries, got 8", model_of({}, short)),
         (three, model_of({}, short, qd.TextSpace(2, 3))),
         ("holds NaN: its training diverged", model_of(lost)),

@@ -252,7 +252,7 @@ def test_bad_input():
     long = qd.TextSpace(2, 4), np.full(16, 1 / 16)
     unseen = "training must be positive everywhere for the reward log D"
     refused(
-        ("has 8 logits, the space 16 texts", run("D", TABLE, *long)),
+        ("logits must have 16 entries, got 8", run("D", TABLE, *long)),
         ("p must have 8 entries, got 4", run(p=four)),
         ("p must be positive everywhere", run(p=few)),
         ("the reward -D falls", run("-D")),

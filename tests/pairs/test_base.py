@@ -207,3 +207,14 @@ def test_each_named_diversity_falls_along_a_chain_of_transfers():
             float(qd.SeparablePair(qd.formulas.CR, g).diversity(q)) for q in chain
         ]
         assert all(a > b for a, b in pairwise(values))
+
+
+@pytest.mark.parametrize("other", [None, 3, "log(x)", [0.5, 0.5]])
+def test_pairs_of_no_functions_are_refused_when_they_are_made(as_a_user, other):
+    for kind, name in ((qd.FunctionPair, "quality"), (qd.ConcavePair, "text_quality")):
+        with pytest.raises(TypeError, match=f"^{name} must be a function of .*, got "):
+            kind(other, lambda q: 1 - q.max())
+        with pytest.raises(
+            TypeError, match=r"^diversity must be a function of .*, got"
+        ):
+            kind(lambda *models: models[0], other)

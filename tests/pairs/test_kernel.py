@@ -266,3 +266,10 @@ def test_a_gain_where_the_best_texts_are_alike():
     # Vendi depends on the mass of the third text alone, and is even around 1/2.
     assert found.qdisc == pytest.approx(0.4, abs=1e-9)
     assert found.status == "certified"
+
+
+@pytest.mark.parametrize("kernel", [None, 3, 0.5, "cosine"])
+def test_what_is_no_matrix_is_refused_at_once(as_a_user, kernel):
+    kind = type(kernel).__name__
+    with pytest.raises(TypeError, match=f"array of float64, got {kind}; convert it"):
+        qd.KernelPair(kernel)

@@ -507,7 +507,7 @@ def test_all_spellings_mean_the_same_pair(as_a_user, quality, diversity, same):
 def test_misspelt_pairs_are_refused(as_a_user):
     refused(
         ("no pair is called 'LL-XX'; there are LL-SE", given_pair, "LL-XX"),
-        ("a formula f needs a g", given_pair, "log(x)"),
+        ("a formula, or the name of a metric, needs another", given_pair, "log(x)"),
         ("y is not allowed", given_pair, "log(y)", "x"),
         ("write log(x)**2 or log(x**2)", given_pair, "log x^2", "x"),
         ("shape (N,), got shape ()", given_pair, 3, "SE"),

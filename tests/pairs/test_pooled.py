@@ -264,3 +264,15 @@ def test_another_map_is_read_anew():
     assert (other.num_outcomes, other.one_length) == (2, False)
     assert (pair.num_outcomes, pair.one_length) == (4, True)
     assert (pair.name, other.name) == ("LL-SE on 4 classes", "LL-SE on tokens")
+
+
+@pytest.mark.parametrize("pair", [None, "LL-SE", 3, len])
+def test_classes_of_no_pair_are_refused_at_once(as_a_user, pair):
+    with pytest.raises(TypeError, match=r"^pair must be a pair, such as qd.LL_SE"):
+        qd.PooledPair(pair, [0, 1])
+
+
+@pytest.mark.parametrize("classes", [None, "ab", 3, [None, 1], [[-1], [-1]], [1, 2]])
+def test_no_classes_are_refused_at_once(as_a_user, classes):
+    with pytest.raises(ValueError, match=r"^classes must be one whole number a text"):
+        qd.PooledPair(qd.LL_SE, classes)

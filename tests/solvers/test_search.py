@@ -14,7 +14,7 @@ from models import assert_attained, oracle, searched
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.solvers.search import penalty_curve, search, search_frontier
+from qdtheory.solvers.search import penalty_curve, search
 
 SPACE = qd.TextSpace(4, 3)
 
@@ -323,7 +323,6 @@ def test_bad_input(as_a_user):
         ("diversity of P itself is nan", solve, functions(diversity=nowhere), p),
         ("p must sum to 1", qd.pareto_frontier, kernel, thirds / 2),
         ("finite and at least 3, got 2", qd.pareto_frontier, kernel, thirds, 2),
-        ("4, got 3", partial(search_frontier, num_starts=3), kernel, thirds, 5),
     )
     row = "SeparablePair or LinearPair; got a Kernel", partial(solve, **exactly), kernel
     refused((*row, thirds), error=TypeError)

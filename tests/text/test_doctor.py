@@ -194,10 +194,10 @@ def test_a_function_that_is_no_metric_has_one_line(function, said):
     ("said", "settings"),
     [
         ("texts: expected at least 2,000 real ones, got 100", {"texts": words(100)}),
-        ("alpha: expected a number in (0, 0.5), got 1", {"alpha": 1}),
+        ("alpha: expected a number between 0 and 0.5, got 1", {"alpha": 1}),
         ("calls: expected a whole number from 100 on, got 5", {"calls": 5}),
-        ("lot: expected at most a fiftieth", {"lot": 1000}),
-        ("lot: expected a whole number from 10 on", {"lot": 1}),
+        ("lot: expected a whole number from 10 to 40, a fiftieth of", {"lot": 1000}),
+        ("lot: expected a whole number from 10 to 40", {"lot": 1}),
         ("quality: expected a name or a function, got 3; write", {"quality": 3}),
         (
             "got ['0 1', '2 3']; write doctor(quality, diversity, texts)",

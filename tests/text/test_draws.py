@@ -97,8 +97,8 @@ def test_semantic_entropy_is_biased_downwards_by_half_the_classes_over_n():
 def test_bad_input_is_refused(as_a_user):
     refused(
         ("at least one sample", text.distinct_k, [], 2),
-        ("at most 2, the number", text.distinct_k, [1, 2], 3),
-        ("from 1 on, got 0", text.distinct_k, [1, 2], 0),
+        ("from 1 to 2, the number", text.distinct_k, [1, 2], 3),
+        ("from 1 to 2, the number of samples, got 0", text.distinct_k, [1, 2], 0),
         ("one a sample", text.utility_k, [1, 2], [1.0], 2),
         ("patience", text.utility_k, [1], [1.0], 1, 2),
         ("from 0 to num_samples", text.pass_at_k, 5, [6], 2),

@@ -27,6 +27,7 @@ from qdtheory.text import (
     read_corpus,
 )
 from qdtheory.text import evaluation as module
+from qdtheory.text.bleu import bleu, bleu_scores, self_bleu
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import KINDS, RANGES
 from qdtheory.text.intervals import random_groups
@@ -416,6 +417,9 @@ def test_bad_input(as_a_user):
 def test_names_that_arguments_have_in_other_packages_are_told():
     calls = {
         evaluate: (["predictions", "hypotheses", "preds", "outputs"], ["refs", "real"]),
+        bleu: (["predictions", "hypotheses"], ["refs", "gold"]),
+        bleu_scores: (["predictions"], ["refs"]),
+        self_bleu: (["predictions", "generated"], []),
         evaluate_prompts: (["predictions", "outputs"], ["refs", "targets"]),
         kernel_score: (["predictions", "candidates", "hyps"], ["refs", "gold"]),
         compare: (["first", "model_a"], ["second", "baseline"]),

@@ -138,7 +138,12 @@ def test_bad_input(as_a_user):
         ("at least one corpus after the metric", sided, mean_length),
         ("got 95", partial(resampled, level=95), mean_length, ["a"]),
         ("2 to 9, the sentences of corpus 1, got 20", sided, mean_length, *both),
-        ("expected 2 to 1", partial(sided, num_groups=None), mean_length, ["a"]),
+        (
+            "a whole number from 2 to 1,",
+            partial(sided, num_groups=None),
+            mean_length,
+            ["a"],
+        ),
         ("from 2 on, got 1", partial(resampled, num_resamples=1), mean_length, ["a"]),
     )
     refused(("got one str", sided, mean_length, "a b"), error=TypeError)

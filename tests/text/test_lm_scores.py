@@ -232,7 +232,7 @@ def test_bad_input(as_a_user):
         ("2 sentences to score", lm_score, ["a"], some),
         ("no word occurs 2 times", lm_score, some, ["a", "b"]),
         ("2 sentences to fit", lm_score, some, ["a a"]),
-        ("batch_size: expected at most the", lm_score, some, some),
+        ("batch_size: expected a whole number from 1 to 18, the", lm_score, some, some),
         ("got 0", known_words, some, 0),
         ("max_epochs: expected", partial(lm_score, max_epochs=0), some, some),
         ("2 sentences to fit", reverse_lm_score, ["a a"], some),

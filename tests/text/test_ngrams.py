@@ -454,7 +454,7 @@ def test_bad_input(as_a_user, metric):
 
 def test_other_metrics_refuse_the_same(as_a_user):
     nrr, some = negative_repetition_rate, ["a b", "a"]
-    known = 'one of "plug-in", "pairs", "sentence-pairs", got \'pair\''
+    known = '"plug-in", "pairs" or "sentence-pairs", got \'pair\''
     lone = "two sentences with 2 tokens, got one"
     refused(
         ("has 3 tokens", nrr, ["a b"], 3),

@@ -402,7 +402,10 @@ def test_bad_input(as_a_user):
             (f"share: expected a number from 0 to 1, got {x!r}", noisy, ("a b",), x)
             for x in (-0.1, 1.5, nan, "half")
         ),
-        ("length: expected 1 or more tokens, or N", partial(noisy, length=0)),
+        (
+            "length: expected a whole number from 1 on, or None, got 0",
+            partial(noisy, length=0),
+        ),
         ("got 2.5", partial(noisy, length=2.5)),
         ("at least one sentence", noisy, []),
         ("got 1 and 2; diversity", partial(compared, candidates=["a"])),

@@ -184,11 +184,17 @@ def test_bad_input(as_a_user):
     refused(
         ("max_order: expected 1 or more, got 0", counting(0)),
         *(
-            (f"num_groups: expected 1 to 255, got {x}", counting(num_groups=x))
+            (
+                f"num_groups: expected a whole number from 1 to 255, got {x}",
+                counting(num_groups=x),
+            )
             for x in (0, 256)
         ),
         *(
-            (f"part: expected 0 to 1, got {x}", counting(part=x, num_parts=2))
+            (
+                f"part: expected a whole number from 0 to 1, got {x}",
+                counting(part=x, num_parts=2),
+            )
             for x in (-1, 2)
         ),
     )

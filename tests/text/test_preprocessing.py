@@ -115,10 +115,16 @@ def test_report_is_printed():
             {"min_length": None},
             "min_length: expected a whole number from 0 on, got None",
         ),
-        ({"min_length": 4, "max_length": 3}, "max_length: .* from 4 on, got 3"),
+        (
+            {"min_length": 4, "max_length": 3},
+            "max_length: .* from 4 on, or None, got 3",
+        ),
         ({"rare": "replace"}, 'rare: expected "drop" or "unk", got \'replace\''),
         ({"max_unknown": 3}, 'set rare="unk" with it'),
-        ({"rare": "unk", "max_unknown": -1}, "max_unknown: .* from 0 on, got -1"),
+        (
+            {"rare": "unk", "max_unknown": -1},
+            "max_unknown: .* from 0 on, or None, got -1",
+        ),
         ({"min_length": 9}, "no sentence is left: .*short=4"),
     ],
 )
@@ -162,7 +168,7 @@ def test_imdb_takes_the_first_sentences_of_the_labelled_imdb_reviews(
 
 
 def test_imdb_bad_input(monkeypatch):
-    with pytest.raises(ValueError, match="expected a whole number from 1 on, got 0"):
+    with pytest.raises(ValueError, match="from 1 on, or None, got 0"):
         imdb(0)
     monkeypatch.setattr(preprocessing, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "qdtheory\[text\]"'):

@@ -379,7 +379,7 @@ def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
         ({"hidden_size": 0}, "hidden_size: expected"),
         ({"embedding_size": -1}, "embedding_size: expected"),
         ({"batch_size": 0}, "batch_size: expected a whole number"),
-        ({"batch_size": 61}, "at most the 60 sentences .*, got 61"),
+        ({"batch_size": 61}, "from 1 to 60, the sentences .*, got 61"),
         ({"seed": -1}, "seed: expected a whole number from 0 on"),
         ({"learning_rate": 0.0}, "learning_rate: expected a positive"),
         ({"validation": ["0 1"]}, "take both as slices of one corpus"),

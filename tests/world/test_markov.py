@@ -132,7 +132,7 @@ def test_bad_input(as_a_user):
         ("q must have 4 entries, got 3", fit, space, np.full(3, 1 / 3), 1),
         ("nonnegative, got -0.1", fit, space, np.array([0.5, 0.6, -0.1, 0]), 1),
         ("all zero", fit, space, np.zeros(4), 1),
-        ("order must be at least 0, got -1", fit, space, q, -1),
+        ("order must be finite and at least 0, got -1", fit, space, q, -1),
         ("alpha must be finite and at least 0, got -0.5", fit, space, q, 1, -0.5),
     )
 

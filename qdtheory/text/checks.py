@@ -1,0 +1,45 @@
+"""Checks of settings before anything is counted; they do without JAX."""
+
+import math
+from numbers import Integral, Real
+from typing import Any, get_args
+
+
+def check_whole(
+    name: str,
+    value: object,
+    least: int = 1,
+    most: int | float = math.inf,
+    why: str = "",
+    *,
+    optional: bool = False,
+) -> None:
+    """Raise unless a setting is a whole number in a range, or None if it may be.
+
+    Example:
+        >>> check_whole("k", 9, 1, 5, ", the number of samples")
+        Traceback (most recent call last):
+        ValueError: k: expected a whole number from 1 to 5, the number of samples, got 9
+    """
+    if optional and value is None:
+        return
+    if not isinstance(value, Integral) or not least <= int(value) <= most:
+        end = "on" if most == math.inf else f"to {most:,}{why}"
+        wanted = f"a whole number from {least} {end}" + ", or None" * optional
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+
+
+def check_positive(name: str, value: Any, below: int | float = math.inf) -> None:
+    """Raise unless a setting is a number between 0 and another, neither included."""
+    if not isinstance(value, Real) or not 0 < float(value) < below:
+        bounded = f"a number between 0 and {below:g}"
+        wanted = "a positive number" if below == math.inf else bounded
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+
+
+def check_choice(name: str, value: object, known: Any) -> None:
+    """Raise unless a setting is one of the words of a `Literal`."""
+    if value not in get_args(known):
+        *words, last = (f'"{word}"' for word in get_args(known))
+        wanted = f"{', '.join(words)} or {last}"
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
