@@ -14,7 +14,7 @@ from make_sensitivity import REPEATS, damaged
 from make_topics import sentences
 
 from qdtheory import text
-from qdtheory.text.lm_scores import LEVEL
+from qdtheory.text.defaults import LEVEL
 
 SIZE = 2000
 OF_WORDS = (0.0, 0.2, 0.6, 1.0)

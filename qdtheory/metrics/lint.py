@@ -50,6 +50,10 @@ def check_table(
         ValueError: no table, a metric twice or none that is known, an entry that is no
             number, or a size that is unknown.
 
+    References:
+        Lin 1991, for the bound of a Jensen-Shannon divergence; Bhatia and Davis 2000,
+        for that of a variance.
+
     Claims: N13.25, N13.26, N13.27, N13.28, N13.29, N13.30.
 
     Example:

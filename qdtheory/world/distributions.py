@@ -140,7 +140,7 @@ def rounded(p: ArrayLike, checked: ArrayLike) -> str:
 def check_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Array:
     """Check that `p` is a distribution without zeros, for a reason that is told."""
     p = check_distribution(p, "p", size)
-    if not isinstance(p, Tracer) and float(p.min()) == 0:
+    if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
         raise ValueError(
             f"p must be positive everywhere{why}; leave out the texts of probability 0"
         )

@@ -236,7 +236,7 @@ def test_what_cannot_be_computed_is_refused():
     q, short = draw(1, 6), np.array([0.5, 0.5, 0, 0, 0, 0])
     refused(
         ("max_order must be at least 1, got 0", qd.ms_jaccard, space, q, q, 0),
-        ("greatest length, got 3", qd.ms_jaccard, space, q, q, 3),
+        ("n must lie in [1, 2], got 3", qd.ms_jaccard, space, q, q, 3),
         ("has 2 tokens; take a smaller", qd.ms_jaccard, space, q, short, 2),
         ("has 2 tokens; take a smaller", qd.ms_jaccard, space, short, q, 2),
         ("num_texts must be at least 1", distinct, space, q, 1, 0),

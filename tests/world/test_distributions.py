@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from models import assert_compiles_and_batches, assert_frequencies
 
 import qdtheory as qd
-from qdtheory.world.distributions import Rounded, check_distribution
+from qdtheory.world.distributions import Rounded, check_distribution, check_interior
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 sizes = st.sampled_from([1, 2, 5, 64])
@@ -336,3 +336,12 @@ print(jnp.ones(1).dtype)
 def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before(code, printed):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == printed, done.stderr
+
+
+def test_a_distribution_that_traced_code_closes_over_is_checked():
+    def shifted(p):
+        return jax.jit(lambda x: x + check_interior(p).sum())(1.0)
+
+    assert shifted(jnp.array([0.5, 0.5])) == 2
+    with pytest.raises(ValueError, match="p must be positive everywhere"):
+        shifted(jnp.array([1.0, 0.0]))
