@@ -63,7 +63,7 @@ def test_every_need_names_one_statement_and_none_needs_itself():
     ("need", "number"),
     [
         ("03 Theorem 7", 0),
-        ("05 Proposition", 2),  # which of the two?
+        ("04b Proposition", 2),  # which of the two?
         ("05 Proposition N5.2", 0),
         ("Theorem 2", 0),
         ("30 Theorem 2", 0),
