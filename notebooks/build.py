@@ -275,8 +275,15 @@ def keep_one_picture(data: dict[str, str], *, loose: bool) -> None:
 
 
 def rounded(svg: str) -> str:
-    """The same drawing in hundredths of a pixel: half of the bytes."""
-    return re.sub(r"\d+\.\d{3,}", lambda x: f"{float(x[0]):.2f}", svg)
+    """The same drawing in hundredths of a pixel: half of the bytes.
+
+    Numbers that are read stand between tags, and stay.
+    """
+
+    def shorter(tag: re.Match[str]) -> str:
+        return re.sub(r"\d+\.\d{3,}", lambda x: f"{float(x[0]):.2f}", tag[0])
+
+    return re.sub("<[^>]*>", shorter, svg)
 
 
 def with_palette(png: str) -> str:

@@ -273,7 +273,10 @@ def test_a_small_drawing_is_kept_and_a_large_one_becomes_pixels(size, loose, kep
 
 
 def test_a_kept_drawing_is_in_hundredths_of_a_pixel():
-    assert build.rounded("M 1.23456 7.005 12 0.5") == "M 1.23 7.00 12 0.5"
+    drawing = '<path d="M 1.23456 7.005 12 0.5"/><text x="0.1234">0.1234</text>'
+    assert build.rounded(drawing) == (
+        '<path d="M 1.23 7.00 12 0.5"/><text x="0.12">0.1234</text>'
+    )
 
 
 def swapped(figure):
