@@ -231,7 +231,8 @@ def deck_page(path: Path) -> str:
     """The slides of a lecture as one page."""
     deck = slides(path)
     sections = "\n".join(
-        f'<section class="slide" id="slide-{number}" aria-label="Slide {number}">'
+        f'<section class="slide{" own" if slide.notes else ""}" '
+        f'id="slide-{number}" aria-label="Slide {number}">'
         f"<h{min(number, 2)}>{to_html(slide.title)[3:-5]}</h{min(number, 2)}>"
         f"{''.join(slide.parts)}<p class='place'>{number} / {len(deck)}</p></section>"
         for number, slide in enumerate(deck, start=1)
