@@ -9,6 +9,9 @@ import pytest
 from qdtheory.course.exercises import EXERCISES
 
 SOURCES = sorted(build.FOLDER.glob("src/*.md"))
+# The map, and the one that imports nothing of ours, the grader included.
+WITHOUT = {"00_map", "00b_one_sitting"}
+TAUGHT = [path for path in SOURCES if path.stem not in WITHOUT]
 VERDICT = re.compile(
     r"^\d\d[a-z]?\.\d (?:not attempted|not yet|right).*$", re.MULTILINE
 )
@@ -32,8 +35,8 @@ def test_stubs_are_not_attempted_and_solutions_right(source):
         assert verdicts(solutions) == [f"{exercise} right" for exercise in own]
 
 
-@pytest.mark.parametrize("source", SOURCES[1:], ids=lambda path: path.stem)
-def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(source):
+@pytest.mark.parametrize("source", TAUGHT, ids=lambda path: path.stem)
+def test_a_lecture_has_exercises_and_a_wrong_statement(source):
     text = source.read_text()
     number = source.stem.split("_")[0]
     own = [exercise for exercise in EXERCISES if exercise.split(".")[0] == number]
@@ -41,6 +44,11 @@ def test_a_lecture_has_exercises_a_wrong_statement_and_three_lines_to_remember(s
     assert text.count("**Warm-up.** ") == 1
     assert text.count("<summary>Hint for ") == len(own) - 1
     assert text.count("One of these statements is wrong") == 1
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_a_lecture_has_a_reading_time_and_three_lines_to_remember(source):
+    text = source.read_text()
     assert text.count("\n**Reading** ") == 1
     _, remember = text.split("\n## What to remember\n")
     assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3
