@@ -105,16 +105,16 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
-def alt(cell: NotebookNode) -> str:
-    """What is seen in the figure of a cell, for those who do not see it."""
-    return cell.metadata.get("alt", "")
+def told(cell: NotebookNode) -> dict[str, str]:
+    """What is seen in the figure of a cell, the words of its slide, and the speaker's."""
+    return {name: cell.metadata.get(name, "") for name in ("alt", "slide", "notes")}
 
 
 def notebook(cells: Sequence[NotebookNode]) -> NotebookNode:
     """Notebook that holds these cells and no fact of this machine."""
     book = new_notebook(metadata=METADATA, nbformat_minor=5)
     for number, cell in enumerate(cells, start=1):
-        metadata = {"alt": alt(cell), "tags": sorted(tags(cell))}
+        metadata = told(cell) | {"tags": sorted(tags(cell))}
         metadata = {name: value for name, value in metadata.items() if value}
         kept = cell | {"id": f"cell-{number}", "metadata": NotebookNode(metadata)}
         book.cells.append(NotebookNode(kept))
@@ -353,8 +353,9 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
         return f"source {clip(old.source)} committed, now {clip(new.source)}"
     if tags(old) != tags(new):
         return f"tags {sorted(tags(old))} committed, now {sorted(tags(new))}"
-    if alt(old) != alt(new):
-        return f"alt {clip(alt(old))} committed, now {clip(alt(new))}"
+    for name, text in told(old).items():
+        if text != told(new)[name]:
+            return f"{name} {clip(text)} committed, now {clip(told(new)[name])}"
     shown = [list(payloads(cell)) for cell in (old, new)]
     kinds = [[kind for kind, _ in cell] for cell in shown]
     if kinds[0] != kinds[1]:
