@@ -106,7 +106,7 @@ def tags(cell: NotebookNode) -> set[str]:
 
 
 def told(cell: NotebookNode) -> dict[str, str]:
-    """What is seen in the figure of a cell, the words of its slide, and the speaker's."""
+    """What a cell says of its figure, on its slide, and to the speaker."""
     return {name: cell.metadata.get(name, "") for name in ("alt", "slide", "notes")}
 
 
