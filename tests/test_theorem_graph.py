@@ -220,8 +220,8 @@ def test_a_statement_without_a_proof_cell_is_one_of_these():
     ("anchor", "names"),
     [
         ("corollary_6_1", ["Theorem 3"]),
-        ("proposition_6_2", ["Theorem 1"]),
-        ("proposition_8_2", ["N6.8"]),
+        ("proposition_6b_1", ["Theorem 1"]),
+        ("proposition_8_1", ["N6.8"]),
         ("theorem_16b_3", ["the lemma"]),
         ("proposition_16_4", ["notebook 04"]),
         ("theorem_18_2", ["the theorem"]),
