@@ -93,11 +93,6 @@ METADATA = {
 }
 
 
-# Of a cell: what is seen in its figure, for those who do not see it; the words of its
-# slide, and what the speaker says.
-KEPT = ("alt", "notes", "slide")
-
-
 class CellError(Exception):
     """A cell failed, or wrote to stderr."""
 
@@ -110,12 +105,16 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
+def alt(cell: NotebookNode) -> str:
+    """What is seen in the figure of a cell, for those who do not see it."""
+    return cell.metadata.get("alt", "")
+
+
 def notebook(cells: Sequence[NotebookNode]) -> NotebookNode:
     """Notebook that holds these cells and no fact of this machine."""
     book = new_notebook(metadata=METADATA, nbformat_minor=5)
     for number, cell in enumerate(cells, start=1):
-        metadata = {name: cell.metadata.get(name, "") for name in KEPT}
-        metadata["tags"] = sorted(tags(cell))
+        metadata = {"alt": alt(cell), "tags": sorted(tags(cell))}
         metadata = {name: value for name, value in metadata.items() if value}
         kept = cell | {"id": f"cell-{number}", "metadata": NotebookNode(metadata)}
         book.cells.append(NotebookNode(kept))
@@ -354,10 +353,8 @@ def cell_difference(old: NotebookNode, new: NotebookNode) -> str | None:
         return f"source {clip(old.source)} committed, now {clip(new.source)}"
     if tags(old) != tags(new):
         return f"tags {sorted(tags(old))} committed, now {sorted(tags(new))}"
-    for name in KEPT:
-        a, b = (cell.metadata.get(name, "") for cell in (old, new))
-        if a != b:
-            return f"{name} {clip(a)} committed, now {clip(b)}"
+    if alt(old) != alt(new):
+        return f"alt {clip(alt(old))} committed, now {clip(alt(new))}"
     shown = [list(payloads(cell)) for cell in (old, new)]
     kinds = [[kind for kind, _ in cell] for cell in shown]
     if kinds[0] != kinds[1]:
