@@ -161,7 +161,7 @@ def test_published_values_are_told_apart_by_the_words_they_do_not_share():
 
 def test_a_figure_is_what_the_claim_prints():
     notebook, figures = page.claims()["T2.9"]
-    assert notebook == "03_pareto_frontier"
+    assert notebook == "03b_ends_of_the_frontier"
     assert len(figures) == 1
     assert figures[0].startswith("If all texts are equally likely, the optima ")
     assert [*page.ids("N6.7-N6.9;T2.1")] == ["N6.7", "N6.8", "N6.9", "T2.1"]

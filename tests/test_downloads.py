@@ -20,7 +20,7 @@ from test_project import BLOCKER, PROJECT, modules_outside
 LECTURES = notebook_cells.lectures()
 EXTRAS = PROJECT["optional-dependencies"]
 # Cheap, and each needs something else: several tables and a module; a widget; reviews.
-RUN = ["12b_samples_of_any_size", "03_pareto_frontier", "10b_noise_family"]
+RUN = ["12b_samples_of_any_size", "03b_ends_of_the_frontier", "10b_noise_family"]
 
 
 @pytest.mark.parametrize("notebook", LECTURES, ids=lambda path: path.stem)
@@ -173,11 +173,11 @@ def test_what_to_install_is_what_the_pages_say():
 
 
 def test_the_page_links_the_archive_and_the_package(site):
-    page = (site / "notebooks/03_pareto_frontier.html").read_text()
+    page = (site / "notebooks/03b_ends_of_the_frontier.html").read_text()
     found = re.search(r"<strong>Needs</strong> <code.*?</p>", page, re.DOTALL)[0]
     links = re.findall(r'href="\.\./(downloads/[^"]+)"', found)
     beside = [] if address.RELEASED else [f"downloads/{address.WHEEL}"]
-    assert links == ["downloads/03_pareto_frontier.zip", *beside]
+    assert links == ["downloads/03b_ends_of_the_frontier.zip", *beside]
     for link in links:
         with zipfile.ZipFile(site / link) as archive:
             assert archive.testzip() is None

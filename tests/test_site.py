@@ -138,11 +138,11 @@ def test_a_solution_that_no_cell_checks_is_refused():
 
 def test_a_solution_hangs_under_its_lecture_and_is_skipped_at_its_foot(site):
     text = (site / "notebooks/03_pareto_frontier.html").read_text()
-    assert re.search(r'class="right-next"\s+href="04_when_a_pair_', text)
+    assert re.search(r'class="right-next"\s+href="03b_ends_of_', text)
     solved = (site / "notebooks/solutions/03_pareto_frontier.html").read_text()
     assert 'href="../03_pareto_frontier.html">Lecture 03</a>' in solved
     assert re.search(r'class="left-prev"\s+href="../03_pareto_frontier', solved)
-    assert re.search(r'class="right-next"\s+href="../04_when_a_pair_', solved)
+    assert re.search(r'class="right-next"\s+href="../03b_ends_of_', solved)
 
 
 # What the first page says of a claim, and what the claim prints.
