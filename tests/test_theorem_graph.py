@@ -223,7 +223,7 @@ def test_a_statement_without_a_proof_cell_is_one_of_these():
         ("proposition_6b_1", ["Theorem 1"]),
         ("proposition_8_1", ["N6.8"]),
         ("theorem_16b_3", ["the lemma"]),
-        ("proposition_16_4", ["notebook 04"]),
+        ("proposition_16_4", ["notebook 04b"]),
         ("theorem_18_2", ["the theorem"]),
         ("theorem_18b_2", ["notebook 18"]),
     ],
