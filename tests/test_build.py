@@ -245,7 +245,11 @@ def svg(x, words="0.5", name="p0123456789"):
         (svg(10.5), None),
         (svg(10.51), "figure with points 0.51 pixels off"),
         (svg(10.0, name="p9876543210"), None),  # made of a coordinate's last digits
-        (svg(10.0, words="half"), "figure of other marks or words"),
+        (svg(10.0, words="half"), "figure that says: committed '0.5', now 'half'"),
+        (
+            svg(10.0, words="0.5001"),
+            "figure that says: number 0.5 committed, now 0.5001",
+        ),
         (svg(10.0) + "<path/>", "figure of other marks or words"),
     ],
 )
