@@ -101,7 +101,7 @@ def code_of(notebook):
     both = (notebook, notebook.parent / "solutions" / notebook.name)
     cells = [c for path in both if path.exists() for c in notebook_cells.cells_of(path)]
     code = [notebook_cells.source_of(c) for c in cells if c["cell_type"] == "code"]
-    return re.sub(r"^[!%].*$", "", "\n".join(code), flags=re.MULTILINE)
+    return re.sub(r"^(!|%+[a-z]).*$", "", "\n".join(code), flags=re.MULTILINE)
 
 
 def used(notebook):
