@@ -41,8 +41,8 @@ def titled(lecture):
 
 def reading(lecture):
     """How long a lecture takes to read, as its head says."""
-    head = source_of(cells_of(of(lecture))[0])
-    found = re.search(r"\*\*Reading\*\* (\d+ min)", head)
+    text = "\n".join(map(source_of, cells_of(of(lecture))))
+    found = re.search(r"\*\*Reading\*\* (\d+ min)", text)
     return f" ({found[1]})" if found else ""
 
 

@@ -3,8 +3,8 @@
     python notebooks/build.py [--check | --stale] [NAME ...]
 
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
-`solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` in its first
-cell becomes the time that it takes to read. A notebook is written only if its source,
+`solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` in its
+opening becomes the time that it takes to read. A notebook is written only if its source,
 its tags, its alt texts, a number or a figure changed beyond the tolerances below, so
 that rebuilding on another machine changes no file; what its run read goes into
 `records/NAME.json` (freshness.py). With `--check` nothing is written, and a difference
@@ -58,6 +58,7 @@ GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 SHIFT, LOOSE_SHIFT = 0.5, 15.0
 CELL_SECONDS = 600
 WORDS_A_MINUTE = 200
+OPENING = 4  # cells, if parts of it are slides
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
@@ -246,8 +247,8 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
             raise CellError(str(error).strip()) from None
     read = {*book.cells.pop().outputs[0].text.splitlines()}
     book.metadata = NotebookNode(METADATA)
-    opening = book.cells[0]
-    opening.source = opening.source.replace("{minutes}", str(minutes(book.cells)))
+    for cell in book.cells[:OPENING]:
+        cell.source = cell.source.replace("{minutes}", str(minutes(book.cells)))
     for number, cell in enumerate(book.cells, start=1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":

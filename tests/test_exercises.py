@@ -49,6 +49,6 @@ def test_a_lecture_has_exercises_and_a_wrong_statement(source):
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_a_lecture_has_a_reading_time_and_three_lines_to_remember(source):
     text = source.read_text()
-    assert text.count("\n**Reading** ") == 1
+    assert text.count("\n**Reading** {minutes} min, ") == 1
     _, remember = text.split("\n## What to remember\n")
     assert len(re.findall(r"^[*-] ", remember.split("\n## ")[0], re.MULTILINE)) == 3
