@@ -4,8 +4,9 @@ import dis
 import hashlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,31 +34,39 @@ def statement(exercise: str, *expected: str) -> Grader:
     """
 
     def grade(answer: object) -> str | None:
-        text = answer.strip() if isinstance(answer, str) else ""
-        if re.fullmatch("[A-Da-d]", text):
-            return f"{text}, expected with it the claim that refutes it: '{text} N1.1'"
-        if not STATEMENT.fullmatch(text):
+        letter, claims = vote(answer)
+        if letter and not claims:
+            return f"{letter}, expected with it the claim that refutes it: 'A N1.1'"
+        if not letter:
             return f"{shown(answer)}, expected a letter and a claim, like 'A N1.1'"
-        if digest(exercise, text) in expected:
+        if {digest(exercise, f"{letter} {claim}") for claim in claims} <= {*expected}:
             return None
         return (
-            f"{shown(text)}, expected another statement, or another claim: read the "
+            f"{shown(answer)}, expected another statement, or another claim: read the "
             "claim's line, and see which statement cannot hold beside it"
         )
 
     return grade
 
 
-# However it is written: "A N1.1", "a, n1.1", "A (N1.1)".
-STATEMENT = re.compile(r"\W*([A-D])\W*([TLNE]\d+[a-z]?\.\d+)\W*", re.IGNORECASE)
+CLAIM = re.compile(r"\b[TLNE]\d+[A-Z]?\.\d+\b", re.IGNORECASE)
+
+
+def vote(answer: object) -> tuple[str, list[str]]:
+    """Letter, "" if there is not one, and claims: of "a, n1.1" or ("A", "N1.1")."""
+    parts = answer if isinstance(answer, list | tuple) else [answer]
+    text = " ".join(part for part in parts if isinstance(part, str))
+    words, claims = CLAIM.sub("", text), CLAIM.findall(text)
+    letters = {*re.findall(r"\b[A-D]\b", words)} or {*re.findall(r"\b[a-d]\b", words)}
+    return letters.pop().upper() if len(letters) == 1 else "", claims
 
 
 def digest(exercise: str, answer: str) -> str:
     """Digest of a letter and a claim, stored in the table instead of them."""
-    match = STATEMENT.fullmatch(answer.strip().upper())
-    if match is None:
+    letter, claims = vote(answer)
+    if not letter or len(claims) != 1:
         raise ValueError(f"{answer!r}: expected a letter and a claim, like 'A N1.1'")
-    text = " ".join([exercise, *match.groups()])
+    text = f"{exercise} {letter} {claims[0].upper()}"
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -68,17 +77,29 @@ def number(expected: float, tolerance: float) -> Grader:
     digits or more, and those of the right one.
     """
 
+    def is_right(given: Decimal) -> bool:
+        digits = len(given.normalize().as_tuple().digits)
+        near = abs(float(given) - expected) <= tolerance * (abs(expected) or 1)
+        return (
+            near or digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)
+        )
+
     def grade(answer: object) -> str | None:
         try:
             given = as_number(answer)
         except (TypeError, ValueError):
-            return f"{shown(answer)}, expected one number, such as 2/3 or .667"
-        digits = len(Decimal(str(given)).normalize().as_tuple().digits)
-        near = abs(given - expected) <= tolerance * (abs(expected) or 1)
-        if near or (digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)):
+            why = f"{shown(answer)}, expected one number, such as 2/3 or .667"
+            text = "; without quotes, Python computes any term"
+            return why + text * isinstance(answer, str)
+        exact = Decimal(str(given))
+        if is_right(exact):
             return None
-        found = np.array([[given], [expected]], float)
-        return f"{shown(answer)}: {difference(*found)}"
+        why = difference(*np.array([[given], [expected]], float))
+        if is_right(-exact):
+            why = "the sign is the other one"
+        if is_right(exact.scaleb(-2)):
+            why = "100 times the right value: these are percent"
+        return f"{shown(answer)}: {why}"
 
     return grade
 
@@ -88,12 +109,13 @@ def function(
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
-    def agree(given: ArrayLike, expected: ArrayLike) -> bool:
-        return np.allclose(given, expected, rtol=tolerance, atol=tolerance)
+    def agree(value: Any, given: ArrayLike, expected: ArrayLike) -> bool:
+        near = max(tolerance, 1e-6 if has_few_digits(value) else 0)
+        return np.allclose(given, expected, rtol=near, atol=tolerance)
 
     def grade(answer: object) -> str | None:
         if not callable(answer):
-            return f"{shown(answer)}, expected a function"
+            return f"{shown(answer)}, expected a function: its name, without arguments"
         values = []
         for arguments in cases:
             call = f"your function of ({', '.join(map(shown, arguments))})"
@@ -108,25 +130,32 @@ def function(
             try:
                 given = as_numbers(value)
             except (TypeError, ValueError):
-                return f"{call} gave {shown(value)}, expected numbers"
+                text = ", not text" * isinstance(value, str)
+                return f"{call} gave {shown(value)}, expected numbers{text}"
             expected = np.asarray(reference(*arguments))
+            if expected.ndim < 2 and given.size == expected.size:
+                given = given.reshape(expected.shape)  # a column, or a list of one
             if given.shape != expected.shape:
                 size = f"shape {expected.shape}" if expected.shape else "one number"
                 return f"{call} gave {shown(value)}, expected {size}"
-            values.append((call, given, expected))
-        wrong = [(call, x) for call, x, y in values if not agree(x, y)]
+            values.append((call, value, given, expected))
+        wrong = [row for row in values if not agree(*row[1:])]
         if not wrong:
             return None
-        call, value = wrong[0]
-        _, *columns = zip(*values, strict=True)
+        call, value, given, expected = wrong[0]
+        _, _, *columns = zip(*values, strict=True)
         why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
         if is_right_turned_round(answer):
             why = "right with its arguments exchanged"
+        total = given.sum()
+        if why.startswith("too") and abs(expected.sum() - 1) < 1e-9 < abs(total - 1):
+            why += f"; the sum is {total:.4g}, expected 1" * expected.ndim
         return f"{call} gave {shown(value)}: {why}"
 
     def is_right_turned_round(answer: Callable) -> bool:
         try:
-            return all(agree(answer(b, a), reference(a, b)) for a, b in cases)
+            turned = [(answer(b, a), reference(a, b)) for a, b in cases]
+            return all(agree(x, x, y) for x, y in turned)
         except Exception:  # these are not two, or it does not take them so
             return False
 
@@ -146,8 +175,12 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     apart = x - y
     if not np.isfinite(x).all():
         return "not a finite number"
-    if x.size == 1 and y % 1 and abs(apart) <= 2e-2 * abs(y):
+    one = x.size == 1 and y % 1
+    few = one and float(f"{x[0]:.3e}") == x[0]
+    if few and (abs(apart) <= 2e-2 * abs(y) or f"{x[0]:.0e}" == f"{y[0]:.0e}"):
         return "close; give the term, or more digits"
+    if one and abs(apart) <= 2e-2 * abs(y):
+        return f"close, but off by {abs(apart[0]):.1g}"
     if alike(x, y):
         return f"close, but off by up to {abs(apart).max():.1g}"
     if alike(x, -y):
@@ -157,7 +190,7 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     largest = abs(y).argmax()
     factor = x[largest] / y[largest] if y.any() else 0.0
     named = x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4
-    if named and alike(x, factor * y):
+    if factor and named and alike(x, factor * y):
         return f"{factor:.3g} times the right value"
     if alike(x, 1 - y):
         return "1 minus the right value"
@@ -165,6 +198,8 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
         return "1 over the right value"
     if alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1)):
         return f"right up to a constant, {apart[0]:.3g}"
+    if alike(np.sort(x), np.sort(y)):
+        return "the right numbers in another order"
     if (apart > 0).any() and (apart < 0).any():
         return "too large for some arguments, too small for others"
     return "too large" if (apart > 0).any() else "too small"
@@ -196,22 +231,34 @@ def witness(test: Callable[..., object], requirement: str) -> Grader:
 
 
 def as_number(answer: object) -> np.number:
-    """Convert an answer to one number; text is a term without x, like "2/3".
+    """Convert an answer to one number; text is a term without x, like "2/3" or "80%".
 
     A float32 stays one: its digits are fewer.
     """
     if isinstance(answer, str):
-        formula = Expression(answer)
+        text = answer.strip(" =").lower()
+        text = str(WORDS.index(text)) if text in WORDS else text
+        text = re.sub(r"^(\W?0?),(?=\d+%?$)", r"\1.", text)  # 0,8
+        formula = Expression(re.sub(r"(?<=\d) *%$", "e-2", text))
         if formula(0.25) != formula(0.5):
             raise TypeError("not a number")
         answer = formula(0.25)
     (given,) = as_numbers(answer).ravel()
-    few = getattr(answer, "dtype", None) == np.float32
-    return np.float32(given) if few else given
+    return np.float32(given) if has_few_digits(answer) else given
+
+
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+
+def has_few_digits(answer: object) -> bool:
+    """Whether an answer is of float32."""
+    return getattr(answer, "dtype", None) == np.float32
 
 
 def as_numbers(answer: object) -> np.ndarray:
     """Convert an answer of numbers to float64; text that looks like one is none."""
+    if isinstance(answer, dict | Iterator):
+        answer = [*answer.values()] if isinstance(answer, dict) else [*answer]
     if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
         raise TypeError("text")
     return np.asarray(answer, dtype=float)
@@ -220,17 +267,23 @@ def as_numbers(answer: object) -> np.ndarray:
 def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
     """Convert an answer to a probability vector, of this size if one is given."""
     try:
+        if isinstance(answer, str):
+            parts = re.split(r"[,;\s]+", answer.strip("[](){} "))
+            answer = [as_number(part) for part in parts]
         q = as_numbers(answer)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
+    if size == q.size:
+        q = q.ravel()  # a table of them, in their order
     if q.ndim != 1 or size not in (None, q.size):
-        many = f"{q.size} numbers" if q.ndim == 1 else f"a table of shape {q.shape}"
+        many = f"a table of shape {q.shape}" if q.ndim > 1 else f"{q.size} numbers"
         raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
-    if abs(q.sum() - 1) > 1e-9:
+    few = has_few_digits(answer)
+    if abs(q.sum() - 1) > (1e-6 if few else 1e-9):
         raise Fault(f"the sum is {q.sum():.9g}, expected 1; qd.normalize(q) divides")
-    return q
+    return q / q.sum() if few else q
 
 
 def as_formula(answer: object) -> Expression:
