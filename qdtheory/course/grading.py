@@ -36,7 +36,9 @@ def statement(exercise: str, *expected: str) -> Grader:
     def grade(answer: object) -> str | None:
         letter, claims = vote(answer)
         if letter and not claims:
-            return f"{letter}, expected with it the claim that refutes it: 'A N1.1'"
+            return (
+                f"{letter}, expected with it the claim that refutes it: '{letter} N1.1'"
+            )
         if not letter:
             return f"{shown(answer)}, expected a letter and a claim, like 'A N1.1'"
         if {digest(exercise, f"{letter} {claim}") for claim in claims} <= {*expected}:
@@ -77,27 +79,25 @@ def number(expected: float, tolerance: float) -> Grader:
     digits or more, and those of the right one.
     """
 
-    def is_right(given: Decimal) -> bool:
+    def is_right(given: Decimal, near: float) -> bool:
         digits = len(given.normalize().as_tuple().digits)
-        near = abs(float(given) - expected) <= tolerance * (abs(expected) or 1)
-        return (
-            near or digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)
-        )
+        rounded = digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)
+        return rounded or abs(float(given) - expected) <= near * (abs(expected) or 1)
 
     def grade(answer: object) -> str | None:
         try:
             given = as_number(answer)
         except (TypeError, ValueError):
+            text = isinstance(answer, str) and re.search(r"\d", answer)
             why = f"{shown(answer)}, expected one number, such as 2/3 or .667"
-            text = "; without quotes, Python computes any term"
-            return why + text * isinstance(answer, str)
-        exact = Decimal(str(given))
-        if is_right(exact):
+            return why + ("; without quotes, Python computes any term" if text else "")
+        exact, near = Decimal(str(given)), least_tolerance(given, tolerance)
+        if is_right(exact, near):
             return None
         why = difference(*np.array([[given], [expected]], float))
-        if is_right(-exact):
+        if is_right(-exact, near):
             why = "the sign is the other one"
-        if is_right(exact.scaleb(-2)):
+        if is_right(exact.scaleb(-2), near):
             why = "100 times the right value: these are percent"
         return f"{shown(answer)}: {why}"
 
@@ -110,7 +110,7 @@ def function(
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
     def agree(value: Any, given: ArrayLike, expected: ArrayLike) -> bool:
-        near = max(tolerance, 1e-6 if has_few_digits(value) else 0)
+        near = least_tolerance(value, tolerance)
         return np.allclose(given, expected, rtol=near, atol=tolerance)
 
     def grade(answer: object) -> str | None:
@@ -147,9 +147,11 @@ def function(
         why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
         if is_right_turned_round(answer):
             why = "right with its arguments exchanged"
-        total = given.sum()
-        if why.startswith("too") and abs(expected.sum() - 1) < 1e-9 < abs(total - 1):
-            why += f"; the sum is {total:.4g}, expected 1" * expected.ndim
+        vague, total = why.startswith("too") and expected.ndim, given.sum()
+        if vague and all(agree(x, np.sort(x), np.sort(y)) for _, _, x, y in values):
+            why = "the right numbers in another order"
+        elif vague and all(agree(y, y.sum(), 1) for *_, y in values):
+            why += f"; the sum is {total:.4g}, expected 1" * (abs(total - 1) > 1e-9)
         return f"{call} gave {shown(value)}: {why}"
 
     def is_right_turned_round(answer: Callable) -> bool:
@@ -175,14 +177,14 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     apart = x - y
     if not np.isfinite(x).all():
         return "not a finite number"
-    one = x.size == 1 and y % 1
-    few = one and float(f"{x[0]:.3e}") == x[0]
-    if few and (abs(apart) <= 2e-2 * abs(y) or f"{x[0]:.0e}" == f"{y[0]:.0e}"):
-        return "close; give the term, or more digits"
-    if one and abs(apart) <= 2e-2 * abs(y):
-        return f"close, but off by {abs(apart[0]):.1g}"
+    if x.size == 1 and y % 1:
+        near = abs(apart) <= 2e-2 * abs(y)
+        if (near and float(f"{x[0]:.3e}") == x) or float(f"{y[0]:.0e}") == x:
+            return "close; give the term, or more digits"
+        if near:
+            return f"close, but off by {abs(apart[0]):.1g}"
     if alike(x, y):
-        return f"close, but off by up to {abs(apart).max():.1g}"
+        return f"close, but off by up to {abs(apart).max():.1g}; do not round"
     if alike(x, -y):
         return "the sign is the other one"
     if alike(x * math.log(2), y):
@@ -198,8 +200,6 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
         return "1 over the right value"
     if alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1)):
         return f"right up to a constant, {apart[0]:.3g}"
-    if alike(np.sort(x), np.sort(y)):
-        return "the right numbers in another order"
     if (apart > 0).any() and (apart < 0).any():
         return "too large for some arguments, too small for others"
     return "too large" if (apart > 0).any() else "too small"
@@ -244,15 +244,16 @@ def as_number(answer: object) -> np.number:
             raise TypeError("not a number")
         answer = formula(0.25)
     (given,) = as_numbers(answer).ravel()
-    return np.float32(given) if has_few_digits(answer) else given
+    return np.float32(given) if least_tolerance(answer, 0) else given
 
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
-def has_few_digits(answer: object) -> bool:
-    """Whether an answer is of float32."""
-    return getattr(answer, "dtype", None) == np.float32
+def least_tolerance(answer: object, tolerance: float) -> float:
+    """A tolerance, at least 1e-6 for an answer of float32."""
+    single = getattr(answer, "dtype", None) == np.float32
+    return max(tolerance, 1e-6 * single)
 
 
 def as_numbers(answer: object) -> np.ndarray:
@@ -280,10 +281,9 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
         raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
-    few = has_few_digits(answer)
-    if abs(q.sum() - 1) > (1e-6 if few else 1e-9):
+    if abs(q.sum() - 1) > least_tolerance(answer, 1e-9):
         raise Fault(f"the sum is {q.sum():.9g}, expected 1; qd.normalize(q) divides")
-    return q / q.sum() if few else q
+    return q / q.sum() if least_tolerance(answer, 0) else q
 
 
 def as_formula(answer: object) -> Expression:
