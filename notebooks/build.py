@@ -3,10 +3,10 @@
     python notebooks/build.py [--check | --stale] [NAME ...]
 
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
-`solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` in its
-opening becomes the time that it takes to read. A notebook is written only if its source,
-its tags, its alt texts, a number or a figure changed beyond the tolerances below, so
-that rebuilding on another machine changes no file; what its run read goes into
+`solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` becomes the
+time that it takes to read. A notebook is written only if its source, its tags, its alt
+texts, a number or a figure changed beyond the tolerances below, so that
+rebuilding on another machine changes no file; what its run read goes into
 `records/NAME.json` (freshness.py). With `--check` nothing is written, and a difference
 is a failure. With `--stale` nothing is executed either: notebooks that read a file
 which changed since are named, and to have edited one of them or its source without
