@@ -60,11 +60,7 @@ def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
         return (grading.as_distribution(answer, sizes),)
     if sizes is None:
         return (answer,)
-    parts = answer.values() if isinstance(answer, dict) else answer
-    parts = [*getattr(parts, "to_numpy", lambda: parts)()]  # rows of a table of pandas
-    if len(parts) != len(sizes):
-        raise ValueError(f"{len(parts)} parts, expected {len(sizes)}")
-    pairs = zip(parts, sizes, strict=True)
+    pairs = zip(answer, sizes, strict=True)
     return tuple(grading.as_distribution(part, size) for part, size in pairs)
 
 
