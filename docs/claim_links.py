@@ -23,9 +23,6 @@ logger = logging.getLogger(__name__)
 ID = r"[TLNE]\d+\.\d+"
 MENTION = re.compile(rf"\b({ID})(?:([-\N{{EN DASH}}])(\d+)\b(?!\.\d))?")
 ONLY_NUMBERS = re.compile(rf"(?:{MENTION.pattern}|,|\bto\b|\band\b|\s)+")
-PRINTED = re.compile(rf"^(?={ID}\s)", re.MULTILINE)
-COLUMNS = re.compile(r"\S {2,}\S")
-LINE = 36  # characters; a sentence that goes on has as many on a line
 MARKDOWN = "text/markdown"
 LONGEST = 240  # characters of hover text
 
@@ -68,27 +65,6 @@ def inside(node, kinds):
 # --- anchors ------------------------------------------------------------------
 
 
-def is_table(said):
-    """Whether what a claim prints is set in lines and columns, and is no sentence.
-
-    >>> is_table("beats P:\\n  CR 1.0\\n  LL 2.0"), is_table("one line")
-    (True, False)
-    """
-    lines = [line.strip() for line in said.splitlines()]
-    return any(map(COLUMNS.search, lines)) or any(len(s) < LINE for s in lines[:-1])
-
-
-def claim_line(text, ids):
-    """A line that a claim prints; the first has the anchor."""
-    number = text.split()[0]
-    link = nodes.reference("", number, refid=number, internal=True)
-    said = text.removeprefix(number).rstrip()
-    # Without a raw source it is not taken for code.
-    line = nodes.literal_block("", "", link, nodes.Text(said), ids=ids)
-    line["classes"] = ["output", "claim", *["columns"] * is_table(said)]
-    return line
-
-
 def set_anchors(app, document):
     """Give the sentence of each claim its anchor, and its number a link to it."""
     for output in [*document.findall(is_markdown)]:
@@ -101,28 +77,6 @@ def set_anchors(app, document):
             sentence["ids"].append(number)
             strong.replace_self(link)
             output.parent.replace_self(sentence)  # without its plain text
-    set_lines(document)
-
-
-def set_lines(document):
-    """Set the claims that a lecture still prints in lines of their own."""
-    seen = set()
-    for block in [*document.findall(nodes.literal_block)]:
-        if "stream" not in block["classes"] or not PRINTED.search(block.astext()):
-            continue
-        before, *printed = PRINTED.split(block.astext())
-        lines = []
-        if before.strip():
-            rest = block.copy()
-            rest.rawsource = before.rstrip("\n")
-            rest += nodes.Text(rest.rawsource)
-            lines.append(rest)
-        for text in printed:
-            new = {text.split()[0]} - seen
-            lines.append(claim_line(text, [*new]))
-            seen |= new
-        place = block.parent.index(block)
-        block.parent[place : place + 1] = lines
 
 
 def is_markdown(node):

@@ -6,13 +6,14 @@ import re
 import build
 import freshness
 import pytest
-from notebook_cells import cells_of, source_of
+from notebook_cells import cells_of, joined, lectures, source_of
 from processes import python
 
 import qdtheory as qd
 
 FOLDER = build.FOLDER
 SOURCES = sorted(FOLDER.glob("src/*.md"))
+GRADED = r"\d\d[a-z]?\.\d not attempted$"
 NOTEBOOKS = sorted([*FOLDER.glob("*.ipynb"), *FOLDER.glob("solutions/*.ipynb")])
 
 
@@ -38,6 +39,16 @@ def test_names_of_the_library_exist(path):
                 exec(ast.unparse(node))
             case ast.Attribute() if re.fullmatch(r"qd(\.\w+)+", ast.unparse(node)):
                 eval(ast.unparse(node), {"qd": qd})
+
+
+@pytest.mark.parametrize("path", lectures(), ids=lambda path: path.stem)
+def test_a_lecture_shows_no_log(path):
+    """What is printed is the grader's, and no cell ends in a value of no interest."""
+    for number, cell in enumerate(cells_of(path)):
+        for output in cell.get("outputs", []):
+            lines = joined(output.get("text", "")).splitlines()
+            assert all(re.match(GRADED, line) for line in lines), (number, lines)
+            assert [*output.get("data", [])] != ["text/plain"], number
 
 
 def test_every_notebook_has_a_source():

@@ -84,7 +84,6 @@ CELLS = [
     ),
     text("`T2.1` and [N3.8, N3.9](03_draw.ipynb), [N3.8](03_draw.ipynb#again) stay."),
     code("claim(8)", claimed("N3.8", "eight"), claimed("N3.9", "nine")),
-    code("print(6)", printed("N3.6  one = 1\n      and more\nN3.7  seven\n")),
     code("check(1)", printed("03.1 not attempted\n"), tags=["exercise"]),
 ]
 PAGE = """# Page
@@ -197,16 +196,6 @@ def test_a_claim_is_a_sentence_with_its_anchor_and_what_is_printed_is_folded(sma
     assert page.find(string=re.compile("before")).find_parent("details") is not None
     assert page.find(string=re.compile("after")).find_parent("details") is not None
     assert page.find(string=re.compile("not attempted")).find_parent("details") is None
-
-
-def test_a_claim_that_is_printed_is_a_line_with_its_anchor(small):
-    page = small["03_draw"]
-    assert '<pre class="output claim columns literal-block" id="N3.6">' in page
-    assert '<pre class="output claim literal-block" id="N3.7">' in page
-
-
-def test_a_claim_is_a_table_or_a_sentence():
-    assert doctest.testmod(claim_links) == (0, 1)
 
 
 def test_a_number_is_a_link_with_the_sentence_as_hover_text(small):
@@ -335,7 +324,6 @@ def test_code_is_folded_and_exercises_are_not(small):
         ["Code", "again()"],
         ["Code", "x", "=", "1", "y", "=", "2", "print(x)", "before", "after"],
         ["Code", "claim(8)"],
-        ["Code", "print(6)"],
     ]
     assert page.rindex(">check<") > page.rindex("</details>")
     assert "<details open" not in page
