@@ -133,9 +133,8 @@ def has_uniform_bigrams(q: np.ndarray) -> Truth:
     worst = bigrams[np.abs(bigrams - 1 / 4).argmax()]
     require(abs(worst - 1 / 4) <= 1e-9, f"a bigram has {worst:.4g}, expected 1/4")
     moved = np.abs(q - 1 / 8).sum() / 2
-    require(
-        moved >= 1 / 4 - 1e-9, f"{moved:.6g} of the mass is moved, expected 1/4 or more"
-    )
+    why = f"{moved:.6g} of the mass is moved, expected 1/4 or more"
+    require(moved >= 1 / 4 - 1e-9, why)
     return True
 
 
