@@ -60,7 +60,9 @@ def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
         return (grading.as_distribution(answer, sizes),)
     if sizes is None:
         return (answer,)
-    pairs = zip(answer, sizes, strict=True)
+    parts = answer.values() if isinstance(answer, dict) else answer
+    parts = [*getattr(parts, "to_numpy", lambda: parts)()]  # rows of a table of pandas
+    pairs = [*zip(parts, sizes, strict=True)]  # first of all as many as there should be
     return tuple(grading.as_distribution(part, size) for part, size in pairs)
 
 

@@ -4,7 +4,7 @@ import dis
 import hashlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -33,31 +33,39 @@ def statement(exercise: str, *expected: str) -> Grader:
     """
 
     def grade(answer: object) -> str | None:
-        text = answer.strip() if isinstance(answer, str) else ""
-        if re.fullmatch("[A-Da-d]", text):
-            return f"{text}, expected with it the claim that refutes it: '{text} N1.1'"
-        if not STATEMENT.fullmatch(text):
+        pick, claims = vote(answer)
+        if pick and not claims:
+            return f"{pick}, expected with it the claim that refutes it: '{pick} N1.1'"
+        if not pick:
             return f"{shown(answer)}, expected a letter and a claim, like 'A N1.1'"
-        if digest(exercise, text) in expected:
+        if {digest(exercise, f"{pick} {claim}") for claim in claims} <= {*expected}:
             return None
         return (
-            f"{shown(text)}, expected another statement, or another claim: read the "
+            f"{shown(answer)}, expected another statement, or another claim: read the "
             "claim's line, and see which statement cannot hold beside it"
         )
 
     return grade
 
 
-# However it is written: "A N1.1", "a, n1.1", "A (N1.1)".
-STATEMENT = re.compile(r"\W*([A-D])\W*([TLNE]\d+[a-z]?\.\d+)\W*", re.IGNORECASE)
+CLAIM = re.compile(r"[TLNE]\d+[A-Z]?\.\d+\b", re.IGNORECASE)
+
+
+def vote(answer: object) -> tuple[str, list[str]]:
+    """Letter, "" if there is not one, and claims: of "a, n1.1" or ("A", "N1.1")."""
+    parts = answer if isinstance(answer, list | tuple) else [answer]
+    text = " ".join(part for part in parts if isinstance(part, str))
+    words, claims = CLAIM.sub(" ", text), CLAIM.findall(text)
+    letters = {*re.findall(r"\b[A-D]\b", words)} or {*re.findall(r"\b[a-d]\b", words)}
+    return letters.pop().upper() if len(letters) == 1 else "", claims
 
 
 def digest(exercise: str, answer: str) -> str:
     """Digest of a letter and a claim, stored in the table instead of them."""
-    match = STATEMENT.fullmatch(answer.strip().upper())
-    if match is None:
+    letter, claims = vote(answer)
+    if not letter or len(claims) != 1:
         raise ValueError(f"{answer!r}: expected a letter and a claim, like 'A N1.1'")
-    text = " ".join([exercise, *match.groups()])
+    text = f"{exercise} {letter} {claims[0].upper()}"
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -68,17 +76,24 @@ def number(expected: float, tolerance: float) -> Grader:
     digits or more, and those of the right one.
     """
 
+    def is_right(given: Decimal, near: float) -> bool:
+        digits = len(given.normalize().as_tuple().digits)
+        rounded = digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)
+        return rounded or abs(float(given) - expected) <= near * (abs(expected) or 1)
+
     def grade(answer: object) -> str | None:
         try:
             given = as_number(answer)
         except (TypeError, ValueError):
-            return f"{shown(answer)}, expected one number, such as 2/3 or .667"
-        digits = len(Decimal(str(given)).normalize().as_tuple().digits)
-        near = abs(given - expected) <= tolerance * (abs(expected) or 1)
-        if near or (digits > 1 and float(f"{expected:.{digits - 1}e}") == float(given)):
+            why = "expected one number, such as 2/3 or .667"
+            return f"{shown(answer)}, {why}; Python computes a term without quotes"
+        exact, near = Decimal(str(given)), least_tolerance(given, tolerance)
+        if is_right(exact, near):
             return None
-        found = np.array([[given], [expected]], float)
-        return f"{shown(answer)}: {difference(*found)}"
+        why = difference(*np.array([[given], [expected]], float))
+        if is_right(exact.scaleb(-2), near):
+            why = "100 times the right value: these are percent"
+        return f"{shown(answer)}: {why}"
 
     return grade
 
@@ -88,12 +103,13 @@ def function(
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
-    def agree(given: ArrayLike, expected: ArrayLike) -> bool:
-        return np.allclose(given, expected, rtol=tolerance, atol=tolerance)
+    def agree(given: ArrayLike, expected: ArrayLike, value: object = None) -> bool:
+        near = least_tolerance(value, tolerance)
+        return np.allclose(given, expected, rtol=near, atol=tolerance)
 
     def grade(answer: object) -> str | None:
         if not callable(answer):
-            return f"{shown(answer)}, expected a function"
+            return f"{shown(answer)}, expected a function: its name, without arguments"
         values = []
         for arguments in cases:
             call = f"your function of ({', '.join(map(shown, arguments))})"
@@ -108,20 +124,24 @@ def function(
             try:
                 given = as_numbers(value)
             except (TypeError, ValueError):
-                return f"{call} gave {shown(value)}, expected numbers"
+                return f"{call} gave {shown(value)}, expected numbers, not text"
             expected = np.asarray(reference(*arguments))
+            if expected.ndim < 2 and given.size == expected.size:
+                given = given.reshape(expected.shape)  # a column, or a list of one
             if given.shape != expected.shape:
                 size = f"shape {expected.shape}" if expected.shape else "one number"
                 return f"{call} gave {shown(value)}, expected {size}"
-            values.append((call, given, expected))
-        wrong = [(call, x) for call, x, y in values if not agree(x, y)]
+            values.append((call, given, expected, value))
+        wrong = [row for row in values if not agree(*row[1:])]
         if not wrong:
             return None
-        call, value = wrong[0]
-        _, *columns = zip(*values, strict=True)
+        call, given, expected, value = wrong[0]
+        _, *columns, _ = zip(*values, strict=True)
         why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
         if is_right_turned_round(answer):
             why = "right with its arguments exchanged"
+        if expected.ndim and all(agree(*map(np.sort, row[1:3])) for row in values):
+            why = "the right numbers in another order"
         return f"{call} gave {shown(value)}: {why}"
 
     def is_right_turned_round(answer: Callable) -> bool:
@@ -146,10 +166,14 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     apart = x - y
     if not np.isfinite(x).all():
         return "not a finite number"
-    if x.size == 1 and y % 1 and abs(apart) <= 2e-2 * abs(y):
-        return "close; give the term, or more digits"
+    if x.size == 1 and y % 1:
+        near = abs(apart) <= 2e-2 * abs(y)
+        if (near and float(f"{x[0]:.3e}") == x) or float(f"{y[0]:.0e}") == x:
+            return "close; give the term, or more digits"
+        if near:
+            return f"close, but off by {abs(apart[0]):.1g}"
     if alike(x, y):
-        return f"close, but off by up to {abs(apart).max():.1g}"
+        return f"close, but off by up to {abs(apart).max():.1g}; do not round"
     if alike(x, -y):
         return "the sign is the other one"
     if alike(x * math.log(2), y):
@@ -157,7 +181,7 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     largest = abs(y).argmax()
     factor = x[largest] / y[largest] if y.any() else 0.0
     named = x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4
-    if named and alike(x, factor * y):
+    if factor and named and alike(x, factor * y):
         return f"{factor:.3g} times the right value"
     if alike(x, 1 - y):
         return "1 minus the right value"
@@ -196,22 +220,30 @@ def witness(test: Callable[..., object], requirement: str) -> Grader:
 
 
 def as_number(answer: object) -> np.number:
-    """Convert an answer to one number; text is a term without x, like "2/3".
+    """Convert an answer to one number; text is a term without x, like "2/3" or "80%".
 
     A float32 stays one: its digits are fewer.
     """
     if isinstance(answer, str):
-        formula = Expression(answer)
+        text = re.sub(r"^(\W?0?),(?=\d+%?$)", r"\1.", answer.strip(" ="))  # 0,8
+        formula = Expression(re.sub(r"(?<=\d) *%$", "e-2", text))
         if formula(0.25) != formula(0.5):
             raise TypeError("not a number")
         answer = formula(0.25)
     (given,) = as_numbers(answer).ravel()
-    few = getattr(answer, "dtype", None) == np.float32
-    return np.float32(given) if few else given
+    return np.float32(given) if least_tolerance(answer, 0.0) else given
+
+
+def least_tolerance(answer: object, tolerance: float) -> float:
+    """A tolerance, at least 1e-6 for an answer of float32."""
+    single = getattr(answer, "dtype", None) == np.float32
+    return max(tolerance, 1e-6 * single)
 
 
 def as_numbers(answer: object) -> np.ndarray:
     """Convert an answer of numbers to float64; text that looks like one is none."""
+    if isinstance(answer, dict | Iterator):
+        answer = [*answer.values()] if isinstance(answer, dict) else [*answer]
     if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
         raise TypeError("text")
     return np.asarray(answer, dtype=float)
@@ -220,17 +252,22 @@ def as_numbers(answer: object) -> np.ndarray:
 def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
     """Convert an answer to a probability vector, of this size if one is given."""
     try:
+        if isinstance(answer, str):
+            parts = re.split(r"[,;\s]+", answer.strip("[](){} "))
+            answer = [as_number(part) for part in parts]
         q = as_numbers(answer)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
+    if size == q.size:
+        q = q.ravel()  # a table of them, in their order
     if q.ndim != 1 or size not in (None, q.size):
-        many = f"{q.size} numbers" if q.ndim == 1 else f"a table of shape {q.shape}"
+        many = f"a table of shape {q.shape}" if q.ndim > 1 else f"{q.size} numbers"
         raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
-    if abs(q.sum() - 1) > 1e-9:
+    if abs(q.sum() - 1) > least_tolerance(answer, 1e-9):
         raise Fault(f"the sum is {q.sum():.9g}, expected 1; qd.normalize(q) divides")
-    return q
+    return q / q.sum() if least_tolerance(answer, 0.0) else q
 
 
 def as_formula(answer: object) -> Expression:

@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from qdtheory.course import check
+from qdtheory.course.answers import temper_tokens
 from qdtheory.course.exercises import EXERCISES, evaluated
 
 
@@ -46,6 +48,11 @@ def test_numpy_imports_at_its_first_call_where_an_expression_calls_it():
     code = "from qdtheory.course.exercises import evaluated; "
     code += "evaluated('(lambda x: x.mean())(np.ones(2))')"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def temper_unordered(p, beta):
+    """Tempered tokens in the order aa, ba, ab, bb."""
+    return temper_tokens(p, beta)[[0, 2, 1, 3]]
 
 
 # What a reader might type, and what is said: first some mistakes that many make.
@@ -86,6 +93,37 @@ SAID = [
     ("08.2", [0.5, 0.3, 0.15, 0.05], "diversity by 0, expected both to rise"),
     ("09.2", [[1 / 8] * 8] * 2, "they are 0 apart, expected .2"),
     ("09.2", [[1 / 8] * 8, [1, *[0] * 7]], "a bigram is 0.75 likelier in one"),
+    ("01.0", 85, "that counts the empty text too"),
+    ("01.0", "84 texts", "expected one number, such as 2/3 or .667; Python computes"),
+    ("01.1", lambda p, beta: p, "P comes back as it was"),
+    ("01.1", temper_unordered, "the right numbers in another order"),
+    ("01.1", np.full(4, 0.25), "expected a function: its name, without arguments"),
+    ("01.2", [0.25 + 1e-12, 0.25, 0.5 - 1e-12, 0], "equally likely first tokens"),
+    ("01.2", [0.2525, 0.2525, 0.495, 0], "has 0.5101 of the mode's probability"),
+    ("01.3", "A and C N1.15", "expected a letter and a claim"),
+    ("01.3", "C N1.14 N1.15", "expected another statement, or another claim"),
+    ("03.0", 94.1, "100 times the right value: these are percent"),
+    ("03.0", 0.9, "close; give the term, or more digits"),
+    ("03.0", 0.64, "divide by the sum"),
+    ("03.1", lambda p: -7.5, "right for one mode"),
+    ("03.1", lambda p: -1.5 / (p[0] - p[1]), "right for one mode"),
+    ("03.1", lambda p: "-7.5", "gave -7.5, expected numbers, not text"),
+    ("03.2", [*[0.2001] * 4, 0.1996], "they differ by 0.0005, expected .001 or more"),
+    ("03.2", 0.2, "1 numbers, expected 5 probabilities"),
+    ("04.1", lambda q, p: 0 * q.sum(), "too small"),
+    ("05.1", lambda n, t: 0.0, "too large for some arguments, too small for"),
+    ("05.2", np.array([1, 1, 0, 1, 1, 2, 1, 1]) / 8, "moved, expected 1/4 or more"),
+    ("06b.0", 0.75, "too small"),
+    ("06b.1", lambda q, k: (q * (1 - q) ** (k - 1)).sum(), "all k draws must miss"),
+    ("08.1", 1 - 0.1 * 0.99**99, "there are 100 references beside the candidate"),
+    ("08.1", 0.96513215599, "close, but off by 0.002"),
+    ("09.1", lambda p: (p + 1 / 4) / 2, "too small"),
+    ("09.1", lambda p: np.round((p + 1 / p.size) / 2, 6), "3e-07; do not round"),
+    ("09.2", [1, *[0] * 7], "expected two rows of eight numbers"),
+    ("12b.1", 5e9 * 5e9 / 2**64, "each pair is counted twice"),
+    ("12b.2", lambda table: table.sum(axis=0) ** 2, "gave"),
+    ("20.1", 0.03333, "the step ascends"),
+    ("20.2", lambda d: -2 / d, "it is to be 0 at D = 1/2"),
     ("20.3", "log(D)", "-0.6931 at D = .5, expected 1"),
     ("20.3", lambda d: 1 + (d > 0.6) * 2, "right at both values, but the objective is"),
     ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
@@ -103,6 +141,11 @@ def test_a_wrong_answer_gets_words_that_lead_on(exercise, answer, words, capsys)
     assert words in printed
 
 
+def top_gap(p):
+    """Distance of the two greatest probabilities that differ."""
+    return np.diff(np.unique(p))[-1]
+
+
 # Right answers as different people type them.
 RIGHT = [
     *[("04.2", text) for text in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")],
@@ -118,6 +161,31 @@ RIGHT = [
     *[("12b.1", answer) for answer in (0.68, 0.678, ".6776")],
     *[("07.0", answer) for answer in (2 / 3, "2/3", 0.667, Fraction(2, 3), ".67")],
     ("09.0", "-1/50"),
+    *[("09.0", text) for text in ("-2%", "-0.02", "\N{MINUS SIGN}1/50")],
+    *[("03.0", answer) for answer in ("94.1%", "94 %", "0,941", "= 16/17", [16 / 17])],
+    ("20.1", np.float32(-1 / 30)),
+    ("20.1", jax.numpy.array(-1 / 30, "float32")),
+    ("12b.1", 12.5e18 / 1.8447e19),
+    ("01.1", lambda p, beta: temper_tokens(p, beta).reshape(2, 2)),
+    ("01.1", lambda p, beta: dict(zip("abcd", temper_tokens(p, beta), strict=True))),
+    ("01.1", lambda p, beta=1.0: temper_tokens(p, beta).astype("float32")),
+    ("01.2", "0.251, 0.25, 0.499, 0"),
+    ("01.2", [[0.251, 0.25], [0.499, 0]]),
+    ("01.2", {"aa": 0.251, "ab": 0.25, "ba": 0.499, "bb": 0}),
+    ("01.2", [0, 0.499, 0.25, 0.251]),
+    ("03.1", lambda p: [-1.5 / (p == p.max()).sum() ** 2 / top_gap(p)]),
+    ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
+    ("03.2", "[1/4, 1/4, 1/4, 1/8, 1/8]"),
+    ("03.2", np.float32([0.6, 0.1, 0.1, 0.1, 0.1])),
+    ("03.2", np.array([[0.6, 0.1, 0.1, 0.1, 0.1]])),
+    ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
+    ("08.2", "0.51, 0.28, 0.16, 0.05"),
+    ("08.2", [Fraction(51, 100), Fraction(28, 100), Fraction(16, 100), 0.05]),
+    ("09.1", lambda p: ((x + 1 / len(p)) / 2 for x in p)),
+    ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
+    ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
+    ("09.2", {"P": np.eye(8)[2], "Q": np.eye(8)[5]}),
+    ("12b.2", lambda table: pd.DataFrame(table).rsub(table.sum(1), 0).pow(2).sum()),
     ("04.0", "-2"),
     ("03.0", ".64/.68"),
 ]
@@ -129,7 +197,11 @@ def test_a_right_answer_is_right_in_any_spelling(exercise, answer, capsys):
     assert capsys.readouterr().out == f"{exercise} right\n"
 
 
-@pytest.mark.parametrize("answer", ["A T3.12", "a, t3.12", " A: T3.12 "])
+SPELLINGS = ["A T3.12", "a, t3.12", " A: T3.12 ", ("A", "T3.12"), "T3.12 A"]
+SPELLINGS += ["A, refuted by T3.12.", "Statement A is wrong (a claim, T3.12)"]
+
+
+@pytest.mark.parametrize("answer", SPELLINGS)
 def test_a_letter_and_its_claim_are_right_however_they_are_typed(answer, capsys):
     check("04.3", answer)
     assert capsys.readouterr().out == "04.3 right\n"
