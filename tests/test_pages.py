@@ -496,7 +496,7 @@ def test_the_switch_opens_all_code_and_is_remembered(site, browser):
     page = (site / LECTURE).as_uri()
     browser.open(page)
     folds = browser.evaluate("document.querySelectorAll('details.code').length")
-    assert folds > 20
+    assert folds > 10
     assert browser.evaluate(OPEN) == 0
     browser.evaluate("document.querySelector('details.code > summary').click()")
     assert browser.evaluate(OPEN) == 1
@@ -505,7 +505,7 @@ def test_the_switch_opens_all_code_and_is_remembered(site, browser):
     browser.evaluate(f"{switch}.click()")
     assert browser.evaluate(OPEN) == folds
     browser.open((site / "notebooks/04_when_a_pair_is_a_divergence.html").as_uri())
-    assert browser.evaluate(f"{OPEN} > 20")
+    assert browser.evaluate(f"{OPEN} > 10")
     assert browser.evaluate(f"{switch}.textContent") == "Hide all code"
     browser.evaluate(f"{switch}.click()")
     browser.open(page)
