@@ -361,7 +361,7 @@ def image_difference(old: str, new: str, pixels: float) -> str | None:
 def drawing_difference(old: str, new: str, shift: float) -> str | None:
     """Tell how two drawings differ, or None: marks exactly, places nearly."""
     said = [" ".join(re.findall(r">([^<>]+)<", svg)) for svg in (old, new)]
-    if found := text_difference(*said, RELATIVE):
+    if found := text_difference(*said, RELATIVE):  # pyright: ignore[reportCallIssue]
         return f"figure that says: {found}"
     marks = [NUMBER.sub("#", SVG_NAME.sub("name", svg)) for svg in (old, new)]
     if marks[0] != marks[1]:
