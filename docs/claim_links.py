@@ -121,7 +121,7 @@ class LinkClaims(SphinxPostTransform):
         yield nodes.Text(text[end:])
 
     def link(self, claim, shown, place):
-        """One number as a link, or as it is if no notebook prints it."""
+        """One number as a link, or as it is if no notebook claims it."""
         if claim not in claims():
             logger.warning(
                 "no notebook makes the claim %s", claim, location=place, type="claims"

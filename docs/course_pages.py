@@ -148,6 +148,11 @@ def picture(figure: lecture_figures.Figure) -> str:
     return f"<figure>{image}{caption if figure.caption else ''}</figure>"
 
 
+def figures_at(path: Path, place: int) -> list[lecture_figures.Figure]:
+    """The figures of a cell."""
+    return [f for f in lecture_figures.figures(path) if f.cell == place]
+
+
 def shown(path: Path, place: int) -> Iterator[str]:
     """What a cell contributes to a slide, as HTML."""
     cell = cells_of(path)[place]
@@ -162,9 +167,7 @@ def shown(path: Path, place: int) -> Iterator[str]:
             yield f"<pre>{text}</pre>"
         if "text/markdown" in output.get("data", {}):
             yield to_html(joined(output["data"]["text/markdown"]))
-    for figure in lecture_figures.figures(path):
-        if figure.cell == place:
-            yield picture(figure)
+    yield from map(picture, figures_at(path, place))
 
 
 # --- slides -------------------------------------------------------------------
@@ -177,11 +180,7 @@ def slide_in_words(path: Path, place: int) -> Slide | None:
         return None
     title, _, text = facts["slide"].strip().partition("\n")
     parts = [to_html(text)] if text else []
-    parts += [
-        picture(replace(figure, caption=""))
-        for figure in lecture_figures.figures(path)
-        if figure.cell == place
-    ]
+    parts += [picture(replace(f, caption="")) for f in figures_at(path, place)]
     return Slide(title, parts, facts.get("notes", ""))
 
 
