@@ -69,10 +69,7 @@ def printed():
 
 
 def text_of(output):
-    """What an output says in plain text: a claim in one line."""
-    shown = joined(output.get("data", {}).get("text/markdown", ""))
-    if claimed := re.match(r"\*\*(\S+)\*\* ", shown):
-        return f"{claimed[1]}  {shown[claimed.end() :]}"
+    """What an output says in plain text."""
     return joined(output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 

@@ -58,7 +58,6 @@ GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 SHIFT, LOOSE_SHIFT = 0.5, 15.0
 CELL_SECONDS = 600
 WORDS_A_MINUTE = 200
-OPENING = 4  # cells, if parts of it are slides
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
@@ -247,9 +246,10 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
             raise CellError(str(error).strip()) from None
     read = {*book.cells.pop().outputs[0].text.splitlines()}
     book.metadata = NotebookNode(METADATA)
-    for cell in book.cells[:OPENING]:
-        cell.source = cell.source.replace("{minutes}", str(minutes(book.cells)))
+    said = str(minutes(book.cells))
     for number, cell in enumerate(book.cells, start=1):
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace("{minutes}", said)
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 raise CellError(f"cell {number} raised {output.ename}: {output.evalue}")
@@ -360,16 +360,14 @@ def image_difference(old: str, new: str, pixels: float) -> str | None:
 
 def drawing_difference(old: str, new: str, shift: float) -> str | None:
     """Tell how two drawings differ, or None: marks exactly, places nearly."""
-    said = [" ".join(re.findall(r">([^<>]+)<", svg)) for svg in (old, new)]
-    if found := text_difference(*said, RELATIVE):  # pyright: ignore[reportCallIssue]
+    a, b = (" ".join(re.findall(r">([^<>]+)<", svg)) for svg in (old, new))
+    if found := text_difference(a, b, RELATIVE):
         return f"figure that says: {found}"
     marks = [NUMBER.sub("#", SVG_NAME.sub("name", svg)) for svg in (old, new)]
     if marks[0] != marks[1]:
         return "figure of other marks or words"
-    a, b = (
-        np.array(NUMBER.findall(SVG_NAME.sub("name", svg)), float) for svg in (old, new)
-    )
-    off = float(np.abs(a - b).max(initial=0.0))
+    places = [NUMBER.findall(SVG_NAME.sub("name", svg)) for svg in (old, new)]
+    off = float(np.abs(np.diff(np.array(places, float), axis=0)).max(initial=0.0))
     return f"figure with points {off:.2f} pixels off" if off > shift else None
 
 

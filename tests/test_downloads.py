@@ -129,7 +129,7 @@ def test_a_page_says_what_its_code_imports(notebook):
     wanted = wanted.union(*(imports_of(path).always for path in used(notebook)))
     wanted |= {package for package, words in LATE.items() if re.search(words, code)}
     missing = distributions(wanted - {"qdtheory", "data"})
-    missing -= names([*PROJECT["dependencies"], *EXTRAS["plot"], "ipython"])
+    missing -= names([*PROJECT["dependencies"], *EXTRAS["plot"]])
     extras = {e for e in address.EXTRAS if names(EXTRAS[e]) & missing}
     others = missing - names(entry for extra in extras for entry in EXTRAS[extra])
     assert downloads.needs(notebook) == (extras, others)

@@ -2,9 +2,10 @@
 
 from contextlib import suppress
 
-from qdtheory.course.claims import claim as claim
 from qdtheory.course.exercises import EXERCISES, grader
 from qdtheory.course.grading import NotAttempted
+from qdtheory.course.shown import claim as claim
+from qdtheory.course.shown import tabulate as tabulate
 
 
 def check(exercise: str, answer: object) -> None:
