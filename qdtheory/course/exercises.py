@@ -25,7 +25,7 @@ PERMITTED = (
 )
 # NumPy's own code imports in the name of its caller; an expression cannot name this.
 BUILTINS = {"__import__": __import__, "int": int, "len": len, "map": map}
-BUILTINS |= {"range": range, "tuple": tuple}
+BUILTINS |= {"range": range, "tuple": tuple, "zip": zip}
 
 
 def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grader:

@@ -222,11 +222,13 @@ def witness(test: Callable[..., object], requirement: str) -> Grader:
 def as_number(answer: object) -> np.number:
     """Convert an answer to one number; text is a term without x, like "2/3" or "80%".
 
-    A float32 stays one: its digits are fewer.
+    A unit may follow, as in "84 texts". A float32 stays one: its digits are fewer.
     """
     if isinstance(answer, str):
         text = re.sub(r"^(\W?0?),(?=\d+%?$)", r"\1.", answer.strip(" ="))  # 0,8
-        formula = Expression(re.sub(r"(?<=\d) *%$", "e-2", text))
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)  # 1,365
+        text = re.sub(r"(?<=\d) *(%|per ?cent)$", "e-2", text)
+        formula = Expression(re.sub(r"(?<=\d) +(?!bits?$)[a-z]{3,}$", "", text))
         if formula(0.25) != formula(0.5):
             raise TypeError("not a number")
         answer = formula(0.25)

@@ -48,8 +48,9 @@ def tabulate(head: Sequence[object], *rows: Sequence[object]) -> None:
         BS-2  0.25
     """
     titles, *cells = [[*map(str, row)] for row in (head, *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in (titles, ["---"] * len(titles), *cells)]
-    show("\n".join(table_lines(titles, cells, WIDTH)), "\n".join(lines))
+    plain = "\n".join(table_lines(titles, cells, WIDTH))
+    lines = (" | ".join(row) for row in (titles, ["---"] * len(titles), *cells))
+    show(plain, "\n".join(f"| {line} |" for line in lines))
 
 
 def show(plain: str, markdown: str) -> None:

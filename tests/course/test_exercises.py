@@ -94,7 +94,7 @@ SAID = [
     ("09.2", [[1 / 8] * 8] * 2, "they are 0 apart, expected .2"),
     ("09.2", [[1 / 8] * 8, [1, *[0] * 7]], "a bigram is 0.75 likelier in one"),
     ("01.0", 85, "that counts the empty text too"),
-    ("01.0", "84 texts", "expected one number, such as 2/3 or .667; Python computes"),
+    ("01.0", "84 x", "expected one number, such as 2/3 or .667; Python computes"),
     ("01.1", lambda p, beta: p, "P comes back as it was"),
     ("01.1", temper_unordered, "the right numbers in another order"),
     ("01.1", np.full(4, 0.25), "expected a function: its name, without arguments"),
@@ -215,6 +215,12 @@ def test_an_entry_has_one_kind_and_each_mistake_says_something():
     assert len(mistakes) >= 60
     assert all(len(mistake["hint"]) > 15 for mistake in mistakes)
     assert all(len(KEYS & entry.keys()) == 1 for entry in EXERCISES.values())
+
+
+@pytest.mark.parametrize("exercise", [e for e, x in EXERCISES.items() if "cases" in x])
+def test_each_argument_of_a_function_varies_over_the_cases(exercise):
+    for values in zip(*evaluated(EXERCISES[exercise]["cases"]), strict=True):
+        assert len(set(map(repr, values))) > 1
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)

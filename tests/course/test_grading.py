@@ -53,6 +53,8 @@ def test_what_is_no_distribution_is_told_apart():
 RIGHT = [
     (0.5, [0.5, 0.5004, np.float32(0.5), np.array(0.5), [0.5], Fraction(1, 2)]),
     (0.5, ["1/2", ".5", "0.5", "2^-1", " exp(0)/2 "]),
+    (0.8, ["80%", "80 %", "80 per cent", "80 percent", "0,8", ".8 nats"]),
+    (1365.0, ["1,365", "1365 texts", "1,365 texts"]),
     (2 / 3, [0.67, 0.667, "2/3", np.float32(0.6667)]),
     (0.6776, [0.68, 0.678, ".68"]),
     (-1 / 30, [-0.033, "-1/30"]),
@@ -89,7 +91,7 @@ def test_a_wrong_number_is_told_how_it_is_wrong(expected, answer, words):
 
 
 def test_what_is_not_one_number_is_refused():
-    for answer in ("half", "x", "1,5", "", [0.5, 0.5], [], 0.5j):
+    for answer in ("half", "x", "1,5", "", ".5 bits", [0.5, 0.5], [], 0.5j):
         fault = str(number(0.5, 1e-3)(answer))
         assert fault.endswith("; Python computes a term without quotes")
 
