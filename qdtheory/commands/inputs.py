@@ -109,10 +109,10 @@ def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
     """Fail if a field or column is named, and all files are plain text."""
     from qdtheory.text.sources import opened
 
-    one, *_, other = *names.values(), *names.values()
-    if not (one or other) or not all(Path(path).is_file() for path in paths):
+    given = [*names.values()]  # a field and a column, or one name for either
+    if not any(given) or not all(Path(path).is_file() for path in paths):
         return  # a pipe can be read once
-    choice = partial(opened, field=one, column=other, bounded=False)
+    choice = partial(opened, field=given[0], column=given[-1], bounded=False)
     with suppress(OSError, ValueError, ImportError), ExitStack() as stack:
         texts = [stack.enter_context(choice(path)) for path in paths]
         if all(isinstance(found, chain) for found in texts):  # lines as they are
