@@ -12,13 +12,24 @@ from coverage_page import links, table
 from qdtheory.metrics.lint import BOOK
 
 DATA = Path(__file__).parent / "static/lint_data.js"
+FORMULAS = "when", "low", "high"
+ARGUMENTS = ", ".join("mnksabcdef")  # orders, and the entries of a rule
 TITLES = ("What holds", "Unless", "Shown by")
 
 
 def script():
-    """The names, patterns and rules."""
+    """The names, patterns and rules, and each formula of them as a function."""
     text = json.dumps(BOOK, separators=(",", ":"), ensure_ascii=False)
-    return f"const LINT = {text};\n"
+    found = {rule[part]: None for rule in BOOK["rules"] for part in FORMULAS}
+    functions = ",\n".join(f"{json.dumps(x)}: ({ARGUMENTS}) => {js(x)}" for x in found)
+    scope = "{ min, max, log, exp, sqrt, ceil }"
+    formulas = f"(({scope}) => ({{\n{functions}\n}}))(Math)"
+    return f"const LINT = {text};\nconst LINT_FORMULAS = {formulas};\n"
+
+
+def js(formula):
+    """A formula in JavaScript."""
+    return formula.replace(" and ", " && ").replace(" or ", " || ")
 
 
 def cells(rule):

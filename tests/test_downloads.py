@@ -12,6 +12,7 @@ import downloads
 import nbformat
 import notebook_cells
 import pytest
+from coverage_page import text_of
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from processes import ROOT, python
@@ -206,6 +207,6 @@ def test_a_downloaded_notebook_runs_alone(tmp_path, name):
     alone = {"PYTHONPATH": str(tmp_path), "MPLBACKEND": "agg"}
     printed = python("cells.py", cwd=tmp_path / name, **alone)
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    committed = "".join(output.get("text", "") for output in outputs)
+    committed = "\n".join(map(text_of, outputs))
     assert claims_in(committed)
     assert claims_in(committed) <= claims_in(printed)

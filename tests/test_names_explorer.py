@@ -8,6 +8,7 @@ import named_pairs
 import pytest
 from browser import in_a_browser
 from calls import call
+from coverage_page import claims
 from explorer_page import DOCS, enter, text
 
 import qdtheory as qd
@@ -19,6 +20,10 @@ HELD = json.loads(WRITTEN.removeprefix("const NAMED = ").removesuffix(";\n"))
 @pytest.mark.slow
 def test_the_page_holds_what_the_library_says():
     assert json.loads(json.dumps(named_pairs.data())) == HELD
+
+
+def test_the_page_leads_to_the_notebooks_of_its_claims():
+    assert HELD["claims"] == {claim: claims()[claim][0] for claim in HELD["claims"]}
 
 
 @pytest.mark.parametrize("seed", range(12))
