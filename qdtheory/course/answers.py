@@ -152,9 +152,16 @@ def is_beating_model(answer: Any) -> Truth:
     return True
 
 
+def tokens(text: Any) -> list[str]:
+    """The words of a text, or the letters of one that is a single word."""
+    if not isinstance(text, str):
+        return [*map(str, text)]
+    return text.split() if " " in text.strip() else [*text]
+
+
 def loses_by_a_reference(answer: Any) -> Truth:
     """BLEU-1 of a candidate falls when a reference is added; none has one token."""
-    candidate, reference, added = ([*map(str, text)] for text in answer)
+    candidate, reference, added = map(tokens, answer)
     few, more = [reference], [reference, added]
     lengths = [len(text) for text in (candidate, *more)]
     require(min(lengths) >= 2, "a text has fewer than two tokens")
@@ -218,7 +225,8 @@ def is_blind_within_classes(answer: Any) -> Truth:
     """Two distributions 0.5 apart with one distribution over classes."""
     p, q, classes = answer
     p, q = as_distribution(p, 4), as_distribution(q, 4)
-    pair = qd.PooledPair(qd.LL_SE, [int(c) for c in classes])
+    labels = np.unique([*classes], return_inverse=True)[1]
+    pair = qd.PooledPair(qd.LL_SE, labels.tolist())
     same = np.allclose(gains(pair, q, p), 0, atol=1e-9)
     return same and qd.metrics.total_variation(p, q) > 0.5 - 1e-9
 

@@ -58,9 +58,9 @@ def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
     """Convert an answer to the probability vectors that it consists of."""
     if isinstance(sizes, int):
         return (grading.as_distribution(answer, sizes),)
+    parts = [*answer.values()] if isinstance(answer, dict) else answer
     if sizes is None:
-        return (answer,)
-    parts = answer.values() if isinstance(answer, dict) else answer
+        return (parts,)
     parts = [*getattr(parts, "to_numpy", lambda: parts)()]  # rows of a table of pandas
     pairs = [*zip(parts, sizes, strict=True)]  # first of all as many as there should be
     return tuple(grading.as_distribution(part, size) for part, size in pairs)

@@ -4,8 +4,12 @@ import dis
 import hashlib
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from decimal import Decimal
+from itertools import starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,16 +52,22 @@ def statement(exercise: str, *expected: str) -> Grader:
     return grade
 
 
-CLAIM = re.compile(r"[TLNE]\d+[A-Z]?\.\d+\b", re.IGNORECASE)
+CLAIM = re.compile(r"([TLNE]) ?(\d+[A-Z]?\.\d+)(?!\.?\d)", re.IGNORECASE)
+# A letter that an answer begins with, and none that it may be instead.
+FIRST = re.compile(r"\W*([A-D])\b(?!\s*(?:or|and|[,/])?\s*[A-D]\b)", re.IGNORECASE)
 
 
 def vote(answer: object) -> tuple[str, list[str]]:
     """Letter, "" if there is not one, and claims: of "a, n1.1" or ("A", "N1.1")."""
-    parts = answer if isinstance(answer, list | tuple) else [answer]
+    one = isinstance(answer, str) or not np.iterable(answer)
+    parts: Any = [answer] if one else answer
     text = " ".join(part for part in parts if isinstance(part, str))
-    words, claims = CLAIM.sub(" ", text), CLAIM.findall(text)
+    words, claims = CLAIM.sub(" ", text), ["".join(x) for x in CLAIM.findall(text)]
+    if first := FIRST.match(words):
+        return first[1].upper(), claims
     letters = {*re.findall(r"\b[A-D]\b", words)} or {*re.findall(r"\b[a-d]\b", words)}
-    return letters.pop().upper() if len(letters) == 1 else "", claims
+    sure = len(letters) == 1 and not re.search(r"\bnot\b", words)
+    return letters.pop().upper() if sure else "", claims
 
 
 def digest(exercise: str, answer: str) -> str:
@@ -84,7 +94,7 @@ def number(expected: float, tolerance: float) -> Grader:
     def grade(answer: object) -> str | None:
         try:
             given = as_number(answer)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             why = "expected one number, such as 2/3 or .667"
             return f"{shown(answer)}, {why}; Python computes a term without quotes"
         exact, near = Decimal(str(given)), least_tolerance(given, tolerance)
@@ -114,7 +124,7 @@ def function(
         for arguments in cases:
             call = f"your function of ({', '.join(map(shown, arguments))})"
             try:
-                value = answer(*arguments)
+                value = answer(*deepcopy(arguments))  # it may change them
             except Exception as error:  # the reader's own function may raise anything
                 return f"{call} raised {type(error).__name__}: {shown(error)}"
             if value is None:
@@ -123,7 +133,7 @@ def function(
                 return f"{call} gave None: end it with `return` and the value"
             try:
                 given = as_numbers(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return f"{call} gave {shown(value)}, expected numbers, not text"
             expected = np.asarray(reference(*arguments))
             if expected.ndim < 2 and given.size == expected.size:
@@ -146,7 +156,9 @@ def function(
 
     def is_right_turned_round(answer: Callable) -> bool:
         try:
-            return all(agree(answer(b, a), reference(a, b)) for a, b in cases)
+            with warnings.catch_warnings(action="ignore"):
+                said = [answer(*deepcopy((b, a))) for a, b in cases]
+            return all(map(agree, said, starmap(reference, cases)))
         except Exception:  # these are not two, or it does not take them so
             return False
 
@@ -225,7 +237,7 @@ def as_number(answer: object) -> np.number:
     A unit may follow, as in "84 texts". A float32 stays one: its digits are fewer.
     """
     if isinstance(answer, str):
-        text = re.sub(r"^(\W?0?),(?=\d+%?$)", r"\1.", answer.strip(" ="))  # 0,8
+        text = re.sub(r"^(\W?0?),(?=\d+%?$)", r"\1.", answer.strip(" \n=~≈$"))  # 0,8
         text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)  # 1,365
         text = re.sub(r"(?<=\d) *(%|per ?cent)$", "e-2", text)
         formula = Expression(re.sub(r"(?<=\d) +(?!bits?$)[a-z]{3,}$", "", text))
@@ -251,13 +263,23 @@ def as_numbers(answer: object) -> np.ndarray:
     return np.asarray(answer, dtype=float)
 
 
-def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
+def as_distribution(answer: Any, size: int | None = None) -> np.ndarray:
     """Convert an answer to a probability vector, of this size if one is given."""
     try:
         if isinstance(answer, str):
             parts = re.split(r"[,;\s]+", answer.strip("[](){} "))
             answer = [as_number(part) for part in parts]
+        series = (
+            getattr(answer, "to_dict", None)
+            if getattr(answer, "ndim", 0) == 1
+            else None
+        )
+        named = series() if series else answer
+        if isinstance(named, dict) and all(isinstance(text, str) for text in named):
+            answer = [named[text] for text in sorted(named)]  # by its texts
         q = as_numbers(answer)
+        if least_tolerance(answer, 0.0):  # the float32 of .1 means .1
+            q = np.reshape([float(str(x)) for x in np.ravel(answer)], q.shape)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
     if size == q.size:
@@ -268,7 +290,7 @@ def as_distribution(answer: object, size: int | None = None) -> np.ndarray:
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
     if abs(q.sum() - 1) > least_tolerance(answer, 1e-9):
-        raise Fault(f"the sum is {q.sum():.9g}, expected 1; qd.normalize(q) divides")
+        raise Fault(f"the sum is {q.sum():.12g}, expected 1; qd.normalize(q) divides")
     return q / q.sum() if least_tolerance(answer, 0.0) else q
 
 

@@ -146,6 +146,7 @@ def top_gap(p):
     return np.diff(np.unique(p))[-1]
 
 
+HALVES = [0.5, 0, 0.25, 0.25], [0, 0.5, 0.25, 0.25]
 # Right answers as different people type them.
 RIGHT = [
     *[("04.2", text) for text in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")],
@@ -172,6 +173,8 @@ RIGHT = [
     ("01.2", "0.251, 0.25, 0.499, 0"),
     ("01.2", [[0.251, 0.25], [0.499, 0]]),
     ("01.2", {"aa": 0.251, "ab": 0.25, "ba": 0.499, "bb": 0}),
+    ("01.2", {"aa": 0.251, "ba": 0.499, "ab": 0.25, "bb": 0}),
+    ("01.2", pd.Series({"aa": 0.251, "ba": 0.499, "ab": 0.25, "bb": 0})),
     ("01.2", [0, 0.499, 0.25, 0.251]),
     ("03.1", lambda p: [-1.5 / (p == p.max()).sum() ** 2 / top_gap(p)]),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
@@ -186,6 +189,13 @@ RIGHT = [
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
     ("09.2", {"P": np.eye(8)[2], "Q": np.eye(8)[5]}),
     ("12b.2", lambda table: pd.DataFrame(table).rsub(table.sum(1), 0).pow(2).sum()),
+    *[("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])],
+    ("07.2", ("to be or not", "to be", "here we go again now")),
+    ("07.2", {"candidate": "aaaa", "reference": "aa", "another": "bbbbb"}),
+    ("18.4", "C N18.13"),
+    ("22.3", np.float32([0.4, 0.2, 0.3, 0.1])),
+    ("22.3", {"aa": 0.4, "bb": 0.1, "ab": 0.2, "ba": 0.3}),
+    *[("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")],
     ("04.0", "-2"),
     ("03.0", ".64/.68"),
 ]
@@ -198,6 +208,7 @@ def test_a_right_answer_is_right_in_any_spelling(exercise, answer, capsys):
 
 
 SPELLINGS = ["A T3.12", "a, t3.12", " A: T3.12 ", ("A", "T3.12"), "T3.12 A"]
+SPELLINGS += ["A: a claim (T3.12)", "a because of t3.12, by a search", "A T 3.12"]
 SPELLINGS += ["A, refuted by T3.12.", "Statement A is wrong (a claim, T3.12)"]
 
 
@@ -205,6 +216,28 @@ SPELLINGS += ["A, refuted by T3.12.", "Statement A is wrong (a claim, T3.12)"]
 def test_a_letter_and_its_claim_are_right_however_they_are_typed(answer, capsys):
     check("04.3", answer)
     assert capsys.readouterr().out == "04.3 right\n"
+
+
+HEDGED = ["A or B, T3.12", "A/B T3.12", "A B T3.12", "not A but T3.12"]
+
+
+@pytest.mark.parametrize("answer", HEDGED)
+def test_a_vote_for_two_letters_or_none_is_refused(answer, capsys):
+    check("04.3", answer)
+    assert "expected a letter and a claim" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer"),
+    [
+        ("01.2", {"aa": 0.2501, "ba": 0.25, "ab": 0.4999, "bb": 0}),
+        ("20.4", "D N20.7"),  # an instance of statement D
+        ("25.3", (*HALVES, [0, 0.4, 1, 1])),
+    ],
+)
+def test_what_only_looks_right_is_refused(exercise, answer, capsys):
+    check(exercise, answer)
+    assert capsys.readouterr().out.startswith(f"{exercise} not yet: ")
 
 
 KEYS = {"number", "function", "witness", "statement"}

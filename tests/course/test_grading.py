@@ -91,7 +91,7 @@ def test_a_wrong_number_is_told_how_it_is_wrong(expected, answer, words):
 
 
 def test_what_is_not_one_number_is_refused():
-    for answer in ("half", "x", "1,5", "", ".5 bits", [0.5, 0.5], [], 0.5j):
+    for answer in ("half", "x", "1,5", "", ".5 bits", 10**400, [0.5, 0.5], [], 0.5j):
         fault = str(number(0.5, 1e-3)(answer))
         assert fault.endswith("; Python computes a term without quotes")
 
@@ -127,6 +127,15 @@ def test_functions_are_compared_on_every_input():
     assert "expected shape (2,)" in str(grade(lambda x: 1))
     assert "raised ZeroDivisionError: division by zero" in str(grade(lambda x: 1 / 0))
     assert grade(2) == "2, expected a function: its name, without arguments"
+
+
+def test_a_function_may_change_its_arguments():
+    def cumulated(x):
+        x += 1
+        return x
+
+    cases = [(np.array([1.0, 2.0]),), (np.array([0.5]),)]
+    assert function(lambda x: x + 1, cases, 1e-9)(cumulated) is None
 
 
 def test_a_function_without_return_is_told_from_a_stub():
