@@ -7,6 +7,7 @@ from textwrap import fill
 from qdtheory.world.layout import table_lines
 
 WIDTH = 76
+TABLE_WIDTH = 100  # that of the widest one
 
 
 def claim(text: str) -> None:
@@ -48,7 +49,7 @@ def tabulate(head: Sequence[object], *rows: Sequence[object]) -> None:
         BS-2  0.25
     """
     titles, *cells = [[*map(str, row)] for row in (head, *rows)]
-    plain = "\n".join(table_lines(titles, cells, WIDTH))
+    plain = "\n".join(table_lines(titles, cells, TABLE_WIDTH))
     lines = (" | ".join(row) for row in (titles, ["---"] * len(titles), *cells))
     show(plain, "\n".join(f"| {line} |" for line in lines))
 
