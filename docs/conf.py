@@ -27,7 +27,6 @@ extensions = [
     "landing_page",
     "lecture_figures",
     "light_pages",
-    "lint_page",
     "metrics_page",
     "theorem_boxes",
     "theorem_graph",

@@ -526,3 +526,28 @@ def test_self_ratios_of_the_preprint_imply_a_bleu_that_does_not_fall(corpus):
 
     assert implied("li2020", 2) > implied("li2020", 3) > implied("li2020", 4) + 0.1
     assert implied("li2020-preprint", 5) > implied("li2020-preprint", 4)
+
+
+def test_no_order_of_montahaeis_bleu_or_ms_jaccard_is_above_the_one_before():
+    for table in "123":
+        for metric in ("BL", "SBL", "MSJ"):
+            orders = [column_of("montahaei2019", table, f"{metric}{n}") for n in ORDERS]
+            rows = [[values[model] for values in orders] for model in orders[0]]
+            assert (np.diff(rows) <= 0).all()
+
+
+def test_bleu_of_the_preprint_rises_with_the_order_whatever_was_rounded():
+    for paper, orders, rises in (
+        ("li2020", (3, 4), False),
+        ("li2020-preprint", (4, 5), True),
+    ):
+        for corpus in ("MSCOCO", "WMT"):
+            lows, highs = [], []
+            for n in orders:
+                qdisc = published(paper, "2", f"BS-{n}", f"{corpus} QDisc")
+                ratio = published(paper, "2", f"BS-{n}", f"{corpus} Self-Ratio")
+                lows.append((qdisc - 5e-4) / (ratio + 5e-4))
+                highs.append((qdisc + 5e-4) / (ratio - 5e-4))
+            assert (lows[1] > highs[0]) == rises
+            assert (lows[0] > highs[1]) != rises
+            assert lows[1] < highs[0] ** (orders[0] / orders[1])

@@ -34,7 +34,6 @@ CALLS = {
     "evaluate": ["evaluate", *FILES],
     "prompts": ["evaluate", "--prompts", "one.jsonl", f"{LONG}.jsonl"],
     "merge": ["merge", "part.json"],
-    "lint": ["lint", "table.csv"],
     "grade": ["grade", "ada.ipynb", f"{LONG}.ipynb"],
 }
 SLOW = "rewards", "a reward", "qdisc"

@@ -22,7 +22,6 @@ from .divergences import (
     total_variation as total_variation,
 )
 from .frechet import frechet_distance as frechet_distance
-from .lint import check_table as check_table
 from .ngrams import (
     cnd as cnd,
     coverage_rate as coverage_rate,

@@ -301,7 +301,7 @@ def distinct(candidates: Countable, n: int) -> float:
     References:
         Li et al. 2016 (Distinct-n).
 
-    Claims: N12.14.
+    Claims: N12.14, N13.28.
 
     Example:
         >>> distinct(["a b a b", "b a"], 2)

@@ -1,7 +1,11 @@
 """BLEU and Self-BLEU of corpora against NLTK and published values."""
 
 import os
+from collections import Counter
+from fractions import Fraction
 from functools import partial
+from itertools import accumulate, combinations, combinations_with_replacement, product
+from operator import mul
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import BOOK, GUIDE, GUIDES, TROOPS
+from referees.ngram_counts import ngrams_of
 from referees.nltk_bleu import nltk_bleu, nltk_scores, others
 from refusals import refused
 
@@ -163,6 +168,69 @@ def test_self_bleu_grows_with_the_sample():
     ]
     expected = [[0.323, 0.392, 0.467, 0.536], [0.232, 0.311, 0.400, 0.481]]
     assert np.array(found) == pytest.approx(np.array(expected), abs=5.1e-4)
+
+
+# -- between orders, in fractions over every text of four tokens (notebook 13) ---------
+
+SHORT = [*product("ab", repeat=4)]
+ORDERS = [*combinations(range(1, 5), 2)]
+
+
+def matched(text, references, n):
+    """Clipped matches of a text, and whether some of its n-grams are clipped."""
+    ours = Counter(ngrams_of(text, n))
+    real = [Counter(ngrams_of(reference, n)) for reference in references]
+    most = {g: max(counts[g] for counts in real) for g in ours}
+    clipped = any(0 < most[g] < ours[g] for g in ours)
+    return sum(min(ours[g], most[g]) for g in ours), clipped
+
+
+def powers(text, references):
+    """BLEU-n to the power n for each n, and whether some n-gram is clipped."""
+    found = [matched(text, references, n) for n in range(1, 5)]
+    parts = (Fraction(matches, 5 - n) for n, (matches, _) in enumerate(found, 1))
+    return [*accumulate(parts, mul)], any(clipped for _, clipped in found)
+
+
+@pytest.mark.claim("N13.25", "N13.26", "N13.27")
+@pytest.mark.parametrize("number", [1, 2])
+def test_bleu_of_one_order_bounds_that_of_the_next(number):
+    rises = Counter()
+    for references in combinations_with_replacement(SHORT[:8], number):
+        scores = bleu_scores(SHORT, references, smoothing=None)
+        for text, row in zip(SHORT, scores, strict=True):
+            power, clipped = powers(text, references)
+            assert row == pytest.approx([x ** (1 / n) for n, x in enumerate(power, 1)])
+            for m, n in ORDERS:
+                assert power[n - 1] <= power[m - 1]
+                of_n, of_m = power[n - 1] ** m, power[m - 1] ** n
+                rises[clipped] += of_n > of_m
+                if number == 1:
+                    assert of_n <= of_m * Fraction(4, 5 - n) ** (m * (n - m))
+    assert rises[False] == 0 < rises[True]
+
+
+@pytest.mark.claim("N13.29")
+def test_self_bleu_of_many_texts_has_a_least_value():
+    for lot in combinations_with_replacement(product("ab", repeat=2), 5):
+        others = ([*lot[:i], *lot[i + 1 :]] for i in range(5))
+        found = sum(matched(*pair, 1)[0] for pair in zip(lot, others))
+        assert Fraction(found, 10) >= 1 - Fraction(2, 5)
+        assert self_bleu(lot, 1, None) == pytest.approx([found / 10])
+
+
+@pytest.mark.claim("N13.30")
+@pytest.mark.parametrize("digits", [2, 3, 4])
+def test_printed_bleu_obeys_the_bound_and_an_entry_beyond_it_does_not(digits):
+    half = Fraction(1, 2 * 10**digits)  # what a printed number may be off
+    for reference in SHORT:
+        for row in bleu_scores(SHORT, [reference], smoothing=None):
+            printed = [Fraction(f"{x:.{digits}f}") for x in row]
+            low = [max(x - half, 0) for x in printed]
+            high = [x + half for x in printed]
+            assert all(low[n - 1] ** n <= high[m - 1] ** m for m, n in ORDERS)
+            beyond = Fraction(f"{max(row[2], 0.01) ** 0.75 + 0.03:.4f}")
+            assert (beyond - Fraction(1, 20_000)) ** 4 > high[2] ** 3
 
 
 # -- arguments -----------------------------------------------------------------------
