@@ -1,9 +1,7 @@
 """Write what explorer.md shows: `python docs/explorer_data.py`.
 
-For each pair the frontier of one real distribution: its models, their weights and both
-metrics. Texts are in the order of their real probabilities. Also a small language model
-for the decoders, and the spellings, rules and limits of formulas, which thus stand in
-one place.
+For some real distributions and each pair the frontier: its models, their weights and
+both metrics, all computed here. Texts are in the order of their real probabilities.
 """
 
 import json
@@ -15,13 +13,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 import qdtheory as qd
-from qdtheory.formulas import expressions, trees
-from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES, formula_of
-from qdtheory.generators.decoders import next_token_distributions
 
 DATA = Path(__file__).parent / "static/explorer_data.js"
-NUM_STEPS = 60
-NUM_LEVELS = 41
+NUM_STEPS = 40
 METRICS = {
     "LL": "log-likelihood (nats)",
     "CR": "coverage rate",
@@ -30,20 +24,25 @@ METRICS = {
     "BLEU": "expected BLEU-2",
     "NSBLEU": "negative Self-BLEU-2",
 }
+SPACE = qd.TextSpace(vocab_size=2, lengths=4)
 
 
-def real():
-    """The space of the texts and the real distribution."""
-    space = qd.TextSpace(vocab_size=2, lengths=4)
-    return space, qd.oracle(space, seed=2, sigma=0.7)
+def reals():
+    """The real distributions, under the names that the page shows."""
+    zipf = 1 / np.arange(1, SPACE.num_texts + 1)
+    return {
+        "an oracle, five texts common": qd.oracle(SPACE, seed=2, sigma=0.7),
+        "an oracle, nearly even": qd.oracle(SPACE, seed=2, sigma=0.3),
+        "Zipf's law: 1, 1/2, 1/3, ...": zipf / zipf.sum(),
+    }
 
 
-def pairs(space):
+def pairs():
     """The pairs, under the names that the page shows."""
     separable = (qd.LL_SE, qd.CR_NRR, qd.LL_NRR, qd.CR_SE)
     return {pair.name: pair for pair in separable} | {
         "BLEU-NSBLEU": qd.BleuPair(
-            space, max_order=2, num_references=2, num_self_references=2
+            SPACE, max_order=2, num_references=2, num_self_references=2
         )
     }
 
@@ -54,7 +53,7 @@ def frontier(pair, p):
     Of a separable pair the model in the middle is as diverse as the real distribution.
     """
     if isinstance(pair, qd.BleuPair):
-        found = qd.pareto_frontier(pair, p, NUM_LEVELS)
+        found = qd.pareto_frontier(pair, p, NUM_STEPS + 1)
         return found.q, found.w
     alpha = np.arange(NUM_STEPS) / NUM_STEPS
     w = np.append(alpha / (1 - alpha) * weight_of_real_diversity(pair, p), -np.inf)
@@ -77,69 +76,41 @@ def rounded(x):
     return float(f"{x:.5g}") + 0.0 if math.isfinite(x) else None  # 0 without a sign
 
 
-def entry(name, pair, space, p):
+def entry(name, pair, p):
     """What the page needs of one pair."""
     q, w = frontier(pair, p)
-    descending = np.argsort(-np.asarray(p))
+    gain = qd.quality_discrepancy(pair, p).qdisc
     return {
         "name": name,
         "axes": [METRICS[metric] for metric in name.split("-")],
         "real": rounded([pair.quality(p, p), pair.diversity(p)]),
         "found": isinstance(pair, qd.BleuPair),
-        "gain": rounded(qd.quality_discrepancy(pair, p).qdisc),
+        "gain": rounded(gain) if gain > 1e-12 else 0,
         "w": rounded(w),
         "quality": rounded(jax.vmap(pair.quality, (0, None))(q, p)),
         "diversity": rounded(jax.vmap(pair.diversity)(q)),
-        "q": rounded(np.asarray(q)[:, descending]),
+        "q": rounded(np.asarray(q)[:, np.argsort(-np.asarray(p))]),
     }
 
 
-def language_model():
-    """The law of the next token after each prefix, of a model that decoders change."""
-    space = qd.TextSpace(vocab_size=4, lengths=3)
-    laws = next_token_distributions(qd.oracle(space, seed=0), space)
-    return {"tokens": "abcd", "laws": [law.tolist() for law in laws]}
-
-
-def grammar():
-    """What formulas.js allows, and what it says of the rest: the library's own."""
-    tables = QUALITIES | DIVERSITIES
-    texts = {name: formula_of(h) for name, h in tables.items()}
-    return {
-        "allowed": expressions.ALLOWED,
-        "functions": trees.FUNCTIONS,
-        "spellings": expressions.SPELLINGS,
-        "names": {name: h.text for name, h in texts.items() if h is not None},
-        "limits": {
-            "characters": expressions.MAX_CHARACTERS,
-            "nodes": expressions.MAX_NODES,
-            "number": expressions.MAX_NUMBER,
-            "power": expressions.MAX_POWER,
-            "denominator": expressions.MAX_DENOMINATOR,
-            "bits": trees.MAX_BITS,
-        },
-    }
-
-
-def data():
-    """All that the page shows."""
-    space, p = real()
+def world(name, p):
+    """What the page needs of one real distribution."""
     descending = np.argsort(-np.asarray(p))
     return {
-        "texts": ["".join("ab"[t] for t in space.tokens[i]) for i in descending],
+        "name": name,
+        "texts": ["".join("ab"[t] for t in SPACE.tokens[i]) for i in descending],
         "p": rounded(np.asarray(p)[descending]),
-        "formulas": grammar(),
-        "model": language_model(),
-        "pairs": [entry(name, pair, space, p) for name, pair in pairs(space).items()],
+        "pairs": [entry(name, pair, p) for name, pair in pairs().items()],
     }
 
 
 def main():
     """Compute and write; a script rather than JSON, so that a page on disk reads it."""
-    jax.config.update("jax_enable_x64", True)
-    text = json.dumps(data(), separators=(",", ":"))
+    worlds = [world(name, p) for name, p in reals().items()]
+    text = json.dumps(worlds, separators=(",", ":"))
     DATA.write_text(f"const EXPLORER = {text};\n")
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_enable_x64", True)
     main()

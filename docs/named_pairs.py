@@ -33,7 +33,15 @@ LABELS = {
     "Distinct-1": "type-token ratio",
     "METEOR": "as any score of each text",
 }
-STATUSES = ["compatible", "incompatible", "undecided", "conditional"]
+# What is said of a pair, in which PAIR stands for both names.
+HEADLINES = {
+    "compatible": "Compatible: no model can beat the real distribution in both PAIR.",
+    "incompatible": "Incompatible: a model can beat the real distribution in both PAIR.",
+    "undecided": "No verdict on PAIR by their names.",
+    "conditional": "Conditional: over some texts a model can beat the real distribution "
+    "in both PAIR, over others none can.",
+}
+STATUSES = [*HEADLINES]
 
 
 def metrics(kind):
@@ -91,6 +99,7 @@ def data():
         answers.append(answer)
     return {
         **{kind: [entry(kind, x) for x in found] for kind, found in lists.items()},
+        "headlines": [*HEADLINES.values()],
         "sentences": sentences,
         "worlds": worlds,
         "claims": {claim: claims()[claim][0] for claim in cited},

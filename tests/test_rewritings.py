@@ -3,13 +3,9 @@
 The whole product is in benchmarks/functions_by_hand.py; here is a sample of it.
 """
 
-import json
-import random
-
 import functions_by_hand as by_hand
 import numpy as np
 import pytest
-from browser import in_a_browser
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 
@@ -40,31 +36,3 @@ def test_the_plain_answer_is_the_referees(f, g):
     verdict = by_hand.plainly("check_compatibility", f, g, tuple(p))
     if verdict.sealed and verdict.values[0][0]:
         assert truth.upper <= 1e-12
-
-
-@pytest.mark.slow
-@in_a_browser
-def test_the_page_gives_another_formula_the_plain_answer(explorer):
-    drawn = random.Random(0).sample(by_hand.all_pairs("text"), 150)
-    asked = [(f, g, random.Random(f + g).choice(by_hand.REALS)) for *_, f, g in drawn]
-    answers = explorer.evaluate(
-        f"""{json.dumps(asked)}.map(([f, g, p]) => {{
-          try {{
-            const posed = BestModels.pose(Formulas.read(f), Formulas.read(g), p);
-            const {{qdisc}} = BestModels.discrepancy(posed, p);
-            return [String(qdisc), posed.spread];
-          }} catch (error) {{ return [error.name, error.message]; }}
-        }})"""
-    )
-    wrong = []
-    for (names, label, *_), (*_, p), (said, more) in zip(drawn, asked, answers):
-        truth = by_hand.plainly("quality_discrepancy", *names, tuple(p))
-        if isinstance(more, str):  # an error, which must be one of the page's own
-            good = said == "Error" and "\n" not in more
-        elif isinstance(truth, by_hand.Refusal):
-            good = False
-        else:
-            good = abs(float(said) - truth.bounds[0]) <= by_hand.TOLERANCE * more
-        if not good:
-            wrong.append(f"{names}, {label}, P = {p}: {said}, {more}; {truth}")
-    assert not wrong, "\n".join(wrong)

@@ -1,47 +1,39 @@
-// The frontier explorer: draws EXPLORER (explorer_data.js) into the page explorer.md.
+// The frontier explorer: draws EXPLORER, which explorer_data.py wrote, into explorer.md.
 "use strict";
 
 (() => {
   const { digits } = Plots;
   const find = (id) => document.getElementById(`explorer-${id}`);
+  const show = (id, text) => (find(id).textContent = text);
 
   function draw() {
-    const pair = EXPLORER.pairs[find("pair").value];
-    const slider = find("slider");
-    const step = Number(slider.value);
-    let weight = `w = ${digits(pair.w[step])}`;
-    if (pair.name === "LL-SE") {
-      const power = digits(pair.w[step]).replace("−", "");
-      weight += `: the real probabilities to the power ${power}, normalised`;
-    }
-    slider.setAttribute("aria-valuetext", weight);
-    find("weight").textContent = weight;
+    const { texts, p, pairs } = EXPLORER[find("world").value];
+    const pair = pairs[find("pair").value];
+    const step = find("slider").value;
+    const w = digits(pair.w[step]);
+    const power = `: the real probabilities to the power ${w.replace("−", "")}, normalised`;
+    const weight = `w = ${w}${pair.name === "LL-SE" ? power : ""}`;
+    show("weight", weight);
+    find("slider").setAttribute("aria-valuetext", weight);
     const model = [pair.quality[step], pair.diversity[step]];
     const frontier = pair.quality.map((u, i) => [u, pair.diversity[i]]);
-    const high = Plots.heightFor(0.4, ...EXPLORER.p, ...pair.q[step]); // rarely jumps
-    Plots.bars(find("bars"), { p: EXPLORER.p, q: pair.q[step], words: EXPLORER.texts, high });
-    Plots.plane(find("plane"), { axes: pair.axes, real: pair.real, model, lines: { frontier } });
-    pair.axes.forEach((axis, i) => (find(`axis-${i}`).textContent = axis));
-    model.forEach((value, i) => (find(`model-${i}`).textContent = digits(value, 4)));
-    pair.real.forEach((value, i) => (find(`real-${i}`).textContent = digits(value, 4)));
-    find("verdict").textContent = pair.gain
+    Plots.bars(find("bars"), { p, q: pair.q[step], words: texts });
+    Plots.plane(find("plane"), { names: pair.axes, real: pair.real, model, frontier });
+    for (const i of [0, 1]) {
+      show(`axis-${i}`, pair.axes[i]);
+      show(`model-${i}`, digits(model[i], 4));
+      show(`real-${i}`, digits(pair.real[i], 4));
+    }
+    const verdict = pair.gain
       ? "The real distribution is not on the frontier: at its diversity, a model " +
         `${pair.found ? "found by search " : ""}has ${digits(pair.gain)} more of ${pair.axes[0]}.`
       : "The real distribution is on the frontier: no model beats it.";
+    show("verdict", verdict);
   }
 
-  const choice = find("pair");
-  EXPLORER.pairs.forEach((pair, i) => choice.add(new Option(pair.name, i)));
-  choice.addEventListener("change", () => {
-    const slider = find("slider");
-    const share = slider.value / slider.max;
-    slider.max = EXPLORER.pairs[choice.value].w.length - 1;
-    slider.value = Math.round(share * slider.max);
-    draw();
-  });
-  find("slider").addEventListener("input", draw);
-  find("slider").max = EXPLORER.pairs[0].w.length - 1;
-  find("slider").value = 15;
+  EXPLORER.forEach(({ name }, i) => find("world").add(new Option(name, i)));
+  EXPLORER[0].pairs.forEach(({ name }, i) => find("pair").add(new Option(name, i)));
+  for (const id of ["world", "pair", "slider"]) find(id).addEventListener("input", draw);
   draw();
   find("app").hidden = false;
 })();

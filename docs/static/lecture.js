@@ -4,41 +4,30 @@
   const KEY = "qdtheory-code";
   const folds = [...document.querySelectorAll("details.code")];
 
-  const remembered = () => {
+  function stored(use) {
     try {
-      return localStorage.getItem(KEY) === "open";
-    } catch {
-      return false; // storage may be barred to pages on the disk
-    }
-  };
-
-  const remember = (open) => {
-    try {
-      localStorage.setItem(KEY, open ? "open" : "closed");
-    } catch {}
-  };
+      return use(localStorage);
+    } catch {} // storage may be barred to pages on the disk
+  }
 
   if (folds.length > 1) {
     const button = document.createElement("button");
-    button.className = "code-switch";
-    button.type = "button";
-    let open = remembered();
-    const set = () => {
+    Object.assign(button, {className: "code-switch", type: "button"});
+    const set = (open) => {
       for (const fold of folds) fold.open = open;
       button.textContent = open ? "Hide all code" : "Show all code";
+      button.onclick = () => {
+        set(!open);
+        stored((storage) => storage.setItem(KEY, open ? "closed" : "open"));
+      };
     };
-    button.addEventListener("click", () => {
-      open = !open;
-      remember(open);
-      set();
-    });
-    set();
+    set(stored((storage) => storage.getItem(KEY)) === "open");
     document.querySelector(".article-header-buttons").prepend(button);
   }
 
   const unfold = () => {
-    let node = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const target = node;
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let node = target;
     for (; node; node = node.parentElement?.closest("details")) node.open = true;
     target?.scrollIntoView();
   };

@@ -2,112 +2,98 @@
 // below each result where it is and a sentence that holds the words. PAGES has the texts
 // of all pages, SHORTCUTS the words: search_page.py writes them with each build.
 
+const SENTENCES = /\n|(?<=[.?!]) +(?=\p{Lu})/u;
+const MOST = 300; // characters that are quoted
 const stemmer = new Stemmer();
-const stems = (text) =>
+const stem = (word) => stemmer.stemWord(word);
+const wordsOf = (text) =>
   (text.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) ?? [])
     .map((word) => word.replace(/^\.+|\.+$/g, ""));
 const query = new URLSearchParams(location.search).get("q") ?? "";
-const sought = stems(query);
+const sought = wordsOf(query);
+const wanted = new Set(sought.map(stem));
 const beginnings = new Set(sought.map((word) => word.slice(0, 3)));
-const wanted = new Set(sought.map((word) => stemmer.stemWord(word)));
 
-// The wanted words of a text, stemmed; most words need no stemming to be ruled out.
-const held = (text) =>
-  new Set(
-    stems(text)
-      .filter((word) => beginnings.has(word.slice(0, 3)))
-      .map((word) => stemmer.stemWord(word))
-      .filter((word) => wanted.has(word)),
-  );
+// How many wanted words a text has; most words need no stemming to be ruled out.
+function hits(text) {
+  const near = wordsOf(text).filter((word) => beginnings.has(word.slice(0, 3)));
+  return new Set(near.map(stem).filter((word) => wanted.has(word))).size;
+}
 
 const best = (things, text) =>
   things
-    .map((thing) => [held(text(thing)).size, thing])
-    .reduce((a, b) => (b[0] > a[0] ? b : a), [0, undefined])[1];
+    .map((thing) => [hits(text(thing)), thing])
+    .reduce((a, b) => (b[0] > a[0] ? b : a))[1];
 
-function quotation(text) {
-  const sentence = best(text.split(/\n|(?<=[.?!]) +(?=\p{Lu})/u), (part) => part);
-  const line = document.createElement("p");
-  for (const piece of sentence.slice(0, 300).split(/([\p{L}\p{N}_]+)/u)) {
-    if (held(piece).size) {
-      line.append(Object.assign(document.createElement("mark"), {textContent: piece}));
-    } else {
-      line.append(piece);
-    }
+function add(parent, name, text, properties = {}) {
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(text);
+  return parent.appendChild(node);
+}
+
+const cut = (text) => (text.length > MOST ? `${text.slice(0, MOST)} ...` : text);
+
+function quote(result, text) {
+  const line = add(result, "p", "");
+  const sentence = cut(best(text.split(SENTENCES), (part) => part));
+  for (const piece of sentence.split(/([\p{L}\p{N}_]+)/u)) {
+    if (hits(piece)) add(line, "mark", piece);
+    else line.append(piece);
   }
-  if (sentence.length > 300) line.append(" ...");
-  return line;
 }
 
 function explain(result) {
-  const link = result.querySelector("a");
-  const [, name, anchor] = link.getAttribute("href").match(/^(.*)\.html(?:#(.*))?$/);
-  const page = PAGES[name];
-  if (!page) return;
-  const here = page.texts.filter(([id]) => id === anchor);
-  const hit = best(here.length ? here : page.texts, ([, title, text]) => `${title} ${text}`);
-  const where = document.createElement("p");
-  where.className = "search-place";
-  where.append(page.place.join(" › "));
-  if (hit && hit[0] && !anchor) {
-    const section = document.createElement("a");
-    section.href = `${name}.html#${hit[0]}`;
-    section.textContent = hit[1];
-    if (page.place.length) where.append(" › ");
-    where.append(section);
+  const address = result.querySelector("a").getAttribute("href");
+  const [, name, anchor] = address.match(/^(.*)\.html(?:#(.*))?$/);
+  if (!(name in PAGES)) return;
+  const {place, texts} = PAGES[name];
+  const here = texts.filter(([id]) => !anchor || id === anchor);
+  const [id, title, text] = best([["", "", ""], ...here], (part) => part.slice(1).join(" "));
+  const line = add(result, "p", place.join(" › "), {className: "search-place"});
+  if (id && !anchor) {
+    if (place.length) line.append(" › ");
+    add(line, "a", title, {href: `${name}.html#${id}`});
   }
-  if (where.textContent) result.append(where);
-  if (hit && held(hit[2]).size) result.append(quotation(hit[2]));
+  if (!line.textContent) line.remove();
+  if (hits(text)) quote(result, text);
 }
 
-// Lecture and line of each claim whose number is typed: "N8.11", "n8.11".
-function* claims() {
-  for (const [id] of query.toUpperCase().matchAll(/\b[TLNE]\d+\.\d+\b/g)) {
-    const begins = new RegExp(`^${id.replace(".", "\\.")} (.*)`, "m");
-    for (const [name, {texts}] of Object.entries(PAGES)) {
-      const said = name.startsWith("notebooks/") && !name.includes("/solutions/") &&
-        texts.map(([, , text]) => text.match(begins)).find((match) => match);
-      if (said) yield [name, id, id, said[1]];
-    }
-  }
+// Lecture and line of a claim whose number is typed: "N8.11", "n8.11".
+function claimed(id) {
+  const lectures = Object.entries(PAGES).filter(([name]) => /^notebooks\/\w+$/.test(name));
+  return lectures.flatMap(([name, {texts}]) => {
+    const lines = texts.flatMap(([, , text]) => text.split("\n"));
+    const line = lines.find((line) => line.startsWith(`${id} `));
+    return line ? [[name, id, id, line.slice(id.length + 1)]] : [];
+  });
 }
 
-// Sections that answer what is typed: all words of one of their phrases are.
-function* answers() {
-  const typed = (phrase) => stems(phrase).every((word) => wanted.has(stemmer.stemWord(word)));
-  for (const [phrases, name, anchor] of SHORTCUTS) {
-    if (!phrases.some(typed)) continue;
-    const {title, texts} = PAGES[name];
-    const section = texts.find(([id]) => id === anchor);
-    const opening = (section ?? texts[0])[2].split(/\n|(?<=[.?!]) +(?=\p{Lu})/u)[0];
-    yield [name, anchor, anchor ? section[1] : title, opening];
-  }
+// The opening of a section that answers what is typed.
+function answer([, name, anchor]) {
+  const {title, texts} = PAGES[name];
+  const [, heading, text] = texts.find(([id]) => id === anchor) ?? ["", title, texts[0][2]];
+  return [name, anchor, heading, text.split(SENTENCES)[0]];
 }
 
-function lead() {
-  const found = [...claims(), ...answers()];
-  if (!found.length) return;
-  const list = document.createElement("ul");
-  list.className = "search-answers";
-  for (const [name, anchor, title, said] of found) {
-    const entry = list.appendChild(document.createElement("li"));
-    const link = entry.appendChild(document.createElement("a"));
-    link.href = `${name}.html${anchor && `#${anchor}`}`;
-    link.textContent = title;
-    const where = entry.appendChild(document.createElement("p"));
-    where.className = "search-place";
-    where.textContent = PAGES[name].place.join(" › ") || PAGES[name].title;
-    const line = entry.appendChild(document.createElement("p"));
-    line.textContent = said.length > 300 ? `${said.slice(0, 300)} ...` : said;
+const typed = (phrase) => wordsOf(phrase).every((word) => wanted.has(stem(word)));
+const numbers = query.toUpperCase().match(/\b[TLNE]\d+\.\d+\b/g) ?? [];
+const answers = SHORTCUTS.filter(([phrases]) => phrases.some(typed)).map(answer);
+const leads = [...numbers.flatMap(claimed), ...answers];
+const results = document.getElementById("search-results");
+if (leads.length) {
+  const list = Object.assign(document.createElement("ul"), {className: "search-answers"});
+  for (const [name, anchor, title, said] of leads) {
+    const entry = add(list, "li", "");
+    add(entry, "a", title, {href: `${name}.html${anchor && `#${anchor}`}`});
+    const place = PAGES[name].place.join(" › ") || PAGES[name].title;
+    add(entry, "p", place, {className: "search-place"});
+    add(entry, "p", cut(said));
   }
-  document.getElementById("search-results").before(list);
+  results.before(list);
 }
-lead();
 
 new MutationObserver((changes) => {
-  for (const {addedNodes} of changes) {
-    for (const node of addedNodes) {
-      if (node.matches?.("ul.search > li")) explain(node);
-    }
+  for (const node of changes.flatMap(({addedNodes}) => [...addedNodes])) {
+    if (node.matches?.("ul.search > li")) explain(node);
   }
-}).observe(document.getElementById("search-results"), {childList: true, subtree: true});
+}).observe(results, {childList: true, subtree: true});

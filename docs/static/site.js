@@ -21,10 +21,8 @@ function showVersions(versions) {
   const place = document.getElementById("version");
   const choice = document.createElement("select");
   choice.setAttribute("aria-label", "Version of the book");
-  for (const name of versions) {
-    const here = name === place.textContent;
-    choice.append(new Option(name, name, here, here));
-  }
+  choice.append(...versions.map((name) => new Option(name)));
+  choice.value = place.textContent;
   choice.addEventListener("change", () => {
     const root = document.documentElement.dataset.content_root;
     location.href = `${root}../${choice.value}/docs/index.html`;

@@ -5,17 +5,17 @@ const notes = document.querySelector("#notes details");
 const told = [...document.querySelectorAll("#notes li[value]")];
 const WALL = matchMedia("(min-width: 60rem) and (min-height: 30rem)");
 // Text and figures of a full slide shrink together, down to what is read from a seat.
-const SIZES = [1, 0.92, 0.84, 0.76, 0.68];
-const HEIGHTS = [62, 54, 46, 38, 32];
+const SIZES = [[1, 62], [0.92, 54], [0.84, 46], [0.76, 38], [0.68, 32]];
+const [FIRST, LAST] = [-Infinity, Infinity];
+const STEPS = {ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1, Home: FIRST, End: LAST};
 let now = 0;
 
 function fit(slide) {
-  for (const [step, size] of SIZES.entries()) {
-    slide.style.fontSize = `${size}em`;
-    slide.style.setProperty("--figure", `${HEIGHTS[step]}vh`);
-    const cut = [...slide.querySelectorAll("pre, mjx-container[display]")].some(
-      (node) => node.scrollWidth > node.clientWidth + 1,
-    );
+  for (const [text, figure] of SIZES) {
+    slide.style.fontSize = `${text}em`;
+    slide.style.setProperty("--figure", `${figure}vh`);
+    const wide = [...slide.querySelectorAll("pre, mjx-container[display]")];
+    const cut = wide.some((node) => node.scrollWidth > node.clientWidth + 1);
     if (!WALL.matches || (!cut && slide.scrollHeight <= innerHeight - 40)) break;
   }
 }
@@ -29,44 +29,33 @@ function turn(to) {
   scrollTo(0, 0);
 }
 
-const KEYS = {
-  ArrowRight: () => turn(now + 1),
-  PageDown: () => turn(now + 1),
-  " ": () => turn(now + 1),
-  ArrowLeft: () => turn(now - 1),
-  PageUp: () => turn(now - 1),
-  Home: () => turn(0),
-  End: () => turn(slides.length - 1),
-  n: () => (notes.open = !notes.open),
-};
+const isUsed = (node) => node.closest?.("a, summary, pre, table");
 
 addEventListener("keydown", (event) => {
-  const inside = event.target.closest?.("a, summary, pre, table");
-  if (event.ctrlKey || event.metaKey || event.altKey || (inside && event.key === " "))
-    return;
-  if (KEYS[event.key]) {
-    event.preventDefault();
-    KEYS[event.key]();
-  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isUsed(event.target) && event.key === " ") return;
+  if (event.key === "n") notes.open = !notes.open;
+  else if (event.key in STEPS) turn(now + STEPS[event.key]);
+  else return;
+  event.preventDefault();
 });
 
 // A finger: a tap on the right or left edge of a slide.
-for (const slide of slides) {
-  slide.addEventListener("click", (event) => {
-    if (event.target.closest("a, summary, pre, table")) return;
-    const share = event.clientX / innerWidth;
-    if (share > 0.85) turn(now + 1);
-    if (share < 0.15) turn(now - 1);
-  });
-}
+addEventListener("click", ({target, clientX}) => {
+  if (!target.closest(".slide") || isUsed(target)) return;
+  if (clientX > 0.85 * innerWidth) turn(now + 1);
+  if (clientX < 0.15 * innerWidth) turn(now - 1);
+});
+
 // What scrolls sideways must be within reach of the keyboard.
 for (const node of document.querySelectorAll("pre, table")) node.tabIndex = 0;
 
 function start() {
+  const turnToHash = () => turn((Number(location.hash.slice("#slide-".length)) || 1) - 1);
   document.body.classList.add("turning");
-  turn((Number(location.hash.replace("#slide-", "")) || 1) - 1);
+  turnToHash();
   addEventListener("resize", () => fit(slides[now]));
-  addEventListener("hashchange", () => turn(Number(location.hash.slice(7)) - 1 || 0));
+  addEventListener("hashchange", turnToHash);
 }
 // Formulas are set while all slides are shown: in hidden ones they have no size.
 (window.MathJax?.startup?.promise ?? Promise.resolve()).then(start, start);

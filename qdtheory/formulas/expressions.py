@@ -34,7 +34,7 @@ from qdtheory.formulas.trees import (
 )
 from qdtheory.world import distributions  # noqa: F401  JAX's 64-bit mode
 
-# How formulas are written, for the page's script too.
+# How formulas are written.
 SPELLINGS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("spellings.toml").read_text("utf-8")
 )
@@ -67,8 +67,8 @@ class Expression:
 
     The text is read by an allow-list and never run. It is written as people write: `^`
     or `**`, `2x`, `x log x`, `x²`, `√x`, `|x|`, `ln`, `log2`, `e^-x`, `np.log(x)`,
-    `\frac{1}{x}`; `spellings.toml` has the whole table, which the page reads too. A
-    spelling becomes the tree of its plain form, `x log x` that of `x*log(x)`.
+    `\frac{1}{x}`; `spellings.toml` has the whole table. A spelling becomes the tree of
+    its plain form, `x log x` that of `x*log(x)`.
 
     Powers bind first, from the right: `-x^2` is -(x**2), `2^-x` is 2**(-x). A product
     without a sign is one with `*`, and signs go from left to right. A function without
