@@ -36,10 +36,11 @@ LABELS = {
 # What is said of a pair, in which PAIR stands for both names.
 HEADLINES = {
     "compatible": "Compatible: no model can beat the real distribution in both PAIR.",
-    "incompatible": "Incompatible: a model can beat the real distribution in both PAIR.",
+    "incompatible": "Incompatible: "
+    "a model can beat the real distribution in both PAIR.",
     "undecided": "No verdict on PAIR by their names.",
-    "conditional": "Conditional: over some texts a model can beat the real distribution "
-    "in both PAIR, over others none can.",
+    "conditional": "Conditional: over some texts a model can beat the real "
+    "distribution in both PAIR, over others none can.",
 }
 STATUSES = [*HEADLINES]
 
