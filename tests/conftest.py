@@ -37,7 +37,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory):
-    """The explorers' page in a browser; it must not have complained in the end."""
+    """The explorer's page in a browser; it must not have complained in the end."""
     browser = open_explorer(tmp_path_factory.mktemp("explorer"))
     try:
         yield browser

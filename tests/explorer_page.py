@@ -1,4 +1,4 @@
-"""The explorers' page without the site round it, so that a test need not build that."""
+"""The explorer's page without the site round it, so that a test need not build that."""
 
 import json
 from pathlib import Path
@@ -27,14 +27,12 @@ def open_explorer(folder: Path) -> Browser:
     return browser
 
 
-def enter(browser: Browser, name: str, value: str | float | bool) -> None:
-    """Type into a field of the page, or check a box."""
-    field = "checked" if isinstance(value, bool) else "value"
-    written = json.dumps(value if isinstance(value, bool) else str(value))
+def enter(browser: Browser, name: str, value: str | float) -> None:
+    """Choose in a field of the page."""
     browser.evaluate(
         f"""(() => {{
           const field = document.getElementById({name!r});
-          field.{field} = {written};
+          field.value = {json.dumps(str(value))};
           field.dispatchEvent(new Event("input", {{bubbles: true}}));
           field.dispatchEvent(new Event("change", {{bubbles: true}}));
         }})()"""
