@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from qdtheory.world.layout import Told, html_rows
+from qdtheory.world.layout import Told, html_rows, plain_name
 from qdtheory.world.records import Shown
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
@@ -130,11 +130,6 @@ def titled(metric: Metric, order: int | None) -> str:
         return metric.name
     named = re.sub("(?<![A-Za-z])[nk](?![A-Za-z])", str(order), metric.name)
     return named if named != metric.name else f"{metric.name}-{order}"
-
-
-def plain_name(name: str) -> str:
-    """A name without what does not matter: capitals, spaces, hyphens, underscores."""
-    return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())
 
 
 def _read() -> Catalogue:

@@ -17,10 +17,10 @@ from qdtheory.metrics.catalogue import (
     Status,
     find_metric,
     find_order,
-    plain_name,
     titled,
 )
 from qdtheory.metrics.since_2020 import compression_table
+from qdtheory.world.layout import plain_name
 from qdtheory.world.markov import markov_projection
 
 BY_NAME = {metric.name: metric for metric in METRICS}
