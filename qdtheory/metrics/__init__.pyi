@@ -33,14 +33,14 @@ from .ngrams import (
     ngram_matrix as ngram_matrix,
     ngram_rank as ngram_rank,
 )
-from .similarity import (
-    bleu_kernel as bleu_kernel,
+from .more_kernels import (
     edit_kernel as edit_kernel,
     lcs_kernel as lcs_kernel,
     ngram_kernel as ngram_kernel,
     quantum_relative_entropy as quantum_relative_entropy,
     vendi_score as vendi_score,
 )
+from .similarity import bleu_kernel as bleu_kernel
 from .since_2020 import (
     distinct_k as distinct_k,
     expected_compression as expected_compression,
