@@ -1,8 +1,10 @@
 from .bleu import (
-    estimate_bleu as estimate_bleu,
     expected_bleu as expected_bleu,
-    expected_corpus_bleu as expected_corpus_bleu,
     expected_self_bleu as expected_self_bleu,
+)
+from .more_bleu import (
+    estimate_bleu as estimate_bleu,
+    expected_corpus_bleu as expected_corpus_bleu,
 )
 from .divergence_frontiers import (
     divergence_frontier as divergence_frontier,
