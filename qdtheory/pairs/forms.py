@@ -18,14 +18,7 @@ from qdtheory.formulas.posed import Posed, total_diversity
 from qdtheory.formulas.scalar_functions import evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.metrics.bleu import BleuTable, text_bleu
-from qdtheory.pairs.base import (
-    ConcavePair,
-    LinearPair,
-    Pair,
-    SeparablePair,
-    one_score_a_text,
-    require_pair,
-)
+from qdtheory.pairs import base
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair, VendiPair
 from qdtheory.pairs.named import as_pair, single_token_bleu_pair
@@ -87,16 +80,16 @@ class Pooled(Form):
 def form_of(pair: Any) -> Form:
     """Tell the form of a pair, given by its name or as it is."""
     pair = as_pair(pair)
-    require_pair(pair)
+    base.require_pair(pair)
     compiled = _compiled(pair)
     match pair:
-        case SeparablePair(f=f, g=g):
+        case base.SeparablePair(f=f, g=g):
             scores = partial(evaluate, f)
             return Separable(pair, scores, None, partial(total_diversity, g), f, g)
-        case LinearPair(g=g):
+        case base.LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             return Separable(pair, scores, None, partial(total_diversity, g), g=g)
-        case ConcavePair() | VendiPair():
+        case base.ConcavePair() | VendiPair():
             form = Vendi if isinstance(pair, VendiPair) else Concave
             scores = _one_a_text(pair.text_quality, "text_quality")
             return form(pair, scores, None, pair.diversity)
@@ -122,17 +115,17 @@ def bleu_form(pair: BleuPair) -> Bleu:
     return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
-def _compiled(pair: Pair) -> tuple[Callable, ...]:
+def _compiled(pair: base.Pair) -> tuple[Callable, ...]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
     return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:
     """The scores of a user, once there is seen to be one a text."""
-    return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
+    return lambda p: base.one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair | Form | str, p: PerText) -> Posed:
+def pose(pair: base.Pair | Form | str, p: PerText) -> Posed:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:

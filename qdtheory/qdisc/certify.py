@@ -13,19 +13,9 @@ import numpy as np
 from jaxtyping import ArrayLike, PRNGKeyArray
 
 from qdtheory.formulas.posed import Posed
+from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import (
-    Bleu,
-    Concave,
-    Form,
-    Kernel,
-    Separable,
-    bleu_form,
-    name_of,
-    pose,
-    quadratic_form,
-)
 from qdtheory.pairs.named import as_pair
 from qdtheory.qdisc import cubic, quadratic, tails
 from qdtheory.qdisc.bounds import Bounds
@@ -88,7 +78,7 @@ def quality_discrepancy(
         >>> quality_discrepancy(CR_NRR, p).dominated_in is None
         True
     """
-    posed = pose(pair, p)
+    posed = forms.pose(pair, p)
     if certify:
         bounding_method(posed.form)  # refuses before a search, not after it
     found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
@@ -154,7 +144,7 @@ def certify(
         >>> certify(pair, p).gap <= 1e-6
         True
     """
-    posed = pose(pair, p)
+    posed = forms.pose(pair, p)
     limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
     if tolerance is not None and not tolerance > 0:
@@ -195,31 +185,28 @@ def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
     )
 
 
-def bounding_method(form: Form) -> tuple[Callable[..., Bounds], str]:
+def bounding_method(form: forms.Form) -> tuple[Callable[..., Bounds], str]:
     """Select what bounds QDisc from above, given the posed pair and a model."""
     match form:
-        case Concave():
-            return (
-                _by_duality,
-                "a convex problem, if V is concave as the pair states",
-            )
+        case forms.Concave():
+            return _convex, "a convex problem, if V is concave as the pair states"
         # For texts of one token the tails are the probabilities: a route of their own.
         case (
-            Separable(pair=BleuPair(max_order=1))
-            | Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,))))
+            forms.Separable(pair=BleuPair(max_order=1))
+            | forms.Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,))))
         ):
             return _tails, tails.METHOD
-        case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
+        case forms.Kernel() | forms.Bleu(pair=BleuPair(num_self_references=1)):
             return _relaxed, quadratic.METHOD
-        case Separable():
+        case forms.Separable():
             return envelope_bounds, ENVELOPE
-        case Bleu(pair=BleuPair(num_self_references=2)):
+        case forms.Bleu(pair=BleuPair(num_self_references=2)):
             return _cubic, cubic.METHOD
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
         "ConcavePair and for a diversity that sums g(Q_i); got "
-        f"{name_of(form.pair)}"
+        f"{forms.name_of(form.pair)}"
     )
 
 
@@ -231,14 +218,14 @@ def _tails(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
 
 def _relaxed(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
-    return quadratic.relaxed_bounds(posed, quadratic_form(posed.form.pair), start)
+    return quadratic.relaxed_bounds(posed, forms.quadratic_form(posed.form.pair), start)
 
 
 def _cubic(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
     return cubic.cubic_bounds(posed, posed.form.pair.table, start, **limits)
 
 
-def _by_duality(posed: Posed, _: np.ndarray, **limits: Any) -> Bounds:
+def _convex(posed: Posed, _: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
     return solve_or_search(posed)
 
@@ -256,8 +243,8 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     advice = "call quality_discrepancy(pair, p, certify=True), which does both"
     if not _is_same(pair, found.pair):
         raise ValueError(
-            f"found must be about this pair, {name_of(pair)}; it is about "
-            f"another one, {name_of(found.pair)} (functions count as the same if "
+            f"found must be about this pair, {forms.name_of(pair)}; it is about "
+            f"another one, {forms.name_of(found.pair)} (functions count as the same if "
             f"they are one object); {advice}"
         )
     if not np.array_equal(np.asarray(p), np.asarray(found.p)):
@@ -306,9 +293,9 @@ def cubic_bound(pair: BleuPair, p: PerText, certificate: CubicCertificate) -> fl
     """
     match pair:
         case BleuPair(num_self_references=2):
-            posed = pose(bleu_form(pair), p)
+            posed = forms.pose(forms.bleu_form(pair), p)
             return cubic.certificate_bound(posed, pair.table, certificate)
     raise TypeError(
         "a cubic certificate is for BLEU with two Self-BLEU references; got "
-        f"{name_of(pair)}"
+        f"{forms.name_of(pair)}"
     )

@@ -19,20 +19,9 @@ from jaxtyping import ArrayLike
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import check_smooth, is_strictly_concave
 from qdtheory.formulas.tracing import require_values
+from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
-from qdtheory.pairs.forms import (
-    Bleu,
-    Concave,
-    Form,
-    Kernel,
-    Pooled,
-    Separable,
-    Vendi,
-    form_of,
-    quadratic_form,
-    require_traceable_form,
-)
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.theory import beyond_theorem_3 as beyond
 from qdtheory.theory import optimality, theorem_3
@@ -226,27 +215,27 @@ def check_compatibility(
         check_positive(num_texts=num_texts)
     if stated is not None and stated not in STATEMENTS:
         raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
-    form = form_of(pair)
+    form = forms.form_of(pair)
     if form.num_texts is not None:
         if num_texts not in (None, form.num_texts):
             raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
         num_texts = form.num_texts
     match form:
-        case Separable(f=f, g=g) if f is not None:
+        case forms.Separable(f=f, g=g) if f is not None:
             functions = theorem_3.read_functions(f, g)
             return _check_separable(functions, p, num_texts, stated)
-        case Kernel(pair=of_kernel):
+        case forms.Kernel(pair=of_kernel):
             return _check_kernel(of_kernel.kernel, p)
-        case Vendi():
+        case forms.Vendi():
             return VENDI
-        case Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
+        case forms.Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
             return _check_classes(pool, p, stated)
-        case Pooled(pair=pool) if pool.one_length:
+        case forms.Pooled(pair=pool) if pool.one_length:
             size = pool.num_outcomes
             verdict = check_compatibility(pool.pair, num_texts=size, stated=stated)
             if verdict.compatible:  # if not, no text may have what the witness needs
                 return replace(verdict, reason=f"On the {pool.of}: {verdict.reason}")
-        case Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
+        case forms.Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
             return verdict
     if num_texts is None:
         raise ValueError(
@@ -254,7 +243,7 @@ def check_compatibility(
             "pass p or num_texts"
         )
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
-    require_traceable_form(form, trial)
+    forms.require_traceable_form(form, trial)
     concave = _stated(stated) or _concavity(form)
     metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
     return _check_at_points(metrics, p, beyond.random_points(num_texts))
@@ -264,14 +253,14 @@ def _stated(stated: str | None) -> optimality.Concavity | None:
     return (lambda _: "stated by the caller") if stated == "concave" else None
 
 
-def _concavity(form: Form) -> optimality.Concavity | None:
+def _concavity(form: forms.Form) -> optimality.Concavity | None:
     """Why U is linear and V concave in the model, by the form of a pair."""
     match form:
-        case Pooled(pair=PooledPair(one_length=True, pair=inner)):
-            return _concavity(form_of(inner))
-        case Concave():
+        case forms.Pooled(pair=PooledPair(one_length=True, pair=inner)):
+            return _concavity(forms.form_of(inner))
+        case forms.Concave():
             return partial(optimality.concave_as_stated, form.diversity)
-        case Separable(g=g) if is_strictly_concave(g):
+        case forms.Separable(g=g) if is_strictly_concave(g):
             return lambda _: "g'' < 0 is proved"
     return None
 
@@ -495,7 +484,7 @@ def _classified(pair: BleuPair, p: np.ndarray | None) -> Verdict | None:
             alpha=2 / (2 + k),
             psi=f"({2 / (2 + k):.6g}) U + ({k / (2 + k):.6g}) V",
         )
-    return _check_kernel(quadratic_form(pair)[0], p) if r == k == 1 else None
+    return _check_kernel(forms.quadratic_form(pair)[0], p) if r == k == 1 else None
 
 
 def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
