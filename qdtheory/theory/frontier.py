@@ -25,7 +25,7 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import Pair, SummedPair
+from qdtheory.pairs.base import Pair, SummedPair, require_pair
 from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
@@ -357,6 +357,7 @@ def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
 
 def _scores(pair: SummedPair, p: ArrayLike) -> Array:
     if not _has_scores_and_g(pair):
+        require_pair(pair)
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
             f"that sums g(Q_i), a SeparablePair or LinearPair; got a "
