@@ -26,7 +26,7 @@ def cells(metric):
     names = f"<br>{', '.join(map(code, metric.other_names))}" * bool(metric.other_names)
     functions = ", ".join(
         f"{{py:obj}}`{path.rpartition('.')[2]} <qdtheory.{path}>`"
-        for path in metric.functions
+        for path in (*metric.functions, *metric.in_lab)
     )
     return (
         f"**{code(metric.name)}**{names}",

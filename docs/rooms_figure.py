@@ -39,7 +39,8 @@ def imported(path):
 def contents(room):
     """Names of a room's modules; a module outside the rooms holds none."""
     parts = (name.split(".")[1:] for name in MODULES)
-    return [rest[0] for first, *rest in parts if first == room and rest]
+    found = (rest[0] for first, *rest in parts if first == room and rest)
+    return [*dict.fromkeys(found)]
 
 
 @cache

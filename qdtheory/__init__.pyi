@@ -48,6 +48,7 @@ from .pairs.base import (
     LinearPair as LinearPair,
     Pair as Pair,
     SeparablePair as SeparablePair,
+    compatible_quality as compatible_quality,
 )
 from .pairs.bleu import BleuPair as BleuPair
 from .pairs.kernel import KernelPair as KernelPair, VendiPair as VendiPair
@@ -70,7 +71,6 @@ from .theory.frontier import (
 )
 from .theory.kernel_criterion import kernel_criterion as kernel_criterion
 from .theory.named_pairs import check as check
-from .theory.scoring_rules import compatible_quality as compatible_quality
 from .theory.theorem_1 import check_rationality as check_rationality
 from .theory.dominance import Witness as Witness
 from .qdisc.bounds import Bounds as Bounds

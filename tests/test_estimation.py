@@ -19,7 +19,7 @@ from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
 
 import qdtheory as qd
-from qdtheory.metrics.bleu import expected_corpus_bleu
+from qdtheory.metrics.more_bleu import expected_corpus_bleu
 from qdtheory.metrics.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,

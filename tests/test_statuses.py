@@ -126,7 +126,7 @@ def examples(kind):
         "Discrepancy": discrepancies,
         "ParetoFrontier": lambda: [
             qd.pareto_frontier(qd.LL_SE, P, num_points=5),
-            qd.pareto_frontier(FUNCTIONS, P, num_points=5),
+            qd.solvers.search_frontier(FUNCTIONS, P, num_points=5),
         ],
         "RewardVerdict": lambda: [
             check_reward(formula)

@@ -580,7 +580,7 @@ def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
     for seed in (1, 2):
         p = oracle(SPACE, seed, 0.5, size=32)
         u, v = float(pair.quality(p, p)), float(pair.diversity(p))
-        curve = qd.pareto_frontier(pair, p, 10)
+        curve = qd.solvers.search_frontier(pair, p, 10)
         at = float(np.interp(-v, -curve.diversity, curve.quality))
         gain = float(qd.solvers.search(pair, p).gain)
         assert at > u

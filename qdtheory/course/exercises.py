@@ -2,12 +2,18 @@
 
 import ast
 import tomllib
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
-from qdtheory.course import answers, grading
+import qdtheory as qd
+from qdtheory.course import grading
+from qdtheory.course.answers import common
 
 # What is said of each exercise, in the order of the notebooks.
 EXERCISES: dict[str, dict[str, Any]] = tomllib.loads(
@@ -31,24 +37,26 @@ BUILTINS |= {"range": range, "tuple": tuple, "zip": zip}
 def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grader:
     """Grade an exercise, or recognise one of its mistakes as if it were the answer."""
     entry = EXERCISES[exercise]
-    asked = mistake or entry
+    asked, names = mistake or entry, names_of(exercise)
     if "statement" in asked:
         return grading.statement(exercise, *asked["statement"])
     if "number" in asked:
         # A wrong number is recognised from its first digits.
         tolerance = asked.get("tolerance", 1e-4 if mistake else 1e-9)
-        return grading.number(float(np.asarray(evaluated(asked["number"]))), tolerance)
+        return grading.number(
+            float(np.asarray(evaluated(asked["number"], names))), tolerance
+        )
     if "function" in asked:
-        cases = evaluated(asked.get("cases", entry["cases"]))
+        cases = evaluated(asked.get("cases", entry["cases"]), names)
         return grading.function(
-            evaluated(asked["function"]), cases, asked.get("tolerance", 1e-9)
+            evaluated(asked["function"], names), cases, asked.get("tolerance", 1e-9)
         )
     if "formula" in asked:
         x, wrong = np.array([0.2, 0.5, 0.9]), grading.as_formula(asked["formula"])
         return grading.witness(
             lambda answer: np.allclose(grading.as_formula(answer)(x), wrong(x)), ""
         )
-    test, sizes = evaluated(asked["witness"]), asked.get("sizes")
+    test, sizes = evaluated(asked["witness"], names), asked.get("sizes")
     return grading.witness(
         lambda answer: test(*as_distributions(answer, sizes)), asked["requirement"]
     )
@@ -66,8 +74,17 @@ def as_distributions(answer: Any, sizes: int | list[int] | None) -> tuple:
     return tuple(grading.as_distribution(part, size) for part, size in pairs)
 
 
-def evaluated(text: str | float | int) -> Any:
-    """Value of an expression over `qd`, `np`, `jax` and the functions of answers.py."""
+def names_of(exercise: str) -> dict[str, Any]:
+    """What an expression may name: a few modules, and the answers to its lecture."""
+    lecture = exercise.partition(".")[0]
+    module = f"qdtheory.course.answers.lecture_{lecture}"
+    own = vars(import_module(module)) if find_spec(module) else {}
+    given = {"jax": jax, "np": np, "product": product, "qd": qd}
+    return given | vars(common) | own
+
+
+def evaluated(text: str | float | int, names: dict[str, Any]) -> Any:
+    """Value of an expression over some names, or of a number."""
     if not isinstance(text, str):
         return text
     tree = ast.parse(text, mode="eval")
@@ -76,4 +93,4 @@ def evaluated(text: str | float | int) -> Any:
         if not isinstance(node, PERMITTED) or name.startswith("_"):
             raise ValueError(f"{text}: {name!r} may not stand in an expression")
     code = compile(tree, "exercises.toml", "eval")
-    return eval(code, vars(answers) | {"__builtins__": BUILTINS})
+    return eval(code, names | {"__builtins__": BUILTINS})

@@ -1,8 +1,10 @@
 from .bleu import (
-    estimate_bleu as estimate_bleu,
     expected_bleu as expected_bleu,
-    expected_corpus_bleu as expected_corpus_bleu,
     expected_self_bleu as expected_self_bleu,
+)
+from .more_bleu import (
+    estimate_bleu as estimate_bleu,
+    expected_corpus_bleu as expected_corpus_bleu,
 )
 from .divergence_frontiers import (
     divergence_frontier as divergence_frontier,
@@ -32,14 +34,14 @@ from .ngrams import (
     ngram_matrix as ngram_matrix,
     ngram_rank as ngram_rank,
 )
-from .similarity import (
-    bleu_kernel as bleu_kernel,
+from .more_kernels import (
     edit_kernel as edit_kernel,
     lcs_kernel as lcs_kernel,
     ngram_kernel as ngram_kernel,
     quantum_relative_entropy as quantum_relative_entropy,
     vendi_score as vendi_score,
 )
+from .similarity import bleu_kernel as bleu_kernel
 from .since_2020 import (
     distinct_k as distinct_k,
     expected_compression as expected_compression,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from qdtheory.world.layout import Told, html_rows
+from qdtheory.world.layout import Told, html_rows, plain_name
 from qdtheory.world.records import Shown
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
@@ -17,7 +17,7 @@ Status: TypeAlias = Literal[
 ]
 
 TITLES = "you report", "status", "partner"
-LISTS = "functions", "other_names", "shown_by"
+LISTS = "functions", "in_lab", "other_names", "shown_by"
 FACTS = "formula", "form", "partner", "estimator"
 
 # Names of a metric of one order.
@@ -34,8 +34,8 @@ class Metric(Shown):
     verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
     itself; "none" where the question does not arise. The verdict begins with it and
     says when and why. The functions are dotted names below `qdtheory`, the exact one
-    first; `shown_by` has claims that their docstrings do not name. The note says how
-    its names are meant.
+    first; those of `in_lab` serve lectures alone. `shown_by` has claims that docstrings
+    of the former do not name. The note says how its names are meant.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Metric(Shown):
     estimator: str
     beside: str
     functions: tuple[str, ...] = ()
+    in_lab: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
     note: str = ""
@@ -66,7 +67,8 @@ class Metric(Shown):
 
     def told(self) -> Told:
         """Name and verdict, what to print beside it, and the other facts."""
-        typed = [".".join(["qd", *path.split(".")[::2]]) for path in self.functions]
+        paths = *self.functions, *self.in_lab
+        typed = [".".join(["qd", *path.split(".")[::2]]) for path in paths]
         facts = [(x, getattr(self, x)) for x in FACTS]
         lists = [("functions", typed), ("other names", self.other_names)]
         lists += [("claims", self.claims)]
@@ -130,11 +132,6 @@ def titled(metric: Metric, order: int | None) -> str:
         return metric.name
     named = re.sub("(?<![A-Za-z])[nk](?![A-Za-z])", str(order), metric.name)
     return named if named != metric.name else f"{metric.name}-{order}"
-
-
-def plain_name(name: str) -> str:
-    """A name without what does not matter: capitals, spaces, hyphens, underscores."""
-    return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())
 
 
 def _read() -> Catalogue:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
-from qdtheory.metrics.since_2020 import chance_seen
 from qdtheory.world.distributions import (
     check_distribution,
     check_distributions,
@@ -170,6 +169,14 @@ def _jaccard(space: TextSpace, q: Array, p: Array, n: int) -> Array:
             "smaller max_order"
         )
     return jnp.minimum(c, d).sum() / jnp.maximum(c, d).sum()
+
+
+def chance_seen(x: Float[ArrayLike, "..."], k: int) -> Float[Array, "..."]:
+    """Chance 1 - (1 - x)^k that k draws contain an outcome of probability x."""
+    x = jnp.asarray(x)
+    certain = x >= 1
+    unseen = k * jnp.log1p(-jnp.where(certain, 0.0, x))
+    return jnp.where(certain, 1.0, -jnp.expm1(unseen))
 
 
 def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> Scalar:

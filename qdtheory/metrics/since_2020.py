@@ -2,14 +2,9 @@ r"""Metrics since 2020: of k draws, and of a sample's compression.
 
 Those of k draws need a distribution over any finite set: whole texts, or classes of
 texts that a reader takes for the same answer.
-
-LZ78 cuts tokens into phrases, each the shortest that is new: a phrase before it and
-one token more. Phrase j names one of the j phrases before it, the empty one among them,
-and a token: $\lceil \log_2 j \rceil + \lceil \log_2 |V| \rceil$ bits. As the sample
-grows, bits per token tend to the entropy rate of its source (Ziv and Lempel 1978).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import log2
 
@@ -17,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.metrics.ngrams import chance_seen
+from qdtheory.text.repetition import lz78_bits, lz78_phrases
 from qdtheory.world.distributions import (
     check_distribution,
     check_positive,
@@ -26,14 +23,6 @@ from qdtheory.world.numbers import Number, PerText, Scalar, within
 from qdtheory.world.spaces import TextSpace
 
 # --- k draws ------------------------------------------------------------------------
-
-
-def chance_seen(x: Float[ArrayLike, "..."], k: int) -> Float[Array, "..."]:
-    """Chance 1 - (1 - x)^k that k draws contain an outcome of probability x."""
-    x = jnp.asarray(x)
-    certain = x >= 1
-    unseen = k * jnp.log1p(-jnp.where(certain, 0.0, x))
-    return jnp.where(certain, 1.0, -jnp.expm1(unseen))
 
 
 def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Scalar:
@@ -154,28 +143,6 @@ def pass_at_k(
 
 
 # --- compression --------------------------------------------------------------------
-
-
-def lz78_phrases(tokens: Iterable[int]) -> int:
-    """Count the phrases into which LZ78 cuts tokens, with an unfinished last one."""
-    phrases: dict[tuple[int, int], int] = {}
-    current, unfinished = 0, False
-    for token in tokens:
-        follower = phrases.get((current, token))
-        unfinished = follower is not None
-        if follower is None:
-            phrases[current, token] = len(phrases) + 1
-            current = 0
-        else:
-            current = follower
-    return len(phrases) + unfinished
-
-
-def lz78_bits(num_phrases: int, vocab_size: int) -> int:
-    """Bits of LZ78's code: for each phrase a phrase before it and a token."""
-    numbers = np.arange(1, num_phrases + 1)
-    pointers = np.ceil(np.log2(numbers)).astype(int).sum()
-    return int(pointers) + num_phrases * (vocab_size - 1).bit_length()
 
 
 def compression_table(

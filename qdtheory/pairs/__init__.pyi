@@ -4,6 +4,7 @@ from .base import (
     LinearPair as LinearPair,
     Pair as Pair,
     SeparablePair as SeparablePair,
+    compatible_quality as compatible_quality,
 )
 from .bleu import BleuPair as BleuPair
 from .kernel import (

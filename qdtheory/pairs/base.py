@@ -213,6 +213,49 @@ class ConcavePair:
         return expected_score(check_distribution(q, "q", p.size), scores)
 
 
+def compatible_quality(diversity: Functional, name: str | None = None) -> ConcavePair:
+    r"""The pair of a diversity with its compatible quality, $\phi(P) = -\nabla V(P)$.
+
+    Where V is not differentiable, JAX chooses one of several slopes, and the quality is
+    one of several compatible ones if that slope is a supergradient.
+
+    Args:
+        diversity: V, maps a distribution, shape (N,), to a scalar; concave and
+            JAX-traceable. Concavity is not checked: without it the quality is
+            necessary for compatibility, not sufficient.
+        name: display name; by default "compatible with" and the diversity's name.
+
+    Returns:
+        The pair, for the frontier, the verdict and the discrepancy.
+
+    References:
+        Gneiting and Raftery 2007, Theorem 2 (McCarthy, Savage), for the scoring rule;
+        that it is the only compatible quality is ours.
+
+    Claims: N16.1, N16.2, N16.4.
+
+    Example:
+        >>> pair = compatible_quality(lambda q: -jnp.square(q).sum())
+        >>> pair.text_quality(np.array([0.75, 0.25])).tolist()
+        [1.5, 0.5]
+    """
+    require("a function of a distribution", Callable, diversity=diversity)
+    own = getattr(diversity, "__name__", type(diversity).__name__)
+    return ConcavePair(
+        _MinusGradient(diversity), diversity, name or f"compatible with {own}"
+    )
+
+
+@dataclass(frozen=True)
+class _MinusGradient:
+    """Minus the gradient; equal for equal diversities, so compiled code is reused."""
+
+    diversity: Functional
+
+    def __call__(self, p: ArrayLike) -> Array:
+        return -jax.grad(self.diversity)(check_distribution(p))
+
+
 # --- What the pairs share -----------------------------------------------------------
 def require_pair(pair: Any) -> None:
     """Raise unless it is a pair."""

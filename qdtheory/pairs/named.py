@@ -15,9 +15,9 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
-from qdtheory.metrics.catalogue import plain_name
 from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
 from qdtheory.world.distributions import check_positive
+from qdtheory.world.layout import plain_name
 
 Known = TypeVar("Known")
 

@@ -17,10 +17,11 @@ from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.named import as_pair
-from qdtheory.qdisc import cubic, quadratic, separable, tails
+from qdtheory.qdisc import cubic, quadratic, tails
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.cubic import CubicCertificate
 from qdtheory.qdisc.seal import seal
+from qdtheory.qdisc.separable import ENVELOPE, envelope_bounds
 from qdtheory.qdisc.solve import Discrepancy, solve_or_search
 from qdtheory.solvers.search import NUM_STARTS, Method
 from qdtheory.world.distributions import check_distribution, rounded
@@ -198,7 +199,7 @@ def bounding_method(form: forms.Form) -> tuple[Callable[..., Bounds], str]:
         case forms.Kernel() | forms.Bleu(pair=BleuPair(num_self_references=1)):
             return _relaxed, quadratic.METHOD
         case forms.Separable():
-            return separable.envelope_bounds, separable.METHOD
+            return envelope_bounds, ENVELOPE
         case forms.Bleu(pair=BleuPair(num_self_references=2)):
             return _cubic, cubic.METHOD
     raise TypeError(

@@ -18,7 +18,7 @@ from qdtheory.qdisc.duality import Problem, bounded, enclosure, ends_of, shape_o
 from qdtheory.solvers.boxes import Box, branch_and_bound, climb_from
 from qdtheory.world.numbers import EPS
 
-METHOD = "the concave envelope and branch and bound"
+ENVELOPE = "the concave envelope and branch and bound"
 # A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
 MAX_TEXTS = 256
 
@@ -34,7 +34,7 @@ def envelope_bounds(
     units = bounds.in_units(scores[order], p[order])
     if units is None:
         upper = bounds.constant_gain(scores[order])
-        return bounds.sealed_bounds(posed, p, upper, METHOD)
+        return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
     shape = shape_of(g)  # refuses a g without bounds
     values = [enclosure(g, x, x)[0] for x in p.tolist()]
     left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
@@ -65,7 +65,7 @@ def envelope_bounds(
     bound, best, splits = branch_and_bound(
         relaxed, root, _halves, climb, value, best, tolerance, max_steps
     )
-    return bounds.sealed_bounds(posed, best, units.gain(bound), METHOD, steps=splits)
+    return bounds.sealed_bounds(posed, best, units.gain(bound), ENVELOPE, steps=splits)
 
 
 def _halves(box: Box) -> Iterator[tuple]:

@@ -6,7 +6,7 @@ quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$ with g
 strictly concave (root-finding in the frontier's weight) or concave up to an
 inflection c and convex beyond (`concave_convex`); bounded from both sides for any
 concave V (`interior_point`); bounded from below by a search for any other pair.
-A result is called exact if an upper bound by weak duality (`weak_duality`,
+A result is called exact if an upper bound by weak duality (`duality`,
 independent of the solvers) matches it.
 """
 
@@ -25,8 +25,14 @@ from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import Concave, Separable
-from qdtheory.qdisc import convex
 from qdtheory.qdisc.bounds import Bounds
+from qdtheory.qdisc.convex import (
+    chord_height,
+    inflection_point,
+    models_of_diversity,
+    most_diverse_model,
+    values_of,
+)
 from qdtheory.qdisc.duality import concave_convex_bound, rounding, tangent_bound
 from qdtheory.qdisc.seal import distinguishable, seal
 from qdtheory.solvers.concavity import look_for_violations
@@ -40,7 +46,14 @@ from qdtheory.solvers.interior_point import (
     not_concave,
 )
 from qdtheory.solvers.search import NUM_STARTS, Method, Search, search_posed
-from qdtheory.theory import frontier
+from qdtheory.theory.frontier import (
+    NEAREST_WEIGHT,
+    maximise,
+    require_solved,
+    saturation_weight_of,
+    score_gaps,
+    weight_of,
+)
 from qdtheory.world.numbers import CONTRADICTION, NOISE, TIGHTEST, TextArray
 
 # What a solver may stop with on a g of a kind that it was not made for.
@@ -116,7 +129,7 @@ def solve_or_search(
                     raise
                 stopped = f"The exact solver stopped: {error}. "
         case Concave() if method is None:
-            result = _convex(posed)
+            result = _solve_convex(posed)
         case _ if method == "exact":
             raise TypeError(
                 "QDisc is exact for a pair with a score for each text and a diversity "
@@ -137,7 +150,7 @@ def solve_or_search(
 def _is_solvable(g: ScalarFunction) -> bool:
     """Whether g is proved to have one of the two shapes, or is code that seems to."""
     try:
-        inflection = convex.inflection_point(g)
+        inflection = inflection_point(g)
     except ValueError:
         return False
     return isinstance(g, Code) or is_strictly_concave(g, inflection)
@@ -242,8 +255,8 @@ def _repaired(
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = posed.scores, posed.g
-    inflection = convex.inflection_point(g)
-    most_diverse = convex.most_diverse_model(g, inflection, scores, scores >= -np.inf)
+    inflection = inflection_point(g)
+    most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
     q, qdisc, dominated_in, price = _best_model(posed, inflection)
     claimed = is_strictly_concave(g, inflection)
     enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
@@ -286,7 +299,7 @@ def _upper_bound(
         enough: stop once the bound is at most this.
     """
     g, p, scores = posed.g, posed.p, posed.scores
-    values = convex.values_of(g, p)[0]
+    values = values_of(g, p)[0]
     least = float(values.sum())
     least -= rounding(p.size, error_of(g)) * float(np.abs(values).sum())
     if inflection < 1:
@@ -296,13 +309,13 @@ def _upper_bound(
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model on these texts is as diverse.
         return posed.real_quality
-    unit = posed.spread / convex.chord_height(g)
+    unit = posed.spread / chord_height(g)
     bound = float(scores.max())
     # Near the greatest diversity the best multiplier is lost to rounding: try several.
     for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
         if bound <= enough:
             break
-        x = np.asarray(frontier.maximise(g, scores, -1 / tried)[0])
+        x = np.asarray(maximise(g, scores, -1 / tried)[0])
         new = tangent_bound(g, scores, tried, x) - tried * least
         bound = min(bound, new + rounding(1) * (abs(new) + tried * abs(least)))
     return bound
@@ -314,7 +327,7 @@ def _multipliers(
     r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
     on = np.flatnonzero(q > 0)
     best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
-    slopes = convex.values_of(g, q)[1]
+    slopes = values_of(g, q)[1]
     rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
     if not (rise > 0 and fall > 0):
         return None
@@ -327,16 +340,16 @@ def _best_model(
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
     """Find the feasible model of greatest quality, its gain, dominance and price."""
     g, p, scores = posed.g, posed.p, posed.scores
-    noise = NOISE * np.abs(convex.values_of(g, p)[0]).sum()
-    inner = convex.most_diverse_model(g, inflection, scores, np.isfinite(scores))
-    modes = np.asarray(frontier.score_gaps(scores)) == 0
-    on_modes = convex.most_diverse_model(g, inflection, scores, modes)
+    noise = NOISE * np.abs(values_of(g, p)[0]).sum()
+    inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
+    modes = np.asarray(score_gaps(scores)) == 0
+    on_modes = most_diverse_model(g, inflection, scores, modes)
     if posed.diversity(on_modes) - posed.real_diversity >= -noise:
         points = [(on_modes, -np.inf)]
     elif inflection == 1:
         points = [_on_frontier(posed, inner)]
     else:
-        points = convex.models_of_diversity(g, inflection, scores, posed.real_diversity)
+        points = models_of_diversity(g, inflection, scores, posed.real_diversity)
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
         q = _repaired(posed, point, inner, noise)
@@ -356,30 +369,30 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
 
     g, scores = posed.g, posed.scores
     # Scores on this scale have weights of order 1, where alpha is precise.
-    unit = convex.chord_height(g) / posed.spread
+    unit = chord_height(g) / posed.spread
     scaled = jnp.asarray((scores - scores.max()) * unit)
 
     def model(alpha):
         if alpha == 0:
             return inner
-        return np.asarray(frontier.maximise(g, scaled, frontier.weight_of(alpha))[0])
+        return np.asarray(maximise(g, scaled, weight_of(alpha))[0])
 
     def excess(alpha):
         return posed.diversity(model(alpha)) - posed.real_diversity
 
     if excess(0.0) <= 0:  # P is the most diverse
-        return posed.p, frontier.NEAREST_WEIGHT
-    lowest = float(frontier.saturation_weight_of(g, scaled))
+        return posed.p, NEAREST_WEIGHT
+    lowest = float(saturation_weight_of(g, scaled))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
     alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
     q = model(alpha)
-    frontier.require_solved(jnp.abs(q.sum() - 1))
+    require_solved(jnp.abs(q.sum() - 1))
     # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
-    return q / q.sum(), frontier.weight_of(alpha) * unit
+    return q / q.sum(), weight_of(alpha) * unit
 
 
 # --- Concave diversity --------------------------------------------------------------
-def _convex(posed: Posed) -> Discrepancy:
+def _solve_convex(posed: Posed) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
     p, scores, diversity = posed.p, posed.scores, posed.form.diversity
     face = face_of(diversity, scores)

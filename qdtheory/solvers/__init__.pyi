@@ -1,1 +1,5 @@
-from .search import Search as Search, search as search
+from .search import (
+    Search as Search,
+    search as search,
+    search_frontier as search_frontier,
+)

@@ -19,6 +19,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 from qdtheory.formulas.posed import Functional, Posed
 from qdtheory.pairs.base import FunctionPair, Pair, known_to_jax
 from qdtheory.pairs.forms import pose
+from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.mirror_ascent import (
     BEST,
     MOST_DIVERSE,
@@ -34,6 +35,7 @@ from qdtheory.solvers.mirror_ascent import (
     solve,
 )
 from qdtheory.solvers.progress import progress
+from qdtheory.theory.frontier import ParetoFrontier
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, STATIC, PerText, one_of, within
 from qdtheory.world.records import Record
@@ -358,17 +360,45 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
 
 # --- The frontier --------------------------------------------------------------------
 def search_frontier(
-    pair: Pair, p: PerText, num_points: int
-) -> tuple[
-    Float[Array, "points texts"], Float[Array, " points"], Float[Array, " points"]
-]:
-    """Search for the best models at descending levels of diversity.
+    pair: Pair | str, p: PerText, num_points: int = 10
+) -> ParetoFrontier:
+    """Search for the frontier of any pair, at descending levels of diversity.
 
     The levels are evenly spaced from the diversity of the most diverse model found to
     that of the best text alone. Each level's starts descend from those of the previous
-    level.
+    level, which takes some tenths of a second.
+
+    Args:
+        pair: any pair that JAX can differentiate, or the name of one ("LL-SE").
+        p: the real distribution, shape (N,).
+        num_points: at least 3.
+
+    Returns:
+        The points, of status "lower_bound", with the models found.
+
+    Raises:
+        ValueError: `p` is not a distribution, or fewer than 3 points.
+
+    Claims: N8.11.
+
+    Example:
+        >>> from qdtheory.pairs.named import LL_NRR
+        >>> found = search_frontier(LL_NRR, np.array([0.6, 0.3, 0.1]), 3)
+        >>> print(found.q[0].round(4), found.q[2].round(4))
+        [0.3333 0.3333 0.3333] [1. 0. 0.]
     """
-    return _frontier(known_to_jax(pair), check_distribution(p), num_points)
+    searched, p = known_to_jax(as_pair(pair)), check_distribution(p)
+    within(num_points=num_points, low=3)
+    q, prices, gaps = _frontier(searched, p, num_points)
+
+    def point(q, price):
+        quality, slope = jax.value_and_grad(searched.quality)(q, p)
+        diversity, marginal = jax.value_and_grad(searched.diversity)(q)
+        w = -1 / price  # 0 at an infinite price
+        return w, 1 / (1 + price), q @ (marginal - w * slope), quality, diversity
+
+    points = jax.lax.map(lambda x: point(*x), (q, prices))
+    return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
 @partial(jax.jit, static_argnums=2)

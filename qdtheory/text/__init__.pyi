@@ -71,6 +71,7 @@ from .paired import (
     rouge_scores as rouge_scores,
 )
 from .planner import SampleSize as SampleSize, plan as plan
+from .plots import plot_diagnosis as plot_diagnosis, plot_report as plot_report
 from .preprocessing import imdb as imdb, prepare as prepare
 from .prompt_report import (
     PromptComparison as PromptComparison,

@@ -138,7 +138,7 @@ class Diagnosis(Record, Shown):
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
         """
-        from qdtheory.plotting import plot_diagnosis
+        from qdtheory.text.plots import plot_diagnosis
 
         return plot_diagnosis(self)
 

@@ -1,11 +1,12 @@
 """Metrics of lots of text by their names in the catalogue."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from qdtheory import text
-from qdtheory.metrics.catalogue import find_order
 from qdtheory.text.defaults import REQUESTED, Requested
+from qdtheory.world.layout import plain_name
 
 Side: TypeAlias = Literal["quality", "diversity"]
 # A score of each text beside real text, of which the quality is the mean. The order n
@@ -42,35 +43,48 @@ WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
 }
 
 
+# Other names of these; n stands for the order.
+OTHER_NAMES = {
+    "CR": ("CR-n", "coverage rate"),
+    "BLEU-n": ("BLEU",),
+    "ROUGE-L": ("LCS",),
+    "NRR": ("NRR-n", "negative repetition rate", "Simpson", "SDI"),
+    "Self-BLEU-n": ("Self-BLEU", "NSBLEU", "NSBLEU-n"),
+    "Distinct-n": ("dist-n", "distinct"),
+    "n-gram diversity": ("NGD",),
+    "self-repetition": ("SRS", "NSelf-repetition"),
+    "pairwise ROUGE-L": ("homogenization", "Self-ROUGE-L", "NROUGE-L"),
+}
+
+
 def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
     """Find a quality of (texts, real), or a diversity of (texts), by a name.
 
     More is better of what is returned, so that it is minus Self-BLEU. The second is a
-    function to the scores of each text, if the metric is their mean.
+    function to the scores of each text, if the metric is their mean. Capitals, spaces,
+    hyphens and underscores do not matter; the digit in a name is the order.
 
     Raises:
-        ValueError: the name is unknown, of another kind, or needs more than texts.
+        ValueError: no metric has the name, or it lacks its order.
 
     Example:
         >>> find, _ = named_metric("diversity", "Self-BLEU-1")
         >>> find(["a b", "a c"])
         -0.5
     """
-    metric, order = find_order(name)
-    n = order or 0
-    known, lack = WHOLE[side], ""
-    if metric.kind != side:
-        lack = f"which is a {metric.kind}"
-    elif metric.name not in known:
-        lack = "which texts alone do not give"
-    elif (metric.name in UNORDERED) == bool(n):
-        lack = "which takes no order" if n else "which needs an order, such as 2"
-    if lack:
+    known, plain = WHOLE[side], plain_name(name)
+    names = {plain_name(x): m for m in known for x in (m, *OTHER_NAMES[m])}
+    orders = re.findall("[0-9]+", name) if plain not in names else []
+    metric = names.get(re.sub("[1-9]", "n", plain, count=1) if orders else plain)
+    unordered = metric in known and metric not in UNORDERED and not orders
+    if metric is None or unordered:
+        lack = ", which needs an order, such as 2" if unordered else ""
         there = ", ".join(
             x if x in UNORDERED else f"{x.removesuffix('-n')}-2" for x in known
         )
         raise ValueError(
-            f"{side}: expected one of {there}, or a function; got {name}, {lack}"
+            f"{side}: expected one of {there}, or a function; got {name}{lack}"
         )
-    whole, each = known[metric.name], EACH.get(metric.name)
+    n = int(orders[0]) if orders else 0
+    whole, each = known[metric], EACH.get(metric)
     return (lambda *sides: whole(*sides, n), each and (lambda *sides: each(*sides, n)))

@@ -1,6 +1,13 @@
-"""How much a sample repeats itself: n-grams, subsequences and compression."""
+r"""How much a sample repeats itself: n-grams, subsequences and compression.
+
+LZ78 cuts tokens into phrases, each the shortest that is new: a phrase before it and
+one token more. Phrase j names one of the j phrases before it, the empty one among them,
+and a token: $\lceil \log_2 j \rceil + \lceil \log_2 |V| \rceil$ bits. As the sample
+grows, bits per token tend to the entropy rate of its source (Ziv and Lempel 1978).
+"""
 
 import zlib
+from collections.abc import Iterable
 from math import log2
 from typing import Literal, TypeAlias
 
@@ -112,12 +119,32 @@ def compression_ratio(candidates: Texts, method: Method = "lz78") -> float:
     if method == "gzip":
         plain = " ".join(" ".join(map(str, text)) for text in corpus).encode()
         return len(plain) / len(zlib.compress(plain, 9))
-    from qdtheory.metrics.since_2020 import lz78_bits, lz78_phrases  # needs JAX
-
     _, tokens = np.unique(corpus.tokens, return_inverse=True)
     size = int(tokens.max()) + 1
     bits = lz78_bits(lz78_phrases(tokens.tolist()), size)
     return len(tokens) * log2(size) / bits
+
+
+def lz78_phrases(tokens: Iterable[int]) -> int:
+    """Count the phrases into which LZ78 cuts tokens, with an unfinished last one."""
+    phrases: dict[tuple[int, int], int] = {}
+    current, unfinished = 0, False
+    for token in tokens:
+        follower = phrases.get((current, token))
+        unfinished = follower is not None
+        if follower is None:
+            phrases[current, token] = len(phrases) + 1
+            current = 0
+        else:
+            current = follower
+    return len(phrases) + unfinished
+
+
+def lz78_bits(num_phrases: int, vocab_size: int) -> int:
+    """Bits of LZ78's code: for each phrase a phrase before it and a token."""
+    numbers = np.arange(1, num_phrases + 1)
+    pointers = np.ceil(np.log2(numbers)).astype(int).sum()
+    return int(pointers) + num_phrases * (vocab_size - 1).bit_length()
 
 
 def pairwise_rouge_l(candidates: Texts) -> float:

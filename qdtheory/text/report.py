@@ -190,13 +190,13 @@ class Report(Record, Tabled):
         )
 
     def plot(self, n: int | None = None) -> Any:
-        """Draw the candidates in two planes; see `qdtheory.plotting.plot_report`.
+        """Draw the candidates in two planes; see `qd.text.plot_report`.
 
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
             ValueError: the report has no such order.
         """
-        from qdtheory.plotting import plot_report
+        from qdtheory.text.plots import plot_report
 
         return plot_report(self, n)
 
@@ -308,8 +308,7 @@ def _figure(report: Any) -> str:
     with required("a page with figures", "plot"):
         import matplotlib.pyplot as plt
 
-        from qdtheory.plotting import STYLE as LOOK
-        from qdtheory.plotting import plot_report
+        from qdtheory.text.plots import LOOK, plot_report
     undated: dict[str, Any] = {"Date": None}
     fixed = {"svg.hashsalt": "qdtheory", "svg.fonttype": "none"}
     with plt.style.context([LOOK, fixed]):

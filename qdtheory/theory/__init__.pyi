@@ -34,7 +34,6 @@ from .named_pairs import (
 )
 from .scoring_rules import (
     bregman_divergence as bregman_divergence,
-    compatible_quality as compatible_quality,
     local_discrepancy as local_discrepancy,
 )
 from .theorem_1 import (

@@ -25,14 +25,13 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import Pair, SummedPair
+from qdtheory.pairs.base import Pair, SummedPair, require_pair
 from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
     require_concave,
     solver,
 )
-from qdtheory.solvers.search import search_frontier
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import (
     EPS,
@@ -189,12 +188,11 @@ def pareto_frontier(
     second is the limit $w \to 0^-$, uniform over the other texts. Only a few vectors
     of length N are held in memory at a time.
 
-    For a pair without scores or without g, `search_frontier` finds the points at
-    levels evenly spaced in V, in some tenths of a second each: ask for few.
+    Of other pairs `qd.solvers.search_frontier` finds points.
 
     Args:
-        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave;
-            any other pair that JAX can differentiate, or the name of one ("LL-SE").
+        pair: quality linear in Q, diversity $\sum_i g(Q_i)$ with g strictly concave; or
+            the name of one ("LL-SE").
         p: the real distribution, shape (N,).
         num_points: at least 3.
 
@@ -204,6 +202,7 @@ def pareto_frontier(
         coincide.
 
     Raises:
+        TypeError: the pair has no scores or no g.
         ValueError: as for `pareto_optimum`, or fewer than 3 points.
 
     References:
@@ -219,31 +218,15 @@ def pareto_frontier(
         >>> print(frontier.diversity.round(4))
         [-0.3333 -0.3414 -1.    ]
     """
-    pair = as_pair(pair)
+    summed: Any = as_pair(pair)
     within(num_points=num_points, low=3)
-    if not _has_scores_and_g(pair):
-        return _searched(pair, check_distribution(p), num_points)
-    scores = _scores(pair, p)
-    w = _weight_grid(scores, saturation_weight_of(pair.g, scores), num_points)
-    b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
+    scores, g = _scores(summed, p), summed.g
+    w = _weight_grid(scores, saturation_weight_of(g, scores), num_points)
+    b, quality, diversity, residual = _sweep(g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = require_solved(residual.max())
-    status = "exact" if is_strictly_concave(pair.g) else "lower_bound"
+    status = "exact" if is_strictly_concave(g) else "lower_bound"
     return ParetoFrontier(w, alpha, b, quality, diversity, solved, status)
-
-
-def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
-    q, prices, gaps = search_frontier(pair, p, num_points)
-    p = jnp.asarray(p)
-
-    def point(q, price):
-        quality, slope = jax.value_and_grad(pair.quality)(q, p)
-        diversity, marginal = jax.value_and_grad(pair.diversity)(q)
-        w = -1 / price  # 0 at an infinite price
-        return w, 1 / (1 + price), q @ (marginal - w * slope), quality, diversity
-
-    points = jax.lax.map(lambda x: point(*x), (q, prices))
-    return ParetoFrontier(*points, residual=gaps.max(), status="lower_bound", q=q)
 
 
 def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
@@ -374,10 +357,12 @@ def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
 
 def _scores(pair: SummedPair, p: ArrayLike) -> Array:
     if not _has_scores_and_g(pair):
+        require_pair(pair)
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
             f"that sums g(Q_i), a SeparablePair or LinearPair; got a "
-            f"{type(pair).__name__} (for n-grams, take the pair on their distributions)"
+            f"{type(pair).__name__} (for n-grams, take the pair on their "
+            "distributions; qd.solvers.search_frontier finds points for any pair)"
         )
     require_concave(pair.g)
     scores = pair.text_quality(p)

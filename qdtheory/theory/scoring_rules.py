@@ -8,66 +8,16 @@ two is the Bregman divergence of -V. In the theory of forecasts $-\nabla V$ is, 
 shift, the proper scoring rule whose entropy is V, with P as the forecast.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike
 
-from qdtheory.formulas.posed import expected_score
+from qdtheory.formulas.posed import Functional, expected_score
 from qdtheory.pairs.base import ConcavePair
 from qdtheory.world.distributions import check_distribution, check_interior
-from qdtheory.world.numbers import PerText, Scalar, require
-
-Diversity = Callable[[ArrayLike], Array]
+from qdtheory.world.numbers import PerText, Scalar
 
 
-def compatible_quality(diversity: Diversity, name: str | None = None) -> ConcavePair:
-    r"""The pair of a diversity with its compatible quality, $\phi(P) = -\nabla V(P)$.
-
-    Where V is not differentiable, JAX chooses one of several slopes, and the quality is
-    one of several compatible ones if that slope is a supergradient.
-
-    Args:
-        diversity: V, maps a distribution, shape (N,), to a scalar; concave and
-            JAX-traceable. Concavity is not checked: without it the quality is
-            necessary for compatibility, not sufficient.
-        name: display name; by default "compatible with" and the diversity's name.
-
-    Returns:
-        The pair, for the frontier, the verdict and the discrepancy.
-
-    References:
-        Gneiting and Raftery 2007, Theorem 2 (McCarthy, Savage), for the scoring rule;
-        that it is the only compatible quality is ours.
-
-    Claims: N16.1, N16.2, N16.4.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> pair = compatible_quality(lambda q: -jnp.square(q).sum())
-        >>> pair.text_quality(np.array([0.75, 0.25])).tolist()
-        [1.5, 0.5]
-    """
-    require("a function of a distribution", Callable, diversity=diversity)
-    own = getattr(diversity, "__name__", type(diversity).__name__)
-    return ConcavePair(
-        _MinusGradient(diversity), diversity, name or f"compatible with {own}"
-    )
-
-
-@dataclass(frozen=True)
-class _MinusGradient:
-    """Minus the gradient; equal for equal diversities, so compiled code is reused."""
-
-    diversity: Diversity
-
-    def __call__(self, p: ArrayLike) -> Array:
-        return -jax.grad(self.diversity)(check_distribution(p))
-
-
-def bregman_divergence(diversity: Diversity, q: PerText, p: PerText) -> Scalar:
+def bregman_divergence(diversity: Functional, q: PerText, p: PerText) -> Scalar:
     r"""Bregman divergence of -V, $V(P) - V(Q) + \nabla V(P) \cdot (Q - P)$.
 
     The gap $\Psi(P) - \Psi(Q)$ of `compatible_quality(diversity)` with

@@ -1,5 +1,6 @@
 """How answers are laid out for people: in a terminal of any width, and in notebooks."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, TypeAlias
@@ -146,3 +147,8 @@ def number(x: Any) -> str:
         return values + f" ... ({len(x)} texts)" * (len(x) > MOST)
     x = getattr(x, "item", lambda: x)()  # a scalar of NumPy or JAX
     return f"{x:.6g}" if isinstance(x, float) else "" if x is None else str(x)
+
+
+def plain_name(name: str) -> str:
+    """A name without what does not matter: capitals, spaces, hyphens, underscores."""
+    return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from qdtheory.course import check
-from qdtheory.course.answers import temper_tokens
-from qdtheory.course.exercises import EXERCISES, evaluated
+from qdtheory.course.answers.common import temper_tokens
+from qdtheory.course.answers.lecture_04 import is_compatible
+from qdtheory.course.exercises import EXERCISES, evaluated, names_of
+from qdtheory.course.grading import Fault
 
 
 class Unprintable:
@@ -46,8 +48,26 @@ def test_an_unknown_exercise_is_named_with_those_there_are():
 def test_numpy_imports_at_its_first_call_where_an_expression_calls_it():
     # In this process it has imported all.
     code = "from qdtheory.course.exercises import evaluated; "
-    code += "evaluated('(lambda x: x.mean())(np.ones(2))')"
+    code += "import numpy; names = {'np': numpy}; "
+    code += "evaluated('(lambda x: x.mean())(np.ones(2))', names)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_exercise_loads_the_answers_of_its_own_lecture():
+    code = "import sys; from qdtheory.course import check; check('04.0', 1); "
+    code += "print(*sorted(m for m in sys.modules if 'answers.' in m))"
+    of = {"args": [sys.executable, "-c", code], "check": True, "text": True}
+    *_, loaded = subprocess.run(**of, stdout=subprocess.PIPE).stdout.splitlines()
+    answers = "qdtheory.course.answers."
+    assert loaded.split() == [f"{answers}common", f"{answers}lecture_04"]
+
+
+@pytest.mark.parametrize(
+    ("f", "said"), [("5", "undecided: All models"), ("log(x)", "incompatible: g'")]
+)
+def test_a_pair_that_is_not_shown_compatible_is_told_as_its_verdict(f, said):
+    with pytest.raises(Fault, match=said):
+        is_compatible(f, "-x**2")
 
 
 def temper_unordered(p, beta):
@@ -252,7 +272,8 @@ def test_an_entry_has_one_kind_and_each_mistake_says_something():
 
 @pytest.mark.parametrize("exercise", [e for e, x in EXERCISES.items() if "cases" in x])
 def test_each_argument_of_a_function_varies_over_the_cases(exercise):
-    for values in zip(*evaluated(EXERCISES[exercise]["cases"]), strict=True):
+    cases = evaluated(EXERCISES[exercise]["cases"], names_of(exercise))
+    for values in zip(*cases, strict=True):
         assert len(set(map(repr, values))) > 1
 
 
@@ -260,11 +281,12 @@ def test_each_argument_of_a_function_varies_over_the_cases(exercise):
 def test_a_mistake_is_wrong_and_gets_its_own_hint(exercise, capsys):
     for mistake in EXERCISES[exercise].get("mistakes", ()):
         texts = [mistake[k] for k in ("number", "function") if k in mistake]
-        check(exercise, evaluated(texts[0]) if texts else mistake["formula"])
+        wrong = texts and evaluated(texts[0], names_of(exercise))
+        check(exercise, wrong if texts else mistake["formula"])
         assert capsys.readouterr().out == f"{exercise} not yet: {mistake['hint']}\n"
 
 
 @pytest.mark.parametrize("text", ["__import__('os')", "np.__dict__", "(x := 1)"])
 def test_an_expression_reads_values_and_does_nothing_else(text):
     with pytest.raises(ValueError, match="may not stand in an expression"):
-        evaluated(text)
+        evaluated(text, {})

@@ -17,10 +17,10 @@ from qdtheory.metrics.catalogue import (
     Status,
     find_metric,
     find_order,
-    plain_name,
     titled,
 )
 from qdtheory.metrics.since_2020 import compression_table
+from qdtheory.world.layout import plain_name
 from qdtheory.world.markov import markov_projection
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -33,19 +33,19 @@ def test_no_name_stands_twice():
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_functions_exist_and_claims_have_the_form_of_claims(metric):
-    for path in metric.functions:
+    for path in (*metric.functions, *metric.in_lab):
         module, _, name = path.rpartition(".")
         assert callable(getattr(importlib.import_module(f"qdtheory.{module}"), name))
     assert all("." in claim for claim in metric.claims)
-    assert metric.functions or metric.shown_by
+    assert metric.functions or metric.in_lab or metric.shown_by
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_functions_can_be_typed_as_they_are_printed(metric):
     shown = dict(metric.told()[2]).get("functions", "")
     typed = shown.split(", ") if shown else []
-    assert len(typed) == len(metric.functions)
-    for name, path in zip(typed, metric.functions):
+    paths = *metric.functions, *metric.in_lab
+    for name, path in zip(typed, paths, strict=True):
         module, _, last = path.rpartition(".")
         meant = getattr(importlib.import_module(f"qdtheory.{module}"), last)
         assert eval(name, {"qd": qd}) is meant

@@ -26,6 +26,7 @@ from refusals import refused
 from scipy.linalg import null_space
 
 import qdtheory as qd
+from qdtheory.metrics.ngrams import chance_seen
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -496,3 +497,9 @@ def test_coverage_and_repetition_lose_the_squared_distance_in_fractions():
             u = sum(x * y - y * y for x, y in zip(q, p))
             v = sum(y * y - x * x for x, y in zip(q, p))
             assert 2 * u + v == -sum((x - y) ** 2 for x, y in zip(q, p))
+
+
+def test_a_rare_outcome_keeps_its_digits_and_its_slope():
+    assert float(chance_seen(1e-12, 10)) == pytest.approx(1e-11, rel=1e-10)
+    slopes = jax.vmap(jax.grad(lambda x: chance_seen(x, 3)))(np.array([0, 0.5, 1.0]))
+    np.testing.assert_allclose(slopes, [3, 0.75, 0], atol=1e-15)

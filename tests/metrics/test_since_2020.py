@@ -3,19 +3,14 @@
 from itertools import product
 from math import ceil, log2
 
-import jax
 import numpy as np
 import pytest
 from referees.enumerated_batches import batches
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.metrics.since_2020 import (
-    chance_seen,
-    compression_table,
-    lz78_bits,
-    lz78_phrases,
-)
+from qdtheory.metrics.since_2020 import compression_table
+from qdtheory.text.repetition import lz78_bits, lz78_phrases
 
 # -- k draws -------------------------------------------------------------------------
 
@@ -65,12 +60,6 @@ def test_pass_at_k_is_the_chance_of_one_right_answer():
         [mean_over_draws(np.array([1 - x, x]), 3, lambda d: 1 in d) for x in s]
     )
     assert qd.metrics.pass_at_k(s, 3) == pytest.approx(expected, abs=1e-15)
-
-
-def test_a_rare_outcome_keeps_its_digits_and_its_slope():
-    assert float(chance_seen(1e-12, 10)) == pytest.approx(1e-11, rel=1e-10)
-    slopes = jax.vmap(jax.grad(lambda x: chance_seen(x, 3)))(np.array([0, 0.5, 1.0]))
-    np.testing.assert_allclose(slopes, [3, 0.75, 0], atol=1e-15)
 
 
 # -- compression ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from models import assert_attained, oracle, searched
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.solvers.search import penalty_curve, search
+from qdtheory.solvers.search import penalty_curve, search, search_frontier
 
 SPACE = qd.TextSpace(4, 3)
 
@@ -243,7 +243,7 @@ def test_two_devices_find_what_one_finds():
 def test_a_searched_frontier_equals_the_exact_one(pair):
     p = np.random.default_rng(3).dirichlet(np.ones(8))
     # As two functions nothing is known of the pair's form.
-    found = qd.pareto_frontier(qd.FunctionPair(pair.quality, pair.diversity), p, 8)
+    found = search_frontier(qd.FunctionPair(pair.quality, pair.diversity), p, 8)
     assert found.status == "lower_bound"
     exact = qd.pareto_frontier(pair, p, 5000)
     assert exact.status == "exact"
@@ -268,7 +268,7 @@ def test_a_searched_frontier_equals_the_exact_one(pair):
 @pytest.mark.slow
 def test_the_searched_frontier_of_bleu_lies_above_p():
     pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
-    found = qd.pareto_frontier(pair, p, 6)
+    found = search_frontier(pair, p, 6)
     assert np.asarray(found.quality) == pytest.approx(
         [float(pair.quality(q, p)) for q in found.q], abs=1e-14
     )
@@ -321,11 +321,15 @@ def test_bad_input(as_a_user):
         ("diversity has gradient 0 at P", solve, functions(diversity=in_steps), four),
         ("diversity has gradient 0 at P", solve, functions(diversity=flat), four),
         ("diversity of P itself is nan", solve, functions(diversity=nowhere), p),
-        ("p must sum to 1", qd.pareto_frontier, kernel, thirds / 2),
-        ("finite and at least 3, got 2", qd.pareto_frontier, kernel, thirds, 2),
+        ("p must sum to 1", search_frontier, kernel, thirds / 2),
+        ("finite and at least 3, got 2", search_frontier, kernel, thirds, 2),
     )
     row = "SeparablePair or LinearPair; got a Kernel", partial(solve, **exactly), kernel
-    refused((*row, thirds), error=TypeError)
+    refused(
+        (*row, thirds),
+        ("search_frontier finds points", qd.pareto_frontier, kernel, thirds),
+        error=TypeError,
+    )
     assert solve(convex, p).status == "lower_bound"
 
 

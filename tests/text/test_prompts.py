@@ -13,7 +13,7 @@ from refusals import refused
 
 import qdtheory as qd
 from qdtheory import text
-from qdtheory.metrics.similarity import ngram_kernel
+from qdtheory.metrics.more_kernels import ngram_kernel
 from qdtheory.pairs.kernel import squared_mmd
 
 KERNELS = ("exact match", "1-grams", "2-grams", "3-grams")

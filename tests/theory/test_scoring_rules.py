@@ -10,7 +10,6 @@ import qdtheory as qd
 from qdtheory.theory.optimality import examine, metrics_of
 from qdtheory.theory.scoring_rules import (
     bregman_divergence,
-    compatible_quality,
     local_discrepancy,
 )
 
@@ -58,7 +57,7 @@ def zero_sum(x):
 @pytest.mark.parametrize("diversity", DIVERSITIES)
 def test_scores_are_what_text_by_text_differences_give(diversity):
     rng = np.random.default_rng(0)
-    scores = compatible_quality(diversity).text_quality
+    scores = qd.compatible_quality(diversity).text_quality
     value = jax.jit(jax.vmap(diversity))
     for p in interior(rng, count=5):
         ways = 1e-6 * (np.eye(N) - 1 / N)
@@ -73,7 +72,7 @@ def test_scores_are_what_text_by_text_differences_give(diversity):
 @pytest.mark.parametrize("diversity", [tsallis, group_entropy, groups_in_four])
 def test_no_model_beats_p_by_more_than_the_bound(diversity):
     rng = np.random.default_rng(1)
-    pair = compatible_quality(diversity)
+    pair = qd.compatible_quality(diversity)
     both = jax.jit(
         jax.vmap(lambda q, p: (pair.quality(q, p), pair.diversity(q)), (0, None))
     )
@@ -114,7 +113,7 @@ def test_divergence_is_the_integral_of_the_curvature(diversity):
 def test_one_per_cent_off_is_beaten(diversity):
     rng = np.random.default_rng(2)
     noise = zero_sum(rng.normal(size=N))
-    fitting = compatible_quality(diversity).text_quality
+    fitting = qd.compatible_quality(diversity).text_quality
 
     def scores(p):
         return fitting(p) + 0.01 * jnp.std(fitting(p)) * noise / noise.std()
@@ -143,9 +142,9 @@ def test_is_a_proper_scoring_rule(diversity):
 
 def test_p_is_not_beaten_and_a_convex_diversity_is_refused():
     p = interior(np.random.default_rng(4))
-    verdict = qd.check_compatibility(compatible_quality(spherical), p)
+    verdict = qd.check_compatibility(qd.compatible_quality(spherical), p)
     assert verdict.status == "not_beaten_at_p"
-    convex = compatible_quality(lambda q: jnp.square(q).sum())
+    convex = qd.compatible_quality(lambda q: jnp.square(q).sum())
     assert qd.check_compatibility(convex, p).compatible is not True
 
 
@@ -266,7 +265,7 @@ def test_local_discrepancy_is_the_least_price_in_closed_form():
 def test_small_mismatch_costs_what_the_formula_says(diversity):
     rng = np.random.default_rng(7)
     p, noise = interior(rng, 8), zero_sum(rng.normal(size=8))
-    due = compatible_quality(diversity).text_quality(p)
+    due = qd.compatible_quality(diversity).text_quality(p)
     costs = []
     for size in (0.005, 0.01):
         scores = due + size * float(jnp.std(due)) * noise
@@ -299,7 +298,7 @@ def test_strong_convexity_bounds_the_distance():
         assert abs(float(found[group_entropy](moved, p))) <= 1e-13
 
 
-PAIR = compatible_quality(repetition)
+PAIR = qd.compatible_quality(repetition)
 FLAT = qd.ConcavePair(lambda p: p, lambda q: qd.formulas.SE(q[:2]).sum())
 
 
@@ -320,8 +319,8 @@ def test_a_quality_without_a_slope_costs_nothing():
 
 
 def test_equal_diversities_make_equal_pairs():
-    assert compatible_quality(entropy) == compatible_quality(entropy)
-    assert compatible_quality(entropy).name == "compatible with entropy"
+    assert qd.compatible_quality(entropy) == qd.compatible_quality(entropy)
+    assert qd.compatible_quality(entropy).name == "compatible with entropy"
 
 
 @pytest.mark.claim("N14.14")

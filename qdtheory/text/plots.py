@@ -1,0 +1,85 @@
+"""Figures of reports and diagnoses; their methods `plot` draw these."""
+
+from itertools import cycle
+from typing import Any
+
+from qdtheory.world.packages import required
+
+with required("plotting", "plot"):
+    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
+
+# As `qdtheory.plotting.STYLE`, by its name.
+LOOK = "qdtheory.qdtheory"
+
+
+def plot_report(report: Any, n: int | None = None) -> Figure:
+    """Draw candidates in the planes of CR and NRR and of BLEU and Self-BLEU.
+
+    The bars are the intervals. Self-BLEU grows downwards, so that better is up and to
+    the right in both planes.
+
+    Args:
+        report: from `qdtheory.text.evaluate`.
+        n: the order of the n-grams; the highest of the report by default.
+
+    Raises:
+        ValueError: the report has no such order.
+
+    Example:
+        >>> from qdtheory.text import evaluate
+        >>> real = ["a b c", "b c d", "a b d", "c d a"] * 3
+        >>> few = {"copy": real[:8], "other": ["a b", "c d"] * 4}
+        >>> figure = plot_report(evaluate(few, real, max_order=2))
+        >>> [ax.get_ylabel() for ax in figure.axes]
+        ['diversity, NRR-2', 'Self-BLEU-2, less is more diverse']
+        >>> plt.close(figure)
+    """
+    orders = [int(name[3:]) for name in report.metrics if name.startswith("CR-")]
+    n = max(orders) if n is None else n
+    if n not in orders:
+        raise ValueError(f"n: expected an order of the report, {orders}, got {n}")
+    figure, (first, second) = plt.subplots(1, 2, figsize=(9, 3.8))
+    for name, marker in zip(report, cycle("os^DvPX"), strict=False):
+        scores = report[name]
+        for ax, quality, diversity in (
+            (first, scores[f"CR-{n}"], scores[f"NRR-{n}"]),
+            (second, scores[f"BLEU-{n}"], scores[f"Self-BLEU-{n}"]),
+        ):
+            x, y = quality.value, diversity.value
+            xerr = [[x - quality.low], [quality.high - x]]
+            yerr = [[y - diversity.low], [diversity.high - y]]
+            ax.errorbar(x, y, yerr, xerr, fmt=marker, linestyle="none", label=name)
+    first.set(xlabel=f"quality, CR-{n}", ylabel=f"diversity, NRR-{n}")
+    second.set(xlabel=f"quality, BLEU-{n}")
+    second.set(ylabel=f"Self-BLEU-{n}, less is more diverse")
+    second.invert_yaxis()
+    first.legend()
+    return figure
+
+
+def plot_diagnosis(diagnosis: Any) -> Figure:
+    """Draw lots of real text, and the witness, in standard deviations of a lot.
+
+    Where the errors of quality and diversity cancel, the lots lie on the dotted line.
+
+    Args:
+        diagnosis: from `qdtheory.text.doctor`.
+    """
+    figure, ax = plt.subplots(figsize=(5, 4.5))
+    lots, spread = diagnosis.lots, diagnosis.lots.std(axis=0, ddof=1)
+    x, y = ((lots - lots.mean(axis=0)) / spread).T
+    ax.axline((0, 0), slope=-1, linestyle=":", color="gray")
+    ax.plot(x, y, "o", label=f"{len(lots)} lots of {diagnosis.lot} real texts")
+    gains = diagnosis.quality_gain, diagnosis.diversity_gain
+    (a, b), (da, db) = (
+        [getattr(gain, name) / size for gain, size in zip(gains, spread)]
+        for name in ("value", "standard_error")
+    )
+    if diagnosis.num_blocks > 1:
+        ax.errorbar(a, b, db, da, fmt="*", label="the witness, real sentences too")
+    unit = "in standard deviations"
+    ax.set(xlabel=f"quality by {diagnosis.quality}, {unit}")
+    ax.set(ylabel=f"diversity by {diagnosis.diversity}, {unit}")
+    figure.legend(loc="outside upper center")
+    return figure
