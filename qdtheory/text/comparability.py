@@ -6,16 +6,16 @@ sentences or of the references', hold such events, the variance of their number 
 known too badly for an interval.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from qdtheory.text.corpus import Corpus, common_ids, slices
+from qdtheory.text.corpus import Corpus, by_slice, common_ids
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
-from qdtheory.text.looks import odd_ends, unlike
+from qdtheory.text.looks import MOST, odd_ends, spread, unlike
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.partial_sums import CorpusSums
 from qdtheory.text.postings import hashed, token_sentences
@@ -99,8 +99,8 @@ def _unsplit(corpus: Corpus) -> bool:
     written = len(corpus) - corpus.num_empty
     if corpus.tokenizer is None or len(single) < 0.9 * written:
         return False
-    sizes = np.array([len(str(token)) for token in corpus.vocabulary])
-    return bool(sizes[corpus.tokens[corpus.offsets[single]]].mean() > 4)
+    sizes = [len(str(token)) for (token,) in corpus[spread(single, MOST)]]
+    return sum(sizes) > 4 * len(sizes)
 
 
 def warnings_of_texts(
@@ -189,7 +189,8 @@ def warn_of_copies(
 
 def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Hashes of the sentences, how many each has, and pairs of equal ones."""
-    every = np.concatenate([*_hashes(corpus, ids)])
+    # That two are alike by chance does not move a share.
+    every = np.concatenate([*by_slice(corpus, sentence_hashes, ids)])
     hashes, times = np.unique(every, return_counts=True)
     # A sample has no pair of a sentence with itself: the pairs that its square has.
     size = len(corpus)
@@ -197,13 +198,12 @@ def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, flo
     return hashes, times, float(pairs)
 
 
-def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
-    """A hash of each sentence; that two are alike by chance does not move a share."""
-    for _, chunk in slices(corpus):
-        sentence = token_sentences(chunk)
-        place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
-        sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
-        yield np.diff(sums[chunk.offsets])
+def sentence_hashes(corpus: Corpus, ids: np.ndarray) -> np.ndarray:
+    """A hash of each sentence."""
+    sentence = token_sentences(corpus)
+    place = np.arange(corpus.num_tokens) - corpus.offsets[sentence]
+    sums = np.append(np.uint64(0), hashed(ids[corpus.tokens], place)).cumsum()
+    return np.diff(sums[corpus.offsets])
 
 
 # --- Which metrics have an interval -------------------------------------------------

@@ -2,18 +2,17 @@ r"""Sums over n-grams that all metrics of `evaluate` are made of, and that add u
 
 Every metric is a function of sums over n-grams, $\sum_g s(c_g, r_g)$, and of sums over
 the n-grams of each sentence. So the n-grams can be dealt out to K parts: each part
-adds up its own, and parts add, in any order. `sides` tells which n-grams are in a part,
-`ngram_sums` what they add.
+adds up its own, and parts add, in any order. `numbered` tells which n-grams are in a
+part, `ngram_sums` what they add.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int, Integer, Num
 
-from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.ngram_sums import (
@@ -24,13 +23,17 @@ from qdtheory.text.ngram_sums import (
     text_ngrams,
 )
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.numbered import Lengths, NumberedText, ngrams_of, number_texts
+from qdtheory.text.numbered import (
+    Lengths,
+    NumberedText,
+    Numbers,
+    Places,
+    ngrams_of,
+    number_texts,
+    places,
+)
 from qdtheory.text.postings import changes, sorted_keys
 from qdtheory.world.records import Record
-
-MAX_PARTS = 512
-# What counting takes, measured: with the imports, a sentence, and a place of a part.
-START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
 class GroupMatches(Record):
@@ -84,8 +87,6 @@ class Spectrum(Record):
 class CorpusSums(Record):
     """What some of the parts that the n-grams are dealt out to add up to."""
 
-    num_parts: int
-    parts: tuple[int, ...]  # those added up here, ascending, from 0
     averaged: bool  # counts are divided by the n-grams of their sentence
     # Their `squares` and `within`, of all groups and without each.
     references: Num[np.ndarray, "sums orders real_subsets"]
@@ -111,27 +112,33 @@ def partial_sums(
     num_groups: int = NUM_GROUPS,
     part: int = 0,
     num_parts: int = 1,
+    step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
     """Add up one part, from 0, of the n-grams of candidates and references."""
     check_order(max_order, "max_order")
-    texts = number_texts(candidates, references, num_groups)
-    return count(texts, max_order, averaged, part, num_parts)
+    texts, numbers = number_texts(candidates, references, num_groups)
+    settings = numbers, max_order, part, num_parts
+    found = (
+        found
+        for corpus, text in zip([*candidates.values(), references], texts.values())
+        for found in places(corpus, text.ids, text.place, *settings)
+    )
+    return count(texts, found, numbers, max_order, averaged, step)
 
 
 def count(
     texts: Mapping[str, NumberedText],
+    found: Iterable[Places],
+    numbers: Numbers,
     max_order: int,
     averaged: bool,
-    part: int,
-    num_parts: int,
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up one part of the n-grams of texts that are numbered already."""
-    check_whole("part", part, 0, num_parts - 1)
+    """Add up the n-grams of one part, which begin in these places."""
     *names, _ = texts
     *ours, real = texts.values()
     references, per_order = [], []
-    for n, ngrams in enumerate(ngrams_of([*ours, real], max_order, part, num_parts), 1):
+    for n, ngrams in enumerate(ngrams_of(found, numbers, max_order), 1):
         step(f"Counting n-grams of order {n}")
         known = text_ngrams(ngrams, real, n, averaged)
         references.append(repeats(known))
@@ -139,8 +146,6 @@ def count(
         per_order.append([order_sums(x, known) for x in each])
     added = dict(zip(names, map(list, zip(*per_order))))
     totals = CorpusSums(
-        num_parts=num_parts,
-        parts=(part,),
         averaged=averaged,
         references=np.array(references).swapaxes(0, 1),
         reference_lengths=real.histogram,
@@ -152,54 +157,16 @@ def count(
     return PartialSums(totals, blocks)
 
 
-def parts_for(
-    memory: int, candidates: Mapping[str, Corpus], references: Corpus, max_order: int
-) -> int:
-    """Choose how many parts n-grams are dealt out to, so that one fits into memory.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> parts_for(10**9, {"x": texts}, texts, 4)
-        1
-    """
-    corpora = [*candidates.values(), references]
-    sentences = sum(map(len, corpora))
-    always = START_BYTES + (SENTENCE_BYTES + 4 * max_order) * sentences
-    places = sum(corpus.num_tokens for corpus in corpora)
-    # One sixth more, as parts are not of one size.
-    counted = (PLACE_BYTES + 4 * max_order) * places * 7 // 6
-    left = memory - always
-    if left < counted // MAX_PARTS:
-        needed = always + counted // MAX_PARTS
-        raise ValueError(
-            f"memory: expected at least {needed / 1e6:,.0f} MB for {sentences:,} "
-            f"sentences, got {memory / 1e6:,.0f} MB"
-        )
-    return max(1, -(-counted // left))
-
-
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
     """Add the sums of different parts of the same texts."""
     totals = merge_totals(one.totals, other.totals)
-    blocks = {
-        name: tuple(map(merge_blocks, known, other.blocks[name]))
-        for name, known in one.blocks.items()
-    }
-    return PartialSums(totals, blocks)
+    return PartialSums(totals, merge_blocks(one.blocks, other.blocks))
 
 
 def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
-    """Add the totals of different parts of the same texts, see `merge`."""
-    for twice in {*one.parts} & {*other.parts}:
-        raise ValueError(
-            f"part {twice + 1} of {one.num_parts} is there twice: expected each once"
-        )
-    if not _same_texts(one, other):
-        raise ValueError("expected parts of the same texts and settings, got others")
+    """Add the totals of different parts of the same texts."""
     return replace(
         one,
-        parts=tuple(sorted(one.parts + other.parts)),
         references=one.references + other.references,
         sums={name: _plus(x, other.sums[name]) for name, x in one.sums.items()},
         spectra={
@@ -210,17 +177,15 @@ def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
     )
 
 
-def merge_blocks(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+def merge_blocks(one: Mapping, other: Mapping) -> dict[str, tuple[GroupMatches, ...]]:
     """Add what different parts know of the same sentences."""
+    return {name: tuple(map(_added, x, other[name])) for name, x in one.items()}
+
+
+def _added(one: GroupMatches, other: GroupMatches) -> GroupMatches:
     lost, losses = _gathered([one.lost, other.lost], [one.losses, other.losses])
     bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu
     return GroupMatches(one.lengths, bleu, alike, lost, losses)
-
-
-def _same_texts(one: CorpusSums, other: CorpusSums) -> bool:
-    counted = ("parts", "references", "sums", "spectra")
-    same = replace(other, **{name: getattr(one, name) for name in counted})
-    return one.references.shape == other.references.shape and one == same
 
 
 def _stacked(added: list[OrderSums]) -> Sums:
