@@ -8,6 +8,7 @@ has the others read and count again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import reduce
 from io import BytesIO
 from itertools import chain, pairwise
@@ -53,9 +54,10 @@ from qdtheory.text.partial_sums import (
 from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
 from qdtheory.world.packages import required
 
-# More parts than threads, so that no thread waits long for the last part.
-PARTS_A_THREAD = 2
-PART = 2**21  # tokens of a part, about
+# More tasks than threads, so that no thread waits long for the last.
+TASKS_A_THREAD = 2
+PART = 2**20  # tokens of a part, about, of which a task counts some
+PARTS_A_TASK = 3
 BLOCK = 2**25  # bytes of a slice of a file
 SLICE = 2**20  # tokens of a slice of texts in memory
 # Of a scheduler to answer.
@@ -197,7 +199,7 @@ def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     form = form_by_line(path, settings["field"], settings["column"])
     if form is None:
         return [client.submit(_file, path, settings, pure=False)]
-    total, parts = getsize(path), PARTS_A_THREAD * num_threads(client)
+    total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
     size = max(1, min(BLOCK, -(-total // parts)))
     starts = range(0, max(total, 1), size)
     known = size, form, settings
@@ -229,7 +231,8 @@ def _file(file: File, settings: dict) -> Corpus:
 
 def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
     corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
-    return with_empty(corpus, empty)
+    tokens = corpus.tokens.astype(np.min_scalar_type(corpus.vocab_size))
+    return with_empty(replace(corpus, tokens=tokens), empty)
 
 
 def _described(corpus: Corpus) -> tuple[Any, ...]:
@@ -271,13 +274,15 @@ def sums_on(
     sides = {name: _side(submit, text) for name, text in texts.items()}
     del texts
     threads, num_tokens = num_threads(client), sum(x.num_tokens for x in corpora)
-    num_parts = max(PARTS_A_THREAD * threads, -(-num_tokens // PART))
-    parts, totals, begun = iter(range(num_parts)), [], set()
-    running = as_completed()
+    num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
+    size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
+    tasks = iter(range(0, num_parts, size))
+    totals, begun, running = [], set(), as_completed()
 
     def begin() -> None:
-        for part in parts:
-            known = numbers, max_order, part, num_parts
+        for start in tasks:
+            parts = range(start, min(start + size, num_parts))
+            known = numbers, max_order, parts, num_parts
             found = [submit(_places, x, *known) for x in held]
             one = submit(_count, sides, found, numbers, max_order, averaged)
             totals.append(submit(attrgetter("totals"), one))
@@ -286,7 +291,7 @@ def sums_on(
             running.add(blocks)
             return
 
-    for _ in range(PARTS_A_THREAD * threads):
+    for _ in range(TASKS_A_THREAD * threads):
         begin()
     waiting = []
     for done in running:
@@ -295,7 +300,8 @@ def sums_on(
         if done.key in begun:
             begun.remove(done.key)
             begin()
-            step(f"Counted {len(totals) - len(begun)} of {num_parts} parts")
+            done_so_far = min(size * (len(totals) - len(begun)), num_parts)
+            step(f"Counted {done_so_far} of {num_parts} parts")
         waiting.append(done)
         if len(waiting) == 2:
             running.add(submit(merge_blocks, *waiting))
@@ -320,14 +326,19 @@ def _text_of(first: int, lengths: list[np.ndarray], histogram: Lengths) -> Numbe
     )
 
 
-def _places(held: Slice, *settings: Any) -> list[Places]:
-    return [*places(*held, *settings)]
+def _places(held: Slice, *settings: Any) -> list[tuple[Places, ...]]:
+    """For each part the places in each chunk of a slice."""
+    return [*zip(*places(*held, *settings))]
 
 
 def _count(
-    texts: dict[str, NumberedText], found: list[list[Places]], *settings: Any
+    texts: dict[str, NumberedText],
+    found: list[list[tuple[Places, ...]]],
+    *settings: Any,
 ) -> PartialSums:
-    return count(texts, chain.from_iterable(found), *settings)
+    """Count some parts, of which each slice has told the places."""
+    parts = map(chain.from_iterable, zip(*found))
+    return count(texts, parts, *settings)
 
 
 def _scores(

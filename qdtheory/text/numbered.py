@@ -6,7 +6,7 @@ numbers its n-grams one order after another: equal numbers are equal n-grams, of
 order and any vocabulary, and nothing collides.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from qdtheory.text.postings import (
     hashed,
     postings_by_order,
     sorted_keys,
+    token_ends,
     token_sentences,
 )
 from qdtheory.world.records import Record
@@ -118,10 +119,10 @@ def places(
     place: np.ndarray,
     numbers: Numbers,
     max_order: int,
-    part: int = 0,
-    num_parts: int = 1,
-) -> Iterator[Places]:
-    """Find the n-grams of one part in some sentences, chunk by chunk.
+    parts: Sequence[int],
+    num_parts: int,
+) -> Iterator[list[Places]]:
+    """Find the n-grams of some parts in some sentences, chunk by chunk.
 
     Words and pairs are dealt out without a division for each token. A word is in the
     part if its first number is 0, and a pair if the first number of one word is the
@@ -131,27 +132,27 @@ def places(
     one, two = (
         hashed(ids, np.full_like(ids, n)) % np.uint64(num_parts) for n in (0, 1)
     )
-    first = ((part + one) % num_parts).astype(np.uint16)
-    second = two.astype(np.uint16)
+    firsts = [((part + one) % num_parts).astype(np.uint16) for part in parts]
+    two = two.astype(np.uint16)
     bits = numbers.sentences.bit_length()
     for start, chunk in slices(corpus):
-        tokens, sentence = chunk.tokens, token_sentences(chunk)
-        number = place[start : start + len(chunk)]
-        kept = np.flatnonzero(first[tokens] == 0)
-        words = ids[tokens[kept]].astype(np.int64) << bits | number[sentence[kept]]
-        words, times = np.unique(words, return_counts=True)
-        # The last token of a sentence begins no pair, whatever stands behind it.
-        kept = np.flatnonzero(first[tokens[:-1]] == second[tokens[1:]])
-        sentence = sentence[kept]
-        left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
-        padded = np.append(tokens, np.zeros(max_order, tokens.dtype))
-        yield Places(
-            words,
-            times.astype(np.int32),
-            (left - 1).astype(np.min_scalar_type(max_order)),
-            number[sentence],
-            tuple(ids[padded[n:][kept]] for n in range(max_order)),
-        )
+        sentence = place[start : start + len(chunk)][token_sentences(chunk)]
+        left = np.minimum(token_ends(chunk) - np.arange(chunk.num_tokens), max_order)
+        padded = np.append(chunk.tokens, np.zeros(max_order, chunk.tokens.dtype))
+        second, found = two[chunk.tokens[1:]], []
+        for first in firsts:
+            first = first[chunk.tokens]
+            kept = np.flatnonzero(first == 0)
+            words = ids[chunk.tokens[kept]].astype(np.int64) << bits | sentence[kept]
+            words, times = np.unique(words, return_counts=True)
+            # The last token of a sentence begins no pair, whatever stands behind it.
+            kept = np.flatnonzero(first[:-1] == second)
+            columns = (ids[padded[n:][kept]] for n in range(max_order))
+            remaining = (left[kept] - 1).astype(np.min_scalar_type(max_order))
+            times = times.astype(np.int32)
+            one = Places(words, times, remaining, sentence[kept], tuple(columns))
+            found.append(one)
+        yield found
 
 
 def ngrams_of(

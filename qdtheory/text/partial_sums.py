@@ -8,6 +8,7 @@ part, `ngram_sums` what they add.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -117,44 +118,53 @@ def partial_sums(
     """Add up one part, from 0, of the n-grams of candidates and references."""
     check_order(max_order, "max_order")
     texts, numbers = number_texts(candidates, references, num_groups)
-    settings = numbers, max_order, part, num_parts
+    settings = numbers, max_order, [part], num_parts
     found = (
         found
         for corpus, text in zip([*candidates.values(), references], texts.values())
-        for found in places(corpus, text.ids, text.place, *settings)
+        for (found,) in places(corpus, text.ids, text.place, *settings)
     )
-    return count(texts, found, numbers, max_order, averaged, step)
+    return count(texts, [found], numbers, max_order, averaged, step)
 
 
 def count(
     texts: Mapping[str, NumberedText],
-    found: Iterable[Places],
+    parts: Iterable[Iterable[Places]],
     numbers: Numbers,
     max_order: int,
     averaged: bool,
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up the n-grams of one part, which begin in these places."""
+    """Add up the n-grams of some parts, one after another, that begin in these places."""
     *names, _ = texts
     *ours, real = texts.values()
-    references, per_order = [], []
-    for n, ngrams in enumerate(ngrams_of(found, numbers, max_order), 1):
-        step(f"Counting n-grams of order {n}")
-        known = text_ngrams(ngrams, real, n, averaged)
-        references.append(repeats(known))
-        each = (text_ngrams(ngrams, x, n, averaged) for x in ours)
-        per_order.append([order_sums(x, known) for x in each])
-    added = dict(zip(names, map(list, zip(*per_order))))
-    totals = CorpusSums(
-        averaged=averaged,
-        references=np.array(references).swapaxes(0, 1),
-        reference_lengths=real.histogram,
-        sums={x: _stacked(orders) for x, orders in added.items()},
-        spectra={x: _spectrum(orders) for x, orders in added.items()},
-        lengths={x: texts[x].histogram for x in names},
-    )
-    blocks = {x: _blocks(texts[x], orders) for x, orders in added.items()}
-    return PartialSums(totals, blocks)
+    # Clipped matches are at most as many as the sentence has tokens.
+    matches = {
+        name: np.zeros((2, max_order, x.size), np.min_scalar_type(x.lengths.max()))
+        for name, x in zip(names, ours)
+    }
+    totals, lost = [], {name: [] for name in names}
+    for found in parts:
+        references, added = [], {name: [] for name in names}
+        for n, ngrams in enumerate(ngrams_of(found, numbers, max_order)):
+            step(f"Counting n-grams of order {n + 1}")
+            known = text_ngrams(ngrams, real, n + 1, averaged)
+            references.append(repeats(known))
+            for name, text in zip(names, ours):
+                own = text_ngrams(ngrams, text, n + 1, averaged)
+                added[name].append(order_sums(own, known, matches[name][:, n]))
+                lost[name].append((n, *added[name][-1].lost))
+        one = CorpusSums(
+            averaged=averaged,
+            references=np.array(references).swapaxes(0, 1),
+            reference_lengths=real.histogram,
+            sums={x: _stacked(orders) for x, orders in added.items()},
+            spectra={x: _spectrum(orders) for x, orders in added.items()},
+            lengths={x: texts[x].histogram for x in names},
+        )
+        totals.append(one)
+    blocks = {x: _blocks(texts[x], matches[x], lost[x]) for x in names}
+    return PartialSums(reduce(merge_totals, totals), blocks)
 
 
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
@@ -192,20 +202,18 @@ def _stacked(added: list[OrderSums]) -> Sums:
     return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
 
 
-def _blocks(side: NumberedText, added: list[OrderSums]) -> tuple[GroupMatches, ...]:
+def _blocks(
+    side: NumberedText, matches: np.ndarray, missed: Sequence[tuple]
+) -> tuple[GroupMatches, ...]:
     """Cut the matches of all orders where a group ends."""
-    orders, groups = len(added), side.num_groups
-    keys = [
-        (sentence * groups + group) * orders + n
-        for n, (sentence, group, _) in enumerate(one.lost for one in added)
-    ]
-    lost, losses = _gathered(keys, [one.lost[2] for one in added])
+    orders, groups = matches.shape[1], side.num_groups
+    keys = [(x * groups + group) * orders + n for n, x, group, _ in missed]
+    lost, losses = _gathered(keys, [x for *_, x in missed])
     cuts = np.searchsorted(lost, side.bounds * (groups * orders))
     return tuple(
         GroupMatches(
             side.lengths[start:end],
-            np.array([one.bleu[start:end] for one in added]),
-            np.array([one.self_bleu[start:end] for one in added]),
+            *matches[:, :, start:end].copy(),
             lost[a:b] - start * groups * orders,
             losses[a:b],
         )
