@@ -9,7 +9,7 @@ has the others read and count again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from io import BytesIO
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -56,8 +56,8 @@ from qdtheory.world.packages import required
 
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2
-PART = 2**20  # tokens of a part, about, of which a task counts some
-PARTS_A_TASK = 3
+PART = 2**19  # tokens of a part, about, of which a task counts some
+PARTS_A_TASK = 6
 BLOCK = 2**25  # bytes of a slice of a file
 SLICE = 2**20  # tokens of a slice of texts in memory
 # Of a scheduler to answer.
@@ -277,36 +277,31 @@ def sums_on(
     num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
     size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
     tasks = iter(range(0, num_parts, size))
-    totals, begun, running = [], set(), as_completed()
+    # Each thread adds to what its last task found.
+    totals, chains, chain_of, running = [], [None] * threads, {}, as_completed()
 
-    def begin() -> None:
+    def begin(thread: int) -> None:
         for start in tasks:
             parts = range(start, min(start + size, num_parts))
             known = numbers, max_order, parts, num_parts
             found = [submit(_places, x, *known) for x in held]
-            one = submit(_count, sides, found, numbers, max_order, averaged)
+            settings = numbers, max_order, averaged
+            one = submit(_count, sides, found, chains[thread], *settings)
             totals.append(submit(attrgetter("totals"), one))
-            blocks = submit(attrgetter("blocks"), one)
-            begun.add(blocks.key)
-            running.add(blocks)
+            chains[thread] = submit(attrgetter("blocks"), one)
+            chain_of[chains[thread].key] = thread
+            running.add(chains[thread])
             return
 
-    for _ in range(TASKS_A_THREAD * threads):
-        begin()
-    waiting = []
-    for done in running:
+    for number in range(TASKS_A_THREAD * threads):
+        begin(number % threads)
+    for number, done in enumerate(running, start=1):
         if done.status == "error":
             done.result()
-        if done.key in begun:
-            begun.remove(done.key)
-            begin()
-            done_so_far = min(size * (len(totals) - len(begun)), num_parts)
-            step(f"Counted {done_so_far} of {num_parts} parts")
-        waiting.append(done)
-        if len(waiting) == 2:
-            running.add(submit(merge_blocks, *waiting))
-            waiting = []
-    scores = submit(_scores, *waiting, lengths, smoothing).result()
+        begin(chain_of[done.key])
+        step(f"Counted {min(number * size, num_parts)} of {num_parts} parts")
+    blocks = reduce(partial(submit, merge_blocks), filter(None, chains))
+    scores = submit(_scores, blocks, lengths, smoothing).result()
     return reduce(merge_totals, (x.result() for x in totals)), scores
 
 
@@ -334,11 +329,15 @@ def _places(held: Slice, *settings: Any) -> list[tuple[Places, ...]]:
 def _count(
     texts: dict[str, NumberedText],
     found: list[list[tuple[Places, ...]]],
+    before: dict[str, tuple[GroupMatches, ...]] | None,
     *settings: Any,
 ) -> PartialSums:
     """Count some parts, of which each slice has told the places."""
     parts = map(chain.from_iterable, zip(*found))
-    return count(texts, parts, *settings)
+    added = count(texts, parts, *settings)
+    if before is None:
+        return added
+    return replace(added, blocks=merge_blocks(before, added.blocks))
 
 
 def _scores(

@@ -125,6 +125,9 @@ class Corpus:
             tokens, bounds - bounds[0], self.vocabulary, tokenizer=self.tokenizer
         )
 
+    def __sizeof__(self) -> int:
+        return self.tokens.nbytes + self.offsets.nbytes + 64 * self.vocab_size
+
     def _take(self, order: Int[np.ndarray, " chosen"]) -> "Corpus":
         lengths = self.lengths[order]
         offsets = prefix_sums(lengths)

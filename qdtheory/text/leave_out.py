@@ -206,7 +206,7 @@ def _gains(
     moved = closest[1:] != closest[0]
     moved[group] = False
     missed, sentence = np.nonzero(moved)
-    losing, order = np.divmod(block.lost, num_orders)
+    losing, order = np.divmod(block.lost.astype(np.int64), num_orders)
     # A sentence is not scored without its own group.
     other = losing % num_groups != group
     losing, order, losses = losing[other], order[other], block.losses[other]

@@ -24,7 +24,6 @@ from qdtheory.text.postings import (
     hashed,
     postings_by_order,
     sorted_keys,
-    token_ends,
     token_sentences,
 )
 from qdtheory.world.records import Record
@@ -129,29 +128,33 @@ def places(
     second of the other: each number is a hash modulo the parts, so that they are as
     likely to be equal as any part.
     """
-    one, two = (
-        hashed(ids, np.full_like(ids, n)) % np.uint64(num_parts) for n in (0, 1)
-    )
-    firsts = [((part + one) % num_parts).astype(np.uint16) for part in parts]
+    hashes = (hashed(ids, np.full_like(ids, n)) for n in (0, 1))
+    one, two = (x % np.uint64(num_parts) for x in hashes)
+    numbered = [((part + one) % num_parts).astype(np.uint16) for part in parts]
     two = two.astype(np.uint16)
     bits = numbers.sentences.bit_length()
     for start, chunk in slices(corpus):
-        sentence = place[start : start + len(chunk)][token_sentences(chunk)]
-        left = np.minimum(token_ends(chunk) - np.arange(chunk.num_tokens), max_order)
+        sentence = token_sentences(chunk)
+        number = place[start : start + len(chunk)]
         padded = np.append(chunk.tokens, np.zeros(max_order, chunk.tokens.dtype))
         second, found = two[chunk.tokens[1:]], []
-        for first in firsts:
-            first = first[chunk.tokens]
+        for one in numbered:
+            first = one[chunk.tokens]
             kept = np.flatnonzero(first == 0)
-            words = ids[chunk.tokens[kept]].astype(np.int64) << bits | sentence[kept]
-            words, times = np.unique(words, return_counts=True)
+            words = ids[chunk.tokens[kept]].astype(np.int64) << bits
+            words, times = np.unique(words | number[sentence[kept]], return_counts=True)
             # The last token of a sentence begins no pair, whatever stands behind it.
             kept = np.flatnonzero(first[:-1] == second)
-            columns = (ids[padded[n:][kept]] for n in range(max_order))
-            remaining = (left[kept] - 1).astype(np.min_scalar_type(max_order))
-            times = times.astype(np.int32)
-            one = Places(words, times, remaining, sentence[kept], tuple(columns))
-            found.append(one)
+            own = sentence[kept]
+            left = np.minimum(chunk.offsets[1:][own] - kept, max_order) - 1
+            some = Places(
+                words,
+                times.astype(np.int32),
+                left.astype(np.min_scalar_type(max_order)),
+                number[own],
+                tuple(ids[padded[n:][kept]] for n in range(max_order)),
+            )
+            found.append(some)
         yield found
 
 

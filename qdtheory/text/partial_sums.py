@@ -47,8 +47,8 @@ class GroupMatches(Record):
     self_bleu: Integer[np.ndarray, "orders sentences"]
     # Matches of Self-BLEU that are lost without another group, ascending:
     # (sentence * groups + group) * orders + order; and how many of each.
-    lost: Int[np.ndarray, " lost"]
-    losses: Int[np.ndarray, " lost"]
+    lost: Integer[np.ndarray, " lost"]
+    losses: Integer[np.ndarray, " lost"]
 
 
 class Sums(Record):
@@ -135,7 +135,7 @@ def count(
     averaged: bool,
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up the n-grams of some parts, one after another, that begin in these places."""
+    """Add up the n-grams that begin in these places, one part after another."""
     *names, _ = texts
     *ours, real = texts.values()
     # Clipped matches are at most as many as the sentence has tokens.
@@ -193,7 +193,8 @@ def merge_blocks(one: Mapping, other: Mapping) -> dict[str, tuple[GroupMatches, 
 
 
 def _added(one: GroupMatches, other: GroupMatches) -> GroupMatches:
-    lost, losses = _gathered([one.lost, other.lost], [one.losses, other.losses])
+    joined = _gathered([one.lost, other.lost], [one.losses, other.losses])
+    lost, losses = _small(*joined)
     bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu
     return GroupMatches(one.lengths, bleu, alike, lost, losses)
 
@@ -213,12 +214,16 @@ def _blocks(
     return tuple(
         GroupMatches(
             side.lengths[start:end],
-            *matches[:, :, start:end].copy(),
-            lost[a:b] - start * groups * orders,
-            losses[a:b],
+            *matches[:, :, start:end],
+            *_small(lost[a:b] - start * groups * orders, losses[a:b]),
         )
         for (start, end), (a, b) in zip(pairwise(side.bounds), pairwise(cuts))
     )
+
+
+def _small(*columns: np.ndarray) -> list[np.ndarray]:
+    """Nonnegative integers in as few bytes as hold them."""
+    return [x.astype(np.min_scalar_type(x.max(initial=0))) for x in columns]
 
 
 def _spectrum(added: list[OrderSums]) -> Spectrum:
@@ -233,7 +238,7 @@ def _gathered(
     keys: Sequence[np.ndarray], numbers: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort keys, and add up the numbers of those that are there twice."""
-    joined, values = np.concatenate(keys), np.concatenate(numbers)
+    joined, values = (np.concatenate(x).astype(np.int64) for x in (keys, numbers))
     if not len(joined):
         return joined, values
     joined, order = sorted_keys(joined, int(joined.max()) + 1)
