@@ -97,7 +97,7 @@ def evaluate(
     kernel: Annotated[
         list[str] | None,
         option(
-            "With --prompts: exact match, 2-grams, MiniLM, MODULE:FUNCTION.", "NAME"
+            "With --prompts: exact match, 2-grams, MODULE:FUNCTION.", "NAME"
         ),
     ] = None,
     fields: Annotated[

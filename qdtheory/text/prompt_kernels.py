@@ -19,7 +19,7 @@ from qdtheory.text.containers import Tokenizer, splitter, token_lists
 Kernel: TypeAlias = str | Callable[[list[str], list[str]], Any]
 Gram: TypeAlias = Float[np.ndarray, "texts texts"]
 
-EXACT, MINILM = "exact match", "MiniLM"
+EXACT = "exact match"
 # Not ROUGE-n, common n-grams over the sum of both numbers.
 INDEFINITE = re.compile(r"rouge(?!-?[0-9])|bleu(?!-?1$)|edit|levenshtein", re.I).search
 # Parts of the largest similarity that are rounding, also in 32 bits.
@@ -35,11 +35,11 @@ def kernel_name(kernel: Kernel) -> str:
     """
     if callable(kernel):
         return getattr(kernel, "__name__", "kernel")
-    if kernel not in (EXACT, MINILM) and not _order(str(kernel)):
+    if kernel != EXACT and not _order(str(kernel)):
         bad = "is indefinite, so that a model can score above real text (notebook 18b)"
         raise ValueError(
             f"kernel: {kernel} {bad if INDEFINITE(str(kernel)) else 'is not known'}; "
-            f"take {EXACT}, 1-grams, 2-grams, ..., {MINILM} or a function"
+            f"take {EXACT}, 1-grams, 2-grams, ... or a function"
         )
     return kernel
 
@@ -57,12 +57,9 @@ def grams(
         for texts, place in zip(prompts, places):
             yield _asked(kernel, texts, f"{place}kernel {name}")
         return
-    if name == MINILM:
-        features = _embedded(prompts)
-    else:
-        split, n = splitter(tokenizer, lowercase), _order(name)
-        features = (_shares([*token_lists(x, split)[1]], n) for x in prompts)
-    for rows in features:
+    split, n = splitter(tokenizer, lowercase), _order(name)
+    for texts in prompts:
+        rows = _shares([*token_lists(texts, split)[1]], n)
         yield rows @ rows.T
 
 
@@ -83,17 +80,6 @@ def _shares(texts: list[Any], n: int) -> Float[np.ndarray, "texts grams"]:
     for share, row in zip(shares, rows):
         np.add.at(share, row, 1 / max(len(row), 1))
     return shares
-
-
-def _embedded(prompts: Sequence[list[str]]) -> Iterator[Float[np.ndarray, "texts _"]]:
-    """Unit vectors of MiniLM; an empty text has none, and is like no text."""
-    from qdtheory.text.embeddings import NUM_FEATURES, embed  # late: imports JAX
-
-    flat = [text for texts in prompts for text in texts]
-    rows = np.zeros((len(flat), NUM_FEATURES))
-    if any(words := [bool(text.split()) for text in flat]):
-        rows[words] = embed(flat)
-    yield from np.split(rows, np.cumsum([*map(len, prompts)])[:-1])
 
 
 def _asked(kernel: Any, texts: list[str], where: str) -> Gram:

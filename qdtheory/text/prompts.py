@@ -59,15 +59,13 @@ def kernel_score(
         outputs: at least two independent samples of the model.
         references: at least one answer of a human.
         kernel: "exact match" of all tokens; "1-grams", "2-grams", ..., the inner
-            product of relative frequencies, 0 for a text that has no n-grams; "MiniLM",
-            the cosine of `embed`, which splits for itself; or a function of two lists
-            of strings to their similarities, shape (len(a), len(b)), symmetric and
-            positive semidefinite for weights that sum to 0.
+            product of relative frequencies, 0 for a text that has no n-grams; or a
+            function of two lists of strings to their similarities, shape (len(a),
+            len(b)), symmetric and positive semidefinite for weights that sum to 0.
         tokenizer: how strings are split, see `as_corpus`.
         lowercase: lower-case strings before they are split.
 
     Raises:
-        ModuleNotFoundError: the extra "embeddings" is missing, for MiniLM.
         TypeError: not lists of strings.
         ValueError: too few of them; an unknown kernel; or one that is not finite, not
             symmetric, or indefinite, with the weights that show it.

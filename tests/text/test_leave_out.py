@@ -26,7 +26,6 @@ def from_sums(sums, name, smoothing, estimator):
     return metrics_of_sums(sums.totals, name, sums.blocks[name], smoothing, estimator)
 
 
-@pytest.mark.claim("N12.27")
 @settings(deadline=None, max_examples=40)
 @given(
     sentences,

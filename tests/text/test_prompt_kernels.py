@@ -1,4 +1,4 @@
-"""Kernels of texts: their features, MiniLM's, and those of users that are refused."""
+"""Kernels of texts: their features, and those of users that are refused."""
 
 from collections import Counter
 from difflib import SequenceMatcher
@@ -46,31 +46,6 @@ def test_a_function_is_asked_for_all_texts_of_a_prompt():
     assert report.metrics[3:] == tuple(
         f"by_length {part}" for part in ("quality", "diversity", "score")
     )
-
-
-@pytest.mark.slow
-def test_minilm_is_the_cosine_of_embeddings():
-    texts = ["a cat sat", "the dog ran", "a cat sat"]
-    (gram,) = grams("MiniLM", [texts], [""])
-    vectors = text.embed(texts)
-    assert gram == pytest.approx(vectors @ vectors.T, abs=1e-6)
-    assert gram[0, 2] == pytest.approx(1, abs=1e-6)
-
-
-def test_texts_of_several_prompts_are_embedded_at_once(monkeypatch):
-    """An empty one is like no text, itself included."""
-
-    def embed(texts):
-        lengths = [len(x.split()) for x in texts if x.split()]
-        return np.eye(384)[lengths]
-
-    monkeypatch.setattr(embeddings, "embed", embed)
-    one, other = grams("MiniLM", [["a b", "", "b c"], [" ", "a"]], ["", ""])
-    np.testing.assert_array_equal(one, [[1, 0, 1], [0, 0, 0], [1, 0, 1]])
-    np.testing.assert_array_equal(other, [[0, 0], [0, 1]])
-    monkeypatch.setattr(embeddings, "embed", None)
-    (none,) = grams("MiniLM", [["", " "]], [""])
-    np.testing.assert_array_equal(none, np.zeros((2, 2)))
 
 
 def test_a_kernel_may_change_its_lists():
