@@ -96,9 +96,7 @@ def evaluate(
     ] = False,
     kernel: Annotated[
         list[str] | None,
-        option(
-            "With --prompts: exact match, 2-grams, MODULE:FUNCTION.", "NAME"
-        ),
+        option("With --prompts: exact match, 2-grams, MODULE:FUNCTION.", "NAME"),
     ] = None,
     fields: Annotated[
         str | None, option("With --prompts: names of the three fields.", "NAMES")

@@ -231,7 +231,7 @@ def _file(file: File, settings: dict) -> Corpus:
 
 def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
     corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
-    tokens = corpus.tokens.astype(np.min_scalar_type(corpus.vocab_size))
+    tokens = corpus.tokens.astype(np.min_scalar_type(-1 - corpus.vocab_size))
     return with_empty(replace(corpus, tokens=tokens), empty)
 
 

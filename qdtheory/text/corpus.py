@@ -2,10 +2,17 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise, repeat
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import (
+    Any,
+    Protocol,
+    TypeAlias,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 from jaxtyping import Int
@@ -27,7 +34,6 @@ from qdtheory.text.files import name_of
 from qdtheory.text.looks import odd_ends, tell, unlike
 from qdtheory.text.sources import Source, is_file, opened
 
-Sliced = TypeVar("Sliced")
 CHUNK = 2**17  # tokens that are read at a time
 
 
@@ -143,6 +149,26 @@ class Corpus:
             f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}"
             f"{kept}{removed})"
         )
+
+
+@runtime_checkable
+class Sample(Protocol):
+    """What is known of a corpus here, wherever its tokens are."""
+
+    @property
+    def vocabulary(self) -> tuple[Token, ...]: ...  # noqa: D102
+    @property
+    def empty_lines(self) -> int: ...  # noqa: D102
+    @property
+    def tokenizer(self) -> str | None: ...  # noqa: D102
+    @property
+    def lengths(self) -> Int[np.ndarray, " sentences"]: ...  # noqa: D102
+    @property
+    def num_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def num_empty(self) -> int: ...  # noqa: D102
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: np.ndarray) -> Iterable[tuple[Token, ...]]: ...
 
 
 Texts: TypeAlias = (
@@ -334,15 +360,6 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
         yield start, corpus[start:end]
 
 
-def by_slice(
-    corpus: Any, function: Callable[..., Sliced], ids: np.ndarray
-) -> Iterable[Sliced]:
-    """Apply a function of sentences and their words' ids to slices of a corpus."""
-    if not isinstance(corpus, Corpus):
-        return corpus.by_slice(function, ids)
-    return (function(part, ids) for _, part in slices(corpus))
-
-
 def fingerprint(corpora: Iterable[Corpus]) -> str:
     """Hash the sentences of corpora: every token counts, its kind and its place.
 
@@ -360,7 +377,7 @@ def fingerprint(corpora: Iterable[Corpus]) -> str:
     return found.hexdigest()
 
 
-def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
+def common_ids(corpora: Sequence[Sample]) -> list[Int[np.ndarray, " words"]]:
     """Number the words of several corpora together."""
     ids = numbering()
     return [ids_of(corpus.vocabulary, ids) for corpus in corpora]
@@ -392,7 +409,7 @@ def prefix_sums(values: ArrayLike) -> Int[np.ndarray, " boundaries"]:
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
 
 
-def require_tokens(corpus: Any, name: str) -> None:
+def require_tokens(corpus: Sample, name: str) -> None:
     """Raise unless what was read from a file has a token."""
     if not corpus.num_tokens:
         said = "no line has a token" if len(corpus) else "the file is empty"

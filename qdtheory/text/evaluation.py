@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text import comparability
 from qdtheory.text.checks import check_choice, check_positive, check_whole
 from qdtheory.text.containers import Tokenizer, signature_of
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, read_corpus
+from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
 from qdtheory.text.intervals import interval_of, summed_variance
@@ -170,7 +170,7 @@ def corpora(
     scheduler: Any,
     step: Callable[[str], None],
     **how: Any,
-) -> Iterator[tuple[dict[str, Any], Any]]:
+) -> Iterator[tuple[dict[str, Sample], Sample]]:
     """Read texts as corpora, candidates by name, here or on workers."""
     own = (reference_field, reference_field) if reference_field else (field, column)
     with ExitStack() as stack:
@@ -226,8 +226,8 @@ def _is_there(file: Any) -> bool:
 
 
 def planned(
-    candidates: Mapping[str, Any],
-    references: Any,
+    candidates: Mapping[str, Sample],
+    references: Sample,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
@@ -269,17 +269,20 @@ def planned(
 
 def counted(
     plan: Plan,
-    candidates: Mapping[str, Any],
-    references: Any,
+    candidates: Mapping[str, Sample],
+    references: Sample,
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
-    texts, smoothing = (candidates, references, plan.max_order), plan.smoothing
+    texts: Any = candidates, references, plan.max_order
+    smoothing = plan.smoothing
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
-        return reported(plan, *sums_on(*texts, plan.averaged, smoothing, step))
-    found = partial_sums(*texts, averaged=plan.averaged, step=step)
+        return reported(
+            plan, *sums_on(*cast(Any, texts), plan.averaged, smoothing, step)
+        )
+    found = partial_sums(*cast(Any, texts), averaged=plan.averaged, step=step)
     totals, real = found.totals, found.totals.reference_lengths
     scores = {
         name: group_scores(blocks, totals.lengths[name], real, smoothing)
@@ -362,7 +365,7 @@ def _values(
     return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
 
 
-def _size(corpus: Corpus) -> TextSize:
+def _size(corpus: Sample) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from qdtheory.text.checks import check_whole
-from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
+from qdtheory.text.corpus import Corpus, Sample, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.postings import (
@@ -79,7 +79,7 @@ class Places(NamedTuple):
 
 
 def number_texts(
-    candidates: Mapping[str, Corpus], references: Corpus, num_groups: int = NUM_GROUPS
+    candidates: Mapping[str, Sample], references: Sample, num_groups: int = NUM_GROUPS
 ) -> tuple[dict[str, NumberedText], Numbers]:
     """Number the words and the sentences of all texts together."""
     check_whole("num_groups", num_groups, 1, MAX_GROUPS)
@@ -93,7 +93,7 @@ def number_texts(
 
 
 def _numbered(
-    corpus: Corpus, ids: np.ndarray, first: int, num_groups: int
+    corpus: Sample, ids: np.ndarray, first: int, num_groups: int
 ) -> NumberedText:
     groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")

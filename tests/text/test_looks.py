@@ -46,8 +46,6 @@ def test_what_stands_at_the_ends_of_every_line_is_told_with_its_way_out(said, tm
         corpus = text.read_corpus(path)
     assert len(told) == 1
     assert told[0].filename == __file__
-    with pytest.warns(text.TextWarning, match=re.escape(start)):
-        text.stored_corpus(path)
     with pytest.warns(text.TextWarning, match=re.escape(f"this text {said}, ")):
         text.bleu(WRITTEN[said], PLAIN)
     # Told when it was read; a corpus is not told of again.

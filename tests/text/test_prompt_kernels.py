@@ -8,8 +8,7 @@ import pytest
 from refusals import refused
 
 from qdtheory import text
-from qdtheory.text import embeddings
-from qdtheory.text.prompt_kernels import grams, kernel_name
+from qdtheory.text.prompt_kernels import kernel_name
 
 OURS, REAL = ["a b c", "a b", "c d a"], ["a b d"]
 
