@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from io import BytesIO
 from itertools import chain, pairwise
+from logging import CRITICAL
 from operator import attrgetter
 from os import PathLike
 from os.path import getsize
@@ -75,7 +76,8 @@ def connected(scheduler: Any) -> Iterator[Any]:
     with ExitStack() as stack:
         address, client = scheduler, scheduler
         if isinstance(address, int):
-            settings: Any = {"threads_per_worker": 1, "dashboard_address": None}
+            settings: Any = {"threads_per_worker": 1, "dashboard_address": ":0"}
+            settings["silence_logs"] = CRITICAL  # errors are raised here
             local = LocalCluster(n_workers=address, **settings)
             scheduler = stack.enter_context(local)
         if not isinstance(client, Client):
@@ -132,11 +134,11 @@ class SlicedCorpus:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, order: np.ndarray) -> Iterator[tuple]:
+    def __getitem__(self, index: np.ndarray) -> Iterator[tuple]:
         """Some sentences, whose numbers ascend."""
-        cuts = pairwise(np.searchsorted(order, self.bounds))
+        cuts = pairwise(np.searchsorted(index, self.bounds))
         each = zip(self.slices, cuts, self.bounds)
-        chosen = ((x, order[a:b] - start) for x, (a, b), start in each if a < b)
+        chosen = ((x, index[a:b] - start) for x, (a, b), start in each if a < b)
         found = [self.client.submit(_sentences, *one, pure=False) for one in chosen]
         return chain.from_iterable(x.result() for x in found)
 
@@ -278,7 +280,8 @@ def sums_on(
     size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
     tasks = iter(range(0, num_parts, size))
     # Each thread adds to what its last task found.
-    totals, chains, chain_of, running = [], [None] * threads, {}, as_completed()
+    chains: list[Any] = [None] * threads
+    totals, chain_of, running = [], {}, as_completed()
 
     def begin(thread: int) -> None:
         for start in tasks:

@@ -274,18 +274,17 @@ def counted(
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
-    texts: Any = candidates, references, plan.max_order
-    smoothing = plan.smoothing
+    n, smoothing = plan.max_order, plan.smoothing
+    ours, real = cast(Any, candidates), cast(Any, references)
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
-        return reported(
-            plan, *sums_on(*cast(Any, texts), plan.averaged, smoothing, step)
-        )
-    found = partial_sums(*cast(Any, texts), averaged=plan.averaged, step=step)
-    totals, real = found.totals, found.totals.reference_lengths
+        found = sums_on(ours, real, n, plan.averaged, smoothing, step)
+        return reported(plan, *found)
+    found = partial_sums(ours, real, n, averaged=plan.averaged, step=step)
+    totals, lengths = found.totals, found.totals.reference_lengths
     scores = {
-        name: group_scores(blocks, totals.lengths[name], real, smoothing)
+        name: group_scores(blocks, totals.lengths[name], lengths, smoothing)
         for name, blocks in found.blocks.items()
     }
     return reported(plan, totals, scores)
