@@ -5,15 +5,15 @@
 FOLDER holds coco60/train.txt, one caption a line; the captions here are drawn from its
 bigrams and kept in a folder of temporary files. The cases: `jackknife`, all metrics
 with intervals against without, of 10,000 and 100,000 captions; `commit CHECKOUT`,
-500,000 against 500,000 here and in another checkout of qdtheory; `large`,
-the command with `--memory 1GB` on 10^6 and 10^7; `dask`, two workers against one, of
-300,000; `duckdb`, the count tables of 20,000 against DuckDB's. Sides of one process are
-compared by their CPU time, those on a cluster by the clock.
+500,000 against 500,000 here and in another checkout of qdtheory; `large [SIZE]`, two
+workers on 10^6 and 10^7 captions, or so many, against 500,000, with the peak memory of
+each process; `dask`, two workers against one, of 300,000; `duckdb`, the count tables of
+20,000 against DuckDB's. Sides of one process are compared by their CPU time, those on a
+cluster by the clock.
 """
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -81,9 +81,9 @@ def jackknife() -> None:
 
     for size in (10_000, 100_000):
         ours, theirs = (text.read_corpus(file(size, seed)) for seed in (1, 2))
-        plan, corpora, real = planned({"ours": ours}, theirs)
-        spent, _ = least(counted, plan, corpora, real, rounds=3)
-        alone, _ = least(lambda real, x: every_metric(real)(x), real, ours, rounds=3)
+        texts = {"ours": ours}, theirs
+        spent, _ = least(counted, planned(*texts), *texts, rounds=3)
+        alone, _ = least(lambda real, x: every_metric(real)(x), theirs, ours, rounds=3)
         print(
             f"{size:,} captions with intervals: {spent:.3f} s, "
             f"{spent / alone:.2f} times the metrics alone ({alone:.3f} s)"
@@ -123,49 +123,40 @@ def commit(checkout: str) -> None:
     )
 
 
-def large() -> None:
-    real = file(500_000, 2)
-    times = []
-    for size in (10**6, 10**7):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = ["evaluate", str(file(size, 4)), "--references", str(real)]
-        subprocess.run(
-            [sys.executable, "-m", "qdtheory", *command, "--memory", "1GB"],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = sum(
-            getattr(after, kind) - getattr(before, kind)
-            for kind in ("ru_utime", "ru_stime")
-        )
+def on_workers(workers: int, ours: Path, theirs: Path) -> tuple[float, object, list]:
+    """Seconds by the clock, the report, and the peaks in MB: this process, workers."""
+    from qdtheory import text
+    from qdtheory.text.cluster import connected
+
+    with connected(workers) as client:
+        client.run(text.evaluate, {"x": ["a"] * 3}, ["a"] * 3, 1)  # imports
+        took, found = seconds(text.evaluate, [ours], theirs, scheduler=client)
+        return took, found, [peak(), *client.run(peak).values()]
+
+
+def large(*sizes: str) -> None:
+    real, times = file(500_000, 2), []
+    for size in map(int, sizes or (10**6, 10**7)):
+        spent, _, most = on_workers(2, file(size, 4), real)
         times.append(spent)
+        shown = ", ".join(f"{x:.0f}" for x in most)
         print(
-            f"{size:,} captions, --memory 1GB: {spent:.0f} s, "
-            f"peak {peak(resource.RUSAGE_CHILDREN):.0f} MB",
+            f"{size:,} captions on two workers: {spent:.0f} s, peaks {shown} MB "
+            f"(client, workers); load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
-    print(f"10 times as many: {times[1] / times[0]:.1f} times as long")
+    print(f"{times[-1] / times[0]:.1f} times as long as the first")
 
 
 def dask() -> None:
-    from distributed import Client, LocalCluster
-
     from qdtheory import text
 
-    ours, theirs = (text.read_corpus(file(300_000, seed)) for seed in (1, 2))
-    whole, spent = text.evaluate({"ours": ours}, theirs), []
+    ours, theirs = (file(300_000, seed) for seed in (1, 2))
+    whole, spent = text.evaluate([ours], theirs), []
     for workers in (1, 2):
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            client.run(text.evaluate, {"x": ["a"] * 3}, ["a"] * 3, 1)  # imports
-            took, found = seconds(text.evaluate, {"ours": ours}, theirs, client=client)
-            spent.append(took)
-            assert found == whole
+        took, found, _ = on_workers(workers, ours, theirs)
+        spent.append(took)
+        assert found == whole
     print(
         f"300,000 and 300,000 captions: two workers {spent[1]:.1f} s, "
         f"{spent[1] / spent[0]:.2f} times one ({spent[0]:.1f} s)"

@@ -24,7 +24,7 @@ QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/commands/test_cli.py"]
 LIGHT = "not one_very_long_line"
 # Of text, training and batches, where other packages differ first.
 NOTEBOOKS = [
-    "12b_samples_of_any_size",
+    "12_estimating_from_samples",
     "20_rewards_and_divergences",
     "22b_selection_and_seeds",
 ]

@@ -130,9 +130,6 @@ def test_command(line, tmp_path, monkeypatch):
     command, _, said = line.partition("  # ")
     program, *arguments = shlex.split(command)
     assert program in RUNNERS, f"no test runs {program}"
-    if arguments[0] == "merge":
-        for part in (line for line in LINES if "--part" in line):
-            run_qdtheory(shlex.split(part)[1:], "")
     RUNNERS[program](arguments, said.strip())
 
 

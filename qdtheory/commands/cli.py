@@ -13,7 +13,6 @@ from qdtheory.commands.doctor import doctor
 from qdtheory.commands.evaluate import evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
-from qdtheory.commands.merge import merge
 from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.world.packages import versions
@@ -123,6 +122,6 @@ def main(
     """Judge the quality and diversity of text generators."""
 
 
-commands = evaluate, merge, doctor, check, qdisc, rewards, metrics, grade
+commands = evaluate, doctor, check, qdisc, rewards, metrics, grade
 for command in commands:
     app.command(cls=Command)(command)

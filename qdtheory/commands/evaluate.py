@@ -3,27 +3,34 @@
 import os
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
-from zipfile import BadZipFile
 
 import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
-from qdtheory.commands.merge import check_compared, form_of, show
-from qdtheory.commands.outputs import check_outputs, fail, line_of, told, with_options
+from qdtheory.commands.outputs import (
+    check_outputs,
+    complain,
+    fail,
+    line_of,
+    to_json,
+    told,
+    with_options,
+    write,
+    write_figure,
+)
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.solvers.progress import progress
 from qdtheory.text import defaults
-from qdtheory.text.defaults import REQUESTED
-from qdtheory.text.files import shown
+from qdtheory.text.files import Files, shown
+from qdtheory.world.layout import paragraphs, printable
 
-# Options that need all texts at once; the first three are names in the library.
-AT_ONCE = "embeddings", "language-model", "paired", "add", "log-probabilities"
-# The arguments of `estimate_bhattacharyya`.
-LOGS = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
+PLAIN = "csv", "markdown", "latex"  # forms of the table alone
 
 
 def evaluate(
@@ -65,27 +72,6 @@ def evaluate(
     ] = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
-    embeddings: Annotated[
-        bool, flag("--embeddings", "Add Frechet distance and Vendi, of MiniLM.")
-    ] = False,
-    language_model: Annotated[
-        bool, flag("--language-model", "Add LM and reverse LM score.")
-    ] = False,
-    paired: Annotated[
-        bool, flag("--paired", "Add BLEU and ROUGE of line i against line i.")
-    ] = False,
-    add: Annotated[
-        list[str] | None,
-        option(f"Add a metric of one sample: {', '.join(REQUESTED)}.", "NAME"),
-    ] = None,
-    log_probabilities: Annotated[
-        list[Path] | None,
-        option(
-            "Add the Bhattacharyya distance: an .npz file for each candidate, of the "
-            "arguments of qd.text.estimate_bhattacharyya.",
-            "FILE",
-        ),
-    ] = None,
     draws: Annotated[
         int | None,
         count(
@@ -98,20 +84,12 @@ def evaluate(
     output: inputs.OutputOption = None,
     plot: inputs.PlotOption = None,
     html: inputs.HtmlOption = None,
-    memory: Annotated[
+    scheduler: Annotated[
         str | None,
         option(
-            "Count in parts that fit into so much, such as 2GB, on disk. After an "
-            "interruption the same command goes on with the next part.",
-            "SIZE",
+            "Count on a Dask cluster, or on so many processes here: files of any size.",
+            "ADDRESS or N",
         ),
-    ] = None,
-    part: Annotated[
-        str | None,
-        option("Count one part only, such as 3/16, for `qdtheory merge`.", "K/N"),
-    ] = None,
-    scheduler: Annotated[
-        str | None, option("Count on this Dask cluster.", "ADDRESS")
     ] = None,
     prompts: Annotated[
         bool, flag("--prompts", "Several outputs for each prompt, see above.")
@@ -151,7 +129,7 @@ def evaluate(
     Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
     _refuse_repeated(candidates, references or [])
-    form = form_of(form, as_json)
+    form = inputs.form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
     check_outputs(outputs, *candidates, *(references or []))
     if prompts:
@@ -159,60 +137,32 @@ def evaluate(
     inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
-    from qdtheory.text.comparison import chosen
-    from qdtheory.text.evaluation import KINDS, planned
-
-    for_merge = form or plot or html or metrics or compare
-    if part is not None and (output is None or memory or for_merge):
-        fail(
-            "--part: writes a part to --output FILE, and takes no --memory, --format, "
-            "--plot, --html, --metrics or --compare; give these to qdtheory merge"
-        )
-    if scheduler is not None and (part is not None or memory is not None):
-        fail("--scheduler: counts on a cluster, without --memory and --part")
-    wanted = [x for x in AT_ONCE if context.params[x.replace("-", "_")]]
-    if wanted and (part or memory or scheduler):
-        fail(f"--{wanted[0]}: needs all texts at once, in memory")
-    for name in add or []:
-        if name not in REQUESTED:
-            fail(f"--add: expected one of {', '.join(REQUESTED)}, got {name}")
-    extra = [*(x for x in wanted if x in AT_ONCE[:3]), *(add or [])]
-    logs = _logs(log_probabilities, candidates)
-    numbers = None if part is None else _part(part)
-    size = None if memory is None else _bytes(memory)
-    check_compared(compare, map(shown, candidates), form)
-    ours: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "column": column}
-    ours |= {"field": field, "stored": size is not None or numbers is not None}
-    own = {"field": reference_field, "column": reference_field}
-    theirs = ours | own if reference_field else ours
+    _check_compared(compare, candidates, form)
+    _check_metrics(metrics, max_order, draws)
     shared = candidates if reference_field else [*candidates, *references]
     inputs.refuse_idle_choice(shared, field=field, column=column)
     inputs.refuse_idle_choice(references, reference_field=reference_field)
-    corpora, real = _read(candidates, references, ours, theirs)
-    name = ", ".join(map(shown, references))
-    with _named_errors(corpora, name):
-        plan, corpora, real = planned(
-            corpora,
-            real,
-            max_order=max_order,
-            smoothing=None if smoothing == "none" else smoothing,
-            estimator=estimator,
-            empty=empty,
-            draws=draws,
-        )
-        if metrics and not extra and not logs:  # before an hour of counting
-            kinds = *KINDS, f"distinct_{draws or defaults.DRAWS}"
-            orders = range(1, max_order + 1)
-            with told(ValueError, of="--metrics: "):
-                chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
-        texts = plan, corpora, real
-        if numbers is not None:
-            return _write_part(*texts, name, *numbers, output)
-        if size is not None:
-            found = _counted_on_disk(*texts, name, size)
-        else:
-            found = _counted(*texts, extra, logs, scheduler)
-    show(found, plan, name, form, outputs, metrics, compare)
+    from qdtheory.text.evaluation import corpora, counted, planned
+    from qdtheory.text.looks import told_later
+
+    given = {shown(path): _file(path) for path in candidates}
+    real, name = Files(map(_file, references)), ", ".join(map(shown, references))
+    where = field, column, reference_field
+    how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
+    settings: Any = {"max_order": max_order, "estimator": estimator, "draws": draws}
+    settings["smoothing"] = None if smoothing == "none" else smoothing
+    workers, steps = None, 1 + len(given) + max_order
+    if scheduler is not None:
+        workers, steps = int(scheduler) if scheduler.isdecimal() else scheduler, None
+    with (
+        _named_errors(name),
+        told_later(),
+        progress(steps) as step,
+        corpora(given, real, *where, workers, step, **how) as texts,
+    ):
+        plan = planned(*texts, **settings, empty=empty)
+        found = counted(plan, *texts, step)
+    _show(found, plan, name, form, outputs, metrics, compare)
 
 
 # --- Reading ------------------------------------------------------------------------
@@ -228,120 +178,130 @@ def _refuse_repeated(candidates: list[str], references: list[str]) -> None:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def _read(candidates: list[str], references: list[str], ours: Any, theirs: Any) -> Any:
-    """The candidates by name, and the references."""
-    from qdtheory.text.looks import told_later
-
-    def read(*paths: str, **settings: Any) -> Any:
-        step(f"Reading {', '.join(map(shown, paths))}")
-        return inputs.read_text(*paths, **settings)
-
-    with told_later(), progress(1 + len(candidates)) as step:
-        real = read(*references, **theirs)
-        return {shown(path): read(path, **ours) for path in candidates}, real
+def _check_compared(compare: Any, candidates: list[str], form: Any) -> None:
+    """Fail early unless two of the candidates are to be compared, or none."""
+    there = [*map(shown, candidates)]
+    if form in PLAIN:
+        inputs.refuse_idle(f"with --format {form}", compare=compare)
+    if compare and (compare[0] == compare[1] or not {*compare} <= {*there}):
+        fail(f"--compare: expected two of the candidates {', '.join(there)}")
 
 
-def _logs(paths: list[Path] | None, candidates: list[str]) -> dict[str, Any] | None:
-    """The log-probabilities of each candidate's file."""
-    if paths is None:
-        return None
-    import numpy as np
+def _check_metrics(metrics: list[str] | None, max_order: int, draws: Any) -> None:
+    """Fail before an hour of counting if no metric has such a name."""
+    if metrics:
+        from qdtheory.text.comparison import chosen
+        from qdtheory.text.leave_out import KINDS
 
-    if len(paths) != len(candidates):
-        fail(
-            f"--log-probabilities: expected a file for each of the {len(candidates)} "
-            f"candidates, in their order, got {len(paths)}"
-        )
-    found = {}
-    for path, candidate in zip(paths, candidates):
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                found[shown(candidate)] = [arrays[name].astype(float) for name in LOGS]
-        except OSError as error:
-            fail(f"--log-probabilities: {shown(path)}: {error.strerror or error}")
-        except (KeyError, ValueError, EOFError, TypeError, AttributeError, BadZipFile):
-            fail(
-                f"--log-probabilities: {shown(path)}: expected an .npz file of the "
-                f"arrays {', '.join(LOGS)}; numpy.savez writes it"
-            )
-    return found
+        kinds = *KINDS, f"distinct_{draws or defaults.DRAWS}"
+        orders = range(1, max_order + 1)
+        with told(ValueError, of="--metrics: "):
+            chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
 
 
-def _part(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
-    numbers = tuple(map(int, found.groups())) if found else (0, 0)
-    if not 1 <= numbers[0] <= numbers[1]:
-        fail(f"--part: expected K/N with K from 1 to N, such as 3/16, got {text}")
-    return numbers[0], numbers[1]
-
-
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]*)?) *([KMGT])i?B?", text, re.I)
-    if not found:
-        fail(f"--memory: expected a size such as 2GB or 500MB, got {text}")
-    power = "KMGT".index(found[2].upper()) + 1
-    return int(float(found[1]) * (1024 if "i" in text.lower() else 1000) ** power)
+def _file(path: str) -> Any:
+    return inputs.standard_input() if path == "-" else Path(path)
 
 
 @contextmanager
-def _named_errors(names: Any, references: str) -> Iterator[None]:
-    """Fail with the line of an error; only the references' own comes without a name."""
+def _named_errors(references: str) -> Iterator[None]:
+    """Fail with the line of an error, and name the files of the references."""
     try:
         yield
+    except ConnectionError as error:
+        fail(f"--scheduler: {error}")
     except (OSError, ImportError) as error:
         fail(line_of(error))
-    except ValueError as error:
-        known = *(f"{name}: " for name in names), "memory: ", "client: "
-        named = str(error).startswith(known)
-        fail(with_options(str(error) if named else f"{references}: {error}"))
+    except (ValueError, TypeError) as error:
+        said = re.sub("^references(?=: )", lambda _: references, str(error))
+        fail(with_options(said))
 
 
-# --- Counting -----------------------------------------------------------------------
+# --- Writing ------------------------------------------------------------------------
 
 
-def _counted(
-    plan, corpora, real, extra: list[str], logs: Any, address: str | None
-) -> Any:
-    """The report, counted here at once, or by the workers of a Dask cluster."""
-    from qdtheory.text.evaluation import counted
-    from qdtheory.text.looks import told_later
-
-    client, steps = None, plan.max_order + len(extra) * (1 + len(corpora))
-    with ExitStack() as stack:
-        stack.enter_context(told_later())
-        if address is not None:
-            from qdtheory.text.cluster import connected, num_parts_on
-
-            with told(ModuleNotFoundError, ConnectionError, of="--scheduler: "):
-                client = stack.enter_context(connected(address))
-            steps = num_parts_on(client)
-        step = stack.enter_context(progress(steps))
-        found = counted(plan, corpora, real, step, client)
-        if extra or logs:
-            from qdtheory.text.extra import with_extra  # late: imports JAX
-
-            found = with_extra(found, plan, corpora, real, extra, logs, step)
-        return found
-
-
-def _counted_on_disk(plan, corpora, real, references: str, size: int) -> Any:
-    """The report, counted in parts that fit into so many bytes."""
-    from qdtheory.text.part_files import job_of, run_parts, work_folder
-    from qdtheory.text.partial_sums import parts_for
-
-    num_parts = parts_for(size, corpora, real, plan.max_order)
-    job = job_of(plan, corpora, real, references, num_parts)
-    with work_folder(job) as folder, progress(num_parts + 1) as step:
-        _, found = run_parts(job, corpora, real, folder, step)
-    return found
-
-
-def _write_part(
-    plan, corpora, real, references: str, part: int, num_parts: int, output: Any
+def _show(
+    found,
+    plan,
+    references: str,
+    form: inputs.Format | None,
+    outputs: dict[str, Path | None],
+    metrics: list[str] | None,
+    compare: tuple[str, str] | None,
 ) -> None:
-    """Count one part only, and write it to a file."""
-    from qdtheory.text.numbered import number_texts
-    from qdtheory.text.part_files import count_part, job_of, write_part
+    """Print a report in the form that was asked for, or write it to files."""
+    found = replace(found, warnings=tuple(map(with_options, found.warnings)))
+    with told(ValueError, of="--metrics: "):
+        table = found.choose(*metrics) if metrics else found
+    compared = {"comparison": found.compare(*compare)} if compare else {}
+    text = _laid_out(table, plan, references, form, compared)
+    if form in PLAIN:
+        for warning in found.warnings:
+            complain(warning)
+    plot, html = outputs["--plot"], outputs["--html"]
+    if plot is not None:
+        write_figure(_shortened(found), plot)
+    if html is not None:
+        write(_shortened(found).to_html(), html, "--html")
+    write(text, outputs["--output"])
 
-    job = job_of(plan, corpora, real, references, num_parts)
-    write_part(output, job, count_part(job, number_texts(corpora, real), part - 1))
+
+def _laid_out(found, plan, references: str, form: Any, compared: dict) -> str:
+    if form == "json":
+        return to_json(_contents(found, plan, references) | compared)
+    if form in PLAIN:
+        named = found if form == "csv" else _shortened(found)
+        return getattr(named, f"to_{form}")()
+    return _text(found, plan, references, *compared.values())
+
+
+def _contents(found, plan, references: str) -> dict[str, Any]:
+    from qdtheory.text.report import SAID
+
+    def sizes(path: str, size) -> dict[str, Any]:
+        return {
+            "file": path,
+            "sentences": size.sentences,
+            "tokens": size.tokens,
+            "empty_lines": size.empty,
+        }
+
+    return {
+        "references": sizes(references, plan.references),
+        "candidates": [
+            sizes(path, size) | {"metrics": found[path]}
+            for path, size in plan.candidates.items()
+        ],
+        **{name: getattr(found, name) for name in SAID},
+        "empty": plan.empty,
+    }
+
+
+def _shortened(found) -> Any:
+    """The report under the files' names, without their folders if these differ."""
+    names = {path: Path(path).name for path in found}
+    if len({*names.values()}) < len(names):
+        return found
+    tables = "scores", "sizes", "empty", "left_out", "real_left_out"
+    changed = {x: dict(zip(names.values(), getattr(found, x).values())) for x in tables}
+    dependent = tuple(names[path] for path in found.dependent)
+    return replace(found, **changed, dependent=dependent)
+
+
+def _text(found, plan, references: str, compared: Any = "") -> str:
+    """The table between what it is of and what to know about it."""
+    files = [("references", references, plan.references)]
+    files += [("candidates", path, size) for path, size in plan.candidates.items()]
+    done = "skipped" if plan.empty == "skip" else "scored"
+    heads = [
+        f"{role} {printable(path)}: {size.sentences:,} sentences, "
+        f"{size.tokens:,} tokens, {size.empty} empty lines {done}"
+        for role, path, size in files
+    ]
+    rough = f"With fewer than {defaults.NUM_GROUPS} sentences the intervals are rough."
+    few = [rough] * (min(found.sizes.values()) < defaults.NUM_GROUPS)
+    width = get_terminal_size().columns
+    notes = [*str(compared).splitlines(), *few, found.methods]
+    heads, notes = (paragraphs(x, width) for x in (heads, notes))
+    text = [*heads, "", _shortened(found).to_text(width), *notes]
+    return "\n".join([*text, found.signature])  # whole: it is pasted

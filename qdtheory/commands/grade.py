@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from qdtheory.commands.inputs import JsonOption, OutputOption, flag, option
-from qdtheory.commands.merge import form_of
+from qdtheory.commands.inputs import JsonOption, OutputOption, flag, form_of, option
 from qdtheory.commands.outputs import check_outputs, complain, to_json, told, write
 from qdtheory.solvers.progress import progress
 from qdtheory.world.layout import paragraphs, table_lines

@@ -15,7 +15,7 @@ import typer
 
 from qdtheory.commands.outputs import fail, told
 from qdtheory.text.defaults import TokenizerName
-from qdtheory.text.files import Files, shown
+from qdtheory.text.files import shown
 
 Two: TypeAlias = tuple[int | None, int | None]
 MAX_TEXTS = 10**6
@@ -95,14 +95,12 @@ def standard_input() -> Any:
     return sys.stdin.buffer
 
 
-def read_text(*paths: str, stored: bool = False, **settings: Any) -> Any:
-    """One sample, of some files, stored on disk or in memory; - is standard input."""
-    from qdtheory.text.corpus import read_corpus, stored_corpus
+def read_text(path: str, **settings: Any) -> Any:
+    """The sample in a file; - is standard input."""
+    from qdtheory.text.corpus import read_corpus
 
-    with told(OSError, ValueError, ImportError, file=paths[0]):
-        reader = stored_corpus if stored else read_corpus
-        files = (standard_input() if path == "-" else path for path in paths)
-        return reader(Files(files), **settings)
+    with told(OSError, ValueError, ImportError, file=path):
+        return read_corpus(standard_input() if path == "-" else path, **settings)
 
 
 def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
@@ -149,6 +147,13 @@ MetricsOption = Annotated[
 CompareOption = Annotated[
     tuple[str, str] | None, option("Say which of two candidates is closer.", "A B")
 ]
+
+
+def form_of(form: Any, as_json: bool) -> Any:
+    """Read --format and --json as one option."""
+    if as_json and form not in (None, "json"):
+        fail(f"--json is --format json, and --format {form} is given too")
+    return "json" if as_json else form
 
 
 def refuse_idle(why: str, **options: Any) -> None:

@@ -63,13 +63,14 @@ def with_options(message: str) -> str:
     message = message.replace("call normalize(P) if it holds weights", by_sum)
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
-        "^(memory|calls|lot|alpha|quality|diversity|kernel|given)s?: ",
+        "^(calls|lot|alpha|quality|diversity|kernel|given)s?: ",
         r"--\1: ",
         message,
     )
     # After a space or parenthesis only: a folder may be called max_order=4.
+    names = "field|column|tokenizer|max_order|estimator|draws|scheduler"
     return re.sub(
-        r'(?<=[ (])(field|column|tokenizer|max_order|estimator|draws)="?([\w.-]+)"?',
+        rf'(?<=[ (])({names})="?([\w.-]+)"?',
         lambda match: f"--{match[1].replace('_', '-')} {match[2]}",
         message,
     )

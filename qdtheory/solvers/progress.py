@@ -7,7 +7,7 @@ from threading import Timer
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
+def progress(total: int | None) -> Iterator[Callable[[str], None]]:
     """Yield a function that advances a bar, drawn on a terminal after two seconds."""
     from rich.console import Console
     from rich.progress import Progress

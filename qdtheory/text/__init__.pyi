@@ -14,7 +14,6 @@ from .corpus import (
     Removed as Removed,
     as_corpus as as_corpus,
     read_corpus as read_corpus,
-    stored_corpus as stored_corpus,
 )
 from .diagnosis import Diagnosis as Diagnosis
 from .doctor import doctor as doctor

@@ -1,82 +1,355 @@
-"""Partial sums by the workers of a Dask cluster, or of two processes on one machine."""
+"""One evaluation by the workers of a Dask cluster, or of processes on this machine.
 
-from collections.abc import Callable, Iterator, Mapping
+The workers read slices of the files and keep them. An n-gram may be in any slice, so
+each slice tells where the n-grams of a part begin, and one worker counts the part. Only
+a few parts are under way at a time. What a worker that dies had read or counted, Dask
+has the others read and count again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import reduce
-from typing import Any
+from dataclasses import replace
+from functools import partial, reduce
+from io import BytesIO
+from itertools import chain, pairwise
+from logging import CRITICAL
+from operator import attrgetter
+from os import PathLike
+from os.path import getsize
+from typing import Any, NamedTuple
 
-from qdtheory.text.numbered import NumberedText
-from qdtheory.text.partial_sums import PartialSums, count, merge
+import numpy as np
+
+from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.text.containers import splitter
+from qdtheory.text.corpus import (
+    Corpus,
+    as_corpus,
+    corpus_of,
+    ids_of,
+    numbering,
+    prefix_sums,
+    require_tokens,
+    slices,
+    split_rows,
+    with_empty,
+)
+from qdtheory.text.files import File, Files, lines, name_of
+from qdtheory.text.leave_out import GroupScores, group_scores
+from qdtheory.text.numbered import (
+    REFERENCES,
+    Lengths,
+    NumberedText,
+    Places,
+    number_texts,
+    places,
+)
+from qdtheory.text.partial_sums import (
+    CorpusSums,
+    GroupMatches,
+    PartialSums,
+    count,
+    merge_blocks,
+    merge_totals,
+)
+from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
 from qdtheory.world.packages import required
 
-# More parts than threads, so that no thread waits long for the last part.
-PARTS_A_THREAD = 2
+# More tasks than threads, so that no thread waits long for the last.
+TASKS_A_THREAD = 2
+PART = 2**19  # tokens of a part, about, of which a task counts some
+PARTS_A_TASK = 6
+BLOCK = 2**25  # bytes of a slice of a file
+SLICE = 2**20  # tokens of a slice of texts in memory
 # Of a scheduler to answer.
 SECONDS = 10
 
 
 @contextmanager
-def connected(address: str | int) -> Iterator[Any]:
+def connected(scheduler: Any) -> Iterator[Any]:
     """Connect to a scheduler's address, or start so many processes of one thread."""
     with required("a cluster", "scale"):
         from distributed import Client, LocalCluster  # pyright: ignore
+        from distributed.client import FutureCancelledError  # pyright: ignore
+        from distributed.comm import CommClosedError  # pyright: ignore
+        from distributed.scheduler import KilledWorker  # pyright: ignore
     with ExitStack() as stack:
+        address, client = scheduler, scheduler
         if isinstance(address, int):
-            settings: Any = {"threads_per_worker": 1, "dashboard_address": None}
+            settings: Any = {"threads_per_worker": 1, "dashboard_address": ":0"}
+            settings["silence_logs"] = CRITICAL  # errors are raised here
             local = LocalCluster(n_workers=address, **settings)
-            scheduler: Any = stack.enter_context(local)
-        else:
-            scheduler = address
+            scheduler = stack.enter_context(local)
+        if not isinstance(client, Client):
+            try:
+                client = stack.enter_context(Client(scheduler, timeout=SECONDS))
+            except (OSError, ValueError, TypeError) as error:
+                said, *_ = str(error).splitlines() or ["no answer"]
+                message = f"{address}: {said}; is dask scheduler up?"
+                raise ConnectionError(message) from None
         try:
-            client = stack.enter_context(Client(scheduler, timeout=SECONDS))
-        except (OSError, ValueError, TypeError) as error:
-            said, *_ = str(error).splitlines() or ["no answer"]
-            message = f"{address}: {said}; is dask scheduler up?"
-            raise ConnectionError(message) from None
-        yield client
+            yield client
+        except (KilledWorker, FutureCancelledError, CommClosedError) as error:
+            said, *_ = str(error).splitlines()
+            raise ConnectionError(
+                f"{address}: workers died, of too little memory? {said}"
+            ) from None
 
 
 def num_threads(client: Any) -> int:
     """Count the threads of the workers of a `distributed.Client`."""
-    with required("a cluster", "scale"):
-        from distributed import Client  # pyright: ignore[reportMissingImports]
-    if not isinstance(client, Client):
-        raise TypeError(
-            f"client: expected a distributed.Client, got {type(client).__name__}"
-        )
     of_workers: Any = client.nthreads()
     if not of_workers:
         raise ValueError("client: the cluster has no worker; start one (dask worker)")
     return sum(of_workers.values())
 
 
-def num_parts_on(client: Any) -> int:
-    """Choose how many parts the workers of a `distributed.Client` count."""
-    return PARTS_A_THREAD * num_threads(client)
+# --- Reading ------------------------------------------------------------------------
+
+
+class SlicedCorpus:
+    """A corpus whose sentences are on the workers, in slices with words of their own.
+
+    Attributes:
+        slices: the future of each slice, a `Corpus`.
+        ids: for each slice, the place of its words in the vocabulary.
+        lengths: number of tokens in each sentence.
+        vocabulary, empty_lines, tokenizer: as those of a `Corpus`.
+    """
+
+    def __init__(self, client: Any, slices: Sequence[Any]):
+        self.client, self.slices, self.ids = client, slices, []
+        table, lengths, self.empty_lines = numbering(), [], 0
+        for known in client.map(_described, slices, pure=False):
+            vocabulary, some, empty_lines, self.tokenizer = known.result()
+            self.ids.append(ids_of(vocabulary, table))
+            lengths.append(some)
+            self.empty_lines += empty_lines
+        self.vocabulary = tuple(table)
+        self.lengths = np.concatenate(lengths)
+        self.num_tokens = int(self.lengths.sum())
+        self.num_empty = int((self.lengths == 0).sum())
+        self.bounds = prefix_sums([*map(len, lengths)])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: np.ndarray) -> Iterator[tuple]:
+        """Some sentences, whose numbers ascend."""
+        cuts = pairwise(np.searchsorted(index, self.bounds))
+        each = zip(self.slices, cuts, self.bounds)
+        chosen = ((x, index[a:b] - start) for x, (a, b), start in each if a < b)
+        found = [self.client.submit(_sentences, *one, pure=False) for one in chosen]
+        return chain.from_iterable(x.result() for x in found)
+
+    def by_slice(self, function: Callable, ids: np.ndarray) -> Iterator[Any]:
+        """Apply a function of sentences and their words' ids to each slice."""
+        each = zip(self.slices, self.ids)
+        found = [
+            self.client.submit(function, x, ids[own], pure=False) for x, own in each
+        ]
+        return (x.result() for x in found)
+
+    def numbered(self, text: NumberedText) -> Iterator[Any]:
+        """The futures of all slices, with the numbers of their words and sentences."""
+        each = zip(self.slices, self.ids, pairwise(self.bounds))
+        for held, own, (start, end) in each:
+            known = held, text.ids[own], text.place[start:end]
+            yield self.client.submit(Slice, *known, pure=False)
+
+
+class Slice(NamedTuple):
+    """Some sentences of one text among all that are counted together."""
+
+    corpus: Corpus
+    ids: np.ndarray
+    place: np.ndarray
+
+
+def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
+    """Have the workers read a file or folder, which they see under the same name.
+
+    A file of lines is read in blocks, whatever else by one worker. Texts in memory, and
+    streams, are read here and sent.
+    """
+    tokenizer, lowercase = settings["tokenizer"], settings["lowercase"]
+    splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
+    if not is_file(texts):
+        corpus = as_corpus(
+            texts, settings["empty"], tokenizer, lowercase, settings["column"]
+        )
+        return SlicedCorpus(client, _sent(client, corpus))
+    found: list[Any] = []
+    for file in texts if isinstance(texts, Files) else [texts]:
+        if isinstance(file, str | PathLike):
+            found += _read(client, file, settings)
+        else:
+            found += _sent(client, _file(file, settings))
+    corpus = SlicedCorpus(client, found)
+    require_tokens(corpus, name_of(texts))
+    return corpus
+
+
+def _sent(client: Any, corpus: Corpus) -> list[Any]:
+    """Futures of slices: as tasks, since what is scattered dies with its worker."""
+    parts = (part for _, part in slices(corpus, SLICE))
+    return [client.submit(_same, part, pure=False) for part in parts]
+
+
+def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
+    """Futures of the slices of a file."""
+    form = form_by_line(path, settings["field"], settings["column"])
+    if form is None:
+        return [client.submit(_file, path, settings, pure=False)]
+    total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
+    size = max(1, min(BLOCK, -(-total // parts)))
+    starts = range(0, max(total, 1), size)
+    known = size, form, settings
+    return [client.submit(_block, path, x, *known, pure=False) for x in starts]
+
+
+def _same(corpus: Corpus) -> Corpus:
+    return corpus
+
+
+def _block(
+    path: str | PathLike[str], start: int, size: int, form: Form, settings: dict
+) -> Corpus:
+    """Read the lines that begin in a block of a file."""
+    from fsspec.utils import read_block  # pyright: ignore[reportMissingImports]
+
+    with open(path, "rb") as file:
+        block = BytesIO(read_block(file, start, size, b"\n"))
+    name = f"{name_of(path)}, from byte {start:,}" if start else name_of(path)
+    where = settings["field"], settings["column"]
+    return _corpus_of(in_form(form, lines(block, name), name, *where), **settings)
+
+
+def _file(file: File, settings: dict) -> Corpus:
+    where = settings["field"], settings["column"]
+    with opened(file, *where, bounded=False) as texts:
+        return _corpus_of(texts, **settings)
+
+
+def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
+    corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
+    tokens = corpus.tokens.astype(np.min_scalar_type(-1 - corpus.vocab_size))
+    return with_empty(replace(corpus, tokens=tokens), empty)
+
+
+def _described(corpus: Corpus) -> tuple[Any, ...]:
+    """What is known of a slice but its tokens."""
+    lengths = corpus.lengths.astype(np.int32)
+    return corpus.vocabulary, lengths, corpus.empty_lines, corpus.tokenizer
+
+
+def _sentences(corpus: Corpus, order: np.ndarray) -> list[tuple]:
+    return [*corpus[order]]
+
+
+# --- Counting -----------------------------------------------------------------------
 
 
 def sums_on(
-    client: Any,
-    sides: Mapping[str, NumberedText],
+    candidates: Mapping[str, SlicedCorpus],
+    references: SlicedCorpus,
     max_order: int,
     averaged: bool,
-    num_parts: int,
+    smoothing: Smoothing,
     step: Callable[[str], None],
-) -> PartialSums:
-    """Add up all parts on a cluster; those of a worker that dies are counted again."""
+) -> tuple[CorpusSums, dict[str, list[GroupScores]]]:
+    """Add up all parts on a cluster, and score the groups of each candidate.
+
+    Integers add up to those of one process. The floats of `averaged` counts are added
+    in the order of the parts, which rounds otherwise than all at once.
+    """
     from distributed import as_completed  # pyright: ignore[reportMissingImports]
 
-    # In a list, or each text would be scattered by itself.
-    (scattered,) = client.scatter([sides], broadcast=True)
-    settings = max_order, averaged
-    futures = [
-        client.submit(count, scattered, *settings, part, num_parts, pure=False)
-        for part in range(num_parts)
-    ]
+    client, corpora = references.client, [*candidates.values(), references]
 
-    def counted() -> Iterator[PartialSums]:
-        for number, future in enumerate(as_completed(futures), start=1):
-            yield future.result()
-            step(f"Counted {number} of {num_parts} parts")
+    def submit(function: Callable, *arguments: Any) -> Any:
+        return client.submit(function, *arguments, pure=False)
 
-    return reduce(merge, counted())
+    texts, numbers = number_texts(candidates, references)  # pyright: ignore
+    lengths = {name: text.histogram for name, text in texts.items()}
+    held = [x for one, text in zip(corpora, texts.values()) for x in one.numbered(text)]
+    sides = {name: _side(submit, text) for name, text in texts.items()}
+    del texts
+    threads, num_tokens = num_threads(client), sum(x.num_tokens for x in corpora)
+    num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
+    size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
+    tasks = iter(range(0, num_parts, size))
+    # Each thread adds to what its last task found.
+    chains: list[Any] = [None] * threads
+    totals, chain_of, running = [], {}, as_completed()
+
+    def begin(thread: int) -> None:
+        for start in tasks:
+            parts = range(start, min(start + size, num_parts))
+            known = numbers, max_order, parts, num_parts
+            found = [submit(_places, x, *known) for x in held]
+            settings = numbers, max_order, averaged
+            one = submit(_count, sides, found, chains[thread], *settings)
+            totals.append(submit(attrgetter("totals"), one))
+            chains[thread] = submit(attrgetter("blocks"), one)
+            chain_of[chains[thread].key] = thread
+            running.add(chains[thread])
+            return
+
+    for number in range(TASKS_A_THREAD * threads):
+        begin(number % threads)
+    for number, done in enumerate(running, start=1):
+        if done.status == "error":
+            done.result()
+        begin(chain_of[done.key])
+        step(f"Counted {min(number * size, num_parts)} of {num_parts} parts")
+    blocks = reduce(partial(submit, merge_blocks), filter(None, chains))
+    scores = submit(_scores, blocks, lengths, smoothing).result()
+    return reduce(merge_totals, (x.result() for x in totals)), scores
+
+
+def _side(submit: Callable, text: NumberedText) -> Any:
+    """The future of what counting needs of a text, sent group by group."""
+    lengths = (text.lengths[a:b] for a, b in pairwise(text.bounds))
+    known = text.first, [submit(np.asarray, some) for some in lengths]
+    return submit(_text_of, *known, text.histogram)
+
+
+def _text_of(first: int, lengths: list[np.ndarray], histogram: Lengths) -> NumberedText:
+    sizes, none = [*map(len, lengths)], np.zeros(0, int)
+    groups = np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes)
+    bounds = prefix_sums(sizes)
+    return NumberedText(
+        none, first, none, bounds, groups, np.concatenate(lengths), histogram
+    )
+
+
+def _places(held: Slice, *settings: Any) -> list[tuple[Places, ...]]:
+    """For each part the places in each chunk of a slice."""
+    return [*zip(*places(*held, *settings))]
+
+
+def _count(
+    texts: dict[str, NumberedText],
+    found: list[list[tuple[Places, ...]]],
+    before: dict[str, tuple[GroupMatches, ...]] | None,
+    *settings: Any,
+) -> PartialSums:
+    """Count some parts, of which each slice has told the places."""
+    parts = map(chain.from_iterable, zip(*found))
+    added = count(texts, parts, *settings)
+    if before is None:
+        return added
+    return replace(added, blocks=merge_blocks(before, added.blocks))
+
+
+def _scores(
+    blocks: dict[str, tuple[GroupMatches, ...]],
+    lengths: dict[str, Lengths],
+    smoothing: Smoothing,
+) -> dict[str, list[GroupScores]]:
+    real = lengths[REFERENCES]
+    return {
+        name: group_scores(some, lengths[name], real, smoothing)
+        for name, some in blocks.items()
+    }

@@ -6,16 +6,17 @@ sentences or of the references', hold such events, the variance of their number 
 known too badly for an interval.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from qdtheory.text.corpus import Corpus, common_ids, slices
+from qdtheory.text.corpus import Corpus, Sample, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
-from qdtheory.text.looks import odd_ends, unlike
+from qdtheory.text.looks import MOST, odd_ends, spread, unlike
 from qdtheory.text.ngrams import Estimator, check_order
 from qdtheory.text.partial_sums import CorpusSums
 from qdtheory.text.postings import hashed, token_sentences
@@ -31,7 +32,7 @@ UNSEEN = 4
 
 
 def require_comparable(
-    corpus: Corpus, real: Corpus, max_order: int, estimator: Estimator
+    corpus: Sample, real: Sample, max_order: int, estimator: Estimator
 ) -> None:
     """Raise for texts whose metrics mean nothing against these references."""
     if len(corpus) < 3:
@@ -58,7 +59,7 @@ def require_comparable(
         )
 
 
-def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None:
+def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None:
     """Raise for texts that are too short or too few for the highest order."""
     check_order(max_order, "max_order")
     needed = 1 if estimator == "plug-in" else 2
@@ -81,7 +82,7 @@ def require_ngrams(corpus: Corpus, max_order: int, estimator: Estimator) -> None
     )
 
 
-def require_draws(corpus: Corpus, max_order: int, draws: int) -> None:
+def require_draws(corpus: Sample, max_order: int, draws: int) -> None:
     """Raise for texts without as many n-grams as distinct_k is of."""
     ngrams = np.maximum(corpus.lengths - max_order + 1, 0)
     groups = np.bincount(random_groups(len(corpus), NUM_GROUPS), ngrams)
@@ -93,18 +94,18 @@ def require_draws(corpus: Corpus, max_order: int, draws: int) -> None:
         )
 
 
-def _unsplit(corpus: Corpus) -> bool:
+def _unsplit(corpus: Sample) -> bool:
     """Tell whether nearly every sentence is one long token: text without spaces."""
     single = np.flatnonzero(corpus.lengths == 1)
     written = len(corpus) - corpus.num_empty
     if corpus.tokenizer is None or len(single) < 0.9 * written:
         return False
-    sizes = np.array([len(str(token)) for token in corpus.vocabulary])
-    return bool(sizes[corpus.tokens[corpus.offsets[single]]].mean() > 4)
+    sizes = [len(str(token)) for (token,) in corpus[spread(single, MOST)]]
+    return sum(sizes) > 4 * len(sizes)
 
 
 def warnings_of_texts(
-    corpora: dict[str, Corpus], real: Corpus, estimator: Estimator
+    corpora: dict[str, Sample], real: Sample, estimator: Estimator
 ) -> tuple[str, ...]:
     """Warnings of texts of different sizes, and of some that seem to be otherwise."""
     said = []
@@ -132,7 +133,7 @@ def warnings_of_texts(
 
 
 def copies_of(
-    corpora: dict[str, Corpus], real: Corpus
+    corpora: dict[str, Sample], real: Sample
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     r"""Find what stands in the references too, and whether it is too much for chance.
 
@@ -187,9 +188,13 @@ def warn_of_copies(
     return tuple(said)
 
 
-def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _equal(corpus: Sample, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Hashes of the sentences, how many each has, and pairs of equal ones."""
-    every = np.concatenate([*_hashes(corpus, ids)])
+    # That two are alike by chance does not move a share.
+    if isinstance(corpus, Corpus):
+        every = sentence_hashes(corpus, ids)
+    else:
+        every = np.concatenate([*cast(Any, corpus).by_slice(sentence_hashes, ids)])
     hashes, times = np.unique(every, return_counts=True)
     # A sample has no pair of a sentence with itself: the pairs that its square has.
     size = len(corpus)
@@ -197,13 +202,15 @@ def _equal(corpus: Corpus, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, flo
     return hashes, times, float(pairs)
 
 
-def _hashes(corpus: Corpus, ids: np.ndarray) -> Iterator[np.ndarray]:
-    """A hash of each sentence; that two are alike by chance does not move a share."""
+def sentence_hashes(corpus: Corpus, ids: np.ndarray) -> np.ndarray:
+    """A hash of each sentence."""
+    found = []
     for _, chunk in slices(corpus):
         sentence = token_sentences(chunk)
         place = np.arange(chunk.num_tokens) - chunk.offsets[sentence]
         sums = np.append(np.uint64(0), hashed(ids[chunk.tokens], place)).cumsum()
-        yield np.diff(sums[chunk.offsets])
+        found.append(np.diff(sums[chunk.offsets]))
+    return np.concatenate(found)
 
 
 # --- Which metrics have an interval -------------------------------------------------

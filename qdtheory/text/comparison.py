@@ -9,24 +9,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qdtheory.text.checks import check_positive
-from qdtheory.text.defaults import LEVEL, REQUESTED
+from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.looks import named_here
 from qdtheory.world.layout import printable
 from qdtheory.world.records import Estimate, Record
 
-# Less of these is better; "-n" may follow.
-LOWER = (
-    "Self-BLEU",
-    "CND",
-    "Frechet MiniLM",
-    "LM score",
-    "reverse LM score",
-    "Bhattacharyya",
-    *(name for name, asked in REQUESTED.items() if asked.lower),
-)
-# These are of one text alone, the others of a text and the references; "-n" may follow.
-ALONE = "Self-BLEU", "NRR", "distinct", "Vendi", *REQUESTED
+# Less of these is better; "-n" follows.
+LOWER = "Self-BLEU", "CND"
+# These are of one text alone, the others of a text and the references; "-n" follows.
+ALONE = "Self-BLEU", "NRR", "distinct"
 
 KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
 
@@ -40,7 +32,7 @@ NOT_SAID = (
 
 def lower_is_better(metric: str) -> bool:
     """Whether less of a metric is better."""
-    return metric.startswith(tuple(f"{name}-" for name in LOWER)) or metric in LOWER
+    return metric.startswith(LOWER)
 
 
 def of_references(metric: str) -> bool:
@@ -75,7 +67,7 @@ class Comparison(Record):
     Attributes:
         one: name of the first candidate.
         other: name of the second.
-        metrics: names of the metrics, as in the report, without LM scores.
+        metrics: names of the metrics, as in the report.
         difference: the first's value less the second's, an entry a metric, with its
             interval; NaN where one of them has none.
         dependent: those of the two that depend on the references, see `Report`.

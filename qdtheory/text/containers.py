@@ -130,7 +130,7 @@ def token_lists(
     remaining = iter(texts)
     first = [*islice(remaining, 20)]
     numbered = enumerate(chain(first, remaining), start)
-    if first and isinstance(first[0], str):
+    if not first or isinstance(first[0], str):
         return True, _split(numbered, split, what)
     _refuse_sentences_as_tokens(first)
     return False, _checked(numbered, what)

@@ -1,18 +1,18 @@
-"""Corpora: sentences as integer token ids, from texts or files, in linear time.
-
-They are in memory, or on disk if they are beyond it: a stored corpus has its tokens in
-a file without a name.
-"""
+"""Corpora: sentences as integer token ids, from texts or files, in linear time."""
 
 import hashlib
-import mmap
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise, repeat
-from os import PathLike
-from typing import Any, TypeAlias, cast, overload
+from itertools import chain, pairwise, repeat
+from typing import (
+    Any,
+    Protocol,
+    TypeAlias,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 from jaxtyping import Int
@@ -30,12 +30,11 @@ from qdtheory.text.containers import (
     token_lists,
 )
 from qdtheory.text.defaults import Empty
-from qdtheory.text.files import name_of, shown
+from qdtheory.text.files import name_of
 from qdtheory.text.looks import odd_ends, tell, unlike
 from qdtheory.text.sources import Source, is_file, opened
 
 CHUNK = 2**17  # tokens that are read at a time
-BATCH = 5_000  # sentences that are split at a time; the heap keeps what they take
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,9 @@ class Corpus:
             tokens, bounds - bounds[0], self.vocabulary, tokenizer=self.tokenizer
         )
 
+    def __sizeof__(self) -> int:
+        return self.tokens.nbytes + self.offsets.nbytes + 64 * self.vocab_size
+
     def _take(self, order: Int[np.ndarray, " chosen"]) -> "Corpus":
         lengths = self.lengths[order]
         offsets = prefix_sums(lengths)
@@ -147,6 +149,26 @@ class Corpus:
             f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}"
             f"{kept}{removed})"
         )
+
+
+@runtime_checkable
+class Sample(Protocol):
+    """What is known of a corpus here, wherever its tokens are."""
+
+    @property
+    def vocabulary(self) -> tuple[Token, ...]: ...  # noqa: D102
+    @property
+    def empty_lines(self) -> int: ...  # noqa: D102
+    @property
+    def tokenizer(self) -> str | None: ...  # noqa: D102
+    @property
+    def lengths(self) -> Int[np.ndarray, " sentences"]: ...  # noqa: D102
+    @property
+    def num_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def num_empty(self) -> int: ...  # noqa: D102
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: np.ndarray) -> Iterable[tuple[Token, ...]]: ...
 
 
 Texts: TypeAlias = (
@@ -272,63 +294,9 @@ def read_corpus(
     name = name_of(path)
     with opened(path, field, column) as texts:
         corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
-    if not corpus.num_tokens:
-        raise _no_token(name, len(corpus))
+    require_tokens(corpus, name)
     tell(odd_ends(corpus, name))
     return with_empty(corpus, empty)
-
-
-def stored_corpus(
-    path: Source,
-    folder: str | PathLike[str] | None = None,
-    tokenizer: Tokenizer = "whitespace",
-    *,
-    lowercase: bool = False,
-    field: str | None = None,
-    column: str | None = None,
-) -> Corpus:
-    r"""Read a corpus of any size, as `read_corpus` does, with its tokens on disk.
-
-    The file that holds them is deleted at once and its space is free when the corpus
-    is, however the process ends. It lies in `folder`, or where temporary files are, and
-    takes 4 bytes a token and 8 a sentence. Other arguments are as in `read_corpus`.
-
-    Raises:
-        OSError: the file cannot be opened, or the disk is full.
-        TypeError, ValueError, ModuleNotFoundError: see `read_corpus`; there is no limit
-            to the size of the file.
-
-    Example:
-        >>> with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
-        ...     print("a b\n\nb c d", file=file, flush=True)
-        ...     stored_corpus(file.name)
-        Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
-    """
-    name, what = type(path).__name__, ("text", 0)
-    if is_file(path):
-        name, what = name_of(path), ("line", 1)
-    folder = folder or tempfile.gettempdir()
-    ids, end = _numbering(), 0
-    with (
-        opened(path, field, column, bounded=False) as texts,
-        _unnamed(folder) as tokens,
-        _unnamed(folder) as offsets,
-    ):
-        token_rows, by = split_rows(texts, tokenizer, lowercase, *what)
-        _write(offsets, np.zeros(1, np.int64), folder)
-        while batch := [*islice(token_rows, BATCH)]:
-            _write(tokens, _ids_of(chain.from_iterable(batch), ids), folder)
-            ends = end + np.cumsum([*map(len, batch)], dtype=np.int64)
-            _write(offsets, ends, folder)
-            end = int(ends[-1])
-        if not ids:
-            raise _no_token(name, offsets.tell() // 8 - 1)
-        arrays = _mapped(tokens, np.int32), _mapped(offsets, np.int64)
-    corpus = Corpus(*arrays, tuple(ids), tokenizer=by)
-    tell(odd_ends(corpus, name))
-    for array in arrays:
-        release(array)
-    return corpus
 
 
 # --- Tokens -------------------------------------------------------------------------
@@ -372,33 +340,24 @@ def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
 
 def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
     """Number the tokens of sentences in order of first occurrence."""
-    ids, sizes = _numbering(), []
+    ids, sizes = numbering(), []
 
     def counted() -> Iterator[Sequence[Token]]:
         for tokens in token_lists:
             sizes.append(len(tokens))
             yield tokens
 
-    tokens = _ids_of(chain.from_iterable(counted()), ids)
+    tokens = ids_of(chain.from_iterable(counted()), ids)
     offsets = prefix_sums(np.array(sizes, np.int64))
     return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
 
 
 def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
-    """Cut a corpus into slices of about so many tokens; a stored one frees each."""
+    """Cut a corpus into slices of about so many tokens, with their first sentences."""
     marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
     cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
     for start, end in pairwise([0, *cuts, len(corpus)]):
         yield start, corpus[start:end]
-        for array in (corpus.tokens, corpus.offsets):
-            release(array)
-
-
-def release(array: np.ndarray) -> None:
-    """Let go of the pages that were read, if the array is that of a file."""
-    pages = getattr(array.base, "obj", None)
-    if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def fingerprint(corpora: Iterable[Corpus]) -> str:
@@ -418,10 +377,10 @@ def fingerprint(corpora: Iterable[Corpus]) -> str:
     return found.hexdigest()
 
 
-def common_ids(corpora: Sequence[Corpus]) -> list[Int[np.ndarray, " words"]]:
+def common_ids(corpora: Sequence[Sample]) -> list[Int[np.ndarray, " words"]]:
     """Number the words of several corpora together."""
-    ids = _numbering()
-    return [_ids_of(corpus.vocabulary, ids) for corpus in corpora]
+    ids = numbering()
+    return [ids_of(corpus.vocabulary, ids) for corpus in corpora]
 
 
 def ids_in(
@@ -433,14 +392,15 @@ def ids_in(
     return np.fromiter(map(ids.get, words, repeat(len(ids))), np.int32)
 
 
-def _numbering() -> defaultdict[Token, int]:
+def numbering() -> defaultdict[Token, int]:
     """An empty table of ids, in which a new token gets the next one."""
     ids: defaultdict[Token, int] = defaultdict()
     ids.default_factory = ids.__len__
     return ids
 
 
-def _ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:
+def ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:
+    """The id of each token, in a table that grows."""
     return np.fromiter(map(ids.__getitem__, tokens), np.int32)
 
 
@@ -449,29 +409,8 @@ def prefix_sums(values: ArrayLike) -> Int[np.ndarray, " boundaries"]:
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
 
 
-# --- Files --------------------------------------------------------------------------
-
-
-def _no_token(name: str, num_sentences: int) -> ValueError:
-    said = "no line has a token" if num_sentences else "the file is empty"
-    return ValueError(f"{name}, line 1: {said}; expected one sentence a line")
-
-
-def _unnamed(folder: str | PathLike[str]) -> Any:
-    # Without a buffer, whose rest would be written again when a full disk is left.
-    return tempfile.TemporaryFile(dir=folder, buffering=0)
-
-
-def _write(file: Any, array: np.ndarray, folder: str | PathLike[str]) -> None:
-    rest = array.tobytes()
-    try:
-        while rest:
-            rest = rest[file.write(rest) :]
-    except OSError as error:  # such as a full disk; the file has no name to tell
-        said = f"{error.strerror}; TMPDIR names another folder for the tokens"
-        raise OSError(error.errno, said, shown(folder)) from None
-
-
-def _mapped(file: Any, dtype: type) -> np.ndarray:
-    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(pages, dtype)
+def require_tokens(corpus: Sample, name: str) -> None:
+    """Raise unless what was read from a file has a token."""
+    if not corpus.num_tokens:
+        said = "no line has a token" if len(corpus) else "the file is empty"
+        raise ValueError(f"{name}, line 1: {said}; expected one sentence a line")

@@ -5,8 +5,7 @@ advises. Nothing heavy is imported here, as the command shows them in its help.
 """
 
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Empty: TypeAlias = Literal["keep", "skip"]
 Estimator: TypeAlias = Literal["plug-in", "pairs", "sentence-pairs"]
@@ -25,23 +24,21 @@ NUM_CALLS: Final = 450
 
 @dataclass(frozen=True)
 class Requested:
-    """A metric of one sample that `evaluate` adds if asked.
+    """A metric of one sample that `doctor` knows by its name.
 
     Attributes:
         function: its name in `qdtheory.text`.
-        bounds: the ends of its range.
         lower: whether less is better.
     """
 
     function: str
-    bounds: tuple[Any, Any]
     lower: bool = False
 
 
 # By their names in the catalogue. The compression ratio is not among them: it changes
-# with the order of the sentences, so that a jackknife over these is too wide.
+# with the order of the sentences.
 REQUESTED = {
-    "n-gram diversity": Requested("ngram_diversity", (0, MAX_ORDER)),
-    "self-repetition": Requested("self_repetition", (0, inf), lower=True),
-    "pairwise ROUGE-L": Requested("pairwise_rouge_l", (0, 1), lower=True),
+    "n-gram diversity": Requested("ngram_diversity"),
+    "self-repetition": Requested("self_repetition", lower=True),
+    "pairwise ROUGE-L": Requested("pairwise_rouge_l", lower=True),
 }

@@ -1,10 +1,11 @@
 """All metrics of several candidates, with intervals and how they were made."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -12,30 +13,22 @@ from jaxtyping import Float
 from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
 from qdtheory.text import comparability
 from qdtheory.text.checks import check_choice, check_positive, check_whole
-from qdtheory.text.cluster import num_parts_on, sums_on
 from qdtheory.text.containers import Tokenizer, signature_of
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, read_corpus, stored_corpus
+from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
 from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.leave_out import (
     KINDS,
+    GroupScores,
     distinct_of_draws,
+    group_scores,
     metrics_of_sums,
     num_ngrams,
 )
 from qdtheory.text.looks import ALONE, named, named_here, told_later
 from qdtheory.text.ngrams import Estimator
-from qdtheory.text.numbered import number_texts
-from qdtheory.text.partial_sums import (
-    CorpusSums,
-    GroupMatches,
-    PartialSums,
-    count,
-    merge,
-    partial_sums,
-    parts_for,
-)
+from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
 from qdtheory.world.packages import versions
@@ -90,15 +83,12 @@ def evaluate(
     step: Callable[[str], None] = lambda text: None,
     empty: Empty = "keep",
     lowercase: bool = False,
-    client: Any = None,
-    extra: Collection[str] = (),
+    scheduler: Any = None,
     *,
     field: str | None = None,
     column: str | None = None,
     reference_field: str | None = None,
     draws: int | None = None,
-    memory: int | None = None,
-    log_probabilities: Mapping[str, Sequence[Any]] | None = None,
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
 
@@ -116,7 +106,8 @@ def evaluate(
     brevity penalty, and a sentence for MS-Jaccard.
 
     Texts may be in memory, in any container of `as_corpus`, or in a file or folder that
-    `read_corpus` reads; with `memory` these are read to disk.
+    `read_corpus` reads. On workers, files may have any size. They give the numbers of
+    this process to the last bit, those of "sentence-pairs" to 1e-12.
 
     Args:
         candidates: texts or paths by name; or a list of texts, called "candidates"; or
@@ -131,28 +122,21 @@ def evaluate(
         step: called with a description before each order of n-grams.
         empty: "keep" or "skip" empty sentences, on both sides.
         lowercase: lower-case strings before they are split.
-        client: a `distributed.Client`, whose workers count; None: this process does.
-        extra: also compute these metrics. "embeddings": Frechet distance to the
-            references and Vendi score, of MiniLM's features, without the empty
-            sentences. "language-model": LM and reverse LM score, in nats a token.
-            "paired": BLEU and ROUGE of sentences at the same place. Those of one sample
-            by their name, such as "self-repetition".
+        scheduler: who counts: None, this process; a number of processes to start here;
+            or the address of a Dask scheduler, or a `distributed.Client`, whose workers
+            see the files under the same names.
         field: for JSON Lines, the field of the sentence, see `read_corpus`.
         column: for tables and datasets, the column of the sentence.
         reference_field: the field or column of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
-        memory: bytes that counting may take; n-grams are counted in as many parts as
-            fit. None: at once.
-        log_probabilities: adds the Bhattacharyya distance: for each candidate the four
-            arguments of `estimate_bhattacharyya`, of these references and sentences.
 
     Raises:
-        OSError: a file cannot be opened.
-        ModuleNotFoundError: distributed is missing, for a client; or the extra of
-            such a metric.
-        TypeError: see `as_corpus`; the client is something else; or an argument has a
-            name of other packages, such as predictions.
+        OSError: a file cannot be opened; or no scheduler answers, or workers died more
+            than three times (ConnectionError).
+        ModuleNotFoundError: the extra "scale" is missing, for workers.
+        TypeError: see `as_corpus`; or an argument has a name of other packages, such as
+            predictions.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
             prefixed.
@@ -168,30 +152,55 @@ def evaluate(
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
     """
-    if memory is not None and (extra or log_probabilities or client is not None):
-        raise ValueError(
-            "memory: counts in parts by this process, without a client, extra and "
-            "log_probabilities"
-        )
-    if extra:
-        from qdtheory.text.extra import require_known  # late: imports JAX
-
-        require_known(extra)  # before an hour of counting
-    reader = read_corpus if memory is None else stored_corpus
-    options: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase}
-    read, given = partial(_sample, reader, options), {}
-    own = (reference_field, reference_field) if reference_field else (field, column)
-    real = read("references", references, *own)
-    for name, texts in _by_name(candidates).items():
-        given[name] = read(name, texts, field, column)
+    where = field, column, reference_field
+    how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings = max_order, smoothing, estimator, level
-    plan, corpora, real = planned(given, real, *settings, empty=empty, draws=draws)
-    report = counted(plan, corpora, real, step, client, memory)
-    if not extra and not log_probabilities:
-        return report
-    from qdtheory.text.extra import with_extra  # late: imports JAX
+    with corpora(candidates, references, *where, scheduler, step, **how) as texts:
+        plan = planned(*texts, *settings, empty=empty, draws=draws)
+        return counted(plan, *texts, step)
 
-    return with_extra(report, plan, corpora, real, extra, log_probabilities, step)
+
+@contextmanager
+def corpora(
+    candidates: Any,
+    references: Any,
+    field: str | None,
+    column: str | None,
+    reference_field: str | None,
+    scheduler: Any,
+    step: Callable[[str], None],
+    **how: Any,
+) -> Iterator[tuple[dict[str, Sample], Sample]]:
+    """Read texts as corpora, candidates by name, here or on workers."""
+    own = (reference_field, reference_field) if reference_field else (field, column)
+    with ExitStack() as stack:
+        read = partial(_here, **how)
+        if scheduler is not None:
+            from qdtheory.text.cluster import connected, on_workers
+
+            client = stack.enter_context(connected(scheduler))
+            read = partial(on_workers, client, **how)
+
+        def sample(name: str, texts: Any, field: Any, column: Any) -> Any:
+            if not is_file(texts):
+                with named(name):
+                    return read(texts, field=None, column=column)
+            if isinstance(texts, str) and not os.path.exists(texts):
+                raise FileNotFoundError(
+                    2, "no such file or folder; texts themselves go in a list", texts
+                )
+            step(f"Reading {name_of(texts)}")
+            return read(texts, field=field, column=column)
+
+        real = sample("references", references, *own)
+        each = _by_name(candidates).items()
+        yield {name: sample(name, texts, field, column) for name, texts in each}, real
+
+
+def _here(texts: Any, field: Any, column: Any, **how: Any) -> Corpus:
+    if is_file(texts):
+        return read_corpus(texts, field=field, column=column, **how)
+    return as_corpus(texts, column=column, **how)
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
@@ -216,50 +225,35 @@ def _is_there(file: Any) -> bool:
     return os.path.exists(file) if isinstance(file, str) else is_file(file)
 
 
-def _sample(
-    reader: Any, options: dict, name: str, texts: Any, field: Any, column: Any
-) -> Corpus:
-    """Texts as a corpus, read by `reader` unless they are in memory."""
-    if not is_file(texts):
-        with named(name):
-            return as_corpus(texts, column=column, **options)
-    if isinstance(texts, str) and not os.path.exists(texts):
-        raise FileNotFoundError(
-            2, "no such file or folder; texts themselves go in a list", texts
-        )
-    return reader(texts, field=field, column=column, **options)
-
-
 def planned(
-    candidates: Mapping[str, Texts],
-    references: Texts,
+    candidates: Mapping[str, Sample],
+    references: Sample,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
     empty: Empty = "keep",
     draws: int | None = None,
-) -> tuple[Plan, dict[str, Corpus], Corpus]:
-    """Check what is to be evaluated, and describe it."""
+) -> Plan:
+    """Check corpora that are to be evaluated, and describe them."""
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     check_smoothing(smoothing)
     check_choice("estimator", estimator, Estimator)
     check_positive("level", level, below=1)
     check_whole("draws", draws, optional=True)
-    real = as_corpus(references, empty)
-    comparability.require_ngrams(real, max_order, estimator)
-    corpora: dict[str, Corpus] = {}
-    for name, texts in candidates.items():
+    with named("references"):
+        comparability.require_ngrams(references, max_order, estimator)
+    texts = dict(candidates)
+    for name, corpus in texts.items():
         with named(name):
-            corpora[name] = as_corpus(texts, empty)
-            comparability.require_comparable(corpora[name], real, max_order, estimator)
+            comparability.require_comparable(corpus, references, max_order, estimator)
             if draws is not None:
-                comparability.require_draws(corpora[name], max_order, draws)
-    copied, dependent = comparability.copies_of(corpora, real)
-    plan = Plan(
-        candidates={name: _size(corpus) for name, corpus in corpora.items()},
-        references=_size(real),
+                comparability.require_draws(corpus, max_order, draws)
+    copied, dependent = comparability.copies_of(texts, references)
+    return Plan(
+        candidates={name: _size(corpus) for name, corpus in texts.items()},
+        references=_size(references),
         max_order=max_order,
         smoothing=smoothing,
         estimator=estimator,
@@ -268,45 +262,38 @@ def planned(
         draws=draws,
         copied=copied,
         dependent=dependent,
-        warnings=comparability.warnings_of_texts(corpora, real, estimator),
-        tokenizers=(real.tokenizer, *(x.tokenizer for x in corpora.values())),
+        warnings=comparability.warnings_of_texts(texts, references, estimator),
+        tokenizers=(references.tokenizer, *(x.tokenizer for x in texts.values())),
     )
-    return plan, corpora, real
 
 
 def counted(
     plan: Plan,
-    candidates: Mapping[str, Corpus],
-    references: Corpus,
+    candidates: Mapping[str, Sample],
+    references: Sample,
     step: Callable[[str], None] = lambda text: None,
-    client: Any = None,
-    memory: int | None = None,
 ) -> Report:
-    """Count all n-grams, in parts that fit the memory or on a cluster, and report."""
-    sums = plan.max_order, plan.averaged
-    if client is not None:
-        num_parts = num_parts_on(client)
-        sides = number_texts(candidates, references)
-        found = sums_on(client, sides, *sums, num_parts, step)
-    else:
-        texts = candidates, references, plan.max_order
-        num_parts = 1 if memory is None else parts_for(memory, *texts)
-        sides = number_texts(candidates, references)
+    """Count all n-grams, here or where the corpora are, and report."""
+    n, smoothing = plan.max_order, plan.smoothing
+    ours, real = cast(Any, candidates), cast(Any, references)
+    if not isinstance(references, Corpus):
+        from qdtheory.text.cluster import sums_on
 
-        def one(part: int) -> PartialSums:
-            if num_parts > 1:
-                step(f"Counting part {part + 1} of {num_parts}")
-            told = step if num_parts == 1 else lambda text: None
-            return count(sides, *sums, part, num_parts, told)
-
-        found = reduce(merge, map(one, range(num_parts)))
-    return reported(plan, found.totals, found.blocks)
+        found = sums_on(ours, real, n, plan.averaged, smoothing, step)
+        return reported(plan, *found)
+    found = partial_sums(ours, real, n, averaged=plan.averaged, step=step)
+    totals, lengths = found.totals, found.totals.reference_lengths
+    scores = {
+        name: group_scores(blocks, totals.lengths[name], lengths, smoothing)
+        for name, blocks in found.blocks.items()
+    }
+    return reported(plan, totals, scores)
 
 
 def reported(
-    plan: Plan, totals: CorpusSums, blocks: Mapping[str, Iterable[GroupMatches]]
+    plan: Plan, totals: CorpusSums, of_groups: Mapping[str, Sequence[GroupScores]]
 ) -> Report:
-    """Compute metrics and intervals from all sums; blocks are read once, in order."""
+    """Compute metrics and intervals from all sums and the scores of each group."""
     orders = range(1, plan.max_order + 1)
     draws = plan.draws or DRAWS
     # All candidates have k n-grams of these orders, whatever group is left out.
@@ -321,9 +308,9 @@ def reported(
     low, high = np.array(ends).T
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
-    for name, block in blocks.items():
+    for name, of_group in of_groups.items():
         with named(name):
-            values = _values(plan, totals, name, block, drawn)
+            values = _values(plan, totals, name, of_group, drawn)
         groups = len(totals.lengths[name].times)
         value, without = values[:, 0].copy(), values.T[1:]
         left_out[name], real_left_out[name] = without[:groups], without[groups:]
@@ -365,11 +352,11 @@ def _values(
     plan: Plan,
     totals: CorpusSums,
     name: str,
-    blocks: Iterable[GroupMatches],
+    of_groups: Sequence[GroupScores],
     drawn: list[int],
 ) -> np.ndarray:
     """All metrics of a text, without each of its groups, and of the references."""
-    metrics = metrics_of_sums(totals, name, blocks, plan.smoothing, plan.estimator)
+    metrics = metrics_of_sums(totals, name, of_groups, plan.estimator)
     rows = metrics.reshape(-1, metrics.shape[-1])
     draws = plan.draws or DRAWS
     more = [distinct_of_draws(totals, name, n, draws) for n in drawn]
@@ -377,7 +364,7 @@ def _values(
     return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
 
 
-def _size(corpus: Corpus) -> TextSize:
+def _size(corpus: Sample) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
 
@@ -394,8 +381,10 @@ def every_metric(
     def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
         settings: Any = {"averaged": averaged, "num_groups": 1}
         sums = partial_sums({"": corpus}, real, max_order, **settings)
-        known = sums.totals, "", sums.blocks[""]
-        return metrics_of_sums(*known, smoothing, estimator)[..., 0]
+        totals = sums.totals
+        of = totals.lengths[""], totals.reference_lengths, smoothing
+        scores = group_scores(sums.blocks[""], *of)
+        return metrics_of_sums(totals, "", scores, estimator)[..., 0]
 
     return metrics
 

@@ -147,8 +147,8 @@ def name_of(file: File | Files) -> str:
 def too_large(name: str) -> ValueError:
     """Make the error for a file that holds more than is read."""
     return ValueError(
-        f"{name}: more than 1 GiB of text, the most that is read; take a sample of its "
-        "lines (shuf -n 1000000)"
+        f"{name}: more than 1 GiB of text, the most that is read; evaluate it on "
+        "workers (scheduler=2), or take a sample of its lines (shuf -n 1000000)"
     )
 
 

@@ -4,9 +4,9 @@ Integers are divided once, as fractions, so that parts give the same numbers as 
 whole, to the last bit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,11 +33,18 @@ KINDS = ("BLEU", "Self-BLEU", "CR", "NRR", "CND", "distinct", "MS-Jaccard")
 ROUNDING = 1e-9
 
 
+class GroupScores(NamedTuple):
+    """BLEU and Self-BLEU of the sentences of one group."""
+
+    sums: Float[np.ndarray, "2 orders"]
+    # What Self-BLEU gains, mostly below 0, without each of the other groups.
+    gains: Float[np.ndarray, "orders groups"]
+
+
 def metrics_of_sums(
     totals: CorpusSums,
     name: str,
-    blocks: Iterable[GroupMatches],
-    smoothing: Smoothing,
+    of_groups: Sequence[GroupScores],
     estimator: Estimator,
 ) -> Float[np.ndarray, "kinds orders subsets"]:
     """Compute all metrics of a text from the sums of all parts: a row for each kind.
@@ -50,7 +57,7 @@ def metrics_of_sums(
     known = totals.reference_lengths
     each = sums.common, sums.overlap, sums.distinct, sums.real_common, sums.real_overlap
     num_orders = len(sums.distinct)
-    bleus = _bleus(lengths, blocks, known, num_orders, smoothing)
+    bleus = _bleus(lengths, of_groups)
     rests = len(_subsets(known.times)) - 1
     bleus = np.concatenate([bleus, np.repeat(bleus[..., :1], rests, axis=-1)], axis=-1)
     rates = []
@@ -145,37 +152,42 @@ def _rates(
 # --- BLEU and Self-BLEU -------------------------------------------------------------
 
 
-def _bleus(
+def group_scores(
+    blocks: Sequence[GroupMatches],
     lengths: Lengths,
-    blocks: Iterable[GroupMatches],
     reference_lengths: Lengths,
-    num_orders: int,
     smoothing: Smoothing,
-) -> Float[np.ndarray, "2 orders subsets"]:
-    """Mean scores of the sentences, of all groups and without each."""
+) -> list[GroupScores]:
+    """Score the sentences of each group, of a text of these lengths."""
     num_groups, values = len(lengths.times), lengths.values
     subsets = _subsets(lengths.times)
     nearby = [closest_length(values, values[x > 0], lone=x == 1) for x in subsets]
-    closest = np.array(nearby)
-    # Sums of scores by group, and what those of other groups gain without each.
-    sums = np.zeros((2, num_orders, num_groups))
-    gains = np.zeros((num_orders, num_groups))
+    closest, found = np.array(nearby), []
     for group, block in enumerate(blocks):
         nearest = closest_length(block.lengths, reference_lengths.values)
         counted = matches(block.bleu, block.lengths, nearest)
-        sums[0, :, group] = bleu_of_matches(counted, smoothing).sum(axis=1)
-        rank = np.searchsorted(lengths.values, block.lengths)
+        bleu = bleu_of_matches(counted, smoothing).sum(axis=1)
+        rank = np.searchsorted(values, block.lengths)
         counted = matches(block.self_bleu, block.lengths, closest[0, rank])
         scores = bleu_of_matches(counted, smoothing)
-        sums[1, :, group] = scores.sum(axis=1)
+        gains = np.zeros((len(scores), num_groups))
         if num_groups > 1:
-            gains += _gains(block, group, closest[:, rank], scores, smoothing)
-    sizes = lengths.times.sum(axis=1)
+            gains = _gains(block, group, closest[:, rank], scores, smoothing)
+        found.append(GroupScores(np.array([bleu, scores.sum(axis=1)]), gains))
+    return found
+
+
+def _bleus(
+    lengths: Lengths, scores: Sequence[GroupScores]
+) -> Float[np.ndarray, "2 orders subsets"]:
+    """Mean scores of the sentences, of all groups and without each."""
+    sums = np.stack([x.sums for x in scores], axis=-1)
     whole = sums.sum(axis=-1, keepdims=True)
-    if num_groups == 1:
+    sizes = lengths.times.sum(axis=1)
+    if len(sizes) == 1:
         return whole / sizes
     rest = whole - sums
-    rest[1] += gains
+    rest[1] += sum(x.gains for x in scores)
     return np.concatenate([whole / sizes.sum(), rest / (sizes.sum() - sizes)], axis=-1)
 
 
@@ -194,7 +206,7 @@ def _gains(
     moved = closest[1:] != closest[0]
     moved[group] = False
     missed, sentence = np.nonzero(moved)
-    losing, order = np.divmod(block.lost, num_orders)
+    losing, order = np.divmod(block.lost.astype(np.int64), num_orders)
     # A sentence is not scored without its own group.
     other = losing % num_groups != group
     losing, order, losses = losing[other], order[other], block.losses[other]

@@ -111,23 +111,23 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
     written = np.flatnonzero(corpus.lengths)
     if len(written) < LEAST:
         return ()
-    if not _often(corpus, _spread(written, SAMPLE), NEARLY - 0.1):
+    if not _often(corpus, spread(written, SAMPLE), NEARLY - 0.1):
         return ()
-    found = _often(corpus, _spread(written, MOST), NEARLY)
+    found = _often(corpus, spread(written, MOST), NEARLY)
     return tuple(
         f"{share:.0%} of the sentences of {name} {_told(*end)}"
         for end, share in found.items()
     )
 
 
-def _spread(order: np.ndarray, most: int) -> np.ndarray:
+def spread(order: np.ndarray, most: int) -> np.ndarray:
     """At most so many of some sentences, evenly spaced."""
     return order[np.linspace(0, len(order) - 1, min(most, len(order))).astype(int)]
 
 
 def _often(corpus: Any, order: np.ndarray, least: float) -> dict[Any, float]:
     """What is at the ends of at least such a share of some sentences."""
-    seen = Counter(end for i in order.tolist() for end in _ends(corpus[i]))
+    seen = Counter(end for tokens in corpus[order] for end in _ends(tokens))
     shares = {end: times / len(order) for end, times in seen.items()}
     return {end: share for end, share in shares.items() if share >= least}
 

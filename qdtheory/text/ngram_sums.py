@@ -51,8 +51,6 @@ class OrderSums(NamedTuple):
     """What the n-grams of one order add to a text's sums."""
 
     sums: list[np.ndarray]
-    bleu: np.ndarray
-    self_bleu: np.ndarray
     lost: tuple[np.ndarray, np.ndarray, np.ndarray]  # sentence, group, how many
     spectrum: tuple[np.ndarray, np.ndarray]  # codes of subset and count, how many
 
@@ -104,16 +102,17 @@ def text_ngrams(
     )
 
 
-def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
-    """Add up a text, whole and without each group, and the matches of its sentences."""
+def order_sums(ours: TextNgrams, real: TextNgrams, matches: np.ndarray) -> OrderSums:
+    """Add up a text, whole and without each group.
+
+    The matches of its sentences, with the references and with each other, are added to
+    the two rows of `matches`.
+    """
     text = ours.text
     alike, lost = _self_matches(ours)
-    # Clipped matches are at most as many as the sentence has tokens.
-    dtype = np.min_scalar_type(text.lengths.max())
-
-    def by_sentence(matches: np.ndarray) -> np.ndarray:
-        return np.bincount(ours.sentence, matches, text.size).astype(dtype)
-
+    found = np.minimum(ours.counts, real.most[ours.posting]), alike
+    for row, values in zip(matches, found):
+        np.add.at(row, ours.sentence, values.astype(row.dtype))
     alone = ours.first[np.diff(ours.first, append=len(ours.ngram)) == 1]
     ones = np.ones(len(alone), int)
     sums = [
@@ -126,8 +125,6 @@ def order_sums(ours: TextNgrams, real: TextNgrams) -> OrderSums:
     ]
     return OrderSums(
         sums=sums,
-        bleu=by_sentence(np.minimum(ours.counts, real.most[ours.posting])),
-        self_bleu=by_sentence(alike),
         lost=lost,
         spectrum=_spectrum(ours),
     )

@@ -6,7 +6,7 @@ numbers its n-grams one order after another: equal numbers are equal n-grams, of
 order and any vocabulary, and nothing collides.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from qdtheory.text.checks import check_whole
-from qdtheory.text.corpus import Corpus, common_ids, prefix_sums, slices
+from qdtheory.text.corpus import Corpus, Sample, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.postings import (
@@ -42,9 +42,7 @@ class Lengths(Record):
 class NumberedText(NamedTuple):
     """One text among all that are counted together; made by `number_texts`."""
 
-    corpus: Corpus
     ids: np.ndarray  # the id of each word that all texts share
-    num_ids: int
     first: int  # number of its first sentence
     place: np.ndarray  # number of each sentence, group after group
     bounds: np.ndarray  # the first sentence of each group
@@ -63,23 +61,39 @@ class NumberedText(NamedTuple):
         return len(self.bounds) - 1
 
 
+class Numbers(NamedTuple):
+    """How many words and sentences all texts have together."""
+
+    words: int
+    sentences: int
+
+
+class Places(NamedTuple):
+    """Where the n-grams of one part begin in some sentences."""
+
+    words: np.ndarray  # a word and a sentence that has it, in one number
+    times: np.ndarray  # how often
+    remaining: np.ndarray  # tokens that follow the first two, up to the highest order
+    sentence: np.ndarray
+    columns: tuple[np.ndarray, ...]  # the ids from each place on
+
+
 def number_texts(
-    candidates: Mapping[str, Corpus], references: Corpus, num_groups: int = NUM_GROUPS
-) -> dict[str, NumberedText]:
+    candidates: Mapping[str, Sample], references: Sample, num_groups: int = NUM_GROUPS
+) -> tuple[dict[str, NumberedText], Numbers]:
     """Number the words and the sentences of all texts together."""
     check_whole("num_groups", num_groups, 1, MAX_GROUPS)
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
-    size = 1 + max(int(x.max(initial=0)) for x in ids)
-    groups = [min(num_groups, len(corpus)) for corpus in corpora]
-    firsts = prefix_sums([len(corpus) for corpus in corpora]).tolist()
-    each = zip(corpora, ids, firsts, groups, strict=False)
-    texts = [_numbered(*one, size) for one in each]
-    return dict(zip([*candidates, REFERENCES], texts))
+    firsts = prefix_sums([*map(len, corpora)]).tolist()
+    each = zip(corpora, ids, firsts)
+    texts = [_numbered(*one, min(num_groups, len(one[0]))) for one in each]
+    numbers = Numbers(1 + max(int(x.max(initial=0)) for x in ids), firsts[-1])
+    return dict(zip([*candidates, REFERENCES], texts)), numbers
 
 
 def _numbered(
-    corpus: Corpus, ids: np.ndarray, first: int, num_groups: int, num_ids: int
+    corpus: Sample, ids: np.ndarray, first: int, num_groups: int
 ) -> NumberedText:
     groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
@@ -94,105 +108,96 @@ def _numbered(
         np.bincount(np.searchsorted(values, lengths[start:end]), minlength=len(values))
         for start, end in pairwise(bounds)
     ]
-    return NumberedText(
-        corpus=corpus,
-        ids=ids,
-        num_ids=num_ids,
-        first=first,
-        place=place,
-        bounds=bounds,
-        groups=np.sort(groups),
-        lengths=lengths,
-        histogram=Lengths(values.astype(np.int64), np.array(times)),
-    )
+    histogram = Lengths(values.astype(np.int64), np.array(times))
+    return NumberedText(ids, first, place, bounds, np.sort(groups), lengths, histogram)
+
+
+def places(
+    corpus: Corpus,
+    ids: np.ndarray,
+    place: np.ndarray,
+    numbers: Numbers,
+    max_order: int,
+    parts: Sequence[int],
+    num_parts: int,
+) -> Iterator[list[Places]]:
+    """Find the n-grams of some parts in some sentences, chunk by chunk.
+
+    Words and pairs are dealt out without a division for each token. A word is in the
+    part if its first number is 0, and a pair if the first number of one word is the
+    second of the other: each number is a hash modulo the parts, so that they are as
+    likely to be equal as any part.
+    """
+    hashes = (hashed(ids, np.full_like(ids, n)) for n in (0, 1))
+    one, two = (x % np.uint64(num_parts) for x in hashes)
+    numbered = [((part + one) % num_parts).astype(np.uint16) for part in parts]
+    two = two.astype(np.uint16)
+    bits = numbers.sentences.bit_length()
+    for start, chunk in slices(corpus):
+        sentence = token_sentences(chunk)
+        number = place[start : start + len(chunk)]
+        padded = np.append(chunk.tokens, np.zeros(max_order, chunk.tokens.dtype))
+        second, found = two[chunk.tokens[1:]], []
+        for one in numbered:
+            first = one[chunk.tokens]
+            kept = np.flatnonzero(first == 0)
+            words = ids[chunk.tokens[kept]].astype(np.int64) << bits
+            words, times = np.unique(words | number[sentence[kept]], return_counts=True)
+            # The last token of a sentence begins no pair, whatever stands behind it.
+            kept = np.flatnonzero(first[:-1] == second)
+            own = sentence[kept]
+            left = np.minimum(chunk.offsets[1:][own] - kept, max_order) - 1
+            some = Places(
+                words,
+                times.astype(np.int32),
+                left.astype(np.min_scalar_type(max_order)),
+                number[own],
+                tuple(ids[padded[n:][kept]] for n in range(max_order)),
+            )
+            found.append(some)
+        yield found
 
 
 def ngrams_of(
-    texts: Sequence[NumberedText], max_order: int, part: int, num_parts: int
+    found: Iterable[Places], numbers: Numbers, max_order: int
 ) -> Iterator[Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
-    chosen = _dealt(texts[0].num_ids, part, num_parts)
-    yield _words(texts, chosen[0] == 0)
-    if max_order > 1:
-        positions = _positions(texts, max_order, chosen)
-        yield from postings_by_order(positions, max_order - 1)
+    words, times, remaining, sentence, columns = map(list, zip(*found))
+    yield _words(words, times, numbers)
+    if max_order == 1:
+        return
+    order, by_order = None, [*map(list, zip(*columns))]
+    del columns
+    sentence = np.concatenate(sentence)
+    if (sentence[1:] < sentence[:-1]).any():
+        _, order = sorted_keys(sentence.astype(np.int64), numbers.sentences)
+        sentence = sentence[order]
+
+    def joined(pieces: list[np.ndarray]) -> np.ndarray:
+        column = np.concatenate(pieces)
+        pieces.clear()  # what is joined is let go of
+        return column if order is None else column[order]
+
+    first, *others = map(joined, by_order)
+    remaining = joined(remaining)
+    num_ids = numbers.words
+    positions = Positions(others, remaining, sentence, num_ids, first, num_ids)
+    yield from postings_by_order(positions, max_order - 1)
 
 
-def _dealt(num_ids: int, part: int, num_parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Deal words and pairs of words out, without a division for each token.
-
-    A word is in the part if its first number is 0, and a pair if the first number of
-    one word is the second of the other: each number is a hash modulo the parts, so that
-    they are as likely to be equal as any part.
-    """
-    ids = np.arange(num_ids)
-    one, two = (
-        hashed(ids, np.full_like(ids, n)) % np.uint64(num_parts) for n in (0, 1)
-    )
-    first = (part + one) % num_parts
-    return first.astype(np.uint16), two.astype(np.uint16)
-
-
-def _words(texts: Sequence[NumberedText], chosen: np.ndarray) -> Postings:
-    """Group the chosen words in chunks: one may be in most sentences."""
-    last = texts[-1].first + texts[-1].size
+def _words(
+    words: list[np.ndarray], times: list[np.ndarray], numbers: Numbers
+) -> Postings:
+    """Group the words: one may be in most sentences, so that they come counted."""
+    last = numbers.sentences
     bits = last.bit_length()
-    keys, times = [], []
-    for text in texts:
-        wanted = chosen[text.ids]
-        for start, chunk in slices(text.corpus):
-            kept = np.flatnonzero(wanted[chunk.tokens])
-            place = text.place[start : start + len(chunk)]
-            sentence = np.repeat(place, chunk.lengths)[kept]
-            words = text.ids[chunk.tokens[kept]].astype(np.int64) << bits | sentence
-            words, many = np.unique(words, return_counts=True)
-            keys.append(words)
-            times.append(many.astype(np.int32))
-    keys, order = sorted_keys(np.concatenate(keys), texts[0].num_ids << bits)
-    times = np.concatenate(times)[order]
+    keys, order = sorted_keys(np.concatenate(words), numbers.words << bits)
+    counts = np.concatenate(times)[order]
+    words.clear()
+    times.clear()
     del order
     sentence = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
     keys >>= bits
     new = changes(keys)
     ngram = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return Postings(keys[new], np.flatnonzero(new), ngram, sentence, times)
-
-
-def _positions(
-    texts: Sequence[NumberedText], max_order: int, chosen: Sequence[np.ndarray]
-) -> Positions:
-    """The places whose first two tokens are chosen, sentence after sentence."""
-    chunks = (x for text in texts for x in _chunks(text, max_order, chosen))
-    rows = [*map(list, zip(*chunks))]
-    sentence = np.concatenate(rows.pop())
-    order = None
-    if (sentence[1:] < sentence[:-1]).any():
-        last = texts[-1]
-        _, order = sorted_keys(sentence.astype(np.int64), last.first + last.size)
-        sentence = sentence[order]
-    columns = []
-    while rows:  # what is joined is let go of
-        column = np.concatenate(rows.pop(0))
-        columns.append(column if order is None else column[order])
-    first, *columns, remaining = columns
-    num_ids = texts[0].num_ids
-    return Positions(columns, remaining - 1, sentence, num_ids, first, num_ids)
-
-
-def _chunks(
-    text: NumberedText, max_order: int, chosen: Sequence[np.ndarray]
-) -> Iterator[tuple[np.ndarray, ...]]:
-    """Columns of tokens, how many are left up to the order, and the sentence."""
-    first, second = (x[text.ids] for x in chosen)
-    for start, chunk in slices(text.corpus):
-        tokens = chunk.tokens
-        # The last token of a sentence begins no pair, whatever stands behind it.
-        kept = np.flatnonzero(first[tokens[:-1]] == second[tokens[1:]])
-        sentence = token_sentences(chunk)[kept]
-        left = np.minimum(chunk.offsets[1:][sentence] - kept, max_order)
-        padded = np.append(tokens, np.zeros(max_order, tokens.dtype))
-        yield (
-            *(text.ids[padded[n:][kept]] for n in range(max_order)),
-            left.astype(np.min_scalar_type(max_order)),
-            text.place[start:][sentence],
-        )
+    return Postings(keys[new], np.flatnonzero(new), ngram, sentence, counts)

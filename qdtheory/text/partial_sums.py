@@ -2,18 +2,18 @@ r"""Sums over n-grams that all metrics of `evaluate` are made of, and that add u
 
 Every metric is a function of sums over n-grams, $\sum_g s(c_g, r_g)$, and of sums over
 the n-grams of each sentence. So the n-grams can be dealt out to K parts: each part
-adds up its own, and parts add, in any order. `sides` tells which n-grams are in a part,
-`ngram_sums` what they add.
+adds up its own, and parts add, in any order. `numbered` tells which n-grams are in a
+part, `ngram_sums` what they add.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int, Integer, Num
 
-from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.ngram_sums import (
@@ -24,13 +24,17 @@ from qdtheory.text.ngram_sums import (
     text_ngrams,
 )
 from qdtheory.text.ngrams import check_order
-from qdtheory.text.numbered import Lengths, NumberedText, ngrams_of, number_texts
+from qdtheory.text.numbered import (
+    Lengths,
+    NumberedText,
+    Numbers,
+    Places,
+    ngrams_of,
+    number_texts,
+    places,
+)
 from qdtheory.text.postings import changes, sorted_keys
 from qdtheory.world.records import Record
-
-MAX_PARTS = 512
-# What counting takes, measured: with the imports, a sentence, and a place of a part.
-START_BYTES, SENTENCE_BYTES, PLACE_BYTES = 80 * 10**6, 30, 115
 
 
 class GroupMatches(Record):
@@ -43,8 +47,8 @@ class GroupMatches(Record):
     self_bleu: Integer[np.ndarray, "orders sentences"]
     # Matches of Self-BLEU that are lost without another group, ascending:
     # (sentence * groups + group) * orders + order; and how many of each.
-    lost: Int[np.ndarray, " lost"]
-    losses: Int[np.ndarray, " lost"]
+    lost: Integer[np.ndarray, " lost"]
+    losses: Integer[np.ndarray, " lost"]
 
 
 class Sums(Record):
@@ -84,8 +88,6 @@ class Spectrum(Record):
 class CorpusSums(Record):
     """What some of the parts that the n-grams are dealt out to add up to."""
 
-    num_parts: int
-    parts: tuple[int, ...]  # those added up here, ascending, from 0
     averaged: bool  # counts are divided by the n-grams of their sentence
     # Their `squares` and `within`, of all groups and without each.
     references: Num[np.ndarray, "sums orders real_subsets"]
@@ -111,95 +113,70 @@ def partial_sums(
     num_groups: int = NUM_GROUPS,
     part: int = 0,
     num_parts: int = 1,
+    step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
     """Add up one part, from 0, of the n-grams of candidates and references."""
     check_order(max_order, "max_order")
-    texts = number_texts(candidates, references, num_groups)
-    return count(texts, max_order, averaged, part, num_parts)
+    texts, numbers = number_texts(candidates, references, num_groups)
+    settings = numbers, max_order, [part], num_parts
+    found = (
+        found
+        for corpus, text in zip([*candidates.values(), references], texts.values())
+        for (found,) in places(corpus, text.ids, text.place, *settings)
+    )
+    return count(texts, [found], numbers, max_order, averaged, step)
 
 
 def count(
     texts: Mapping[str, NumberedText],
+    parts: Iterable[Iterable[Places]],
+    numbers: Numbers,
     max_order: int,
     averaged: bool,
-    part: int,
-    num_parts: int,
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
-    """Add up one part of the n-grams of texts that are numbered already."""
-    check_whole("part", part, 0, num_parts - 1)
+    """Add up the n-grams that begin in these places, one part after another."""
     *names, _ = texts
     *ours, real = texts.values()
-    references, per_order = [], []
-    for n, ngrams in enumerate(ngrams_of([*ours, real], max_order, part, num_parts), 1):
-        step(f"Counting n-grams of order {n}")
-        known = text_ngrams(ngrams, real, n, averaged)
-        references.append(repeats(known))
-        each = (text_ngrams(ngrams, x, n, averaged) for x in ours)
-        per_order.append([order_sums(x, known) for x in each])
-    added = dict(zip(names, map(list, zip(*per_order))))
-    totals = CorpusSums(
-        num_parts=num_parts,
-        parts=(part,),
-        averaged=averaged,
-        references=np.array(references).swapaxes(0, 1),
-        reference_lengths=real.histogram,
-        sums={x: _stacked(orders) for x, orders in added.items()},
-        spectra={x: _spectrum(orders) for x, orders in added.items()},
-        lengths={x: texts[x].histogram for x in names},
-    )
-    blocks = {x: _blocks(texts[x], orders) for x, orders in added.items()}
-    return PartialSums(totals, blocks)
-
-
-def parts_for(
-    memory: int, candidates: Mapping[str, Corpus], references: Corpus, max_order: int
-) -> int:
-    """Choose how many parts n-grams are dealt out to, so that one fits into memory.
-
-    Example:
-        >>> from qdtheory.text import as_corpus
-        >>> texts = as_corpus(["a b", "a c", "b c"])
-        >>> parts_for(10**9, {"x": texts}, texts, 4)
-        1
-    """
-    corpora = [*candidates.values(), references]
-    sentences = sum(map(len, corpora))
-    always = START_BYTES + (SENTENCE_BYTES + 4 * max_order) * sentences
-    places = sum(corpus.num_tokens for corpus in corpora)
-    # One sixth more, as parts are not of one size.
-    counted = (PLACE_BYTES + 4 * max_order) * places * 7 // 6
-    left = memory - always
-    if left < counted // MAX_PARTS:
-        needed = always + counted // MAX_PARTS
-        raise ValueError(
-            f"memory: expected at least {needed / 1e6:,.0f} MB for {sentences:,} "
-            f"sentences, got {memory / 1e6:,.0f} MB"
+    # Clipped matches are at most as many as the sentence has tokens.
+    matches = {
+        name: np.zeros((2, max_order, x.size), np.min_scalar_type(x.lengths.max()))
+        for name, x in zip(names, ours)
+    }
+    totals, lost = [], {name: [] for name in names}
+    for found in parts:
+        references, added = [], {name: [] for name in names}
+        for n, ngrams in enumerate(ngrams_of(found, numbers, max_order)):
+            step(f"Counting n-grams of order {n + 1}")
+            known = text_ngrams(ngrams, real, n + 1, averaged)
+            references.append(repeats(known))
+            for name, text in zip(names, ours):
+                own = text_ngrams(ngrams, text, n + 1, averaged)
+                added[name].append(order_sums(own, known, matches[name][:, n]))
+                lost[name].append((n, *added[name][-1].lost))
+        one = CorpusSums(
+            averaged=averaged,
+            references=np.array(references).swapaxes(0, 1),
+            reference_lengths=real.histogram,
+            sums={x: _stacked(orders) for x, orders in added.items()},
+            spectra={x: _spectrum(orders) for x, orders in added.items()},
+            lengths={x: texts[x].histogram for x in names},
         )
-    return max(1, -(-counted // left))
+        totals.append(one)
+    blocks = {x: _blocks(texts[x], matches[x], lost[x]) for x in names}
+    return PartialSums(reduce(merge_totals, totals), blocks)
 
 
 def merge(one: PartialSums, other: PartialSums) -> PartialSums:
     """Add the sums of different parts of the same texts."""
     totals = merge_totals(one.totals, other.totals)
-    blocks = {
-        name: tuple(map(merge_blocks, known, other.blocks[name]))
-        for name, known in one.blocks.items()
-    }
-    return PartialSums(totals, blocks)
+    return PartialSums(totals, merge_blocks(one.blocks, other.blocks))
 
 
 def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
-    """Add the totals of different parts of the same texts, see `merge`."""
-    for twice in {*one.parts} & {*other.parts}:
-        raise ValueError(
-            f"part {twice + 1} of {one.num_parts} is there twice: expected each once"
-        )
-    if not _same_texts(one, other):
-        raise ValueError("expected parts of the same texts and settings, got others")
+    """Add the totals of different parts of the same texts."""
     return replace(
         one,
-        parts=tuple(sorted(one.parts + other.parts)),
         references=one.references + other.references,
         sums={name: _plus(x, other.sums[name]) for name, x in one.sums.items()},
         spectra={
@@ -210,42 +187,43 @@ def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
     )
 
 
-def merge_blocks(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+def merge_blocks(one: Mapping, other: Mapping) -> dict[str, tuple[GroupMatches, ...]]:
     """Add what different parts know of the same sentences."""
-    lost, losses = _gathered([one.lost, other.lost], [one.losses, other.losses])
+    return {name: tuple(map(_added, x, other[name])) for name, x in one.items()}
+
+
+def _added(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+    joined = _gathered([one.lost, other.lost], [one.losses, other.losses])
+    lost, losses = _small(*joined)
     bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu
     return GroupMatches(one.lengths, bleu, alike, lost, losses)
-
-
-def _same_texts(one: CorpusSums, other: CorpusSums) -> bool:
-    counted = ("parts", "references", "sums", "spectra")
-    same = replace(other, **{name: getattr(one, name) for name in counted})
-    return one.references.shape == other.references.shape and one == same
 
 
 def _stacked(added: list[OrderSums]) -> Sums:
     return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
 
 
-def _blocks(side: NumberedText, added: list[OrderSums]) -> tuple[GroupMatches, ...]:
+def _blocks(
+    side: NumberedText, matches: np.ndarray, missed: Sequence[tuple]
+) -> tuple[GroupMatches, ...]:
     """Cut the matches of all orders where a group ends."""
-    orders, groups = len(added), side.num_groups
-    keys = [
-        (sentence * groups + group) * orders + n
-        for n, (sentence, group, _) in enumerate(one.lost for one in added)
-    ]
-    lost, losses = _gathered(keys, [one.lost[2] for one in added])
+    orders, groups = matches.shape[1], side.num_groups
+    keys = [(x * groups + group) * orders + n for n, x, group, _ in missed]
+    lost, losses = _gathered(keys, [x for *_, x in missed])
     cuts = np.searchsorted(lost, side.bounds * (groups * orders))
     return tuple(
         GroupMatches(
             side.lengths[start:end],
-            np.array([one.bleu[start:end] for one in added]),
-            np.array([one.self_bleu[start:end] for one in added]),
-            lost[a:b] - start * groups * orders,
-            losses[a:b],
+            *matches[:, :, start:end],
+            *_small(lost[a:b] - start * groups * orders, losses[a:b]),
         )
         for (start, end), (a, b) in zip(pairwise(side.bounds), pairwise(cuts))
     )
+
+
+def _small(*columns: np.ndarray) -> list[np.ndarray]:
+    """Nonnegative integers in as few bytes as hold them."""
+    return [x.astype(np.min_scalar_type(x.max(initial=0))) for x in columns]
 
 
 def _spectrum(added: list[OrderSums]) -> Spectrum:
@@ -260,7 +238,7 @@ def _gathered(
     keys: Sequence[np.ndarray], numbers: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort keys, and add up the numbers of those that are there twice."""
-    joined, values = np.concatenate(keys), np.concatenate(numbers)
+    joined, values = (np.concatenate(x).astype(np.int64) for x in (keys, numbers))
     if not len(joined):
         return joined, values
     joined, order = sorted_keys(joined, int(joined.max()) + 1)

@@ -60,9 +60,8 @@ def kernel_score(
         references: at least one answer of a human.
         kernel: "exact match" of all tokens; "1-grams", "2-grams", ..., the inner
             product of relative frequencies, 0 for a text that has no n-grams; or a
-            function of two lists of strings to their similarities, shape
-            (len(a), len(b)), symmetric and positive semidefinite for weights that sum
-            to 0, as the cosine of embeddings is.
+            function of two lists of strings to their similarities, shape (len(a),
+            len(b)), symmetric and positive semidefinite for weights that sum to 0.
         tokenizer: how strings are split, see `as_corpus`.
         lowercase: lower-case strings before they are split.
 

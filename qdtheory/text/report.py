@@ -222,10 +222,8 @@ class Report(Record, Tabled):
             marks.append(f"{DEPENDENT}: not independent of the references")
         if any(np.isnan(found.low).any() for found in self.scores.values()):
             marks.append(f"{UNKNOWN}: undetermined")
-        there = "Self-BLEU", "CND", *self.metrics
-        *others, last = (name for name in comparison.LOWER if name in there)
         return (
-            f"Higher is better, but lower for {', '.join(others)} and {last}; "
+            f"Higher is better, but lower for {' and '.join(comparison.LOWER)}; "
             f"{'; '.join(['±: the longer half of the interval', *marks])}."
         )
 

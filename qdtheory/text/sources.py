@@ -13,15 +13,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from qdtheory.text.containers import ArrowColumn, Dataset, rows
 from qdtheory.text.files import (
+    GZIP,
+    HEAD,
     MAX_BYTES,
     PARQUET,
+    ZSTD,
     File,
     Files,
     lines,
@@ -33,6 +36,7 @@ from qdtheory.text.files import (
 from qdtheory.world.packages import required
 
 Source: TypeAlias = File | Files | Dataset | ArrowColumn
+Form: TypeAlias = Literal["sentences", "strings", "records", "table"]  # of lines
 OPENING = "{", "["  # of a record
 SHOWN = 20  # lines that tell a format
 LISTS = "lists of several outputs a prompt are for --prompts, or evaluate_prompts"
@@ -94,30 +98,77 @@ def sentences(
     """Read the sentences of a file, one a line or one a record."""
     rest = iter(lines)
     first = [*islice(rest, SHOWN)]
+    form = form_of(first, rest, path, field, column)
+    return in_form(form, chain(first, rest), path, field, column)
+
+
+def form_of(
+    first: list[str],
+    rest: Iterator[str],
+    path: str,
+    field: str | None,
+    column: str | None,
+) -> Form:
+    """What the lines of a file are, by the first few; more are read if it is JSON."""
     strings = [_record(line, '"') for line in first if line.strip()]
     quoted = strings and None not in strings and not _is_named_table(path)
     if field == "." and quoted:
-        return (text for _, text in records(chain(first, rest), path, str))
+        return "strings"
     if field is not None and any(map(_opens_record, first)):
-        found = records(chain(first, rest), path)
-        return (_string(record, field, where, "field") for where, record in found)
+        return "records"
     if column is not None:
         header = "".join(first[:1])
         if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
-            return _cells(header, chain(first, rest), path, column)
+            return "table"
     if quoted:
         raise ValueError(
             f"{path}, line 1: JSON strings, where one sentence a line is expected, "
             'whose quotes would count as text: decode them (field=".")'
         )
-    return _plain(first, rest, path)
+    _refuse_records(first, rest, path)
+    return "sentences"
+
+
+def form_by_line(
+    path: str | PathLike[str], field: str | None = None, column: str | None = None
+) -> Form | None:
+    """What each line of a file is; None if it has to be read from its beginning."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        if file.read(HEAD).startswith((GZIP, ZSTD, PARQUET)):
+            return None
+    name = name_of(path)
+    with streamed(path) as (_, held):
+        rest = lines(held, name)
+        form = form_of([*islice(rest, SHOWN)], rest, name, field, column)
+    return None if form == "table" else form  # whose quotes may go over lines
+
+
+def in_form(
+    form: Form,
+    lines: Iterable[str],
+    path: str,
+    field: str | None = None,
+    column: str | None = None,
+) -> Iterator[str]:
+    """Read the sentences in lines of a known form."""
+    if form == "strings":
+        return (text for _, text in records(lines, path, str))
+    if form == "records":
+        held: Any = ((x, field, where, "field") for where, x in records(lines, path))
+        return starmap(_string, held)
+    if form == "table":
+        return _cells(lines, path, str(column))
+    return iter(lines)
 
 
 def _is_named_table(path: str) -> bool:
     return path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
 
 
-def _plain(first: list[str], rest: Iterator[str], path: str) -> Iterator[str]:
+def _refuse_records(first: list[str], rest: Iterator[str], path: str) -> None:
+    """Raise for JSON or a table where lines should be sentences."""
     records = [record for line in first if line.strip() for record in [_record(line)]]
     if records and all(isinstance(record, dict | list) for record in records):
         keys = [*records[0]] if isinstance(records[0], dict) else []
@@ -140,7 +191,6 @@ def _plain(first: list[str], rest: Iterator[str], path: str) -> Iterator[str]:
             f"{path}, line 1: a table, where one sentence a line is expected; name the "
             "column that holds the sentence (column=NAME)"
         )
-    return chain(first, rest)
 
 
 def _opens_record(line: str) -> bool:
@@ -176,7 +226,10 @@ def records(
         yield where, record
 
 
-def _cells(header: str, lines: Iterable[str], path: str, column: str) -> Iterator[str]:
+def _cells(lines: Iterable[str], path: str, column: str) -> Iterator[str]:
+    rest = iter(lines)
+    header = next(rest, "")
+    lines = chain([header], rest)
     table = csv.DictReader(
         (f"{line}\n" for line in lines), delimiter="\t" if "\t" in header else ","
     )

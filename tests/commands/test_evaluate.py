@@ -9,14 +9,11 @@ import re
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from calls import call, refusal
 
 import qdtheory as qd
-from qdtheory.commands import evaluate
 from qdtheory.text import evaluation, files
-from qdtheory.text.defaults import REQUESTED
 from qdtheory.world.records import plain
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -233,29 +230,6 @@ def test_tokenizers(tmp_path, monkeypatch, options, tokenizer, settings):
     assert [metric["value"] for metric in metrics.values()] == values
 
 
-def test_paired_metrics_and_bhattacharyya_on_request(folder):
-    metrics, _ = evaluated("one.txt", "--paired", references="one.txt")
-    assert [*metrics][-4:] == ["paired BLEU-1", "paired BLEU-2", "ROUGE-1", "ROUGE-2"]
-    rng = np.random.default_rng(0)
-    real, own = -rng.random((2, 4)), -rng.random((2, 3))
-    np.savez("x.npz", **dict(zip(evaluate.LOGS, (*real, *own))))
-    options = "--log-probabilities", "x.npz"
-    metrics, _ = evaluated("one.txt", *options, references="references.txt")
-    direct = qd.text.estimate_bhattacharyya(*real, *own)
-    ours = metrics["Bhattacharyya"]
-    told = [ours[key] for key in ("value", "low", "high")]
-    assert told == [direct.value, direct.low, direct.high]
-
-
-def test_metrics_of_one_sample_on_request(folder):
-    shown = " ".join(call("evaluate", "--help", columns=200).stdout.split())
-    assert f"Add a metric of one sample: {', '.join(REQUESTED)}." in shown
-    names = "n-gram diversity", "pairwise ROUGE-L"
-    asked = [part for name in names for part in ("--add", name)]
-    metrics, _ = evaluated("one.txt", *asked, references="references.txt")
-    assert (*metrics,)[-2:] == names
-
-
 def test_what_cannot_be_printed_of_a_name_is_quoted(folder):
     Path("a\nb").write_text("a\n" * 3)
     said = refusal("evaluate", "a\nb", *REAL)
@@ -344,16 +318,6 @@ def test_one_candidate_may_stand_after_the_references_two_may_not():
     assert found.stdout.startswith("references -, s.txt: 12 sentences")
 
 
-@pytest.mark.usefixtures("texts")
-def test_lists_of_other_options_take_words_too():
-    options = "--add", *REQUESTED, "--paired"
-    metrics, _ = evaluated("a.txt", *options, references="a.txt")
-    assert {*REQUESTED} <= {*metrics}
-    assert refusal("evaluate", "a.txt", "--add", "self-repetition", "b.txt") == (
-        "Missing option '--references'; see qdtheory evaluate --help"
-    )
-
-
 BOTH = "evaluate", "a.txt", "b.txt", "-r", "r.txt", "--max-order", "2"
 
 
@@ -394,9 +358,6 @@ def test_two_candidates_are_compared():
     idle = "--compare has no effect with --format csv; leave it out"
     assert refusal(*BOTH, "--compare", "a.txt", "b.txt", "--format", "csv") == idle
     assert "requires 2 arguments" in refusal(*BOTH, "--compare", "a.txt")
-    part = "--part", "1/2", "--out", "x"
-    said = refusal(*BOTH, *part, "--compare", "a.txt", "b.txt")
-    assert said.endswith("--metrics or --compare; give these to qdtheory merge")
 
 
 @pytest.mark.usefixtures("texts")
@@ -466,8 +427,6 @@ CHANGES = [
     ["--tokenizer", "characters"],
     ["--lowercase"],
     ["--draws", "3"],
-    ["--add", "self-repetition"],
-    ["--paired"],
 ]
 
 
@@ -481,5 +440,19 @@ def test_the_signature_tells_the_choices_of_the_command():
     found = [signature(), *(signature(*more) for more in CHANGES)]
     assert len({*found}) == len(found)
     assert all(re.fullmatch(r"(\w+:[^|\s]+\|)*\w+:[^|\s]+", line) for line in found)
-    for more in (["-m", "CND"], ["--memory", "1GB"]):
-        assert signature(*more) == found[0]
+    assert signature("-m", "CND") == found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("texts")
+def test_workers_of_its_own_give_the_same_report():
+    pytest.importorskip("distributed")
+    assert call(*BOTH, "--scheduler", "2").stdout == call(*BOTH).stdout
+
+
+@pytest.mark.usefixtures("texts")
+def test_a_scheduler_that_is_not_there_is_told_in_one_line():
+    pytest.importorskip("distributed")
+    said = refusal(*BOTH, "--scheduler", "no:way")
+    assert said.startswith("--scheduler: no:way: ")
+    assert said.endswith("is dask scheduler up?")

@@ -121,11 +121,9 @@ def test_references_of_their_own_other_fields_and_standard_input(files):
     [
         ("--max-order has no effect with --prompts", ["--max-order", "2"]),
         ("--field has no effect with --prompts", ["--field", "text"]),
-        ("--embeddings has no effect with --prompts", ["--embeddings"]),
         ("--plot has no effect with --prompts", ["--plot", "a.svg"]),
         ("--html has no effect with --prompts", ["--html", "a.html"]),
-        ("--memory has no effect with --prompts", ["--memory", "1GB"]),
-        ("--part has no effect with --prompts", ["--part", "1/2", "--out", "x"]),
+        ("--scheduler has no effect with --prompts", ["--scheduler", "2"]),
         ("--estimator has no effect with --prompts", ["--estimator", "pairs"]),
         ("--fields: expected three names", ["--fields", "prompt,outputs"]),
         (

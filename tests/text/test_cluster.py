@@ -1,82 +1,171 @@
-"""Evaluation on two local workers: the numbers of one process, whatever dies."""
+"""Evaluation on workers: the numbers of one process, whatever dies."""
 
+import gzip
+import json
 import os
 import signal
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from models import MODEL, REAL
+from refusals import refused
 
-from qdtheory.text import as_corpus, evaluate
-from qdtheory.text.cluster import connected, num_parts_on, sums_on
-from qdtheory.text.numbered import number_texts
-from qdtheory.text.partial_sums import partial_sums
+from qdtheory.text import as_corpus, cluster, evaluate
+from qdtheory.text.cluster import connected, num_threads, on_workers
+from qdtheory.text.files import Files
 
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
+LINES = ["", *(" ".join(map(str, x)) for x in MODEL), ""]
+HOW = {"tokenizer": "whitespace", "lowercase": False, "empty": "keep"}
+HOW |= {"field": None, "column": None}
 # What distributed itself leaves behind when it ends.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
 def client():
-    pytest.importorskip("distributed")
-    with connected(2) as client:
+    """Two workers in this process."""
+    distributed = pytest.importorskip("distributed")
+    here = {"processes": False, "dashboard_address": None}
+    with distributed.Client(n_workers=2, threads_per_worker=1, **here) as client:
         yield client
 
 
-@pytest.mark.slow
+@pytest.fixture
+def _small(monkeypatch):
+    """Many slices and parts."""
+    for name, value in {"BLOCK": 90, "SLICE": 60, "PART": 50}.items():
+        monkeypatch.setattr(cluster, name, value)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "".join(f"{line}\n" for line in LINES)
+    Path("lines.txt").write_text(text)
+    Path("packed.gz").write_bytes(gzip.compress(text.encode()))
+    rows = [json.dumps({"text": line}) for line in LINES]
+    Path("rows.jsonl").write_text("\n".join(rows))
+    Path("strings.jsonl").write_text("\n".join(map(json.dumps, LINES)))
+    Path("table.csv").write_text("n,text\n" + "".join(f'1,"{x}"\n' for x in LINES))
+    Path("real.txt").write_text("\n".join(" ".join(map(str, x)) for x in REAL))
+
+
+@pytest.mark.usefixtures("_small", "files")
+@pytest.mark.claim("N12.26")
 @pytest.mark.parametrize("estimator", ["pairs", "plug-in", "sentence-pairs"])
-def test_two_workers_give_the_report_of_one_process(client, estimator):
-    assert num_parts_on(client) == 4
+def test_workers_give_the_report_of_one_process(client, estimator):
+    texts = {"lines": "lines.txt", "packed": "packed.gz", "memory": LINES[:50]}
     steps = []
-    found = evaluate(
-        TEXTS, REAL, 3, estimator=estimator, client=client, step=steps.append
+    found, whole = (
+        evaluate(texts, "real.txt", 3, estimator=estimator, scheduler=x, step=step)
+        for x, step in ((client, steps.append), (None, lambda text: None))
     )
-    whole = evaluate(TEXTS, REAL, 3, estimator=estimator)
-    assert steps == [f"Counted {k} of 4 parts" for k in (1, 2, 3, 4)]
+    assert steps[:3] == [f"Reading {x}" for x in ("real.txt", "lines.txt", "packed.gz")]
+    *_, last = steps
+    assert last == "Counted {0} of {0} parts".format(last.split()[1])
     if estimator != "sentence-pairs":
         assert found == whole
-    for name in TEXTS:
-        assert found.scores[name].value == pytest.approx(
-            whole.scores[name].value, rel=1e-12, abs=1e-12
-        )
+    for name in texts:
+        for part in ("value", "low", "high"):
+            one, other = (getattr(x.scores[name], part) for x in (found, whole))
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("_small", "files")
+@pytest.mark.parametrize("empty", ["keep", "skip"])
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("lines.txt", {}),
+        ("packed.gz", {}),
+        ("rows.jsonl", {"field": "text"}),
+        ("strings.jsonl", {"field": "."}),
+        ("table.csv", {"column": "text"}),
+    ],
+)
+def test_slices_are_the_corpus(client, path, where, empty):
+    found = on_workers(client, Path(path), **HOW | where | {"empty": empty})
+    whole = as_corpus(LINES, empty)
+    assert (len(found.slices) > 1) == (path[0] not in "pt")
+    assert len(found) == len(whole)
+    assert found.lengths.tolist() == whole.lengths.tolist()
+    assert found.vocabulary == whole.vocabulary
+    assert (found.num_tokens, found.num_empty) == (whole.num_tokens, whole.num_empty)
+    assert found.empty_lines == whole.empty_lines
+    assert found.tokenizer == whole.tokenizer
+    some = np.array([0, 3, 4, 40])
+    assert [*found[some]] == [*whole[some]]
+
+
+@pytest.mark.usefixtures("_small", "files")
+def test_several_files_and_streams_are_one_corpus(client):
+    with open("lines.txt", "rb") as stream:
+        both = Files((Path("lines.txt"), stream))
+        found = on_workers(client, both, **HOW)
+    assert found.lengths.tolist() == as_corpus([*LINES, *LINES]).lengths.tolist()
+
+
+@pytest.mark.usefixtures("files")
+def test_few_sentences_and_lines_longer_than_a_slice(client, monkeypatch):
+    monkeypatch.setattr(cluster, "BLOCK", 3)
+    texts = ["a b c", "b", "c a b a b", "a"]
+    Path("few.txt").write_text("\n".join(texts))
+    found, whole = (
+        evaluate({"x": "few.txt"}, ["a b", "b a"], 1, scheduler=x)
+        for x in (client, None)
+    )
+    assert found == whole
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_costs_nothing_but_time(client):
-    texts, real = {"x": as_corpus(MODEL)}, as_corpus(REAL)
-    sides = number_texts(texts, real)
-    workers = [*client.run(os.getpid).values()]
+@pytest.mark.usefixtures("_small", "files")
+def test_a_worker_that_is_killed_costs_nothing_but_time():
+    pytest.importorskip("distributed")
     killed = []
+    with connected(2) as client:
+        workers = [*client.run(os.getpid).values()]
 
-    def kill(text):
-        if not killed:
-            killed.append(workers[0])
-            os.kill(workers[0], signal.SIGKILL)
+        def kill(text):
+            if text.startswith("Counted") and not killed:
+                killed.append(workers[0])
+                os.kill(workers[0], signal.SIGKILL)
 
-    found = sums_on(client, sides, 3, False, 30, kill)
-    whole = partial_sums(texts, real, 3)
+        texts = {"x": "lines.txt", "y": LINES[:40]}
+        found = evaluate(texts, "real.txt", 3, scheduler=client, step=kill)
     assert killed
-    assert found.totals.parts == tuple(range(30))
-    assert found.totals.sums == whole.totals.sums
-    assert found.blocks == whole.blocks
+    assert found == evaluate(texts, "real.txt", 3)
 
 
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("as_a_user")
-def test_something_else_is_refused():
-    pytest.importorskip("distributed")
-    with pytest.raises(TypeError, match=r"expected a distributed.Client, got str"):
-        evaluate(TEXTS, REAL, 2, client="tcp://127.0.0.1:8786")
+@pytest.mark.usefixtures("_small", "files")
+def test_errors_of_workers_are_those_of_one_process(client):
+    Path("bad.txt").write_bytes(b"a b c\n" * 40 + b"a \xff\n" + b"a b c\n" * 40)
+    Path("bad.jsonl").write_text('{"text": "a b"}\n' * 40 + '{"body": "a"}\n')
+    Path("empty.txt").write_text("")
+
+    def of(path, **options):
+        return lambda: evaluate({"x": path}, "real.txt", scheduler=client, **options)
+
+    refused(
+        ("bad.txt, from byte 180, line 10: byte 0xff", of("bad.txt")),
+        ("line 1: no field", of("bad.jsonl", field="text")),
+        ("empty.txt, line 1: the file is empty", of("empty.txt")),
+        ("rows.jsonl, line 1: JSON, where one sentence a line", of("rows.jsonl")),
+        ("x: no sentence has 99 tokens", of("lines.txt", max_order=99)),
+    )
+    refused(("lost.txt", of("lost.txt")), error=FileNotFoundError)
 
 
 @pytest.mark.usefixtures("as_a_user")
 def test_without_the_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install .qdtheory\[scale\]"):
-        evaluate(TEXTS, REAL, 2, client=object())
+        evaluate(TEXTS, REAL, 2, scheduler=2)
 
 
 @pytest.mark.slow
@@ -86,15 +175,15 @@ def test_a_cluster_without_workers_is_refused():
         connected(0) as client,
         pytest.raises(ValueError, match="the cluster has no worker; start one"),
     ):
-        evaluate(TEXTS, REAL, 2, client=client)
+        num_threads(client)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://127.0.0.1", "no:way"])
 def test_an_address_where_no_scheduler_is_is_named_in_one_line(address, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("qdtheory.text.cluster.SECONDS", 0.5)
-    with pytest.raises(ConnectionError) as error, connected(address):
-        pass
+    with pytest.raises(ConnectionError) as error:
+        evaluate(TEXTS, REAL, 2, scheduler=address)
     (line,) = str(error.value).splitlines()
     assert line.startswith(f"{address}: ")
     assert line.endswith("; is dask scheduler up?")

@@ -1,9 +1,7 @@
 """Corpora: lists and slices, the lines of files, and the same in memory and on disk."""
 
-import errno
 import gzip
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +10,7 @@ from hypothesis import strategies as st
 from models import MODEL
 from refusals import refused
 
-from qdtheory.text import as_corpus, read_corpus, stored_corpus
-from qdtheory.text import corpus as module
-from qdtheory.text.corpus import slices
+from qdtheory.text import as_corpus, read_corpus
 
 TEXTS = [["a", "b", "a"], ["c"], ["b", "d", "a", "a"], ["d"]]
 
@@ -150,56 +146,3 @@ def test_bad_tokenizers(tmp_path, as_a_user):
         ("line 1: a token is a bytes", read, lambda line: line.encode().split()),
         error=TypeError,
     )
-
-
-# -- on disk ------------------------------------------------------------------------
-
-
-def test_batches_are_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 7)
-    path = write(tmp_path, TEXT)
-    found, whole = stored_corpus(path), read_corpus(path)
-    assert found.tokens.tolist() == whole.tokens.tolist()
-    assert found.offsets.tolist() == whole.offsets.tolist()
-    assert (found.vocabulary, found.tokenizer) == (whole.vocabulary, whole.tokenizer)
-    assert len(found) == 61
-
-
-def test_nothing_is_left_and_the_memory_is_given_back(tmp_path):
-    path = tmp_path / "texts"
-    path.write_bytes(b"a b c d e f g h\n" * 500_000)
-    folder = tmp_path / "tokens"
-    folder.mkdir()
-    found = stored_corpus(path, folder)
-    assert [*folder.iterdir()] == []
-
-    def resident():
-        pages = map(str.split, Path("/proc/self/status").read_text().splitlines())
-        return next(int(x[1]) for x in pages if x[0] == "RssFile:")
-
-    before = resident()
-    total = sum(int(chunk.tokens.sum()) for _, chunk in slices(found))
-    assert total == 28 * 500_000
-    assert resident() - before < 6_000  # kB, of the file's 16,000
-    found.tokens.sum()
-    assert resident() - before >= 12_000
-
-
-def test_a_full_disk_is_named(tmp_path, monkeypatch):
-    path = write(tmp_path, TEXT)
-    full = partial(open, "/dev/full", "r+b", buffering=0)
-    monkeypatch.setattr(module, "_unnamed", lambda folder: full())
-    with pytest.raises(OSError, match="No space left on device; TMPDIR") as found:
-        stored_corpus(path, tmp_path)
-    assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path))
-
-
-def test_no_such_file_or_folder(tmp_path):
-    path, nowhere = write(tmp_path, TEXT), tmp_path / "nowhere"
-    refused(
-        ("missing", stored_corpus, tmp_path / "missing"),
-        ("nowhere", stored_corpus, path, nowhere),
-        error=FileNotFoundError,
-    )
-    with pytest.raises(ValueError, match="read-only"):
-        stored_corpus(path).tokens[:] = np.int32(0)

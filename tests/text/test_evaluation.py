@@ -26,7 +26,6 @@ from qdtheory.text import (
     plan,
     read_corpus,
 )
-from qdtheory.text import evaluation as module
 from qdtheory.text.bleu import bleu, bleu_scores, self_bleu
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import KINDS, RANGES
@@ -264,8 +263,7 @@ def test_candidates_and_references_may_lie_in_other_fields_and_columns(files):
 # -- the signature ---------------------------------------------------------------------
 
 WRITTEN = [text.title() if i % 3 else text for i, text in enumerate(STRINGS)] + ["", ""]
-LOGS = [np.log(np.full(size, 0.5)) for size in (60, 60, 62, 62)]
-# Another choice of each option, which changes a number or adds one.
+# Another choice of each option, which changes a number.
 CHANGES = {
     "max_order": 3,
     "smoothing": None,
@@ -275,14 +273,11 @@ CHANGES = {
     "empty": "skip",
     "lowercase": True,
     "draws": 50,
-    "extra": ["self-repetition"],
-    "log_probabilities": {"x": LOGS},
 }
 # These say where texts are and how they are counted, and change none.
 SAME = {
-    "memory": 10**9,
     "step": lambda text: None,
-    "client": None,
+    "scheduler": None,
     "field": "text",
     "column": "text",
     "reference_field": "text",
@@ -309,9 +304,6 @@ def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
         assert same_numbers(found, plain), name
     defaults = {"smoothing": "epsilon", "estimator": "pairs", "level": 0.95}
     assert of(2, **defaults, empty="keep").signature == plain.signature
-    orders = ["n-gram diversity", "self-repetition"]
-    one, other = (of(2, extra=x).signature for x in (orders, orders[::-1]))
-    assert one == other
 
 
 def same_numbers(one, other):
@@ -326,39 +318,13 @@ def test_the_signature_is_one_line_that_says_what_was_chosen():
         None,
         tokenizer="13a",
         lowercase=True,
-        extra=["self-repetition"],
     ).signature
     assert told == (
         "texts:40-62|refs:60|orders:1-2|smooth:none|est:pairs|empty:keep|draws:1000|"
-        f"level:0.95|tok:13a|case:lower|version:{version('qdtheory')}|"
-        "with:self-repetition"
+        f"level:0.95|tok:13a|case:lower|version:{version('qdtheory')}"
     )
     tokens = evaluate(MODEL, REAL, 2).signature
     assert "|tok:none|case:mixed|" in tokens
-
-
-@pytest.mark.parametrize("estimator", ["pairs", "sentence-pairs"])
-def test_memory_changes_nothing_but_where_texts_are(files, monkeypatch, estimator):
-    paths = {name: files / f"{name}.txt" for name in ("model", "half")}
-    whole = evaluate(paths, files / "real.txt", 2, estimator=estimator, draws=50)
-    monkeypatch.setattr(module, "parts_for", lambda *arguments: 5)
-    steps = []
-    found = evaluate(
-        paths,
-        files / "real.txt",
-        2,
-        estimator=estimator,
-        draws=50,
-        memory=10**9,
-        step=steps.append,
-    )
-    assert steps == [f"Counting part {k} of 5" for k in range(1, 6)]
-    for name in paths:
-        for part in ("value", "low", "high", "standard_error"):
-            one, other = (getattr(x.scores[name], part) for x in (found, whole))
-            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-    if estimator == "pairs":
-        assert found == whole
 
 
 # -- bad input -------------------------------------------------------------------------
@@ -370,15 +336,12 @@ def of_real(candidates, **options):
 
 def test_bad_input(as_a_user):
     model, body = {"x": MODEL}, {"x": pd.DataFrame({"text": ["a b"]})}
-    small = partial(of_real, memory=10**9)
     some = [[5], [5, 1], [5]]
     refused(
         ("expected at least one set of candidates, got none", of_real, []),
         ("at least one set of candidates", of_real, {}),
         ("a list of paths, each once", of_real, [Path("a.txt"), Path("a.txt")]),
         ("candidates: Self-BLEU compares", of_real, ["a b c"]),
-        ("memory: expected at least 80 MB", partial(of_real, memory=10**6), model),
-        ("without a client, extra and", partial(small, extra=["paired"]), model),
         ("draws: expected a whole number", partial(of_real, draws=0), model),
         ("x: distinct_k of 1,000,000 n-gr", partial(of_real, draws=10**6), model),
         ("is the most here", partial(of_real, draws=40), {"x": MODEL[:9]}),

@@ -8,7 +8,7 @@ from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus, ngram_sums
 from qdtheory.text.ngram_sums import order_sums, text_ngrams
-from qdtheory.text.numbered import ngrams_of, number_texts
+from qdtheory.text.numbered import ngrams_of, number_texts, places
 
 
 def test_sums_beyond_the_floats_are_exact():
@@ -19,10 +19,17 @@ def test_sums_beyond_the_floats_are_exact():
 
 
 def added(texts, real, n):
-    sides = number_texts({"x": as_corpus(texts)}, as_corpus(real), num_groups=4)
-    *_, found = ngrams_of([*sides.values()], n, 0, 1)
+    corpora = as_corpus(texts), as_corpus(real)
+    sides, numbers = number_texts({"x": corpora[0]}, corpora[1], num_groups=4)
+    each = zip(corpora, sides.values())
+    found = [
+        part
+        for corpus, x in each
+        for (part,) in places(corpus, x.ids, x.place, numbers, n, [0], 1)
+    ]
+    *_, found = ngrams_of(found, numbers, n)
     ours, known = (text_ngrams(found, x, n, averaged=False) for x in sides.values())
-    return ours.text, order_sums(ours, known)
+    return ours.text, order_sums(ours, known, np.zeros((2, len(texts)), int))
 
 
 @pytest.mark.parametrize("small", [1, 3, 256])

@@ -512,7 +512,7 @@ assert all(m.startswith("qdtheory.text") for m in loaded), loaded
 
 def test_an_evaluation_does_without_jax():
     code = (
-        "import sys; import qdtheory.text.evaluation, qdtheory.text.part_files; "
+        "import sys; import qdtheory.text.evaluation, qdtheory.text.cluster; "
         "print('jax' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -9,13 +9,15 @@ from referees.ngram_counts import counted
 
 from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.numbered import ngrams_of, number_texts
+from qdtheory.text.numbered import ngrams_of, number_texts, places
 
 TEXTS = [*MODEL, [], [7]]
 
 
 def test_sentences_stand_group_after_group():
-    side, real = number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()
+    texts, numbers = number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL))
+    side, real = texts.values()
+    assert numbers.sentences == len(TEXTS) + len(REAL)
     group = random_groups(len(TEXTS), 20)
     assert np.diff(side.bounds).tolist() == np.bincount(group).tolist()
     for text, place, g in zip(TEXTS, side.place.tolist(), group.tolist()):
@@ -29,10 +31,20 @@ def test_sentences_stand_group_after_group():
 def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
     """Each n-gram with its occurrences is in one part; sentences that end in between
     two chosen words make no n-gram."""
-    sides = [*number_texts({"x": as_corpus(TEXTS)}, as_corpus(REAL)).values()]
+    corpora = as_corpus(TEXTS), as_corpus(REAL)
+    texts, numbers = number_texts({"x": corpora[0]}, corpora[1])
+    each = [
+        *(
+            chunk
+            for corpus, x in zip(corpora, texts.values())
+            for chunk in places(
+                corpus, x.ids, x.place, numbers, 3, range(num_parts), num_parts
+            )
+        )
+    ]
     sizes = Counter()
-    for part in range(num_parts):
-        for n, found in enumerate(ngrams_of(sides, 3, part, num_parts), start=1):
+    for part in zip(*each):
+        for n, found in enumerate(ngrams_of(part, numbers, 3), start=1):
             # Counts of the n-grams of this part, whatever number each has.
             many = np.bincount(found.ngram, found.counts, len(found.keys))
             sizes.update((n, int(x)) for x in many)

@@ -33,7 +33,6 @@ def test_all_ways_to_sort_keep_equal_keys_in_their_order(
     assert (found == keys[expected]).all()
 
 
-@pytest.mark.claim("N12.28")
 def test_postings_are_the_counts_of_ngrams_in_sentences():
     positions = positions_of(as_corpus([*MODEL, []]), 5)
     for n, found in enumerate(postings_by_order(positions, 5), start=1):

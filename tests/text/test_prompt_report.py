@@ -234,7 +234,7 @@ def test_unknown_names_are_told(report):
     refused(("expected two candidates", report.compare, "P", "P"), error=ValueError)
     refused(
         ("no candidate is called 'Q'", report.compare, "P", "Q"),
-        ("no kernel is called '9-grams'", report.compare, "P", "sharper", "9-grams"),
+        ("no kernel is called '3-grams'", report.compare, "P", "sharper", "3-grams"),
         ("no candidate is called 'Q'", report.__getitem__, "Q"),
         ("no metric is called", report["P"].__getitem__, "score"),
         error=KeyError,

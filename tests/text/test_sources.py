@@ -19,11 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored import parquet, saved
 
-from qdtheory.text import as_corpus, read_corpus, sources, stored_corpus
+from qdtheory.text import as_corpus, read_corpus, sources
 from qdtheory.text.files import Files
 from qdtheory.text.sources import sentences
-
-both_readers = pytest.mark.parametrize("read", [read_corpus, stored_corpus])
 
 # -- lines ---------------------------------------------------------------------------
 
@@ -108,44 +106,42 @@ def test_lists_of_outputs_are_sent_to_the_evaluation_of_prompts():
 STRINGS = ["", "a b", 'he said "so"\t', "é"]
 
 
-@both_readers
-def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path, read):
+def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path):
     path = tmp_path / "f"
     path.write_text("\n".join(["", *map(json.dumps, STRINGS * 9), ""]))
     for options in ({}, {"field": "text"}):
         with pytest.raises(ValueError, match=r'line 1: JSON strings.*\(field="."\)'):
-            read(path, **options)
-    assert [*read(path, field=".")] == [*as_corpus(STRINGS * 9)]
+            read_corpus(path, **options)
+    assert [*read_corpus(path, field=".")] == [*as_corpus(STRINGS * 9)]
     path.write_text(path.read_text() + '"a" b\n')
     with pytest.raises(
         ValueError, match=r'line 38: expected a JSON string on each line, got "a" b'
     ):
-        read(path, field=".")
+        read_corpus(path, field=".")
     path.write_text('"a b," he said\n"c d"\n')  # quotes of the text itself
-    assert next(iter(read(path))) == ('"a', 'b,"', "he", "said")
-    assert [*read(path, field=".")] == [*read(path)]
+    assert next(iter(read_corpus(path))) == ('"a', 'b,"', "he", "said")
+    assert [*read_corpus(path, field=".")] == [*read_corpus(path)]
     table = tmp_path / "f.csv"
     table.write_text('"text"\n"a b"\n"c"\n')
-    assert [*read(table, column="text")] == [*as_corpus(["a b", "c"])]
+    assert [*read_corpus(table, column="text")] == [*as_corpus(["a b", "c"])]
 
 
-@both_readers
-def test_several_files_are_one_sample(tmp_path, read):
+def test_several_files_are_one_sample(tmp_path):
     plain, records = tmp_path / "a.txt", tmp_path / "b.jsonl"
     plain.write_text("a b\n\nc")
     records.write_text("\n".join(json.dumps({"text": x}) for x in TEXTS))
     files = Files((plain, records, io.BytesIO(gzip.compress(b"d e\n"))))
-    found = read(files, field="text")
+    found = read_corpus(files, field="text")
     assert [*found] == [*as_corpus(["a b", "", "c", *TEXTS, "d e"])]
     with pytest.raises(ValueError, match=r"b\.jsonl, line 1: no field 'body'"):
-        read(Files((plain, records)), field="body")
+        read_corpus(Files((plain, records)), field="body")
     with pytest.raises(FileNotFoundError, match=r"lost\.txt"):
-        read(Files((plain, tmp_path / "lost.txt")))
+        read_corpus(Files((plain, tmp_path / "lost.txt")))
     plain.write_text("\n")
     with pytest.raises(
         ValueError, match=r"a\.txt, .*a\.txt, line 1: no line has a token"
     ):
-        read(Files((plain, plain)))
+        read_corpus(Files((plain, plain)))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +185,6 @@ class Rows:
         return iter({"id": i, "text": text} for i, text in enumerate(self.texts))
 
 
-@both_readers
 @pytest.mark.parametrize(
     "make",
     [
@@ -207,33 +202,31 @@ class Rows:
         lambda path: pd.DataFrame({"id": range(5), "text": TEXTS}),
     ],
 )
-def test_all_of_them_give_the_corpus_of_the_list(tmp_path, read, make):
+def test_all_of_them_give_the_corpus_of_the_list(tmp_path, make):
     for options in ({}, {"tokenizer": "characters", "lowercase": True}):
-        found = read(make(tmp_path / "source"), column="text", **options)
+        found = read_corpus(make(tmp_path / "source"), column="text", **options)
         expected = as_corpus(TEXTS, **options)
         assert [*found] == [*expected]
         assert found.vocabulary == expected.vocabulary
         assert found.tokenizer == expected.tokenizer
 
 
-@both_readers
-def test_a_column_of_token_lists_is_not_split_again(read):
+def test_a_column_of_token_lists_is_not_split_again():
     tokens = [["a b", "c"], ["c"], []]
-    found = read(Rows(tokens), column="text")
+    found = read_corpus(Rows(tokens), column="text")
     assert [*found] == [*map(tuple, tokens)]
     assert found.tokenizer is None
     with pytest.raises(ValueError, match="these texts came split, by the caller"):
-        read(Rows(tokens), column="text", tokenizer="13a")
+        read_corpus(Rows(tokens), column="text", tokenizer="13a")
 
 
-@both_readers
-def test_records_and_tables_are_read_too(tmp_path, read):
+def test_records_and_tables_are_read_too(tmp_path):
     expected = [*as_corpus(TEXTS)]
     path = tmp_path / "texts"
     path.write_text("\n".join(json.dumps({"text": text}) for text in TEXTS))
-    assert [*read(path, field="text")] == expected
+    assert [*read_corpus(path, field="text")] == expected
     path.write_text("id,text\n" + "".join(f'1,"{text}"\n' for text in TEXTS))
-    assert [*read(path, column="text")] == expected
+    assert [*read_corpus(path, column="text")] == expected
 
 
 def test_columns_are_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatch):
@@ -246,7 +239,8 @@ def test_columns_are_read_within_the_limit_or_beyond_memory(tmp_path, monkeypatc
     ):
         with pytest.raises(ValueError, match=r"/.: more than 1 GiB of text"):
             read_corpus(sample, column="text")
-        assert len(stored_corpus(sample, column="text")) == 150
+        with sources.opened(sample, column="text", bounded=False) as texts:
+            assert sum(1 for _ in texts) == 150
 
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
@@ -334,11 +328,10 @@ BAD = [
 ]
 
 
-@both_readers
 @pytest.mark.parametrize(("make", "options", "message"), BAD)
-def test_a_bad_folder_is_told_in_one_line(tmp_path, read, make, options, message):
+def test_a_bad_folder_is_told_in_one_line(tmp_path, make, options, message):
     with pytest.raises(ValueError, match=message) as refused:
-        read(make(tmp_path / "x"), **options)
+        read_corpus(make(tmp_path / "x"), **options)
     assert "\n" not in str(refused.value)
 
 
@@ -354,7 +347,6 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.usefixtures("as_a_user")
-@both_readers
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -366,9 +358,9 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch, kind):
         (pa.table({"text": [1]}), TEXT, "text 0: expected a string or a list of to"),
     ],
 )
-def test_a_bad_table_is_told_in_one_line(read, source, options, message):
+def test_a_bad_table_is_told_in_one_line(source, options, message):
     with pytest.raises(TypeError, match=re.escape(message).replace(r"\.\*", ".*")):
-        read(source, **options)
+        read_corpus(source, **options)
 
 
 def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):

