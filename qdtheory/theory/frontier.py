@@ -8,7 +8,7 @@ functions use one solver, `regularized_argmax.py`, with one method per kind of g
 
 from dataclasses import field
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.formulas.code import Code
+from qdtheory.formulas.code import Code, only_tried
 from qdtheory.formulas.posed import expected_score, total_diversity
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
@@ -25,7 +25,8 @@ from qdtheory.formulas.scalar_functions import (
     order_of,
 )
 from qdtheory.formulas.shape import is_strictly_concave
-from qdtheory.pairs.base import Pair, SummedPair
+from qdtheory.pairs.base import Pair, SummedPair, known_to_jax
+from qdtheory.pairs.forms import form_of
 from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
@@ -163,6 +164,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         >>> print(pareto_optimum(LL_SE, p, -0.5).q.round(4))
         [0.5714 0.4286]
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     require("a number", w=w)
     if not isinstance(w, Tracer) and not w <= 0:
@@ -221,18 +223,20 @@ def pareto_frontier(
     """
     pair = as_pair(pair)
     within(num_points=num_points, low=3)
-    if not _has_scores_and_g(pair):
+    if not isinstance(pair, SummedPair):
         return _searched(pair, check_distribution(p), num_points)
     scores = _scores(pair, p)
     w = _weight_grid(scores, saturation_weight_of(pair.g, scores), num_points)
     b, quality, diversity, residual = _sweep(pair.g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = require_solved(residual.max())
-    status = "exact" if is_strictly_concave(pair.g) else "lower_bound"
+    proved = not form_of(pair).code and is_strictly_concave(pair.g)
+    status = "exact" if proved else "lower_bound"
     return ParetoFrontier(w, alpha, b, quality, diversity, solved, status)
 
 
 def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
+    pair = known_to_jax(pair)
     q, prices, gaps = search_frontier(pair, p, num_points)
     p = jnp.asarray(p)
 
@@ -275,12 +279,10 @@ def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
         >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
         -10.0
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     if isinstance(pair.g, Code):
-        raise ValueError(
-            f"B rests on g'(0), which is not known: g is code, as {pair.g.why}; write "
-            "it as a formula"
-        )
+        raise ValueError(f"B rests on g'(0): {only_tried(['g'])}")
     return saturation_weight_of(pair.g, scores)
 
 
@@ -315,6 +317,7 @@ def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
         -0.5
     """
     within(w=w, low=-np.inf, high=0, ends="()")
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     weight = jnp.asarray(w, dtype=float)
     return FrontierSlopes(*_slopes(pair.g, scores, weight))
@@ -353,6 +356,7 @@ def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar
 
     Claims: T2.1, T3.6.
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
     return _violation(pair.g, scores, q, optimum.w, optimum.b)
@@ -368,12 +372,8 @@ def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -
 
 
 # --- The solver --------------------------------------------------------------------
-def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
-    return hasattr(pair, "text_quality") and hasattr(pair, "g")
-
-
 def _scores(pair: SummedPair, p: ArrayLike) -> Array:
-    if not _has_scores_and_g(pair):
+    if not isinstance(pair, SummedPair):
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "
             f"that sums g(Q_i), a SeparablePair or LinearPair; got a "

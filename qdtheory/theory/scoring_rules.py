@@ -9,7 +9,7 @@ shift, the proper scoring rule whose entropy is V, with P as the forecast.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
@@ -52,19 +52,12 @@ def compatible_quality(diversity: Diversity, name: str | None = None) -> Concave
     """
     require("a function of a distribution", Callable, diversity=diversity)
     own = getattr(diversity, "__name__", type(diversity).__name__)
-    return ConcavePair(
-        _MinusGradient(diversity), diversity, name or f"compatible with {own}"
-    )
+    quality = partial(_minus_gradient, diversity)
+    return ConcavePair(quality, diversity, name or f"compatible with {own}")
 
 
-@dataclass(frozen=True)
-class _MinusGradient:
-    """Minus the gradient; equal for equal diversities, so compiled code is reused."""
-
-    diversity: Diversity
-
-    def __call__(self, p: ArrayLike) -> Array:
-        return -jax.grad(self.diversity)(check_distribution(p))
+def _minus_gradient(diversity: Diversity, p: ArrayLike) -> Array:
+    return -jax.grad(diversity)(check_distribution(p))
 
 
 def bregman_divergence(diversity: Diversity, q: PerText, p: PerText) -> Scalar:
