@@ -3,7 +3,7 @@
 As written a formula may cancel, as `(exp(1e-6*x) - 1)*1e6` does, or overflow on its
 way, as `x*log(1/x)` does in its second derivative. Where 64 bits do not agree with Arb
 balls it is evaluated as SymPy simplifies it; where they do not agree then, its error is
-infinite, and no seal rests on its values. Values and slopes at 0 and 1 are limits.
+infinite, and seals rest on balls alone. Values and slopes at 0 and 1 are limits.
 """
 
 from dataclasses import dataclass
@@ -180,7 +180,7 @@ class Numerics:
 
 @lru_cache(maxsize=256)
 def numerics(tree: Tree) -> Numerics:
-    """Whether a formula is evaluated as it is written or simplified, or not sealed."""
+    """Whether a formula is evaluated as it is written or as SymPy simplifies it."""
     zero, error = limits(tree, 0), error_of(tree)
     if error > AGREED:
         tree = simplified(tree)

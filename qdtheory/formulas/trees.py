@@ -114,7 +114,7 @@ def rebuilt(tree: Tree, x: Tree, build: Callable[..., Tree] = folded) -> Tree:
     return new[id(tree)]
 
 
-def _one_way(tree: Tree) -> Tree | bool:
+def _one_way(tree: Any) -> Any:
     match tree:
         case ("<", a, b) if (sign := _sign(folded("-", a, b))) is not None:
             return sign < 0

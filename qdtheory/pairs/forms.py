@@ -87,7 +87,7 @@ def form_of(pair: Any) -> Form:
     return replace(_form_of(base.renewed(pair)), pair=pair)
 
 
-def _form_of(pair: base.Pair) -> Form:
+def _form_of(pair: Any) -> Form:
     compiled = _compiled(pair)
     match pair:
         case base.SeparablePair(f=f, g=g):

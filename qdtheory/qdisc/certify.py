@@ -251,8 +251,7 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     if not _is_same(pair, found.pair):
         raise ValueError(
             f"found must be about this pair, {forms.name_of(pair)}; it is about "
-            f"another one, {forms.name_of(found.pair)} (functions count as the same if "
-            f"they are one object); {advice}"
+            f"another one, {forms.name_of(found.pair)}; {advice}"
         )
     if not np.array_equal(np.asarray(p), np.asarray(found.p)):
         raise ValueError(
@@ -261,7 +260,7 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two pairs are equal: arrays by their entries, functions by identity."""
+    """Whether two pairs are equal, arrays by their entries."""
     if a is b:
         return True
     (leaves, form), (others, other_form) = map(jax.tree.flatten, (a, b))
