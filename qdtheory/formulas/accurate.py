@@ -3,7 +3,7 @@
 As written a formula may cancel, as `(exp(1e-6*x) - 1)*1e6` does, or overflow on its
 way, as `x*log(1/x)` does in its second derivative. Where 64 bits do not agree with Arb
 balls it is evaluated as SymPy simplifies it; where they do not agree then, its error is
-infinite, and seals rest on balls alone. Values and slopes at 0 and 1 are limits.
+infinite, and seals rest on balls alone. Values and slopes at 0 are limits.
 """
 
 from dataclasses import dataclass
@@ -126,9 +126,11 @@ class Numerics:
 
     # The formula, or a simpler one that is equal.
     tree: Tree
-    # Limits of value and slope at 0: infinite, or NaN where there is none.
+    # Limits of value and slope at 0: infinite, or NaN where there are none.
     zero: tuple[float, float]
-    # Whether the tree needs no limit at 0.
+    # The largest number at which the tree has a value: 1, or the one below it.
+    last: float
+    # Whether the tree needs no limit at 0 or 1.
     whole: bool
     # Of value and slope, relative to size and change; infinite if not accurate.
     error: float
@@ -139,7 +141,8 @@ class Numerics:
         if self.whole:
             return in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
-        at, near = np.asarray(np.maximum(x, LEAST_PROBABILITY)), x < LEAST_PROBABILITY
+        at, near = np.maximum(x, LEAST_PROBABILITY), x < LEAST_PROBABILITY
+        at = np.where(x == 1, self.last, at)
         jet = in_numpy(self.tree, at)
         if np.isfinite(start):
             line = Jet(start + jet.slope * x, jet.slope, 0 * x)
@@ -157,6 +160,8 @@ class Numerics:
 
     def from_least_on(self, x: jax.Array) -> jax.Array:
         """The value at numbers from LEAST_PROBABILITY on: no limit at 0 costs time."""
+        if self.last < 1:
+            x += jax.lax.stop_gradient(jnp.where(x == 1, self.last - 1, 0.0))
         return in_jax(self.tree, x)
 
     def in_jax(self, x: jax.Array) -> jax.Array:
@@ -186,7 +191,8 @@ def numerics(tree: Tree) -> Numerics:
         tree = simplified(tree)
         error = error_of(tree)
     error = error if error <= AGREED else np.inf
-    at_zero = in_numpy(tree, np.zeros(1))
-    there = at_zero.value[0], at_zero.slope[0]
+    ends = in_numpy(tree, np.array([0.0, 1.0]))
+    there = ends.value[0], ends.slope[0]
+    last = 1.0 if np.isfinite(ends.value[1]) else float(np.nextafter(1, 0))
     whole = np.isnan(zero[0]) or np.allclose(there, zero, 1e-12, TINY)
-    return Numerics(tree, zero, bool(whole), error)
+    return Numerics(tree, zero, last, bool(whole) and last == 1, error)

@@ -206,9 +206,18 @@ QUESTIONS = {
 }
 
 
+# These compile searches.
+SLOW = {("pareto_frontier", "own"), ("quality_discrepancy", "f")}
+SLOW |= {("search", name) for name in ("concave", "classes", "own")}
+
+
 @pytest.mark.parametrize(
     ("question", "name"),
-    [(question, name) for question, (names, _) in QUESTIONS.items() for name in names],
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case in SLOW else ())
+        for question, (names, _) in QUESTIONS.items()
+        for case in [(question, name) for name in names]
+    ],
 )
 def test_a_pair_that_is_kept_is_answered_as_a_new_one(monkeypatch, question, name):
     _, ask = QUESTIONS[question]
