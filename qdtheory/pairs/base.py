@@ -80,7 +80,7 @@ class LinearPair:
             scorer's; or a function that maps a distribution, shape (N,), to them. A
             score may be $-\infty$.
         g: a scalar function on [0, 1]: a formula in x, the name of one, or code that
-            JAX can trace.
+            JAX can trace. No seal rests on code, as g or as scores.
         name: display name.
 
     Raises:
@@ -132,7 +132,8 @@ class SeparablePair:
 
     Args:
         f: a scalar function on [0, 1], applied to P: a formula in x ("log(x)"), the
-            name of one ("LL"), or code that JAX can trace; it may be $-\infty$ at 0.
+            name of one ("LL"), or code that JAX can trace, on which no seal rests; it
+            may be $-\infty$ at 0.
         g: a scalar function on [0, 1], applied to Q, likewise.
         name: display name; made of f and g by default.
 

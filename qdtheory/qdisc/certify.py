@@ -44,7 +44,7 @@ def quality_discrepancy(
     concave on [0, 1], or concave up to a point and convex beyond. BLEU has this form
     when its order equals the single length of the texts: it then tests whether the
     text is among the references. A `ConcavePair` is solved as a convex problem, which
-    bounds QDisc from both sides.
+    bounds QDisc from both sides. A pair with code gets no seal, at best a lower bound.
 
     Args:
         pair: any pair that JAX can differentiate, or the name of one ("LL-SE").

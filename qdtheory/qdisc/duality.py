@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
     error_of,
@@ -143,6 +144,8 @@ def dual_bound(
         0.54
     """
     within(price=price, low=0)  # weak duality needs it
+    if formula_of(g) is None:
+        raise TypeError(f"there is no bound: {only_tried(['g'])}")
     problem = Problem(g, np.asarray(scores, float), least, shape_of(g))
     low, high = (np.broadcast_to(end, problem.scores.shape) for end in (low, high))
     return problem.bound(price, level, low, high)
@@ -284,12 +287,7 @@ def _two_pieces(g: ScalarFunction, inflection: float) -> Shape:
 
 def enclosure(g: ScalarFunction, low: Fraction | float, high: Fraction | float) -> list:
     """Arb balls that hold g, g' and g'' from low to high."""
-    formula = _formula(g)
-    if formula is None:
-        raise TypeError(
-            "the bound needs a formula for g; write it as a qdtheory.Expression, got "
-            f"{getattr(g, '__name__', type(g).__name__)}"
-        )
+    formula: Any = _formula(g)
     found = formula.balls(ball(low).union(ball(high)), 2)
     if not all(part.is_finite() for part in found):
         raise ValueError(f"{formula.text} has no bounded enclosure at {low}")

@@ -96,7 +96,8 @@ class ParetoFrontier(Record):
         residual: the largest $|\sum_i Q_i - 1|$ over the points; for a search, the
             largest first-order optimality gap, in units of quality.
         status: "exact" if g is proved to be strictly concave; "lower_bound" for points
-            that better models may dominate: of a search, or of a g that is not proved.
+            that better models may dominate: of a search, of code, or of a g that is
+            not proved.
         q: for a search, the models found, shape (points, N); otherwise None, since
             `pareto_optimum` gives the model of each weight.
     """
@@ -266,8 +267,7 @@ def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: as for `pareto_optimum`, or g'(0) is not known, as of code that
-            has no formula.
+        ValueError: as for `pareto_optimum`, or g is code, whose g'(0) is not known.
 
     References:
         Li et al. 2020, Theorem 2 (3).
