@@ -10,7 +10,6 @@ Peak memory is that of our side with all imports, read before the baseline start
 
 from collections.abc import Callable
 
-import jax.numpy as jnp
 import numpy as np
 from measure import peak, run, seconds
 
@@ -19,11 +18,6 @@ import qdtheory as qd
 NUM_WEIGHTS = 200
 # The baseline runs on every tenth weight.
 EVERY, RUNS = 10, 3
-
-
-def entropy_and_repetition(x):
-    """g(x) = -x^2 - x log x, whose derivative has no closed inverse."""
-    return -(x**2) - x * jnp.log(x)
 
 
 def invert_nrr(slopes: np.ndarray) -> np.ndarray:
@@ -114,7 +108,7 @@ def closed() -> None:
 
 def no_closed_inverse() -> None:
     for f in (qd.formulas.CR, qd.formulas.LL):
-        pair = qd.SeparablePair(f, entropy_and_repetition)
+        pair = qd.SeparablePair(f, "-x**2 - x*log(x)")
         name = f"{f.__name__} and g = -x^2 - x log x"
         compare(name, pair, 100_000, invert_by_newton, slope, bar=10)
 

@@ -106,7 +106,7 @@ def discrepancies():
         qd.quality_discrepancy(qd.LL_NRR, P),
         qd.quality_discrepancy(qd.LL_SE, P),
         qd.quality_discrepancy(qd.LinearPair(np.ones(4), "-x**2"), P),
-        qd.quality_discrepancy(qd.compatible_quality(lambda q: -(q @ q)), P),
+        qd.quality_discrepancy(qd.VendiPair(np.eye(4)), P),
         qd.quality_discrepancy(pair, p, num_starts=4),
     ]
 

@@ -287,7 +287,7 @@ def discrepancy(
         return qd.quality_discrepancy(pair, p, num_starts=NUM_STARTS)
     if diversity.method == "separable":
         g = qd.pairs.single_token_bleu_pair(1, diversity.self_references).g
-        return qd.quality_discrepancy(qd.LinearPair(lambda p: scores, g), p)
+        return qd.quality_discrepancy(qd.LinearPair(scores, g), p)
     return qd.quality_discrepancy(qd.ConcavePair(lambda p: scores, diversity.value), p)
 
 

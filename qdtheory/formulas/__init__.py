@@ -1,4 +1,4 @@
-"""Formulas in one variable, and code that is one: values, enclosures, proofs."""
+"""Formulas in one variable, and code: values, enclosures, proofs."""
 
 import lazy_loader
 

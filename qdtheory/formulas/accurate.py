@@ -1,9 +1,9 @@
-"""Evaluate a formula on [0, 1] in 64 bits to the last digits, its ends included.
+"""Evaluate a formula on [0, 1] in 64 bits, its ends included, and know how well.
 
 As written a formula may cancel, as `(exp(1e-6*x) - 1)*1e6` does, or overflow on its
-way, as `x*log(1/x)` does in its second derivative. Where 64 bits agree with Arb balls
-it is evaluated as written; elsewhere by a table of Taylor polynomials, whose remainders
-Arb bounds. Values and slopes at 0 and 1 are limits.
+way, as `x*log(1/x)` does in its second derivative. Where 64 bits do not agree with Arb
+balls it is evaluated as SymPy simplifies it; where they do not agree then, its error is
+infinite, and seals rest on balls alone. Values and slopes at 0 are limits.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,16 @@ import numpy as np
 from flint import arb, ctx
 
 from qdtheory.formulas.jets import Jet, chosen
-from qdtheory.formulas.trees import Tree, ball, balls, in_jax, in_numpy, simplified
-from qdtheory.world.numbers import EPS, LEAST_PROBABILITY, TINY
+from qdtheory.formulas.trees import (
+    PRECISION,
+    Tree,
+    ball,
+    balls,
+    in_jax,
+    in_numpy,
+    simplified,
+)
+from qdtheory.world.numbers import LEAST_PROBABILITY, TINY
 
 # Where 64 bits are compared with balls: near 0, in between and near 1.
 TRIED = np.r_[
@@ -31,12 +39,10 @@ TRIED = np.r_[
 AGREED = 1e-12
 # Exponents of 1/2 of the distances from an end along which a limit is taken.
 LADDER = (2**10, 2**11, 2**12, 2**13)
-# Bits of balls, until a sum such as 1 + (x - 1) is told; and of their relative error.
-PRECISIONS = (2**8, 2**10, 2**12, 2**15)
+# Bits of balls, the second where a sum such as 1 + (x - 1) needs them; and of their
+# relative error.
+PRECISIONS = (PRECISION, 2**14)
 TOLD = 64
-# Terms of a polynomial: on the first pieces, the n-th is of the order of 6^-n.
-NUM_TERMS = 24
-MAX_PIECES = 3000
 
 
 def enclosed(
@@ -113,91 +119,6 @@ def _derivatives(terms: list, x: float) -> list[float]:
         return [float(t / unit**n * factorial(n)) for n, t in enumerate(terms)]
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Taylor polynomials on pieces of [LEAST_PROBABILITY, 1].
-
-    The pieces start at ascending numbers; the coefficients of their polynomials, lowest
-    first, shape (terms, pieces), are of x - centre in units of the radius.
-    """
-
-    starts: np.ndarray
-    centres: np.ndarray
-    radii: np.ndarray
-    terms: np.ndarray
-    # The limit at 1, where no polynomial has it if it is infinite.
-    slope: float
-
-    def in_numpy(self, x: np.ndarray) -> Jet:
-        """Value, slope and curvature at numbers from LEAST_PROBABILITY to 1."""
-        i = np.maximum(np.searchsorted(self.starts, x, side="right") - 1, 0)
-        radius, zero = self.radii[i], np.zeros_like(x)
-        step, (value, slope, bend) = (x - self.centres[i]) / radius, (zero,) * 3
-        for terms in self.terms[::-1]:
-            bend = bend * step + 2 * slope
-            slope = slope * step + value
-            value = value * step + terms[i]
-        slope = np.where(x == 1, self.slope, slope / radius)
-        return Jet(value, slope, bend / radius / radius)
-
-    def in_jax(self, x: jax.Array) -> jax.Array:
-        """The value, which JAX can differentiate."""
-        after = jnp.searchsorted(self.starts, jax.lax.stop_gradient(x), side="right")
-        i = jnp.maximum(after - 1, 0)
-        step = (x - jnp.asarray(self.centres)[i]) / jnp.asarray(self.radii)[i]
-        value = jnp.zeros_like(x)
-        for terms in self.terms[::-1]:
-            value = value * step + jnp.asarray(terms)[i]
-        return value
-
-
-def tabulate(tree: Tree) -> Table | None:
-    """Make the table of a formula."""
-    rows: list[tuple[float, float, float, list[float]]] = []
-    ends = np.r_[LEAST_PROBABILITY, 2.0 ** (-np.arange(664, -1, -1) / 2)]
-    waiting, tried = [*pairwise(ends.tolist())][::-1], 0
-    while waiting:
-        (low, high), tried = waiting.pop(), tried + 1
-        centre = low + (high - low) / 2
-        radius = high - centre
-        between = low < centre < high
-        if between and (terms := _polynomial(tree, centre, radius)) is not None:
-            rows.append((low, centre, radius, terms))
-        elif between and np.isfinite(_at(tree, centre)):
-            waiting += [(centre, high), (low, centre)]
-        else:  # a jump, a kink or a pole, or outside the domain
-            rows.append((low, low, 1.0, [_at(tree, low)]))
-        if tried > MAX_PIECES:
-            return None
-    last, (end, slope) = enclosed(tree, Fraction(1), 2), limits(tree, 1)
-    rows.append((1.0, 1.0, 1.0, [end] if last is None else list(map(float, last))))
-    starts, centres, radii = (np.array([row[n] for row in rows]) for n in range(3))
-    terms = np.zeros((len(rows), NUM_TERMS))
-    for row, (*_, coefficients) in zip(terms, rows, strict=True):
-        row[: len(coefficients)] = coefficients
-    return Table(starts, centres, radii, terms.T, slope)
-
-
-def _at(tree: Tree, x: float) -> float:
-    value = enclosed(tree, Fraction(x), 0)
-    return np.nan if value is None else float(value[0])
-
-
-def _polynomial(tree: Tree, centre: float, radius: float) -> list[float] | None:
-    """Coefficients in units of the radius; None if they miss the last digits."""
-    at, unit = Fraction(centre), Fraction(radius)
-    terms = enclosed(tree, at, NUM_TERMS - 1, unit)
-    if terms is None:
-        return None
-    value, *changes = coefficients = [*map(float, terms)]
-    with ctx.workprec(PRECISIONS[1]):
-        over = ball(at) + arb(0, radius)
-        rest = balls(tree, over, NUM_TERMS, PRECISIONS[1], unit)[-1]
-        rest = abs(rest) * NUM_TERMS**2
-    room = max(EPS / 4 * max(map(abs, changes)), EPS**2 * abs(value), TINY)
-    return coefficients if rest <= room else None
-
-
 # --- One formula --------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Numerics:
@@ -205,13 +126,13 @@ class Numerics:
 
     # The formula, or a simpler one that is equal.
     tree: Tree
-    # Limits of value and slope at 0: infinite, or NaN where there is none.
+    # Limits of value and slope at 0: infinite, or NaN where there are none.
     zero: tuple[float, float]
-    # None if the tree is evaluated as it is written.
-    table: Table | None
-    # Whether the tree needs no limit at 0.
+    # The largest number at which the tree has a value: 1, or the one below it.
+    last: float
+    # Whether the tree needs no limit at 0 or 1.
     whole: bool
-    # Of value and slope, relative to size and change; infinite if no way is accurate.
+    # Of value and slope, relative to size and change; infinite if not accurate.
     error: float
 
     @np.errstate(all="ignore")  # infinite values are told by who uses them
@@ -220,10 +141,9 @@ class Numerics:
         if self.whole:
             return in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
-        at, near = np.asarray(np.maximum(x, LEAST_PROBABILITY)), x < LEAST_PROBABILITY
+        at, near = np.maximum(x, LEAST_PROBABILITY), x < LEAST_PROBABILITY
+        at = np.where(x == 1, self.last, at)
         jet = in_numpy(self.tree, at)
-        if self.table is not None:
-            jet = chosen(x <= 1, self.table.in_numpy(at), jet)
         if np.isfinite(start):
             line = Jet(start + jet.slope * x, jet.slope, 0 * x)
         else:
@@ -240,12 +160,9 @@ class Numerics:
 
     def from_least_on(self, x: jax.Array) -> jax.Array:
         """The value at numbers from LEAST_PROBABILITY on: no limit at 0 costs time."""
-        value = in_jax(self.tree, x)
-        if self.table is None:
-            return value
-        beyond = in_jax(self.tree, jnp.where(x <= 1, 1.0, x))
-        inside = self.table.in_jax(jnp.where(x <= 1, x, 1.0))
-        return jnp.where(x <= 1, inside, beyond)
+        if self.last < 1:
+            x += jax.lax.stop_gradient(jnp.where(x == 1, self.last - 1, 0.0))
+        return in_jax(self.tree, x)
 
     def in_jax(self, x: jax.Array) -> jax.Array:
         """The value at numbers in [0, 1], which JAX can differentiate."""
@@ -268,15 +185,14 @@ class Numerics:
 
 @lru_cache(maxsize=256)
 def numerics(tree: Tree) -> Numerics:
-    """Whether a formula is evaluated as it is written, simplified or tabulated."""
-    zero, table = limits(tree, 0), None
-    if (error := error_of(tree)) > AGREED:
+    """Whether a formula is evaluated as it is written or as SymPy simplifies it."""
+    zero, error = limits(tree, 0), error_of(tree)
+    if error > AGREED:
         tree = simplified(tree)
-        if (error := error_of(tree)) > AGREED:
-            table = tabulate(tree)
-            error = np.inf if table is None else 4 * EPS
-    error = float(np.nan_to_num(error, nan=np.inf))
-    at_zero = in_numpy(tree, np.zeros(1))
-    there = at_zero.value[0], at_zero.slope[0]
+        error = error_of(tree)
+    error = error if error <= AGREED else np.inf
+    ends = in_numpy(tree, np.array([0.0, 1.0]))
+    there = ends.value[0], ends.slope[0]
+    last = 1.0 if np.isfinite(ends.value[1]) else float(np.nextafter(1, 0))
     whole = np.isnan(zero[0]) or np.allclose(there, zero, 1e-12, TINY)
-    return Numerics(tree, zero, table, table is None and bool(whole), error)
+    return Numerics(tree, zero, last, bool(whole) and last == 1, error)

@@ -18,7 +18,6 @@ from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.trees import (
     CHOICES,
     FUNCTIONS,
-    MORE_FUNCTIONS,
     Tree,
     absolute,
     balls,
@@ -158,7 +157,7 @@ class Expression:
 
     @classmethod
     def of_tree(cls, tree: Tree, text: str | None = None) -> "Expression":
-        """The formula of a tree, such as that of code, of any size.
+        """The formula of a tree, of any size.
 
         Example:
             >>> Expression.of_tree(("log", "x"))
@@ -183,11 +182,9 @@ class Expression:
     @cached_property
     def is_smooth(self) -> bool:
         """Whether proofs take it: no choice is left, and powers are within limits."""
-        parts = subtrees(self.inside)
-        operations = [part for part in parts if isinstance(part, tuple)]
+        operations = [x for x in subtrees(self.inside) if isinstance(x, tuple)]
         return (
-            not any(isinstance(part, float | bool) for part in parts)
-            and not {name for name, *_ in operations} & {*CHOICES, *MORE_FUNCTIONS}
+            not {name for name, *_ in operations} & {*CHOICES}
             and _power(self.inside) <= MAX_POWER
             and all(
                 exponent.denominator <= MAX_DENOMINATOR
@@ -235,7 +232,7 @@ class Expression:
                 case ("**", operand, exponent):
                     root = exponent.denominator > 1
                     needed, positive = root or exponent < 0, root
-                case ("log" | "sqrt" | "lgamma" | "/" as name, *_, operand):
+                case ("log" | "sqrt" | "/" as name, *_, operand):
                     needed, positive = True, name != "/"
                 case _:
                     continue

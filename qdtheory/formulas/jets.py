@@ -76,37 +76,18 @@ def chosen(which: np.ndarray | np.bool, a: Jet, b: Jet) -> Jet:
 @cache
 def jet_functions() -> dict[str, Callable]:
     """The functions of jets, by name; arithmetic is that of the class."""
-    from scipy.special import digamma, erf, gammaln, polygamma
 
     def sqrt(v):
         root = np.sqrt(v)
         return root, 1 / (2 * root), -1 / (4 * root * v)
-
-    def erf_of(v):
-        slope = 2 / np.sqrt(np.pi) * np.exp(-(v**2))
-        return erf(v), slope, -2 * v * slope
-
-    def floor(jet):
-        zeros = np.zeros_like(jet.value)
-        return Jet(np.floor(jet.value), zeros, zeros)
 
     # Of each function: itself and two derivatives at v.
     smooth = {
         "log": lambda v: (np.log(v), 1 / v, -1 / v**2),
         "exp": lambda v: (np.exp(v),) * 3,
         "sqrt": sqrt,
-        "erf": erf_of,
-        "lgamma": lambda v: (gammaln(v), digamma(v), polygamma(1, v)),
-        "sin": lambda v: (np.sin(v), np.cos(v), -np.sin(v)),
-        "cos": lambda v: (np.cos(v), -np.sin(v), -np.cos(v)),
     }
     functions: dict[str, Callable] = {
         name: lambda jet, h=h: jet.after(*h(jet.value)) for name, h in smooth.items()
     }
-    functions |= {
-        name: lambda a, b, order=order: order(a.value, b.value)
-        for name, order in (("<", np.less), ("<=", np.less_equal), ("==", np.equal))
-    }
-    functions |= {"floor": floor, "where": chosen}
-    functions |= {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}
-    return functions
+    return functions | {"where": chosen, "<": lambda a, b: a.value < b.value}

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.formulas.scalar_functions import ScalarFunction
+from qdtheory.formulas.code import Code
+from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate
 from qdtheory.world.numbers import PerText, Scalar, TextVector
 
 # A scalar of a distribution.
@@ -50,9 +51,13 @@ def expected_score(q: PerText, scores: PerText) -> Scalar:
     return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
 
 
-@partial(jax.jit, static_argnums=0)
 def total_diversity(g: ScalarFunction, q: PerText) -> Scalar:
     r"""Separable diversity of a distribution, $\sum_i g(q_i)$."""
+    return evaluate(g, q).sum() if isinstance(g, Code) else _total(g, q)
+
+
+@partial(jax.jit, static_argnums=0)
+def _total(g: ScalarFunction, q: PerText) -> Scalar:
     return jax.vmap(g)(q).sum()
 
 

@@ -1,4 +1,4 @@
-"""Scalar functions of one probability: each is code for JAX and a formula for proofs.
+"""Scalar functions of one probability: formulas, named functions, and a user's code.
 
 `QUALITIES` and `DIVERSITIES` hold the named f and g. One that is entered there, by
 `named`, forms pairs in the commands and their help, in the compatibility matrix and,
@@ -18,7 +18,7 @@ from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.formulas.accurate import limits
-from qdtheory.formulas.code import Code, formula_of_code
+from qdtheory.formulas.code import Code
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.tracing import require_traceable
@@ -59,13 +59,13 @@ def formula_of(h: ScalarFunction) -> Expression | None:
         return h
     if isinstance(h, Tsallis | SingleTokenBleu | SingleTokenSelfBleu):
         return Expression.of_tree(h.tree)  # with parameters of any size
-    return _FORMULAS.get(h)
+    return _FORMULAS.get(h) if isinstance(h, Hashable) else None
 
 
 def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
     """Read a scalar function: the name of one, a formula in x, or code.
 
-    A function without a formula becomes `Code`; all can be evaluated on [0, 1].
+    A function becomes `Code`: it is never read as a formula.
 
     >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
     (Expression(text='-x**2'), True)
@@ -76,16 +76,10 @@ def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
         raise TypeError(
             f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
         )
-    if not isinstance(h, Hashable):
-        raise TypeError(
-            f"{name}: expected a function that can be hashed, got a "
-            f"{type(h).__name__}; write lambda x: h(x)"
-        )
     if isinstance(h, Code) or formula_of(h) is not None:
         return h
     require_traceable(h, np.array(0.5), name=name)
-    read = formula_of_code(h)
-    return Code(h, read) if isinstance(read, str) else read
+    return Code(h)
 
 
 def order_of(g: ScalarFunction) -> float | None:
@@ -96,7 +90,9 @@ def order_of(g: ScalarFunction) -> float | None:
 def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
     """The limits of a scalar function and of its slope at 0."""
     if isinstance(h, Code):
-        return h.zero
+        with jax.ensure_compile_time_eval():
+            value, slope = jax.value_and_grad(h)(0.0)
+        return float(value), float(slope)
     formula = formula_of(h)
     return (np.nan, np.nan) if formula is None else limits(formula.inside, 0)
 
@@ -125,9 +121,16 @@ def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
     return value, slope, jax.vmap(jax.grad(jax.grad(h)))(x)
 
 
-@partial(jax.jit, static_argnums=0)
 def evaluate(h: ScalarFunction, x: ArrayLike) -> Array:
-    """Evaluate a scalar function at each entry of a vector."""
+    """Evaluate a scalar function at each entry of a vector, code without compilation.
+
+    A pair is evaluated by itself too, where no public call made its code anew.
+    """
+    return jax.vmap(h)(x) if isinstance(h, Code) else _evaluated(h, x)
+
+
+@partial(jax.jit, static_argnums=0)
+def _evaluated(h: ScalarFunction, x: ArrayLike) -> Array:
     return jax.vmap(h)(x)
 
 

@@ -1,8 +1,7 @@
 """Formulas as trees: built, decided on (0, 1), written, evaluated in any arithmetic.
 
-A formula in text and code that JAX can trace become the same trees. They are evaluated
-in NumPy, JAX and SymPy, and in Arb balls, which enclose every rounding error and whose
-exponents do not underflow.
+They are evaluated in NumPy, JAX and SymPy, and in Arb balls, which enclose every
+rounding error and whose exponents do not underflow.
 """
 
 import math
@@ -21,17 +20,14 @@ from flint import arb, arb_series, ctx, fmpq
 from qdtheory.formulas.jets import Jet, constant_jet, jet_functions
 from qdtheory.world.clock import time_limit
 
-# The variable "x", an exact number, an infinite or undefined one, a condition that is
-# decided, or the name of an operation with its operands, which trees may share.
-Tree = str | Fraction | float | bool | tuple
+# The variable "x", an exact number, or the name of an operation with its operands,
+# which trees may share.
+Tree = str | Fraction | tuple
 # Bits of a ball's midpoint: 77 digits.
 PRECISION = 256
 FUNCTIONS = ("log", "exp", "sqrt")
-# Only code has these.
-MORE_FUNCTIONS = ("erf", "lgamma", "sin", "cos")
-# Only code has choices, the conditions they depend on, and steps.
-CONDITIONS = ("<", "<=", "==", "and", "or", "not")
-CHOICES = ("where", "floor", *CONDITIONS)
+# Of an absolute value, where its sign is not the same on all of (0, 1).
+CHOICES = ("where", "<")
 ARITHMETIC: dict[str, Callable] = {
     "+": operator.add,
     "-": operator.sub,
@@ -42,9 +38,6 @@ ARITHMETIC: dict[str, Callable] = {
 }
 # Of a number that is computed, exactly, before a formula is used.
 MAX_BITS = 512
-# What SymPy calls the functions.
-SYMPY_NAMES = {name: name for name in (*FUNCTIONS, "erf", "sin", "cos")}
-SYMPY_NAMES["loggamma"] = "lgamma"
 # Pieces of [0, 1] on which a condition is tried.
 NUM_PIECES = 64
 SPECIAL_VALUES = {
@@ -63,13 +56,11 @@ def folded(name: Any, *operands: Any) -> Any:
     'x'
     """
     tree = (name, *operands)
-    if name in CONDITIONS:
-        return _folded_condition(tree)
-    if name == "where" and (operands[0] is True or operands[1] == operands[2]):
-        return operands[1]
-    if name == "where" and operands[0] is False:
-        return operands[2]
     match tree:
+        case ("<", Fraction() as a, Fraction() as b):
+            return a < b
+        case ("where", True, part, _) | ("where", False, _, part):
+            return part
         case ("+", Fraction(numerator=0), part) | ("+", part, Fraction(numerator=0)):
             return part
         case ("-", part, Fraction(numerator=0)):
@@ -103,27 +94,6 @@ def _is_short(base: Fraction, exponent: Fraction) -> bool:
     return exponent.denominator == 1 and (plain or abs(exponent) <= MAX_BITS)
 
 
-def _folded_condition(tree: tuple) -> Tree:
-    match tree:
-        case ("<" | "<=" | "==" as name, Fraction() as a, Fraction() as b):
-            return {"<": a < b, "<=": a <= b, "==": a == b}[name]
-        case ("<=" | "==", a, b) if a == b:
-            return True
-        case ("<", a, b) if a == b:
-            return False
-        case ("==", float(), _) | ("==", _, float()):
-            return False  # is it infinite? Values are read where they are not
-        case ("not", bool() as a):
-            return not a
-        case ("and", False, _) | ("and", _, False):
-            return False
-        case ("or", True, _) | ("or", _, True):
-            return True
-        case ("and", True, a) | ("and", a, True) | ("or", False, a) | ("or", a, False):
-            return a
-    return tree
-
-
 def decided(tree: Tree) -> Tree:
     """Make the choices of a tree that fall one way for all 0 < x < 1.
 
@@ -144,16 +114,10 @@ def rebuilt(tree: Tree, x: Tree, build: Callable[..., Tree] = folded) -> Tree:
     return new[id(tree)]
 
 
-def _one_way(tree: Tree) -> Tree:
+def _one_way(tree: Any) -> Any:
     match tree:
-        case ("<" | "<=" | "==" as order, a, b):
-            sign = _sign(folded("-", a, b))
-            if sign is not None:
-                return sign < 0 and order != "=="
-        case ("floor", a):
-            floors = {value.floor().unique_fmpz() for value in _over_pieces(a)}
-            if len(floors) == 1 and None not in floors:
-                return Fraction(int(floors.pop()))
+        case ("<", a, b) if (sign := _sign(folded("-", a, b))) is not None:
+            return sign < 0
     return tree
 
 
@@ -180,7 +144,7 @@ def _over_pieces(tree: Tree) -> Iterator[Any]:
         yield balls(tree, ball((2 * i + 1) * half) + arb(0, float(half)))[0]
 
 
-def names(tree: Tree) -> set[str | Fraction | float | bool]:
+def names(tree: Tree) -> set[str | Fraction]:
     """The names of the operations of a tree, and its leaves."""
     parts = subtrees(tree)
     return {part[0] if isinstance(part, tuple) else part for part in parts}
@@ -242,8 +206,8 @@ def _written(tree: Tree) -> tuple[str, int]:
             return f"-{at_least(2, a)}", 2
         case ("**", a, b):
             return f"{at_least(4, a)}**{at_least(4, b)}", 3
-        case ("<" | "<=" | "==" | "and" | "or" as sign, a, b):
-            return f"{at_least(1, a)} {sign} {at_least(1, b)}", 0
+        case ("<", a, b):
+            return f"{at_least(1, a)} < {at_least(1, b)}", 0
         case (name, *operands):
             return f"{name}({', '.join(map(written, operands))})", 4
     return str(tree), 4
@@ -266,9 +230,7 @@ def compiled(
         match part:
             case "x":
                 variables.append(id(part))
-            case bool():
-                numbers[id(part)] = part
-            case Fraction() | float():
+            case Fraction():
                 numbers[id(part)] = number(part)
             case ("**", base, exponent):
                 # JAX and SymPy know more of a power if its exponent is an int.
@@ -303,13 +265,8 @@ def in_numpy(tree: Tree, x: np.ndarray) -> Jet:
 
 def in_jax(tree: Tree, x: jax.Array) -> jax.Array:
     """Evaluate a tree in JAX: NaN or infinite outside the domain."""
-    from jax.scipy.special import erf, gammaln
-
-    functions = {"log": jnp.log, "exp": jnp.exp, "sqrt": jnp.sqrt, "erf": erf}
-    functions |= {"sin": jnp.sin, "cos": jnp.cos, "lgamma": gammaln}
-    functions |= {"floor": jnp.floor, "where": jnp.where, "not": jnp.logical_not}
-    functions |= {"<": jnp.less, "<=": jnp.less_equal, "==": jnp.equal}
-    functions |= {"and": jnp.logical_and, "or": jnp.logical_or}
+    functions = {"log": jnp.log, "exp": jnp.exp, "sqrt": jnp.sqrt}
+    functions |= {"where": jnp.where, "<": jnp.less}
     return jnp.broadcast_to(compiled(tree, float, functions)(x), x.shape)
 
 
@@ -317,7 +274,7 @@ def in_sympy(tree: Tree, x: Any) -> Any:
     """Write a tree without choices in SymPy, exactly: the decimal 0.1 becomes 1/10."""
     import sympy
 
-    functions = {ours: getattr(sympy, theirs) for theirs, ours in SYMPY_NAMES.items()}
+    functions = {name: getattr(sympy, name) for name in FUNCTIONS}
     return compiled(tree, sympy.Rational, functions)(x)
 
 
@@ -363,8 +320,8 @@ def of_sympy(h: Any, x: Any) -> Tree:
             return reduce(partial(folded, "+" if h.is_Add else "*"), operands)
         if h.is_Pow:
             return folded("**", *operands)
-        if name in SYMPY_NAMES:
-            return folded(SYMPY_NAMES[name], *operands)
+        if name in FUNCTIONS:
+            return folded(name, *operands)
         raise ValueError(f"SymPy made {name} of a formula")
 
     return visit(h)
@@ -446,27 +403,9 @@ def ball_functions() -> dict[str, Callable]:
         a, b = first(a), first(b)
         return True if a < b else False if a >= b else None
 
-    def equal(a: Any, b: Any) -> bool | None:
-        a, b = first(a), first(b)
-        return False if a != b else True if a == b else None
-
-    def both(a: bool | None, b: bool | None) -> bool | None:
-        return False if a is False or b is False else None if None in (a, b) else True
-
-    def negated(a: bool | None) -> bool | None:
-        return None if a is None else not a
-
     def where(which: bool | None, a: Any, b: Any) -> Any:
         return arb.nan() if which is None else a if which else b
 
-    def floor(a: Any) -> Any:
-        whole = first(a).floor()
-        return whole if whole.is_exact() else arb.nan()
-
-    functions = {name: methodcaller(name) for name in (*FUNCTIONS, *MORE_FUNCTIONS)}
+    functions = {name: methodcaller(name) for name in FUNCTIONS}
     functions |= {name: of_finite(ARITHMETIC[name]) for name in "*/"}
-    functions |= {"**": to_the, "floor": floor, "where": where}
-    functions |= {"<": less, "<=": lambda a, b: negated(less(b, a)), "==": equal}
-    functions |= {"and": both, "not": negated}
-    functions["or"] = lambda a, b: negated(both(negated(a), negated(b)))
-    return functions
+    return functions | {"**": to_the, "where": where, "<": less}

@@ -247,12 +247,15 @@ def _rewarded(objective: Reward | str | Rewards, p: Array, steps: int) -> Object
     if isinstance(objective, Reward | str):
         reward = given_reward(objective)
         check_rewarded(reward, p, "training")
+        if reward.formula is None:  # code, which each run compiles anew
+            return _Rewarded(partial(optimal_rewards, reward), steps)
         return _Rewarded(reward, steps)
     if not callable(objective):
         raise TypeError(
             "expected a reward, its name or a formula of D, rewards(q, p) or an "
             f"Objective; got {objective!r:.60}"
         )
+    objective = partial(objective)  # compiled anew, whatever it reads
     shape = jax.eval_shape(objective, p, p).shape
     if shape != p.shape:
         raise ValueError(

@@ -1,8 +1,10 @@
 """What a pair of metrics is, and the pairs made of functions or of scores."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from functools import partial
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
+from qdtheory.formulas.code import Code
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.posed import (
     Functional,
@@ -17,7 +20,12 @@ from qdtheory.formulas.posed import (
     given_scores,
     total_diversity,
 )
-from qdtheory.formulas.scalar_functions import ScalarFunction, evaluate, scalar_function
+from qdtheory.formulas.scalar_functions import (
+    ScalarFunction,
+    evaluate,
+    formula_of,
+    scalar_function,
+)
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import STATIC, PerText, Scalar, TextArray, require
 
@@ -72,7 +80,7 @@ class LinearPair:
             scorer's; or a function that maps a distribution, shape (N,), to them. A
             score may be $-\infty$.
         g: a scalar function on [0, 1]: a formula in x, the name of one, or code that
-            JAX can trace.
+            JAX can trace. No seal rests on code, as g or as scores.
         name: display name.
 
     Raises:
@@ -124,7 +132,8 @@ class SeparablePair:
 
     Args:
         f: a scalar function on [0, 1], applied to P: a formula in x ("log(x)"), the
-            name of one ("LL"), or code that JAX can trace; it may be $-\infty$ at 0.
+            name of one ("LL"), or code that JAX can trace, on which no seal rests; it
+            may be $-\infty$ at 0.
         g: a scalar function on [0, 1], applied to Q, likewise.
         name: display name; made of f and g by default.
 
@@ -241,19 +250,12 @@ def compatible_quality(diversity: Functional, name: str | None = None) -> Concav
     """
     require("a function of a distribution", Callable, diversity=diversity)
     own = getattr(diversity, "__name__", type(diversity).__name__)
-    return ConcavePair(
-        _MinusGradient(diversity), diversity, name or f"compatible with {own}"
-    )
+    quality = partial(_minus_gradient, diversity)
+    return ConcavePair(quality, diversity, name or f"compatible with {own}")
 
 
-@dataclass(frozen=True)
-class _MinusGradient:
-    """Minus the gradient; equal for equal diversities, so compiled code is reused."""
-
-    diversity: Functional
-
-    def __call__(self, p: ArrayLike) -> Array:
-        return -jax.grad(self.diversity)(check_distribution(p))
+def _minus_gradient(diversity: Functional, p: ArrayLike) -> Array:
+    return -jax.grad(diversity)(check_distribution(p))
 
 
 # --- What the pairs share -----------------------------------------------------------
@@ -275,11 +277,43 @@ def is_concrete(field: Any) -> bool:
 
 
 def known_to_jax(pair: Pair) -> Any:
-    """Return the pair as one that compiled functions take as an argument."""
+    """Return the pair as one that compiled functions take as an argument, anew."""
     require_pair(pair)
-    if jax.tree_util.all_leaves([pair]):  # a class of the user, unknown to JAX
-        return FunctionPair(pair.quality, pair.diversity)
-    return pair
+    if not is_own(pair):
+        return FunctionPair(partial(pair.quality), partial(pair.diversity))
+    return renewed(pair)
+
+
+def is_own(pair: Any) -> bool:
+    """Whether the class of a pair is one of the library's."""
+    return type(pair).__module__.startswith(__name__.partition(".")[0] + ".")
+
+
+def renewed(pair: Any) -> Any:
+    """The pair with new objects for its code, by which compiled functions are kept.
+
+    A function may read what changes between two calls. Formulas and arrays stay.
+    """
+    if not is_own(pair):
+        return pair
+    fields = {name: _anew(value) for name, value in vars(pair).items()}
+    if all(fields[name] is value for name, value in vars(pair).items()):
+        return pair
+    new = copy(pair)
+    set_fields(new, **fields)
+    return new
+
+
+def _anew(value: Any) -> Any:
+    match value:
+        case Code(function=function):
+            return Code(function)
+        case Pair():
+            return renewed(value)
+        case Scores():
+            return value
+    is_code = callable(value) and formula_of(cast(Any, value)) is None
+    return partial(cast(Any, value)) if is_code else value
 
 
 class Frozen:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
+from qdtheory.formulas.code import Code
 from qdtheory.formulas.posed import Posed, total_diversity
 from qdtheory.formulas.scalar_functions import evaluate
 from qdtheory.formulas.tracing import require_traceable, require_values
@@ -21,7 +22,7 @@ from qdtheory.metrics.bleu import BleuTable, text_bleu
 from qdtheory.pairs import base
 from qdtheory.pairs.bleu import BleuPair
 from qdtheory.pairs.kernel import KernelPair, VendiPair
-from qdtheory.pairs.named import as_pair, single_token_bleu_pair
+from qdtheory.pairs.named import named_pair, single_token_bleu_pair
 from qdtheory.pairs.pooled import PooledPair
 from qdtheory.world.distributions import check_distribution
 from qdtheory.world.numbers import EPS, PerText, TextVector
@@ -40,7 +41,8 @@ class Form:
     Where quality is None it is the mean of scores, which depend on P: f(P_i) if there
     is an f. V is the sum of g(Q_i) if there is a g. A pair of one number of texts has
     it as `num_texts`. The score error is that of 64 bits at a P, with a kernel, a table
-    or a user's function taken as exact.
+    or a user's function taken as exact. What is code of the user's is named, and no
+    seal rests on it.
     """
 
     pair: Any
@@ -51,6 +53,7 @@ class Form:
     g: Any = None
     num_texts: int | None = None
     score_error: Callable[[np.ndarray], float] = lambda _: 0.0
+    code: tuple[str, ...] = ()
 
 
 class Separable(Form):
@@ -78,21 +81,32 @@ class Pooled(Form):
 
 
 def form_of(pair: Any) -> Form:
-    """Tell the form of a pair, given by its name or as it is."""
-    pair = as_pair(pair)
+    """Tell the form of a pair, given by its name or as it is, its code made anew."""
+    pair = named_pair(pair) if isinstance(pair, str) else pair
     base.require_pair(pair)
+    return replace(_form_of(base.renewed(pair)), pair=pair)
+
+
+def _form_of(pair: Any) -> Form:
     compiled = _compiled(pair)
     match pair:
         case base.SeparablePair(f=f, g=g):
-            scores = partial(evaluate, f)
-            return Separable(pair, scores, None, partial(total_diversity, g), f, g)
+            scores, code = partial(evaluate, f), _code_in(f=f, g=g)
+            diversity = partial(total_diversity, g)
+            return Separable(pair, scores, None, diversity, f, g, code=code)
         case base.LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
-            return Separable(pair, scores, None, partial(total_diversity, g), g=g)
-        case base.ConcavePair() | VendiPair():
-            form = Vendi if isinstance(pair, VendiPair) else Concave
+            given = isinstance(pair.scores, base.Scores)
+            code = ("scores(p)",) * (not given) + _code_in(g=g)
+            diversity = partial(total_diversity, g)
+            return Separable(pair, scores, None, diversity, g=g, code=code)
+        case base.ConcavePair():
             scores = _one_a_text(pair.text_quality, "text_quality")
-            return form(pair, scores, None, pair.diversity)
+            code = "text_quality(p)", "diversity(q)"
+            return Concave(pair, scores, None, pair.diversity, code=code)
+        case VendiPair():
+            scores = _one_a_text(pair.text_quality, "text_quality")
+            return Vendi(pair, scores, None, pair.diversity)
         case KernelPair(kernel=kernel):
             error = partial(_kernel_error, kernel)
             return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
@@ -104,8 +118,15 @@ def form_of(pair: Any) -> Form:
         case BleuPair():
             return bleu_form(pair)
         case PooledPair():
-            return Pooled(pair, *compiled, num_texts=len(pair.map))
-    return Form(pair, lambda p: pair.text_quality(p), pair.quality, pair.diversity)
+            code = form_of(pair.pair).code
+            return Pooled(pair, *compiled, num_texts=len(pair.map), code=code)
+    functions = pair.quality, pair.diversity
+    code = "quality(q, p)", "diversity(q)"
+    return Form(pair, lambda p: pair.text_quality(p), *functions, code=code)
+
+
+def _code_in(**functions: Any) -> tuple[str, ...]:
+    return tuple(name for name, h in functions.items() if isinstance(h, Code))
 
 
 def bleu_form(pair: BleuPair) -> Bleu:

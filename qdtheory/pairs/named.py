@@ -15,7 +15,13 @@ from qdtheory.formulas.scalar_functions import (
     SingleTokenBleu,
     SingleTokenSelfBleu,
 )
-from qdtheory.pairs.base import FunctionPair, LinearPair, Pair, SeparablePair
+from qdtheory.pairs.base import (
+    FunctionPair,
+    LinearPair,
+    Pair,
+    SeparablePair,
+    renewed,
+)
 from qdtheory.world.distributions import check_positive
 from qdtheory.world.layout import plain_name
 
@@ -44,8 +50,8 @@ def named_pair(name: str) -> SeparablePair:
 
 
 def as_pair(pair: Known | str) -> Known | SeparablePair:
-    """A pair, given by its name or as it is."""
-    return named_pair(pair) if isinstance(pair, str) else pair
+    """A pair, given by its name or as it is; its code is made anew, see `renewed`."""
+    return named_pair(pair) if isinstance(pair, str) else renewed(pair)
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike, PRNGKeyArray
 
+from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.posed import Posed
 from qdtheory.pairs import forms
 from qdtheory.pairs.base import Pair
@@ -44,7 +45,7 @@ def quality_discrepancy(
     concave on [0, 1], or concave up to a point and convex beyond. BLEU has this form
     when its order equals the single length of the texts: it then tests whether the
     text is among the references. A `ConcavePair` is solved as a convex problem, which
-    bounds QDisc from both sides.
+    bounds QDisc from both sides. A pair with code gets no seal, at best a lower bound.
 
     Args:
         pair: any pair that JAX can differentiate, or the name of one ("LL-SE").
@@ -102,7 +103,7 @@ def certify(
     for BLEU of any order with two, on at most 64 texts, whose certificate `cubic_bound`
     checks; the concave envelope for sums of g(Q_i), where g is a formula with two
     bounded derivatives on [0, 1], NRR, or the g of single-token BLEU; a convex problem
-    for a `ConcavePair`.
+    for a `VendiPair`. Code is refused.
 
     Args:
         pair: the pair, or its name, or that of the search.
@@ -124,7 +125,7 @@ def certify(
         scores; exact and certified results are returned unchanged.
 
     Raises:
-        TypeError: no bound is known for the pair, or a g without a formula.
+        TypeError: no bound is known for the pair, or it has code.
         ValueError: `found` is the result of another pair or another distribution, `p`
             or a model is not a distribution, too many texts, a tolerance that is not
             positive or a limit where the method takes none, or a g whose shape
@@ -145,6 +146,7 @@ def certify(
         True
     """
     posed = forms.pose(pair, p)
+    _refuse_code(posed.form)
     limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
     if tolerance is not None and not tolerance > 0:
@@ -185,11 +187,17 @@ def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
     )
 
 
+def _refuse_code(form: forms.Form) -> None:
+    if form.code:
+        raise TypeError(f"there is no certificate: {only_tried(form.code)}")
+
+
 def bounding_method(form: forms.Form) -> tuple[Callable[..., Bounds], str]:
     """Select what bounds QDisc from above, given the posed pair and a model."""
+    _refuse_code(form)
     match form:
-        case forms.Concave():
-            return _convex, "a convex problem, if V is concave as the pair states"
+        case forms.Vendi():
+            return _convex, "a convex problem"
         # For texts of one token the tails are the probabilities: a route of their own.
         case (
             forms.Separable(pair=BleuPair(max_order=1))
@@ -205,7 +213,7 @@ def bounding_method(form: forms.Form) -> tuple[Callable[..., Bounds], str]:
     raise TypeError(
         "an upper bound is known for BLEU of order 1 on texts of one length, for "
         "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
-        "ConcavePair and for a diversity that sums g(Q_i); got "
+        "VendiPair and for a diversity that sums g(Q_i); got "
         f"{forms.name_of(form.pair)}"
     )
 
@@ -244,8 +252,7 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     if not _is_same(pair, found.pair):
         raise ValueError(
             f"found must be about this pair, {forms.name_of(pair)}; it is about "
-            f"another one, {forms.name_of(found.pair)} (functions count as the same if "
-            f"they are one object); {advice}"
+            f"another one, {forms.name_of(found.pair)}; {advice}"
         )
     if not np.array_equal(np.asarray(p), np.asarray(found.p)):
         raise ValueError(
@@ -254,7 +261,7 @@ def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two pairs are equal: arrays by their entries, functions by identity."""
+    """Whether two pairs are equal, arrays by their entries."""
     if a is b:
         return True
     (leaves, form), (others, other_form) = map(jax.tree.flatten, (a, b))

@@ -22,11 +22,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.posed import Posed, expected_score
 from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair, SummedPair
 from qdtheory.pairs.forms import form_of
+from qdtheory.pairs.named import as_pair
 from qdtheory.qdisc.bounds import Bounds
 from qdtheory.qdisc.convex import values_of
 from qdtheory.qdisc.duality import FEASIBLE, rounding, tangent_bound
@@ -206,6 +208,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
         >>> print(f"{average_discrepancy(LL_NRR, p, weights).qdisc:.6f}")
         0.000899
     """
+    pair = as_pair(pair)
     require_concave(pair.g)
     p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
     scores = _finite_scores(pair, p)
@@ -221,7 +224,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
         return q, float(_average_diversity(pair, q, weights)) - least
 
     if model(0.0)[1] <= 0:
-        return _bounds(p, 0.0, (p, weights, scores), f"{ROOT}.", Prices(w=0.0))
+        return _bounds(pair, p, 0.0, (p, weights, scores), f"{ROOT}.", Prices(w=0.0))
     low, high = 0.0, 1.0
     if model(1.0)[1] >= 0:  # mass only on the best texts of every condition
         low = 1.0
@@ -239,7 +242,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
     sizes = abs(paid) + float(np.abs(heights).max())
     bound += rounding(p.size, error_of(pair.g)) * sizes
     upper, reason = _if_concave(pair.g, bound, ROOT)
-    return _bounds(q, upper, (p, weights, scores), reason, Prices(w=w))
+    return _bounds(pair, q, upper, (p, weights, scores), reason, Prices(w=w))
 
 
 def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bounds:
@@ -271,6 +274,7 @@ def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bo
         >>> print(f"{found.qdisc:.6f} {found.upper_bound:.6f}")
         0.064305 0.064305
     """
+    pair = as_pair(pair)
     require_concave(pair.g)
     p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
     scores = np.asarray(_scores(pair, p))
@@ -303,7 +307,9 @@ def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bo
         if upper - gain <= CLOSED * unit:
             break
     upper, reason = _if_concave(pair.g, upper, PATH)
-    return _bounds(best, upper, (p, weights, scores), reason, Prices(w=-1 / price))
+    return _bounds(
+        pair, best, upper, (p, weights, scores), reason, Prices(w=-1 / price)
+    )
 
 
 def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bounds:
@@ -344,6 +350,7 @@ def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bound
     """
     from scipy.optimize import linprog  # late: slow to import
 
+    pair = as_pair(pair)
     p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
     scores = _finite_scores(pair, p)
     pooled, possible = weights @ p, np.isfinite(scores)
@@ -373,7 +380,7 @@ def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bound
         conditions=jnp.asarray(condition_potentials), texts=jnp.asarray(text_potentials)
     )
     upper = float(weights @ condition_potentials) - real
-    return _bounds(q, upper, (p, weights, scores), f"{PROGRAM}.", prices)
+    return _bounds(pair, q, upper, (p, weights, scores), f"{PROGRAM}.", prices)
 
 
 # --- Behind them --------------------------------------------------------------------
@@ -412,7 +419,12 @@ def _check_conditional(
 
 
 def _bounds(
-    q: np.ndarray, upper: float, given: Given, reason: str, evidence: Prices
+    pair: ScoredPair,
+    q: np.ndarray,
+    upper: float,
+    given: Given,
+    reason: str,
+    evidence: Prices,
 ) -> Bounds:
     """Bounds on conditional models: certified where they meet, as `seal` has it."""
     p, weights, scores = given
@@ -424,7 +436,9 @@ def _bounds(
     sizes = float(weights @ ((p + q) * np.abs(values)).sum(axis=1))
     unit, rounding = min(np.ptp(scores[finite]), most), 4 * p.size * EPS * sizes
     met = upper - gain <= max(CERTIFIED * unit, rounding)
-    status = "certified" if met else "lower_bound"
+    if code := form_of(pair).code:
+        reason += f" No seal: {only_tried(code)}."
+    status = "certified" if met and not code else "lower_bound"
     return Bounds(gain, upper, jnp.asarray(q), status, reason, evidence=evidence)
 
 

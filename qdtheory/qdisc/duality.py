@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
     error_of,
@@ -76,15 +77,30 @@ def tangent_bound(
     $\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i]$.
     """
     points = np.maximum(points, LEAST_PROBABILITY)  # a tangent at 0 may be vertical
-    value, slope, _ = values_of(g, points)
+    value, slope, error = accurate_values(g, points)
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)
     sizes = np.where(finite, np.abs(scores) + price * np.abs(slope), 0.0)
     rest = price * (value - slope * points)
     loss = price * (np.abs(value) + np.abs(slope * points))
-    error = error_of(g)
     highest = (heights + rounding(1, error) * sizes).max()
     return float(highest + rest.sum() + rounding(scores.size, error) * loss.sum())
+
+
+def accurate_values(
+    g: ScalarFunction, x: TextVector
+) -> tuple[TextVector, TextVector, float]:
+    """Values and slopes to a relative error, in balls where 64 bits do not have it."""
+    value, slope, _ = values_of(g, x)
+    error, formula = error_of(g), _formula(g)
+    if np.isfinite(error) or formula is None:
+        return value, slope, error
+    points, index = np.unique(x, return_inverse=True)
+    inside = (ball(Fraction(float(point))) for point in points if point > 0)
+    rows = [[*map(float, formula.balls(point, 1))] for point in inside]
+    rows = [limits_at_zero(g)] * (points.size - len(rows)) + rows
+    value, slope = np.array(rows)[index].T
+    return value, slope, EPS
 
 
 def dual_bound(
@@ -128,6 +144,8 @@ def dual_bound(
         0.54
     """
     within(price=price, low=0)  # weak duality needs it
+    if formula_of(g) is None:
+        raise TypeError(f"there is no bound: {only_tried(['g'])}")
     problem = Problem(g, np.asarray(scores, float), least, shape_of(g))
     low, high = (np.broadcast_to(end, problem.scores.shape) for end in (low, high))
     return problem.bound(price, level, low, high)
@@ -269,12 +287,7 @@ def _two_pieces(g: ScalarFunction, inflection: float) -> Shape:
 
 def enclosure(g: ScalarFunction, low: Fraction | float, high: Fraction | float) -> list:
     """Arb balls that hold g, g' and g'' from low to high."""
-    formula = _formula(g)
-    if formula is None:
-        raise TypeError(
-            "the bound needs a formula for g; write it as a qdtheory.Expression, got "
-            f"{getattr(g, '__name__', type(g).__name__)}"
-        )
+    formula: Any = _formula(g)
     found = formula.balls(ball(low).union(ball(high)), 2)
     if not all(part.is_finite() for part in found):
         raise ValueError(f"{formula.text} has no bounded enclosure at {low}")

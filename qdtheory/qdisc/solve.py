@@ -21,7 +21,7 @@ from jaxtyping import PRNGKeyArray
 
 from qdtheory.formulas.code import Code
 from qdtheory.formulas.posed import Functional, Posed, expected_score
-from qdtheory.formulas.scalar_functions import ScalarFunction, error_of
+from qdtheory.formulas.scalar_functions import ScalarFunction
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair
 from qdtheory.pairs.forms import Concave, Separable
@@ -33,7 +33,12 @@ from qdtheory.qdisc.convex import (
     most_diverse_model,
     values_of,
 )
-from qdtheory.qdisc.duality import concave_convex_bound, rounding, tangent_bound
+from qdtheory.qdisc.duality import (
+    accurate_values,
+    concave_convex_bound,
+    rounding,
+    tangent_bound,
+)
 from qdtheory.qdisc.seal import distinguishable, seal
 from qdtheory.solvers.concavity import look_for_violations
 from qdtheory.solvers.interior_point import (
@@ -299,9 +304,9 @@ def _upper_bound(
         enough: stop once the bound is at most this.
     """
     g, p, scores = posed.g, posed.p, posed.scores
-    values = values_of(g, p)[0]
+    values, _, error = accurate_values(g, p)
     least = float(values.sum())
-    least -= rounding(p.size, error_of(g)) * float(np.abs(values).sum())
+    least -= rounding(p.size, error) * float(np.abs(values).sum())
     if inflection < 1:
         found = _multipliers(g, scores, q)
         return concave_convex_bound(g, inflection, scores, least, enough, found)

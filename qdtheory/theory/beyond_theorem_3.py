@@ -160,7 +160,7 @@ def likely_points(functions: Functions, num_texts: int) -> Iterator[TextVector]:
     First those with a text where f decreases or g is convex on the grid, then random
     ones; for formulas also those with a text where ball arithmetic finds a fault.
     """
-    wrong = functions.x[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
+    wrong = GRID[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
     rng = np.random.default_rng(1)
     for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
         x = float(wrong[i])

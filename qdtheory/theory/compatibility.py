@@ -8,7 +8,6 @@ differentiable pair, the two gradients at P often suffice to find a model that b
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Literal, NoReturn, TypeAlias, cast
 
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
+from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import check_smooth, is_strictly_concave
 from qdtheory.formulas.tracing import require_values
@@ -43,7 +43,6 @@ from qdtheory.world.records import Record, Shown
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
-STATEMENTS = ("matched", "concave")
 NO_DEVIATION = "No deviation found"
 BEATEN = "By Theorem 3 some P is beaten, too narrowly to be shown in float64"
 AT_POINTS = f"at {theorem_3.GRID.size} points"
@@ -143,24 +142,21 @@ def check_compatibility(
     p: PerText | None = None,
     *,
     num_texts: int | None = None,
-    stated: str | None = None,
 ) -> Verdict:
     """Decide whether the real distribution can be beaten in both metrics at once.
 
     Separable pairs are decided for every P by Theorem 3, in its exact scope: N >= 4
-    texts, unless `num_texts` or `p` specifies 2 or 3. If f and g are expressions,
-    named functions or code that can be read as a formula, "compatible" is a proof:
-    SymPy proves the condition and derives the divergence, ball arithmetic proves that
-    f is defined and increasing on all of (0, 1), and the gains of a witness are proved
-    to be positive. For other code, the result is a witness, with gains above the
-    rounding error of its precision, or "no deviation found", unless `stated` adds to
-    it. Kernel pairs are
+    texts, unless `num_texts` or `p` specifies 2 or 3. If f and g are formulas or named
+    functions, "compatible" is a proof: SymPy proves the condition and derives the
+    divergence, ball arithmetic proves that f is defined and increasing on all of
+    (0, 1), and the gains of a witness are proved to be positive. Kernel pairs are
     decided by the signs of the kernel's eigenvalues, a `PooledPair` on its classes,
     BLEU of one length by a classification of its settings, with a witness where it is
-    beaten, and a `VendiPair` is compatible. Any other differentiable pair is
-    tested at `p`, or at random interior P of `num_texts` texts, by the first-order
-    test and then the second-order test. A pair is never called compatible merely
-    because the tests found nothing.
+    beaten, and a `VendiPair` is compatible. Code is tried, at `p` or at likely and
+    random interior P, by the first-order test and then the second-order test: the
+    result is a witness, with gains above the rounding error of its precision, or
+    undecided. A pair is never called compatible merely because the tests found
+    nothing.
 
     Args:
         pair: a differentiable pair with `quality(q, p)` and `diversity(q)`, or the
@@ -169,12 +165,6 @@ def check_compatibility(
             theorem covers every P, the pair is then called incompatible if this P is
             beaten, and never compatible: at best "not_beaten_at_p".
         num_texts: N, if no `p` is given.
-        stated: a property of functions known by their code only that the caller
-            vouches for and that the verdict then relies on. "matched": f and g are
-            smooth on (0, 1), f increases strictly and g'' = w0 f' with w0 < 0; checked
-            at points.
-            "concave": U is linear and V concave in the model, so that gradients
-            antiparallel at `p`, up to rounding, prove that it is Pareto-optimal.
 
     Returns:
         The verdict with its reason; "incompatible" always comes with a witness.
@@ -183,8 +173,8 @@ def check_compatibility(
         TypeError: `p` is traced by a caller's `jax.jit`, or JAX cannot trace the pair.
         ValueError: `p` is not a distribution or has zeros, its size is not
             `num_texts` or the kernel's, a pair that is neither separable nor a kernel
-            comes without both, `stated` is unknown, or the pair is undefined or not
-            differentiable at a point tested.
+            comes without both, or the pair is undefined or not differentiable at a
+            point tested.
 
     References:
         Li et al. 2020, Theorem 3 and section 5, with its scope for N = 2 and 3. "If"
@@ -208,14 +198,19 @@ def check_compatibility(
         why = ": at zeros the tests do not apply"
         given, p = p, np.asarray(check_interior(p, why, num_texts))
         if note := rounded(given, p):
-            found = check_compatibility(pair, p, stated=stated)
+            found = check_compatibility(pair, p)
             return replace(found, reason=found.reason + note)
         num_texts = p.size
     if num_texts is not None:
         check_positive(num_texts=num_texts)
-    if stated is not None and stated not in STATEMENTS:
-        raise ValueError(f"stated must be one of {STATEMENTS}, got {stated!r}")
     form = forms.form_of(pair)
+    verdict = _checked(form, p, num_texts)
+    if form.code and verdict.compatible is None:
+        return replace(verdict, reason=f"{verdict.reason} {only_tried(form.code)}.")
+    return verdict
+
+
+def _checked(form: forms.Form, p: np.ndarray | None, num_texts: int | None) -> Verdict:
     if form.num_texts is not None:
         if num_texts not in (None, form.num_texts):
             raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
@@ -223,16 +218,16 @@ def check_compatibility(
     match form:
         case forms.Separable(f=f, g=g) if f is not None:
             functions = theorem_3.read_functions(f, g)
-            return _check_separable(functions, p, num_texts, stated)
+            return _check_separable(functions, p, num_texts)
         case forms.Kernel(pair=of_kernel):
             return _check_kernel(of_kernel.kernel, p)
         case forms.Vendi():
             return VENDI
         case forms.Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
-            return _check_classes(pool, p, stated)
+            return _check_classes(pool, p)
         case forms.Pooled(pair=pool) if pool.one_length:
             size = pool.num_outcomes
-            verdict = check_compatibility(pool.pair, num_texts=size, stated=stated)
+            verdict = _checked(forms.form_of(pool.pair), None, size)
             if verdict.compatible:  # if not, no text may have what the witness needs
                 return replace(verdict, reason=f"On the {pool.of}: {verdict.reason}")
         case forms.Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
@@ -244,25 +239,19 @@ def check_compatibility(
         )
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     forms.require_traceable_form(form, trial)
-    concave = _stated(stated) or _concavity(form)
-    metrics = optimality.metrics_of(form.pair.quality, form.pair.diversity, concave)
+    quality, diversity = form.pair.quality, form.pair.diversity
+    metrics = optimality.metrics_of(quality, diversity, _is_concave(form))
     return _check_at_points(metrics, p, beyond.random_points(num_texts))
 
 
-def _stated(stated: str | None) -> optimality.Concavity | None:
-    return (lambda _: "stated by the caller") if stated == "concave" else None
-
-
-def _concavity(form: forms.Form) -> optimality.Concavity | None:
-    """Why U is linear and V concave in the model, by the form of a pair."""
+def _is_concave(form: forms.Form) -> bool:
+    """Whether U is proved to be linear and V concave in the model."""
     match form:
         case forms.Pooled(pair=PooledPair(one_length=True, pair=inner)):
-            return _concavity(forms.form_of(inner))
-        case forms.Concave():
-            return partial(optimality.concave_as_stated, form.diversity)
-        case forms.Separable(g=g) if is_strictly_concave(g):
-            return lambda _: "g'' < 0 is proved"
-    return None
+            return _is_concave(forms.form_of(inner))
+        case forms.Separable(g=g, code=()):
+            return is_strictly_concave(g)
+    return False
 
 
 # --- Separable pairs: Theorem 3 -----------------------------------------------------
@@ -270,7 +259,6 @@ def _check_separable(
     functions: theorem_3.Functions,
     p: np.ndarray | None,
     num_texts: int | None,
-    stated: str | None,
 ) -> Verdict:
     if num_texts == 1:
         return Verdict(True, "With one text there is one distribution only.")
@@ -281,7 +269,7 @@ def _check_separable(
             "optimal if it is best in the other metric.",
         )
     if functions.formulas is None or not functions.smooth:
-        return _check_code(functions, p, num_texts, stated)
+        return _try_out(functions, p, num_texts)
     return _check_formulas(functions, *functions.formulas, p, num_texts)
 
 
@@ -311,30 +299,19 @@ def _check_formulas(
     return _explained(verdict, f"Theorem 3: {'; '.join(failures)}.", num_texts)
 
 
-def _check_code(
-    functions: theorem_3.Functions,
-    p: np.ndarray | None,
-    num_texts: int | None,
-    stated: str | None,
+def _try_out(
+    functions: theorem_3.Functions, p: np.ndarray | None, num_texts: int | None
 ) -> Verdict:
-    """Check functions given as code: find a witness, unless the fit holds."""
-    fit = theorem_3.fit_theorem_3(functions.f, functions.g, functions.x)
+    """Find a witness of code, or of formulas with a kink, unless the fit holds."""
+    fit = theorem_3.fit_theorem_3(functions.f, functions.g)
     if fit.violation is None:
-        return _fitted(fit, stated == "matched")
-    least = functions.trusted
-    if p is not None and p.min() < least:
-        return Verdict(
-            None,
-            f"64 bits do not determine the code below x = {least:.3g}, and P has a "
-            f"text of {p.min():.3g}.",
-        )
-    concave = _stated(stated)
+        return _fitted(fit)
     if functions.formulas is not None:
-        metrics = optimality.metrics_of_formulas(*functions.formulas, concave)
+        metrics = optimality.metrics_of_formulas(*functions.formulas)
     else:
-        metrics = optimality.metrics_of(*functions.metrics, concave)
+        metrics = optimality.metrics_of(*functions.metrics)
     points = beyond.likely_points(functions, num_texts or 4)
-    verdict = _check_at_points(metrics, p, (q for q in points if q.min() >= least))
+    verdict = _check_at_points(metrics, p, points)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 
@@ -396,24 +373,13 @@ def _proved(proof: theorem_3.Proof) -> Verdict:
     )
 
 
-def _fitted(fit: theorem_3.Fit, stated: bool) -> Verdict:
-    """Verdict for code that fits at all points: proved only if the caller states it."""
-    known = f"to a relative {fit.residual:.1e} {AT_POINTS}"
-    if stated:
-        reason = THEOREM.format(
-            f"stated by the caller, and found {known}", "stated by the caller"
-        )
-    else:
-        reason = (
-            f"No deviation found: g'' = w0 f' with w0 < 0 holds {known}, and f "
-            "increases there. Functions known by code are tried at points only, which "
-            "proves nothing between them; give them as formulas, or state what is "
-            'known of them (stated="matched").'
-        )
+def _fitted(fit: theorem_3.Fit) -> Verdict:
+    """Verdict for what fits at all points, which proves nothing between them."""
     alpha = fit.w0 / (fit.w0 - 1)
     return Verdict(
-        True if stated else None,
-        reason,
+        None,
+        f"{NO_DEVIATION}: g'' = w0 f' with w0 < 0 holds to a relative "
+        f"{fit.residual:.1e} {AT_POINTS}, and f increases there.",
         fit.w0,
         fit.b0,
         alpha,
@@ -450,14 +416,12 @@ def _check_kernel(kernel: ArrayLike, p: np.ndarray | None) -> Verdict:
 
 
 # --- Pairs on classes, and BLEU -----------------------------------------------------
-def _check_classes(
-    pair: PooledPair, p: np.ndarray | None, stated: str | None
-) -> Verdict:
+def _check_classes(pair: PooledPair, p: np.ndarray | None) -> Verdict:
     """Decide the pair of the classes, and spread a witness over their texts."""
     classes = np.asarray(pair.map)[:, 0]
     real = None if p is None else np.bincount(classes, p)
     number = pair.num_outcomes
-    verdict = check_compatibility(pair.pair, real, num_texts=number, stated=stated)
+    verdict = _checked(forms.form_of(pair.pair), real, number)
     verdict = replace(verdict, reason=f"On the {pair.of}: {verdict.reason}")
     if (beaten := verdict.witness) is None:
         return verdict

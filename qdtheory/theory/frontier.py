@@ -8,7 +8,7 @@ functions use one solver, `regularized_argmax.py`, with one method per kind of g
 
 from dataclasses import field
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.formulas.code import Code
+from qdtheory.formulas.code import Code, only_tried
 from qdtheory.formulas.posed import expected_score, total_diversity
 from qdtheory.formulas.scalar_functions import (
     ScalarFunction,
@@ -26,6 +26,7 @@ from qdtheory.formulas.scalar_functions import (
 )
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.pairs.base import Pair, SummedPair, require_pair
+from qdtheory.pairs.forms import form_of
 from qdtheory.pairs.named import as_pair
 from qdtheory.solvers.regularized_argmax import (
     order_two_moments,
@@ -94,7 +95,8 @@ class ParetoFrontier(Record):
         residual: the largest $|\sum_i Q_i - 1|$ over the points; for a search, the
             largest first-order optimality gap, in units of quality.
         status: "exact" if g is proved to be strictly concave; "lower_bound" for points
-            that better models may dominate: of a search, or of a g that is not proved.
+            that better models may dominate: of a search, of code, or of a g that is
+            not proved.
         q: for a search, the models found, shape (points, N); otherwise None, since
             `pareto_optimum` gives the model of each weight.
     """
@@ -162,6 +164,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         >>> print(pareto_optimum(LL_SE, p, -0.5).q.round(4))
         [0.5714 0.4286]
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     require("a number", w=w)
     if not isinstance(w, Tracer) and not w <= 0:
@@ -225,7 +228,8 @@ def pareto_frontier(
     b, quality, diversity, residual = _sweep(g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = require_solved(residual.max())
-    status = "exact" if is_strictly_concave(g) else "lower_bound"
+    proved = not form_of(summed).code and is_strictly_concave(g)
+    status = "exact" if proved else "lower_bound"
     return ParetoFrontier(w, alpha, b, quality, diversity, solved, status)
 
 
@@ -245,8 +249,7 @@ def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
 
     Raises:
         TypeError: the pair has no scores or no g.
-        ValueError: as for `pareto_optimum`, or g'(0) is not known, as of code that
-            has no formula.
+        ValueError: as for `pareto_optimum`, or g is code, whose g'(0) is not known.
 
     References:
         Li et al. 2020, Theorem 2 (3).
@@ -258,12 +261,10 @@ def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
         >>> float(saturation_weight(CR_NRR, np.array([0.5, 0.3, 0.2])))
         -10.0
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     if isinstance(pair.g, Code):
-        raise ValueError(
-            f"B rests on g'(0), which is not known: g is code, as {pair.g.why}; write "
-            "it as a formula"
-        )
+        raise ValueError(f"B rests on g'(0): {only_tried(['g'])}")
     return saturation_weight_of(pair.g, scores)
 
 
@@ -298,6 +299,7 @@ def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
         -0.5
     """
     within(w=w, low=-np.inf, high=0, ends="()")
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     weight = jnp.asarray(w, dtype=float)
     return FrontierSlopes(*_slopes(pair.g, scores, weight))
@@ -336,6 +338,7 @@ def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar
 
     Claims: T2.1, T3.6.
     """
+    pair = as_pair(pair)
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
     return _violation(pair.g, scores, q, optimum.w, optimum.b)
@@ -351,12 +354,8 @@ def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -
 
 
 # --- The solver --------------------------------------------------------------------
-def _has_scores_and_g(pair: Pair) -> TypeGuard[SummedPair]:
-    return hasattr(pair, "text_quality") and hasattr(pair, "g")
-
-
 def _scores(pair: SummedPair, p: ArrayLike) -> Array:
-    if not _has_scores_and_g(pair):
+    if not isinstance(pair, SummedPair):
         require_pair(pair)
         raise TypeError(
             "the frontier needs a pair with a score for each text and a diversity "

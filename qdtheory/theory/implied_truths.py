@@ -86,7 +86,7 @@ def implied_truths(
         raise ValueError("prices must be positive numbers, one or more")
     if isinstance(diversity, str):
         diversity = partial(total_diversity, scalar_function(diversity, "g"))
-    face = face_of(diversity, r)
+    face = face_of(partial(diversity), r)  # what is compiled of it is kept by object
     start = face.tangent(np.full(r.size, 1 / r.size))
     found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
     points = np.array([at.x for at, _ in found])

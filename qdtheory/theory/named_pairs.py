@@ -223,7 +223,6 @@ def check(
     p: PerText | None = None,
     *,
     num_texts: int | None = None,
-    stated: str | None = None,
 ) -> Verdict:
     """Decide whether the real distribution can be beaten in both metrics at once.
 
@@ -241,7 +240,6 @@ def check(
             V(q), a function of the whole distribution.
         p: the real distribution to test at, shape (N,), without zeros.
         num_texts: N, if no `p` is given.
-        stated: as in `check_compatibility`.
 
     Returns:
         The verdict with its reason.
@@ -266,4 +264,4 @@ def check(
     named = [isinstance(x, str) and not re.search(FORMULA, x) for x in pair]
     if all(named) and p is num_texts is None:
         return check_names(quality, diversity)
-    return check_compatibility(given_pair(*pair), p, num_texts=num_texts, stated=stated)
+    return check_compatibility(given_pair(*pair), p, num_texts=num_texts)

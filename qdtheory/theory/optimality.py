@@ -20,7 +20,7 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.shape import is_strictly_concave
 from qdtheory.formulas.trees import PRECISION, ball
 from qdtheory.theory.dominance import Witness
-from qdtheory.theory.kernel_criterion import centred_eigenvalues, least_direction
+from qdtheory.theory.kernel_criterion import least_direction
 from qdtheory.world.numbers import EPS, TextVector
 
 # Bound on 1 + cosine of the gradients: an angle of 1e-9, far above rounding errors.
@@ -52,10 +52,6 @@ class Finding:
     optimal: bool = False  # whether P is proved to be Pareto-optimal
 
 
-# Maps P to the reason why U is linear and V concave in Q, if one is known.
-Concavity = Callable[[np.ndarray], str | None]
-
-
 @dataclass(frozen=True)
 class Metrics:
     """A pair in the form that the conditions use, on NumPy arrays."""
@@ -72,12 +68,13 @@ class Metrics:
     # Maps P and a model to both gains, shape (2,): rigorous lower bounds if `exact`,
     # otherwise as computed by the pair.
     gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    concave: Concavity | None
+    # Whether U is proved to be linear and V concave in Q, and the gradients at P tell.
+    concave: Callable[[np.ndarray], bool]
     exact: bool = False
 
 
 def metrics_of(
-    quality: Callable, diversity: Callable, concave: Concavity | None = None
+    quality: Callable, diversity: Callable, concave: bool = False
 ) -> Metrics:
     """The values and derivatives of any U(q, p) and V(q), by JAX."""
     gradients, hessians = (
@@ -102,7 +99,7 @@ def metrics_of(
         return np.array(model, float) - np.array(real, float)
 
     names = "grad U", "grad V"
-    return Metrics(names, gradients, hessians, values, noise, gains, concave)
+    return Metrics(names, gradients, hessians, values, noise, gains, lambda _: concave)
 
 
 def _compiled(h: Callable) -> Callable:
@@ -111,9 +108,7 @@ def _compiled(h: Callable) -> Callable:
     return lambda *arrays: jax.tree.map(np.asarray, compiled(*arrays))
 
 
-def metrics_of_formulas(
-    f: Expression, g: Expression, concave: Concavity | None = None
-) -> Metrics:
+def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
     """The values and derivatives of a separable pair, with proved gains."""
 
     def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,13 +117,6 @@ def metrics_of_formulas(
     def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
 
-    def proved_concave(p: np.ndarray) -> str | None:
-        # Nearly antiparallel gradients prove optimality only if P has two values, for
-        # which (f, g') always lie on a line.
-        if np.unique(p).size > 2 or not is_strictly_concave(g):
-            return None
-        return "g'' < 0 is proved, and P has two values"
-
     return Metrics(
         ("f", "g'"),
         gradients,
@@ -136,7 +124,9 @@ def metrics_of_formulas(
         values,
         lambda p: _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS),
         lambda p, q: _exact_gains(f, g, p, q),
-        concave or proved_concave,
+        # Nearly antiparallel gradients prove optimality only if P has two values, for
+        # which (f, g') always lie on a line.
+        lambda p: np.unique(p).size <= 2 and is_strictly_concave(g),
         exact=True,
     )
 
@@ -224,10 +214,10 @@ def examine(metrics: Metrics, p: TextVector) -> Finding:
         if witness is not None:
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
-    if metrics.concave and (why := metrics.concave(p)) is not None:
+    if metrics.concave(p):
         return Finding(
             "The gradients are antiparallel to within an angle of 1e-9, U is linear "
-            f"and V concave ({why}): P is Pareto-optimal",
+            "and V concave (g'' < 0 is proved): P is Pareto-optimal",
             gap,
             optimal=True,
         )
@@ -299,13 +289,3 @@ def _best_step(
         if np.isnan(gains).any():
             break  # a formula without an enclosure here has none for shorter steps
     return None
-
-
-def concave_as_stated(diversity: Callable, p: np.ndarray) -> str | None:
-    """A statement of the pair's maker, rejected if V has positive curvature at P."""
-    if p.size <= MAX_SECOND_ORDER:
-        hessian = np.asarray(jax.hessian(diversity)(jnp.asarray(p)))
-        values = centred_eigenvalues(hessian)
-        if values[-1] > HESSIAN_TOLERANCE * np.abs(values).max():
-            return None
-    return "as the pair's maker states"

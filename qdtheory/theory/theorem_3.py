@@ -17,7 +17,6 @@ import jax
 import numpy as np
 
 from qdtheory.formulas import signs
-from qdtheory.formulas.code import Code
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.scalar_functions import ScalarFunction, formula_of, jet_of
@@ -44,10 +43,7 @@ class Functions:
     metrics: tuple[Callable, Callable]
     # None if f or g is known by its code only.
     formulas: tuple[Expression, Expression] | None
-    # Least x at which code is trusted, 0 for formulas.
-    trusted: float
-    # `GRID`, from there on; f and g with their derivatives at x.
-    x: np.ndarray
+    # f and g with their derivatives on `GRID`.
     f: Jet
     g: Jet
 
@@ -64,7 +60,7 @@ class Functions:
             linear = signs.is_zero(self.formulas[1].derivatives()[2])
         else:
             flat = not f.slope.any() and _is_constant(f.value, f.value)
-            line = self.x * g.slope
+            line = GRID * g.slope
             off = g.value - line
             linear = not g.curvature.any() and _is_constant(off, g.value, line)
         if flat:
@@ -75,9 +71,7 @@ class Functions:
 def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
     """Read f and g once for all tests; what the theorem needs has to be finite."""
     score, bonus = formula_of(f), formula_of(g)
-    ends = (h.trusted for h in (f, g) if isinstance(h, Code))
-    x = np.maximum(GRID, trusted := max(ends, default=0.0))
-    quality, diversity = jet_of(score or f, x), jet_of(bonus or g, x)
+    quality, diversity = jet_of(score or f, GRID), jet_of(bonus or g, GRID)
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.
@@ -85,11 +79,12 @@ def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
         for name, values in needed.items():
             if not (finite := np.isfinite(values)).all():
                 raise ValueError(
-                    f"{name} is not finite at x = {x[~finite][0]:.6g}; f and g {SMOOTH}"
+                    f"{name} is not finite at x = {GRID[~finite][0]:.6g}; "
+                    f"f and g {SMOOTH}"
                 )
     formulas = None if score is None or bonus is None else (score, bonus)
     metrics = lambda q, p: q @ jax.vmap(f)(p), lambda q: jax.vmap(g)(q).sum()
-    return Functions(metrics, formulas, trusted, x, quality, diversity)
+    return Functions(metrics, formulas, quality, diversity)
 
 
 def _is_constant(values: np.ndarray, *terms: np.ndarray) -> bool:
@@ -112,20 +107,20 @@ class Fit:
     violation: str | None
 
 
-def fit_theorem_3(f: Jet, g: Jet, x: np.ndarray = GRID) -> Fit:
+def fit_theorem_3(f: Jet, g: Jet) -> Fit:
     r"""Fit $g' = w_0 f + b_0$ on the grid and look for a violation of Theorem 3.
 
     Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
     """
     w0, b0, residual = _least_deviation(f, g)
     violation = None
-    if (at := _fall(f, x)) is not None:
+    if (at := _fall(f)) is not None:
         violation = f"f does not increase strictly near x = {at:.6g}"
     elif residual > RESIDUAL_TOLERANCE:
         violation = f"g'' = w0 f' is missed by a relative {residual:.1e}"
     elif w0 >= 0:
         violation = f"g'' = w0 f' with w0 = {w0:.6g}, which is not negative"
-    elif (at := _jump(g, x)) is not None:
+    elif (at := _jump(g)) is not None:
         violation = f"g jumps near x = {at:.6g}"
     return Fit(w0, b0, residual, violation)
 
@@ -156,21 +151,21 @@ def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
     return w0, b0, float(np.max(deviations))
 
 
-def _fall(f: Jet, x: np.ndarray) -> float | None:
+def _fall(f: Jet) -> float | None:
     """First grid point at which f does not increase from the previous one."""
     falls = (f.slope[1:] < 0) | (np.diff(f.value) < 0)
     # A slope of 0 at a single point is allowed: (x - 1/2)**3 increases strictly.
     falls |= (f.slope[1:] == 0) & (f.slope[:-1] == 0)
-    return float(x[1:][falls][0]) if falls.any() else None
+    return float(GRID[1:][falls][0]) if falls.any() else None
 
 
-def _jump(g: Jet, x: np.ndarray) -> float | None:
+def _jump(g: Jet) -> float | None:
     """First grid point at which g violates the tangent bounds of a concave function."""
-    step, rise = np.diff(x), np.diff(g.value)
+    step, rise = np.diff(GRID), np.diff(g.value)
     noise = 2 * NOISE * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
     outside = rise > step * g.slope[:-1] + noise
     outside |= rise < step * g.slope[1:] - noise
-    return float(x[1:][outside][0]) if outside.any() else None
+    return float(GRID[1:][outside][0]) if outside.any() else None
 
 
 # --- Formulas: refutation and proof ---------------------------------------------------

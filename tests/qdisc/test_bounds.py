@@ -104,7 +104,7 @@ def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, split
         (qd.BleuPair(qd.TextSpace(2, (1, 2)), 1, 2, 1), "the doubly nonnegative"),
         (qd.BleuPair(qd.TextSpace(2, (1, 2)), 1, 2, 2), "the cubic relaxation"),
         (qd.SeparablePair("x", "x - x**3/3"), "the concave envelope"),
-        (qd.ConcavePair(lambda p: p, lambda q: -(q**2).sum()), "a convex problem"),
+        (qd.VendiPair(np.eye(4)), "a convex problem"),
     ],
 )
 def test_each_form_has_its_bound(pair, method):
@@ -190,7 +190,7 @@ def test_what_one_bound_does_not_take(as_a_user):
         ("concave near 0", SURE, BENT, P),
     )
     refused(
-        ("needs a formula for g", SURE, CODE, P),
+        ("there is no certificate: g is code", SURE, CODE, P),
         ("got BLEU-NSBLEU", SURE, qd.BleuPair(EIGHT, 2, 2, 3), draw(0, 8)),
         ("two Self-BLEU references; ", checked, qd.BleuPair(SPACE, 2, 2, 3), P),
         ("got CR-NRR", checked, qd.CR_NRR, P),

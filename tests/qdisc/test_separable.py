@@ -227,7 +227,7 @@ def test_the_bounds_of_a_sphere(seed):
             fixed = scores * unit
             pairs = (
                 qd.ConcavePair(lambda p, s=fixed: s * 1.0, qd.negative_repetition_rate),
-                qd.LinearPair(lambda p, s=fixed: s * 1.0, qd.formulas.NRR),
+                qd.LinearPair(fixed, qd.formulas.NRR),
             )
             bounds = (
                 qd.quality_discrepancy(pairs[0], p).upper_bound,

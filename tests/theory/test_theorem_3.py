@@ -27,10 +27,10 @@ RNG = np.random.default_rng
 
 
 def beta_pair(a) -> qd.SeparablePair:
-    return qd.SeparablePair(lambda x: (x ** (a - 1) - 1) / (a - 1), qd.Tsallis(a))
+    return qd.SeparablePair(f"(x**({a - 1}) - 1)/({a - 1})", qd.Tsallis(a))
 
 
-ITAKURA_SAITO = qd.SeparablePair(lambda x: -1 / x, jnp.log, "Itakura-Saito")
+ITAKURA_SAITO = qd.SeparablePair("-1/x", "log(x)", "Itakura-Saito")
 ORDERS = {
     0: ITAKURA_SAITO,
     0.5: beta_pair(0.5),
