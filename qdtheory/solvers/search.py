@@ -154,7 +154,7 @@ def search_posed(
     """Search for a model at each of several real distributions of one pair."""
     one_of(("ascent", "penalty"), method=method)
     within(num_starts=num_starts, low=NUM_POLISHED)
-    pair = known_to_jax(posed[0].form.pair)
+    pair = known_to_jax(posed[0].form.pair, posed[0].p)
     key = jax.random.key(0) if key is None else key
     for at in posed:
         if not np.isfinite(at.real_quality):
@@ -350,7 +350,8 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
         >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
         (3, 5000) 0.0134
     """
-    pair, p = known_to_jax(pair), check_distribution(p)
+    p = check_distribution(p)
+    pair = known_to_jax(pair, p)
     _, values = _penalised(pair, p)
     gains = values - pair.quality(p, p)
     return jnp.where(gains > 0, gains, jnp.nan)
@@ -368,7 +369,8 @@ def search_frontier(
     that of the best text alone. Each level's starts descend from those of the previous
     level.
     """
-    return _frontier(known_to_jax(pair), check_distribution(p), num_points)
+    p = check_distribution(p)
+    return _frontier(known_to_jax(pair, p), p, num_points)
 
 
 @partial(jax.jit, static_argnums=2)

@@ -237,9 +237,8 @@ def pareto_frontier(
 
 
 def _searched(pair: Pair, p: ArrayLike, num_points: int) -> ParetoFrontier:
-    pair = known_to_jax(pair)
+    pair = known_to_jax(pair, p)
     q, prices, gaps = search_frontier(pair, p, num_points)
-    p = jnp.asarray(p)
 
     def point(q, price):
         quality, slope = jax.value_and_grad(pair.quality)(q, p)
