@@ -1,16 +1,20 @@
 """Functions of one variable that are known by their code only.
 
 A formula is proved, code is tried: no seal rests on code. What is compiled or kept of a
-function is kept by the object `Code`, of which each public call makes a new one (see
-`qdtheory.pairs.base.renewed`), so that a global or an attribute that the code reads may
-change between two calls.
+function is kept by an object that holds it. Each public call traces the function anew,
+and takes another object if it does something else than before (`as_it_is_now`), so that
+a global or an attribute that it reads may change between two calls.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from qdtheory.world.numbers import LEAST_PROBABILITY
@@ -42,6 +46,52 @@ class Code:
 
     def _in_64_bits(self, x: Array) -> Array:
         return jnp.asarray(self.function(x), float)
+
+
+def as_it_is_now(make: Callable, function: Callable, *arguments: ArrayLike) -> Any:
+    """An object that holds a function, the same one for as long as its trace is."""
+    try:
+        trace = _trace(function, *arguments)
+        return make(function) if trace is None else _kept(make, function, trace)
+    except Exception:  # not traceable at these arguments, or not hashable
+        return make(function)
+
+
+@lru_cache(maxsize=64)
+def _kept(make: Callable, function: Callable, trace: tuple) -> Any:
+    return make(function)
+
+
+def _trace(function: Callable, *arguments: ArrayLike) -> tuple | None:
+    """The operations of a function and its slope, and all numbers in them.
+
+    None if it calls back to Python, which may do anything.
+    """
+
+    def both(first: Array, *rest: Array) -> tuple[Array, Array]:
+        value, slope = jax.value_and_grad(lambda x: jnp.sum(function(x, *rest)))(first)
+        return function(first, *rest), value + slope
+
+    closed = jax.make_jaxpr(both)(*arguments)
+    operations = str(closed)
+    if closed.effects or "callback" in operations:
+        return None
+    # The rule of a custom derivative is written as its address; its slope was traced.
+    return re.sub(" at 0x[0-9a-f]+", "", operations), *_numbers(closed)
+
+
+def _numbers(closed: Any) -> Iterator[bytes]:
+    """The constants of a list of operations, which are not written in full."""
+    for constant in getattr(closed, "consts", ()):
+        yield np.asarray(constant).tobytes()
+    for equation in getattr(closed, "jaxpr", closed).eqns:
+        for operand in equation.invars:
+            if hasattr(operand, "val"):
+                yield np.asarray(operand.val).tobytes()
+        for part in equation.params.values():
+            for inner in part if isinstance(part, tuple) else (part,):
+                if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
+                    yield from _numbers(inner)
 
 
 def only_tried(parts: Sequence[str]) -> str:

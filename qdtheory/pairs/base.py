@@ -12,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.formulas.code import Code
+from qdtheory.formulas.code import Code, as_it_is_now
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.posed import (
     Functional,
@@ -276,12 +276,12 @@ def is_concrete(field: Any) -> bool:
     return isinstance(field, given) and not isinstance(field, Tracer)
 
 
-def known_to_jax(pair: Pair) -> Any:
+def known_to_jax(pair: Pair, p: ArrayLike) -> Any:
     """Return the pair as one that compiled functions take as an argument, anew."""
     require_pair(pair)
     if not is_own(pair):
-        return FunctionPair(partial(pair.quality), partial(pair.diversity))
-    return renewed(pair)
+        pair = FunctionPair(pair.quality, pair.diversity)
+    return renewed(pair, p)
 
 
 def is_own(pair: Any) -> bool:
@@ -289,14 +289,14 @@ def is_own(pair: Any) -> bool:
     return type(pair).__module__.startswith(__name__.partition(".")[0] + ".")
 
 
-def renewed(pair: Any) -> Any:
-    """The pair with new objects for its code, by which compiled functions are kept.
+def renewed(pair: Any, p: ArrayLike | None = None) -> Any:
+    """The pair with objects for its code as it is now, by which compiled code is kept.
 
     A function may read what changes between two calls. Formulas and arrays stay.
     """
     if not is_own(pair):
         return pair
-    fields = {name: _anew(value) for name, value in vars(pair).items()}
+    fields = {name: _anew(name, value, p) for name, value in vars(pair).items()}
     if all(fields[name] is value for name, value in vars(pair).items()):
         return pair
     new = copy(pair)
@@ -304,16 +304,18 @@ def renewed(pair: Any) -> Any:
     return new
 
 
-def _anew(value: Any) -> Any:
+def _anew(name: str, value: Any, p: Any) -> Any:
     match value:
         case Code(function=function):
-            return Code(function)
+            return as_it_is_now(Code, function, np.array(0.5))
         case Pair():
             return renewed(value)
         case Scores():
             return value
-    is_code = callable(value) and formula_of(cast(Any, value)) is None
-    return partial(cast(Any, value)) if is_code else value
+    if not callable(value) or formula_of(cast(Any, value)) is not None:
+        return value
+    arguments = (p, p) if name == "quality" else (p,)
+    return partial(value) if p is None else as_it_is_now(partial, value, *arguments)
 
 
 class Frozen:

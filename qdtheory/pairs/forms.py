@@ -80,11 +80,14 @@ class Pooled(Form):
     """A separable pair on distributions of n-grams or classes."""
 
 
-def form_of(pair: Any) -> Form:
-    """Tell the form of a pair, given by its name or as it is, its code made anew."""
+def form_of(pair: Any, p: TextVector | None = None) -> Form:
+    """Tell the form of a pair, given by its name or as it is, with its code as it is.
+
+    At a P code that has not changed is compiled once.
+    """
     pair = named_pair(pair) if isinstance(pair, str) else pair
     base.require_pair(pair)
-    return replace(_form_of(base.renewed(pair)), pair=pair)
+    return replace(_form_of(base.renewed(pair, p)), pair=pair)
 
 
 def _form_of(pair: Any) -> Form:
@@ -159,7 +162,7 @@ def pose(pair: base.Pair | Form | str, p: PerText) -> Posed:
     """
     require_values(p)
     p = np.asarray(check_distribution(p))
-    form = pair if isinstance(pair, Form) else form_of(pair)
+    form = pair if isinstance(pair, Form) else form_of(pair, p)
     require_traceable_form(form, p)
     return Posed(form, p)
 

@@ -156,7 +156,7 @@ def search_posed(
     """Search for a model at each of several real distributions of one pair."""
     one_of(("ascent", "penalty"), method=method)
     within(num_starts=num_starts, low=NUM_POLISHED)
-    pair = known_to_jax(posed[0].form.pair)
+    pair = known_to_jax(posed[0].form.pair, posed[0].p)
     key = jax.random.key(0) if key is None else key
     for at in posed:
         if not np.isfinite(at.real_quality):
@@ -352,7 +352,8 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
         >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
         (3, 5000) 0.0134
     """
-    pair, p = known_to_jax(pair), check_distribution(p)
+    p = check_distribution(p)
+    pair = known_to_jax(pair, p)
     _, values = _penalised(pair, p)
     gains = values - pair.quality(p, p)
     return jnp.where(gains > 0, gains, jnp.nan)
@@ -387,7 +388,8 @@ def search_frontier(
         >>> print(found.q[0].round(4), found.q[2].round(4))
         [0.3333 0.3333 0.3333] [1. 0. 0.]
     """
-    searched, p = known_to_jax(as_pair(pair)), check_distribution(p)
+    p = check_distribution(p)
+    searched = known_to_jax(as_pair(pair), p)
     within(num_points=num_points, low=3)
     q, prices, gaps = _frontier(searched, p, num_points)
 
