@@ -16,7 +16,6 @@ import pytest
 from calls import call
 from stored import parquet, saved
 
-from qdtheory.commands import evaluate
 from qdtheory.text import files
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -135,12 +134,6 @@ ARRAYS = {
     "ints.npy": np.array([5, 3, 2]),
     "thirds.npy": np.array([0.5, 0.3, 0.2], np.float32),
 }
-LOGS = {name: np.zeros(3) for name in evaluate.LOGS}
-ARCHIVES = {
-    "four.npz": LOGS,
-    "three.npz": dict([*LOGS.items()][:3]),
-    "words.npz": LOGS | {"real_log_p": np.array(["a"] * 3)},
-}
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +145,6 @@ def folder(tmp_path_factory):
         (folder / name).write_bytes(data)
     for name, array in ARRAYS.items():
         np.save(folder / name, array)
-    for name, arrays in ARCHIVES.items():
-        np.savez(folder / name, **arrays)
     for name, columns in (
         ("shards", ("text", "text")),
         ("mixed", ("text", "sentence")),

@@ -200,6 +200,8 @@ def _check_metrics(metrics: list[str] | None, max_order: int, draws: Any) -> Non
 
 
 def _file(path: str) -> Any:
+    if not path:  # which Path takes for this folder
+        fail("'': No such file or directory")
     return inputs.standard_input() if path == "-" else Path(path)
 
 

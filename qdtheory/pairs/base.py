@@ -279,9 +279,8 @@ def is_concrete(field: Any) -> bool:
 def known_to_jax(pair: Pair, p: ArrayLike) -> Any:
     """Return the pair as one that compiled functions take as an argument, anew."""
     require_pair(pair)
-    if not is_own(pair):
-        pair = FunctionPair(pair.quality, pair.diversity)
-    return renewed(pair, p)
+    own = is_own(pair)
+    return renewed(pair if own else FunctionPair(pair.quality, pair.diversity), p)
 
 
 def is_own(pair: Any) -> bool:

@@ -58,7 +58,7 @@ from qdtheory.world.packages import required
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2
 PART = 2**19  # tokens of a part, about, of which a task counts some
-PARTS_A_TASK = 6
+PARTS_A_TASK = 3
 BLOCK = 2**25  # bytes of a slice of a file
 SLICE = 2**20  # tokens of a slice of texts in memory
 # Of a scheduler to answer.
@@ -233,8 +233,12 @@ def _file(file: File, settings: dict) -> Corpus:
 
 def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
     corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
-    tokens = corpus.tokens.astype(np.min_scalar_type(-1 - corpus.vocab_size))
-    return with_empty(replace(corpus, tokens=tokens), empty)
+    bounds = corpus.vocab_size, corpus.num_tokens
+    tokens, offsets = (  # in as few bytes as hold them
+        x.astype(np.min_scalar_type(-1 - most))
+        for x, most in zip((corpus.tokens, corpus.offsets), bounds)
+    )
+    return with_empty(replace(corpus, tokens=tokens, offsets=offsets), empty)
 
 
 def _described(corpus: Corpus) -> tuple[Any, ...]:

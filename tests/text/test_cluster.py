@@ -156,7 +156,7 @@ def test_errors_of_workers_are_those_of_one_process(client):
         ("line 1: no field", of("bad.jsonl", field="text")),
         ("empty.txt, line 1: the file is empty", of("empty.txt")),
         ("rows.jsonl, line 1: JSON, where one sentence a line", of("rows.jsonl")),
-        ("x: no sentence has 99 tokens", of("lines.txt", max_order=99)),
+        ("references: no sentence has 99 tokens", of("lines.txt", max_order=99)),
     )
     refused(("lost.txt", of("lost.txt")), error=FileNotFoundError)
 
