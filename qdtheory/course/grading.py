@@ -259,14 +259,13 @@ def least_tolerance(answer: object, tolerance: float) -> float:
 def as_numbers(answer: Any) -> np.ndarray:
     """Convert numbers to float64, by the texts that name them; text is no number."""
     if hasattr(answer, "items") and getattr(answer, "ndim", 1) == 1:  # or of pandas
-        named = sorted(
-            answer.items(), key=lambda x: x[0] if isinstance(x[0], str) else ""
-        )
-        answer = [value for _, value in named]
-    given = np.asarray([*answer] if isinstance(answer, Iterator) else answer)
-    if given.dtype.kind in "SU":  # NumPy would read "0.5"
+        pairs = [(x if isinstance(x, str) else "", y) for x, y in answer.items()]
+        answer = [y for _, y in sorted(pairs, key=lambda pair: pair[0])]
+    if isinstance(answer, Iterator):
+        answer = [*answer]
+    if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
         raise TypeError("text")
-    return given.astype(float)
+    return np.asarray(answer, dtype=float)
 
 
 def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
@@ -276,6 +275,8 @@ def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
         if isinstance(answer, str):
             answer = map(as_number, re.split(r"[,;\s]+", answer.strip("[](){} ")))
         q = as_numbers(answer)
+        if single:  # the float32 of .1 means .1
+            q = np.float32(q).astype(str).astype(float)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
     if size == q.size:
@@ -287,10 +288,7 @@ def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
         raise Fault("a probability is negative, or no number")
     if abs(q.sum() - 1) > max(single, 1e-9):
         raise Fault(f"the sum is {q.sum():.12g}, expected 1; qd.normalize(q) divides")
-    if not single:
-        return q
-    q = np.float32(q).astype(str).astype(float)  # the float32 of .1 means .1
-    return q / q.sum()
+    return q / q.sum() if single else q
 
 
 def as_formula(answer: object, letter: str = "x") -> Expression:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import qdtheory as qd
 from qdtheory.course.grading import require
@@ -38,7 +37,7 @@ def at_least(value: Any, least: float, fault: str) -> bool:
     return require(value >= least - 1e-9, fault, value)
 
 
-def near(x: ArrayLike, y: ArrayLike, fault: str) -> bool:
+def near(x: Any, y: Any, fault: str) -> bool:
     """Require equality to 1e-9; the fault may name the widest gap, and x there."""
     gaps = np.abs(np.subtract(x, y))
     worst = gaps.argmax()
