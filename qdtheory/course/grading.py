@@ -2,13 +2,13 @@
 
 import dis
 import hashlib
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from decimal import Decimal
-from itertools import starmap
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,6 @@ def digest(exercise: str, answer: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-ONE_NUMBER = (
-    "expected one number, such as 2/3 or .667; Python computes a term without quotes"
-)
-
-
 def number(expected: float, tolerance: float) -> Grader:
     """Grade a number: it is near to a relative tolerance, or well rounded.
 
@@ -100,7 +95,8 @@ def number(expected: float, tolerance: float) -> Grader:
         try:
             given = as_number(answer)
         except (TypeError, ValueError, OverflowError):
-            return f"{shown(answer)}, {ONE_NUMBER}"
+            why = "expected one number, such as 2/3 or .667"
+            return f"{shown(answer)}, {why}; Python computes a term without quotes"
         exact, near = Decimal(str(given)), least_tolerance(given, tolerance)
         if is_right(exact, near):
             return None
@@ -117,7 +113,7 @@ def function(
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
-    def agree(given: ArrayLike, expected: ArrayLike, value: object = None) -> bool:
+    def agree(given: Any, expected: ArrayLike, value: object = None) -> bool:
         near = least_tolerance(value, tolerance)
         return np.allclose(given, expected, rtol=near, atol=tolerance)
 
@@ -152,19 +148,13 @@ def function(
         call, given, expected, value = wrong[0]
         _, *columns, _ = zip(*values, strict=True)
         why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
-        if is_right_turned_round(answer):
-            why = "right with its arguments exchanged"
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):
+            # If these are two, and it takes them so.
+            if all(agree(answer(*deepcopy((b, a))), reference(a, b)) for a, b in cases):
+                why = "right with its arguments exchanged"
         if expected.ndim and all(agree(*map(np.sort, row[1:3])) for row in values):
             why = "the right numbers in another order"
         return f"{call} gave {shown(value)}: {why}"
-
-    def is_right_turned_round(answer: Callable) -> bool:
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                said = [answer(*deepcopy((b, a))) for a, b in cases]
-            return all(map(agree, said, starmap(reference, cases)))
-        except Exception:  # these are not two, or it does not take them so
-            return False
 
     return grade
 
@@ -175,12 +165,9 @@ FACTORS = np.array([2, 3, 4, 10, 100, 1 / 2, 1 / 3, 1 / 4, 1 / 10, 1 / 100])
 
 def difference(x: np.ndarray, y: np.ndarray) -> str:
     """Say how one or more numbers differ from the right ones."""
-
-    def alike(a: np.ndarray | float, b: np.ndarray | float) -> bool:
-        return np.allclose(a, b, rtol=1e-4, atol=1e-9)
-
     if not np.isfinite(x).all():
         return "not a finite number"
+    alike = partial(np.allclose, rtol=1e-4, atol=1e-9)
     apart, largest = x - y, abs(y).argmax()
     factor = x[largest] / y[largest] if y.any() else 0.0
     told = factor and (x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4)
@@ -188,20 +175,18 @@ def difference(x: np.ndarray, y: np.ndarray) -> str:
     close = broken and abs(apart[0]) <= 2e-2 * abs(y[0])
     rounded = float(f"{x[0]:.3e}") == x[0] if close else float(f"{y[0]:.0e}") == x[0]
     shifted = alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1))
+    mixed = apart.min() < 0 < apart.max()
     reasons = (
         (broken and rounded, "close; give the term, or more digits"),
         (close, f"close, but off by {abs(apart[0]):.1g}"),
         (alike(x, y), f"close, but off by up to {abs(apart).max():.1g}; do not round"),
         (alike(x, -y), "the sign is the other one"),
-        (alike(x * math.log(2), y), "this is in bits; logarithms are natural here"),
+        (alike(x * np.log(2), y), "this is in bits; logarithms are natural here"),
         (told and alike(x, factor * y), f"{factor:.3g} times the right value"),
         (alike(x, 1 - y), "1 minus the right value"),
         (alike(x * y, 1), "1 over the right value"),
         (shifted, f"right up to a constant, {apart[0]:.3g}"),
-        (
-            apart.min() < 0 < apart.max(),
-            "too large for some arguments, too small for others",
-        ),
+        (mixed, "too large for some arguments, too small for others"),
         (apart.max() > 0, "too large"),
         (True, "too small"),
     )
@@ -311,9 +296,7 @@ def require(holds: object, fault: str, *values: object) -> bool:
 def shown(answer: object, width: int = 60) -> str:
     """Format an answer in one short line."""
     try:
-        text = " ".join(str(answer).split())
+        text = "a function" if callable(answer) else " ".join(str(answer).split())
     except Exception:  # an answer may be anything
         text = type(answer).__name__
-    if callable(answer):
-        text = "a function"
     return text if len(text) <= width else text[:width] + " ..."

@@ -21,7 +21,5 @@ def is_compatible(f: Any, g: str) -> bool:
         return require(line[0] > 0 and apart <= 1e-9 * np.ptp(scores), why)
     verdict = qd.check_compatibility(qd.SeparablePair(as_formula(f), as_formula(g)))
     decided = verdict.compatible is not None
-    return require(
-        verdict.compatible,
-        why if decided else f"the pair is undecided: {verdict.reason}",
-    )
+    require(decided, "the pair is undecided: {}", verdict.reason)
+    return require(verdict.compatible, why)

@@ -22,7 +22,5 @@ def is_pair_of_two_rewards(answer: Any) -> bool:
     near(rewards[:1], 1, "{1:.4g} at D = .5, expected 1")
     near(rewards[1:2], 3, "{1:.4g} at D = .731, expected 3")
     # The only pairs are lines in the logit (N20.6), and two values fix a line.
-    line = 1 + 2 * np.log(d / (1 - d))
-    return near(
-        rewards, line, "right at both values, but the objective is no pair (N20.6)"
-    )
+    why = "right at both values, but the objective is no pair (N20.6)"
+    return near(rewards, 1 + 2 * np.log(d / (1 - d)), why)

@@ -11,11 +11,9 @@ def changes_the_order(p: np.ndarray, *models: np.ndarray) -> Any:
     """JS prefers the first model, the mixture token by token the second, by .01."""
     by_text, by_token = [], []
     for q in models:
-        firsts = [x.reshape(2, 2).sum(axis=1, keepdims=True) for x in (p, q)]
-        seconds = [
-            x.reshape(2, 2) / first for x, first in zip((p, q), firsts, strict=True)
-        ]
-        m = (np.mean(firsts, axis=0) * np.mean(seconds, axis=0)).ravel()
+        a, b = (x.reshape(2, 2) for x in (p, q))
+        u, v = (x.sum(axis=1, keepdims=True) for x in (a, b))
+        m = ((u + v) * (a / u + b / v) / 4).ravel()
         by_text.append(qd.jensen_shannon_divergence(q, p))
         by_token.append((qd.kl_divergence(p, m) + qd.kl_divergence(q, m)) / 2)
     positive = min(p.min(), *map(np.min, models)) > 0
