@@ -2,13 +2,13 @@
 
 import dis
 import hashlib
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from decimal import Decimal
-from itertools import starmap
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def function(
 ) -> Grader:
     """Grade a function by its values, to a tolerance relative plus absolute."""
 
-    def agree(given: ArrayLike, expected: ArrayLike, value: object = None) -> bool:
+    def agree(given: Any, expected: ArrayLike, value: object = None) -> bool:
         near = least_tolerance(value, tolerance)
         return np.allclose(given, expected, rtol=near, atol=tolerance)
 
@@ -148,19 +148,13 @@ def function(
         call, given, expected, value = wrong[0]
         _, *columns, _ = zip(*values, strict=True)
         why = difference(*(np.concatenate([*map(np.ravel, x)]) for x in columns))
-        if is_right_turned_round(answer):
-            why = "right with its arguments exchanged"
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):
+            # If these are two, and it takes them so.
+            if all(agree(answer(*deepcopy((b, a))), reference(a, b)) for a, b in cases):
+                why = "right with its arguments exchanged"
         if expected.ndim and all(agree(*map(np.sort, row[1:3])) for row in values):
             why = "the right numbers in another order"
         return f"{call} gave {shown(value)}: {why}"
-
-    def is_right_turned_round(answer: Callable) -> bool:
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                said = [answer(*deepcopy((b, a))) for a, b in cases]
-            return all(map(agree, said, starmap(reference, cases)))
-        except Exception:  # these are not two, or it does not take them so
-            return False
 
     return grade
 
@@ -171,39 +165,32 @@ FACTORS = np.array([2, 3, 4, 10, 100, 1 / 2, 1 / 3, 1 / 4, 1 / 10, 1 / 100])
 
 def difference(x: np.ndarray, y: np.ndarray) -> str:
     """Say how one or more numbers differ from the right ones."""
-
-    def alike(a: np.ndarray | float, b: np.ndarray | float) -> bool:
-        return np.allclose(a, b, rtol=1e-4, atol=1e-9)
-
-    apart = x - y
     if not np.isfinite(x).all():
         return "not a finite number"
-    if x.size == 1 and y % 1:
-        near = abs(apart) <= 2e-2 * abs(y)
-        if (near and float(f"{x[0]:.3e}") == x) or float(f"{y[0]:.0e}") == x:
-            return "close; give the term, or more digits"
-        if near:
-            return f"close, but off by {abs(apart[0]):.1g}"
-    if alike(x, y):
-        return f"close, but off by up to {abs(apart).max():.1g}; do not round"
-    if alike(x, -y):
-        return "the sign is the other one"
-    if alike(x * math.log(2), y):
-        return "this is in bits; logarithms are natural here"
-    largest = abs(y).argmax()
+    alike = partial(np.allclose, rtol=1e-4, atol=1e-9)
+    apart, largest = x - y, abs(y).argmax()
     factor = x[largest] / y[largest] if y.any() else 0.0
-    named = x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4
-    if factor and named and alike(x, factor * y):
-        return f"{factor:.3g} times the right value"
-    if alike(x, 1 - y):
-        return "1 minus the right value"
-    if alike(x * y, 1):
-        return "1 over the right value"
-    if alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1)):
-        return f"right up to a constant, {apart[0]:.3g}"
-    if (apart > 0).any() and (apart < 0).any():
-        return "too large for some arguments, too small for others"
-    return "too large" if (apart > 0).any() else "too small"
+    told = factor and (x.size > 1 or min(abs(FACTORS - abs(factor))) < 1e-4)
+    broken = x.size == 1 and bool(y % 1)
+    close = broken and abs(apart[0]) <= 2e-2 * abs(y[0])
+    rounded = float(f"{x[0]:.3e}") == x[0] if close else float(f"{y[0]:.0e}") == x[0]
+    shifted = alike(apart, apart[0]) and (x.size > 1 or alike(abs(apart), 1))
+    mixed = apart.min() < 0 < apart.max()
+    reasons = (
+        (broken and rounded, "close; give the term, or more digits"),
+        (close, f"close, but off by {abs(apart[0]):.1g}"),
+        (alike(x, y), f"close, but off by up to {abs(apart).max():.1g}; do not round"),
+        (alike(x, -y), "the sign is the other one"),
+        (alike(x * np.log(2), y), "this is in bits; logarithms are natural here"),
+        (told and alike(x, factor * y), f"{factor:.3g} times the right value"),
+        (alike(x, 1 - y), "1 minus the right value"),
+        (alike(x * y, 1), "1 over the right value"),
+        (shifted, f"right up to a constant, {apart[0]:.3g}"),
+        (mixed, "too large for some arguments, too small for others"),
+        (apart.max() > 0, "too large"),
+        (True, "too small"),
+    )
+    return next(reason for holds, reason in reasons if holds)
 
 
 def is_stub(answer: Callable) -> bool:
@@ -254,68 +241,62 @@ def least_tolerance(answer: object, tolerance: float) -> float:
     return max(tolerance, 1e-6 * single)
 
 
-def as_numbers(answer: object) -> np.ndarray:
-    """Convert an answer of numbers to float64; text that looks like one is none."""
-    if isinstance(answer, dict | Iterator):
-        answer = [*answer.values()] if isinstance(answer, dict) else [*answer]
+def as_numbers(answer: Any) -> np.ndarray:
+    """Convert numbers to float64, by the texts that name them; text is no number."""
+    if hasattr(answer, "items") and getattr(answer, "ndim", 1) == 1:  # or of pandas
+        pairs = [(x if isinstance(x, str) else "", y) for x, y in answer.items()]
+        answer = [y for _, y in sorted(pairs, key=lambda pair: pair[0])]
+    if isinstance(answer, Iterator):
+        answer = [*answer]
     if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
         raise TypeError("text")
     return np.asarray(answer, dtype=float)
 
 
-def as_distribution(answer: Any, size: int | None = None) -> np.ndarray:
-    """Convert an answer to a probability vector, of this size if one is given."""
+def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
+    """Convert an answer to a probability vector, of this size unless it is 0."""
+    single = least_tolerance(answer, 0.0)
     try:
         if isinstance(answer, str):
-            parts = re.split(r"[,;\s]+", answer.strip("[](){} "))
-            answer = [as_number(part) for part in parts]
-        series = (
-            getattr(answer, "to_dict", None)
-            if getattr(answer, "ndim", 0) == 1
-            else None
-        )
-        named = series() if series else answer
-        if isinstance(named, dict) and all(isinstance(text, str) for text in named):
-            answer = [named[text] for text in sorted(named)]  # by its texts
+            answer = map(as_number, re.split(r"[,;\s]+", answer.strip("[](){} ")))
         q = as_numbers(answer)
-        if least_tolerance(answer, 0.0):  # the float32 of .1 means .1
-            q = np.reshape([float(str(x)) for x in np.ravel(answer)], q.shape)
+        if single:  # the float32 of .1 means .1
+            q = np.float32(q).astype(str).astype(float)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
     if size == q.size:
         q = q.ravel()  # a table of them, in their order
-    if q.ndim != 1 or size not in (None, q.size):
+    if q.ndim != 1 or size not in (0, q.size):
         many = f"a table of shape {q.shape}" if q.ndim > 1 else f"{q.size} numbers"
         raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
-    if abs(q.sum() - 1) > least_tolerance(answer, 1e-9):
+    if abs(q.sum() - 1) > max(single, 1e-9):
         raise Fault(f"the sum is {q.sum():.12g}, expected 1; qd.normalize(q) divides")
-    return q / q.sum() if least_tolerance(answer, 0.0) else q
+    return q / q.sum() if single else q
 
 
-def as_formula(answer: object) -> Expression:
-    """Convert an answer, text, to a formula in x."""
+def as_formula(answer: object, letter: str = "x") -> Expression:
+    """Convert an answer, text, to a formula in x, or in another letter."""
     if not isinstance(answer, str):
         raise Fault('expected a formula in x as text, like "sqrt(x)"')
     try:
-        return Expression(answer)
+        return Expression(answer, letter)
     except ValueError as error:
         raise Fault(str(error)) from None
 
 
-def require(holds: object, fault: str) -> None:
-    """Raise a `Fault` unless a condition on an example holds."""
+def require(holds: object, fault: str, *values: object) -> bool:
+    """Return True, or raise a `Fault` in which values stand, if a condition fails."""
     if not holds:
-        raise Fault(fault)
+        raise Fault(fault.format(*values))
+    return True
 
 
 def shown(answer: object, width: int = 60) -> str:
     """Format an answer in one short line."""
     try:
-        text = " ".join(str(answer).split())
+        text = "a function" if callable(answer) else " ".join(str(answer).split())
     except Exception:  # an answer may be anything
         text = type(answer).__name__
-    if callable(answer):
-        text = "a function"
     return text if len(text) <= width else text[:width] + " ..."

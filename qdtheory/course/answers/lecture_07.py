@@ -3,7 +3,6 @@
 from typing import Any
 
 import qdtheory as qd
-from qdtheory.course.answers.common import Truth
 from qdtheory.course.grading import require
 
 
@@ -14,13 +13,11 @@ def tokens(text: Any) -> list[str]:
     return text.split() if " " in text.strip() else [*text]
 
 
-def loses_by_a_reference(answer: Any) -> Truth:
+def loses_by_a_reference(answer: Any) -> bool:
     """BLEU-1 of a candidate falls when a reference is added; none has one token."""
-    candidate, reference, added = map(tokens, answer)
+    texts = candidate, reference, added = [*map(tokens, answer)]
+    require(min(map(len, texts)) >= 2, "a text has fewer than two tokens")
     few, more = [reference], [reference, added]
-    lengths = [len(text) for text in (candidate, *more)]
-    require(min(lengths) >= 2, "a text has fewer than two tokens")
     before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
-    why = f"BLEU-1 is {before:.3g}, and {after:.3g} with the other reference"
-    require(after < before - 1e-12, f"{why}; it must fall")
-    return True
+    why = "BLEU-1 is {:.3g}, and {:.3g} with the other reference; it must fall"
+    return require(after < before - 1e-12, why, before, after)
